@@ -83,8 +83,8 @@ def measure(path: str) -> tuple[dict[str, float], dict[str, float]]:
     inside = mask('mask: first time inside any JSON string (`{"name": "A`)', person, '{"name": "A')
     mask("mask: inside a string of another constraint", compiled(OTHER), '{"title": "A')
     mask("mask: inside a string, two characters left", compiled(BOUNDED), '"seventeen letters.')
-    mask('mask: a key is under way, "any but these" (`{"n`)', person, '{"n')
-    mask("mask: a number is under way (`36`)", person, '{"name": "A", "age": 36')
+    mask('mask: inside a key, "any but these" (`{"n`)', person, '{"n')
+    mask("mask: inside a number (`36`)", person, '{"name": "A", "age": 36')
     mask("mask: an anchored pattern (`^[A-Z]{2}-[0-9]+$`)", person, '{"name": "A", "code": "A')
     mask("mask: a pattern found anywhere (`[0-9]{3}-[0-9]{4}`)", compiled(SEARCH), '"call 55')
     mask("mask: one of 10,000 strings", compiled(NAMES), '"na')
@@ -103,7 +103,7 @@ def measure(path: str) -> tuple[dict[str, float], dict[str, float]]:
     seconds["`min_tokens_left`, again"] = looped(lambda: inside.min_tokens_left)
     seconds["`forced_bytes`"] = looped(inside.forced_bytes)
     memory = {
-        "vocabulary: trie, texts, kept mask parts": float(vocabulary._core.memory_bytes),
+        "vocabulary: trie, texts, context-independent tokens": float(vocabulary._core.memory_bytes),
         "the constraint of 3 properties, after these masks": float(person.report.memory_bytes),
     }
     return seconds, memory

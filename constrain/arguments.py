@@ -1,4 +1,4 @@
-"""Checks of arguments: whole numbers, texts that can be encoded, and the ``TypeError`` for a wrong type."""
+"""Checks of arguments: integers, encodable texts, and the ``TypeError`` for a wrong type."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def integer(name: str, value: Any) -> int:
-    """An argument as an ``int``, also of another type with ``__index__``, such as NumPy's integers; but no ``bool``.
+    """Returns an integer argument as an ``int``; NumPy's integers count, ``bool`` does not. Raises TypeError.
 
     >>> integer("max_tokens", 7)
     7
@@ -21,12 +21,12 @@ def integer(name: str, value: Any) -> int:
 
 
 def wrong_type(name: str, wanted: str, value: object) -> TypeError:
-    """The error for a value that is not what an argument must be."""
+    """Returns the ``TypeError`` for an argument of the wrong type."""
     return TypeError(f"{name} must be {wanted}, not {type(value).__name__}")
 
 
 def lone_surrogate(text: str) -> tuple[int, str] | None:
-    """The first character of a ``str`` that no encoding has: its index, and a phrase for an error message.
+    """Returns index and description of the first character that UTF-8 cannot encode; ``None`` if all can be.
 
     >>> lone_surrogate("a\ud800")
     (1, 'half of a surrogate pair (U+D800)')

@@ -1,4 +1,4 @@
-"""The errors a caller may meet.
+"""The errors that the package raises on purpose.
 
 ConstrainError
 ├── SchemaError                    a JSON Schema that cannot be used
@@ -111,7 +111,7 @@ class LimitError(ConstrainError):
 
 @contextlib.contextmanager
 def limits_at(pointer: str) -> Iterator[None]:
-    """Gives a ``LimitError`` that names no place this one."""
+    """Adds this pointer to a ``LimitError`` without a place."""
     try:
         yield
     except LimitError as error:

@@ -1,7 +1,7 @@
-"""The grammars that come with the package: ready-made Lark texts for common formats.
+"""Ready-made Lark grammars for common formats, which come with the package.
 
-Each is a file of its own, ``grammars/NAME.lark`` in the sources. Its comment says what it is and where the format is
-defined, and ends in an example.
+Each grammar is a file ``grammars/NAME.lark`` in the sources. Its first comment describes the format, names its
+definition, and ends in an example.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ __all__ = ["Description", "describe", "load", "names"]
 
 
 class Description(NamedTuple):
-    """What the comment at the top of a grammar says.
+    """The comment at the top of a grammar.
 
-    ``about``: what it is, in one line; ``example``: a text of its language, maybe of several lines.
+    ``about``: one line about the language; ``example``: a text of the language, perhaps of several lines.
     """
 
     about: str
@@ -31,7 +31,7 @@ class Description(NamedTuple):
 
 
 def names() -> tuple[str, ...]:
-    """The names of all grammars, sorted.
+    """Returns the names of all grammars, sorted.
 
     >>> "sql_select" in names()
     True
@@ -40,9 +40,9 @@ def names() -> tuple[str, ...]:
 
 
 def load(name: str) -> Lark:
-    """The grammar of that name, to be used wherever a schema is; prompts show what it is, and an example.
+    """Returns the grammar with this name, usable wherever a schema is; prompts show its description and an example.
 
-    Raises ``GrammarError`` if there is none.
+    Raises ``GrammarError`` for an unknown name.
 
     >>> load("semver").start
     'start'
@@ -54,7 +54,7 @@ def load(name: str) -> Lark:
 
 
 def describe(name: str) -> Description:
-    """What the grammar of that name is. Raises ``GrammarError`` if there is none.
+    """Returns the description of a grammar. Raises ``GrammarError`` for an unknown name.
 
     >>> describe("e164_phone").example
     '+14155552671'
@@ -67,7 +67,7 @@ def describe(name: str) -> Description:
 
 @cache
 def _folder() -> Path:
-    """Where the files are: within an installed package, beside the package in a checkout."""
+    """Returns the folder of the files: inside an installed package, next to the package in a checkout."""
     package = Path(__file__).parent
     installed = package / "_grammars"
     return installed if installed.is_dir() else package.parent / "grammars"
@@ -84,7 +84,7 @@ def _read(name: str) -> str:
 
 
 def _near(name: str, known: tuple[str, ...]) -> list[str]:
-    """Names that have a word of this one, or are spelled nearly like it."""
+    """Returns names that share a word with this one, or are spelled similarly."""
     from difflib import get_close_matches
 
     words = {word for word in re.split("[^a-z0-9]+", name.lower()) if word}

@@ -1,4 +1,4 @@
-"""Results that functions remember, limited by their number and by the bytes that they take."""
+"""Caches for results of functions, limited by the number of results and by their bytes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MISSING = object()
 
 
 class Memory:
-    """What one function remembers: never more than ``entries`` results, and ``max_bytes`` together."""
+    """The cache of one function: at most ``entries`` results, and ``max_bytes`` bytes together."""
 
     def __init__(self, entries: int, max_bytes: int) -> None:
         self.entries = entries
@@ -29,7 +29,7 @@ class Memory:
         return len(self._known)
 
     def find(self, key: object) -> Any:
-        """The result for a key, or ``_MISSING``."""
+        """Returns the result for a key, or ``_MISSING``."""
         found = self._known.get(key)
         if found is None:
             return _MISSING
@@ -39,9 +39,9 @@ class Memory:
         return found[0]
 
     def add(self, key: object, result: Any, size: int) -> Any:
-        """Remembers a result, unless it is too large by itself; forgets what was used least recently.
+        """Stores a result, unless it is too large by itself; drops the least recently used ones.
 
-        Returns the result that is remembered: another thread may have been first.
+        Returns the stored result: another thread may have stored one first.
         """
         if size > self.max_bytes:
             return result
@@ -56,7 +56,7 @@ class Memory:
         return result
 
     def clear(self) -> None:
-        """Forgets all."""
+        """Drops all results."""
         with self._lock:
             self._known.clear()
             self.bytes = 0
@@ -65,11 +65,11 @@ class Memory:
 def remembered(
     entries: int, max_bytes: int, size: Callable[..., int], of_result: Callable[[Any], int] | None = None
 ) -> Callable[[F], F]:
-    """A decorator: remembers results, as ``functools.lru_cache`` does, in a limited number of bytes as well.
+    """Returns a decorator that caches results, as ``functools.lru_cache`` does, with a limit on bytes as well.
 
-    ``size``: bytes that the result for some arguments takes with these, roughly; called with the arguments. With
-    ``of_result``, ``size`` tells those of the arguments alone, and this those of the result. What is larger than
-    ``max_bytes`` by itself is not remembered. The function has its ``Memory`` as ``memory``.
+    ``size``: function from the arguments to the approximate bytes of arguments and result. With ``of_result``, ``size``
+    counts the arguments alone and ``of_result`` the result. A result larger than ``max_bytes`` is not stored. The
+    function gets its ``Memory`` as ``memory``.
     """
 
     def decorate(function: F) -> F:

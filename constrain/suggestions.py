@@ -1,4 +1,4 @@
-"""Names that do not exist, and those that were probably meant."""
+"""Suggestions for unknown names."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ if TYPE_CHECKING:
 
 
 def closest(name: str, known: Iterable[str], likeness: float = 0.6) -> str | None:
-    """The name that is most like an unknown one; ``None`` if none is.
+    """Returns the known name most similar to an unknown one; ``None`` if none is similar enough.
 
-    Case, ``_`` and ``-`` make no difference. ``likeness``: how alike the two must be (``difflib``), from 0 to 1.
+    Case, ``_`` and ``-`` make no difference. ``likeness``: the least similarity (``difflib``), from 0 to 1.
 
     >>> closest("any_of", ["allOf", "anyOf"], 0.8)
     'anyOf'
     """
     letters = _letters(name)
     by_letters = {_letters(each): each for each in known}
-    # Two texts are at most as alike as their lengths allow; difflib would find that out more slowly.
+    # The lengths bound the similarity of two texts; difflib would take longer to find that out.
     possible = [each for each in by_letters if 2 * min(len(each), len(letters)) >= likeness * len(each + letters)]
     close = get_close_matches(letters, possible, n=1, cutoff=likeness)
     return by_letters[close[0]] if close else None
@@ -30,7 +30,7 @@ def _letters(name: str) -> str:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A question about the name that is most like an unknown one; empty if none is.
+    """Returns a question with the most similar known name; empty if none is similar.
 
     >>> did_you_mean("temprature", ["temperature", "top_p"])
     ' (did you mean temperature?)'
@@ -40,7 +40,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def unknown_names(what: str, names: Iterable[str], known: Iterable[str]) -> str:
-    """A message about names that do not exist, with those that do."""
+    """Returns a message about unknown names, with suggestions or the known names."""
     there = sorted(known)
     listed = ", ".join(f"{name}{did_you_mean(name, there)}" for name in sorted(names))
     return f"unknown {what}: {listed}; there are {', '.join(there)}"

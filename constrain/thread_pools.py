@@ -1,7 +1,7 @@
-"""Pools of threads that never lack one: the system may have no thread left when work comes.
+"""Thread pools whose threads all start in advance: later, the system may have no thread left.
 
-A ``ThreadPoolExecutor`` starts its threads with the work. Where that fails, the work stays in its queue, and is done
-later although nobody waits for it any more.
+A ``ThreadPoolExecutor`` starts its threads with the work. If a start fails, the work stays queued and may run later,
+when its caller has given up.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 
 def start_pool(size: int, name: str) -> ThreadPoolExecutor:
-    """A pool whose ``size`` threads have all been started. Raises ``RuntimeError`` if the system has too few."""
+    """Returns a pool whose ``size`` threads all run. Raises ``RuntimeError`` if the system has too few threads."""
     pool = ThreadPoolExecutor(size, thread_name_prefix=name)
-    together = threading.Barrier(size)  # else one thread could do the work of several
+    together = threading.Barrier(size)  # without it, one thread could do the work of several
     try:
         begun = [pool.submit(together.wait) for _ in range(size)]
     except BaseException:

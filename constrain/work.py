@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 MAX_EXPANSION_WORK = 2_000_000
 """Steps of one compilation, about a second; the largest real schemas take 1,200,000. Beyond: LimitError.
 
-Steps are counted by the size of what is made or compared (subschemas, keywords, pairs of alternatives, edges, digits of
-bounds), never by time, and they do not depend on what is remembered.
-The kernel's derivatives count, too, and differ by a few per cent from process to process, with the seed of its hashes.
+Steps are counted by the size of the objects made or compared (subschemas, keywords, pairs of alternatives, edges,
+digits of bounds), never by time, and do not depend on caches. The kernel's derivatives count, too; they differ by a few
+per cent from process to process, with the seed of its hashes.
 """
 
 
 class _Work(threading.local):
-    """What the compilation under way in this thread may still take; ``depth``: how many are within each other."""
+    """The steps that the current compilation of this thread may still take; ``depth``: the nesting of compilations."""
 
     left = MAX_EXPANSION_WORK
     depth = 0
@@ -32,7 +32,7 @@ _work = _Work()
 
 
 class _Collector(threading.local):
-    """How many compilations of this thread, one within the other, keep the garbage collector at rest."""
+    """The nesting of compilations of this thread that pause the garbage collector."""
 
     depth = 0
 
@@ -45,11 +45,11 @@ _was_enabled = False
 
 @contextmanager
 def garbage_kept() -> Iterator[None]:
-    """Keeps Python's garbage collector at rest while a grammar is made.
+    """Pauses Python's garbage collector while a grammar is made.
 
-    The collector would traverse all that a compilation has made again and again, which doubles the time of large ones.
-    Nothing of that is garbage before the end, and ``MAX_EXPANSION_WORK`` bounds it. When one of several threads ends,
-    it collects what is young, so that threads that always compile something do not put that off for ever.
+    The collector would traverse all objects of the compilation repeatedly, which doubles the time of large ones. Almost
+    all are in use until the end, and ``MAX_EXPANSION_WORK`` limits them. When one of several threads ends, it collects
+    the young generation, so that threads that compile all the time cannot postpone collection forever.
     """
     global _threads_compiling, _was_enabled  # noqa: PLW0603 - the collector is one for the process
     _collector.depth += 1
@@ -74,7 +74,7 @@ def garbage_kept() -> Iterator[None]:
 
 @contextmanager
 def compilation() -> Iterator[None]:
-    """Allows this thread ``MAX_EXPANSION_WORK`` steps, unless a compilation that this one is part of is under way."""
+    """Grants this thread ``MAX_EXPANSION_WORK`` steps, unless it is part of an enclosing compilation."""
     if _work.depth == 0:
         _work.left = MAX_EXPANSION_WORK
     _work.depth += 1
@@ -86,7 +86,7 @@ def compilation() -> Iterator[None]:
 
 @contextmanager
 def apart() -> Iterator[None]:
-    """A budget of its own for what is remembered: what a compilation may take must not depend on what is known."""
+    """Grants a separate budget to work whose result is cached: the cost of a compilation must not depend on caches."""
     left, _work.left = _work.left, MAX_EXPANSION_WORK
     try:
         yield
@@ -95,15 +95,15 @@ def apart() -> Iterator[None]:
 
 
 def spend(steps: int) -> None:
-    """Adds steps to the compilation under way, if any. Raises ``LimitError`` without a place; callers add the place."""
+    """Counts steps of the current compilation, if any. Raises ``LimitError`` without a place; callers add the place."""
     _work.left -= steps
     if _work.left < 0 and _work.depth:
         raise LimitError(
-            f"to compile this takes more steps than MAX_EXPANSION_WORK = {MAX_EXPANSION_WORK}; "
-            "leave parts out, or make it fewer or smaller ones"
+            f"compiling this takes more steps than MAX_EXPANSION_WORK = {MAX_EXPANSION_WORK}; "
+            "leave parts out, or make them smaller"
         )
 
 
 def steps_taken() -> int:
-    """How many steps the compilation under way in this thread has taken, or the last one."""
+    """Returns the steps of the current compilation of this thread, or of the last one."""
     return MAX_EXPANSION_WORK - _work.left

@@ -173,7 +173,7 @@ UNSATISFIABLE = {
     ),
     "a value that contains itself": (
         "{'type': 'object', 'properties': {'a': {'$ref': '#'}}, 'required': ['a']}",
-        "a $ref cycle with no value",
+        "a $ref cycle without values",
         "",
     ),
 }
@@ -204,7 +204,7 @@ REFERENCES = {
     "into a number": (
         "{'$defs': {'a': {'maximum': 3}}, '$ref': '#/$defs/a/maximum'}",
         "SchemaError",
-        "points to something that is no schema",
+        "points to a value that is not a schema",
         "/$ref",
     ),
 }
@@ -424,7 +424,7 @@ def test_a_vocabulary_that_cannot_spell_the_schema_is_refused(missing: str, unsp
 tokens = [bytes([byte]) for byte in range(256) if chr(byte) not in {missing!r}]
 vocab = constrain.Vocabulary.from_tokens([*tokens, b"14", b""], eos=[len(tokens) + 1])
 constrain.compile({{'const': 40}} if {missing!r} != "5-" else {{'const': -5}}, vocab)"""
-    check(code, tmp_path, "ModelError", f"no token of their own for the bytes {unspelled}")
+    check(code, tmp_path, "ModelError", f"no single-byte tokens for the bytes {unspelled}")
 
 
 @pytest.mark.slow

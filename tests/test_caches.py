@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 SMALL = {
     "constrain.engine.cache._cache_of": "a path and a lock for each cache directory that the program names",
     "constrain.llama.lookup._loaded": "one model, the last",
-    "constrain.chat.answers.fork._known_first_bytes": "two bytes a token, for as long as the vocabulary lives",
+    "constrain.chat.answers.call_or_content._known_first_bytes": "two bytes a token, while the vocabulary lives",
     "constrain.json_schema.formats.expressions._identifier": "four kinds of identifiers",
     "constrain.json_schema.formats.expressions._uuid_of": "versions 1 to 8",
     "constrain.json_schema.emission.scalars._any_number": "two entries at most, one for each way of comparing numbers",

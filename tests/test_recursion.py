@@ -309,7 +309,7 @@ REFUSED = {
         from constrain.language.tree import Alternation, Concatenation, Literal
         a, b = Literal(b"a"), Literal(b"b")
         core.is_empty(nested(lambda part: Concatenation((Alternation((part, b)), a)), a, 20_000))""",
-    "it is not known how many values": """
+    "it is number of different items is unknown": """
         unique = lambda inner: {"type": "array", "uniqueItems": True, "minItems": 2, "items": inner}
         compiled(chain(unique, {"enum": [1, 2, 3]}))""",
     "nested too deeply": "compiled(nested(lambda kind: list[kind], int, 450))",

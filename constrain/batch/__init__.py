@@ -1,6 +1,6 @@
-"""Batches: a file with one prompt a line, and answers to all of them.
+"""Batches: a file with one prompt per line in, a file with one answer per line out.
 
-``constrain batch`` (in ``cli.batch``) is the caller. Read ``lines`` first (what a line asks for), then ``files``
-(input, answers, which lines have one already, and a note of what the answers are from) and ``run``, which answers each
-line once, however often it is interrupted.
+The caller is ``constrain batch`` (``cli.batch``). Read ``lines`` first (one line and its task), then ``files`` (input,
+answers, lines already answered, and the settings the answers depend on), then ``run``, which answers each line once
+even if the batch is interrupted and started again.
 """

@@ -1,7 +1,7 @@
-"""The files of a batch: its prompts, its answers, what could not be answered, and a note of what the answers are from.
+"""The files of a batch: prompts, answers, errors, and a note of the settings behind the answers.
 
-Whatever interrupts a batch, each answer is in its file once or not at all: a line is one write that reaches the disk
-before the next one begins, and what an interruption has torn is cut off before more is written.
+Each answer is in its file once or not at all, even after an interruption: a line is one write that reaches the disk
+before the next write begins, and reopening a file cuts off a half-written last line.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 _NOT_AS_IS = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-"""What some programs take for the end of a line, and what UTF-8 cannot express."""
+"""Characters that JSON output escapes: some programs read them as line ends, and UTF-8 cannot encode surrogates."""
 
 
 class BatchFiles:
-    """Where the answers of a batch go. One process at a time may have it open.
+    """The files that the answers of a batch go to. One process at a time may have them open.
 
     Args:
-        output: one JSON object a line for each answer, with the number of the prompt's line as ``line``.
-        errors: the same for each line that could not be answered; begun anew whenever the files are opened, since
-            what has no answer is tried again.
-        settings: what the answers depend on, as JSON values; kept beside the output.
-        restart: whether answers that are there are thrown away.
+        output: file of answers: one JSON object per line, with the number of the prompt's line as ``line``.
+        errors: file of failed lines in the same form. Opening it empties it, since lines without an answer are tried
+            again.
+        settings: settings that the answers depend on, as JSON values; kept in a file next to the output.
+        restart: whether existing answers are thrown away.
 
     Attributes:
-        answered: the numbers of the lines whose answers are there.
+        answered: numbers of the lines that have an answer.
 
-    Raises ``ValueError`` if the answers that are there were made with other settings, or are no answers, and
-    ``OSError`` if the files cannot be written.
+    Raises ``ValueError`` if the existing answers were made with other settings or are malformed, and ``OSError`` if a
+    file cannot be written.
     """
 
     def __init__(self, output: Path, errors: Path, settings: Mapping[str, object], *, restart: bool) -> None:
@@ -74,7 +74,7 @@ class BatchFiles:
         _append(self._answers, record)
 
     def error(self, record: Mapping[str, object]) -> None:
-        """Writes why one line has no answer; on return it is on the disk."""
+        """Writes the reason why one line has no answer; on return it is on the disk."""
         _append(self._errors, record)
 
     def _compare(self, settings: Mapping[str, object]) -> None:
@@ -83,25 +83,25 @@ class BatchFiles:
         except FileNotFoundError:
             former = None
         except ValueError as error:
-            raise ValueError(f"{self._note} cannot be read ({error}); --restart begins {self._output} anew") from error
+            raise ValueError(f"{self._note} cannot be read ({error}); --restart overwrites {self._output}") from error
         if not isinstance(former, dict):
             raise ValueError(  # noqa: TRY004 - the file is wrong, not an argument's type
-                f"{self._output} exists, but {self._note.name} beside it, which says what it was made from, does not; "
-                f"name another output, or begin this one anew with --restart"
+                f"{self._output} exists, but {self._note.name}, which records its settings, does not; "
+                f"name another output, or overwrite this one with --restart"
             )
         changed = [
-            key if isinstance(settings.get(key), dict) else f"{key} (it was {_shown(former, key)})"
+            key if isinstance(settings.get(key), dict) else f"{key} (it was {_describe_setting(former, key)})"
             for key in {**settings, **former}
             if former.get(key) != settings.get(key)
         ]
         if changed:
             raise ValueError(
-                f"{self._output} was made with another {', another '.join(changed)}; go on with what it was made "
-                f"with, name another output, or begin this one anew with --restart"
+                f"{self._output} was made with another {', another '.join(changed)}; restore the former settings, "
+                f"name another output, or overwrite this one with --restart"
             )
 
     def _resume(self) -> None:
-        """Reads which answers are there, and cuts off a line that an interruption has torn."""
+        """Reads the numbers of the answered lines and cuts off a half-written last line."""
         end = 0
         with self._output.open("rb") as file:
             for number, line in enumerate(file, 1):
@@ -118,15 +118,15 @@ class BatchFiles:
             record = None
         found = record.get("line") if isinstance(record, dict) else None
         if not isinstance(found, int) or found in self.answered:
-            problem = "is no answer" if not isinstance(found, int) else f"answers line {found} a second time"
-            raise ValueError(f"line {number} of {self._output} {problem}; mend it, or begin anew with --restart")
+            problem = "is not an answer" if not isinstance(found, int) else f"answers line {found} a second time"
+            raise ValueError(f"line {number} of {self._output} {problem}; repair it, or start over with --restart")
         return found
 
 
 def check_paths(prompts: Path, written: tuple[Path, Path], *, read: Iterable[Path]) -> None:
-    """Raises ``ValueError`` if files cannot play their parts: each another one, and the prompts read more than once."""
+    """Raises ``ValueError`` if two paths name the same file, or if the prompts cannot be read more than once."""
     if not prompts.is_file():
-        raise ValueError(f"{prompts} is no file" if prompts.exists() else f"{prompts}: there is no such file")
+        raise ValueError(f"{prompts} is not a file" if prompts.exists() else f"{prompts}: there is no such file")
     roles = [prompts, *written, note_path(written[0]), *read]
     seen: set[Path] = set()
     for path in (each.resolve() for each in roles[:4]):
@@ -135,21 +135,21 @@ def check_paths(prompts: Path, written: tuple[Path, Path], *, read: Iterable[Pat
         seen.add(path)
     for path in written:
         if path.exists() and not path.is_file():
-            raise ValueError(f"{path} is no file")
+            raise ValueError(f"{path} is not a file")
 
 
 def note_path(output: Path) -> Path:
-    """Where it is kept what an output was made from."""
+    """Returns the path of the note that records the settings of an output."""
     return output.with_name(output.name + ".run.json")
 
 
-def _shown(settings: dict[str, Any], key: str) -> str:
+def _describe_setting(settings: dict[str, Any], key: str) -> str:
     value = settings.get(key)
     return "not given" if value is None else json.dumps(value)
 
 
 def _lock(file: BinaryIO | Any, path: Path) -> None:
-    """Until the file is closed, be it by the end of the process."""
+    """Locks a file until it is closed; the end of the process closes it, too."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
@@ -165,7 +165,7 @@ def _append(file: Any, record: Mapping[str, object]) -> None:
 
 
 def _replace(path: Path, data: bytes) -> None:
-    """Writes a file that is there whole or not at all."""
+    """Writes a file atomically: it appears whole or not at all."""
     new = path.with_name(path.name + ".new")
     with new.open("wb") as file:
         file.write(data)
@@ -180,7 +180,7 @@ def _remove_if_empty(path: Path) -> None:
 
 
 def _flush_folder(folder: Path) -> None:
-    """Makes sure that names of new files are on the disk, too."""
+    """Flushes a folder to the disk, so that the names of new files survive a crash."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -1,4 +1,4 @@
-"""The lines of a batch's input: what each asks for, or why it asks for nothing that can be answered."""
+"""The lines of a batch's input: each becomes a task, or an error that says why it cannot."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One line of the input: what to ask, and how.
+    """One line of the input: the prompt, and how to answer it.
 
     Attributes:
-        line: its number, from 1.
-        id: what the line calls itself, if anything; handed through.
-        prompt, schema, options: as ``complete`` takes them.
+        line: number of the line, from 1.
+        id: name that the line gives itself, if any; copied to the answer.
+        prompt, schema, options: arguments for ``complete``.
     """
 
     line: int
@@ -43,7 +43,7 @@ class Task:
 
 
 class LineError(ValueError):
-    """A line of the input that cannot be asked; ``id`` is what it calls itself, if that is known."""
+    """A line of the input that is not a valid task. ``id`` is the name that the line gives itself, if it is known."""
 
     def __init__(self, message: str, *, id: Id = None) -> None:  # noqa: A002
         super().__init__(message)
@@ -51,7 +51,7 @@ class LineError(ValueError):
 
 
 class _Line(BaseModel):
-    """What a line may say. Defaults only stand for what it does not say."""
+    """The fields that a line may have. A default means that the field is missing."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -94,9 +94,9 @@ class _Line(BaseModel):
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """The lines of a file that are not blank, with their numbers, which count from 1 and count blank ones, too.
+    """Yields the non-blank lines of a file with their numbers, which count from 1 and include blank lines.
 
-    Only a line feed ends a line (a carriage return may stand before it): other separators may be part of a JSON text.
+    Only a line feed ends a line (after an optional carriage return): other separators may be part of a JSON text.
     """
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
@@ -106,22 +106,23 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def read_task(number: int, line: bytes, schema: str | Source | None, options: Options) -> Task:
-    """The task that a line stands for. Raises ``LineError``.
+    """Returns the task that a line stands for. Raises ``LineError``.
 
-    A line is a JSON object with ``prompt`` (a text) or ``messages``, maybe ``id``, ``schema`` (``null`` for none) and
-    any of the ``ChatOptions`` that are JSON (the tools in OpenAI's shape); or a text alone, which is the prompt.
+    A line is a JSON object with ``prompt`` (a text) or ``messages``, and optionally ``id``, ``schema`` (``null`` for
+    none) and the ``ChatOptions`` that can be written as JSON (tools in OpenAI's form). A line can also be a JSON
+    string: the prompt.
 
     Args:
-        number: of the line, from 1.
-        line: without what ends it.
-        schema: JSON text or what stands in its place, for lines that say nothing about a schema.
-        options: for lines that say nothing else. ``seed`` is that of line 1, and one more for each line after it.
+        number: number of the line, from 1.
+        line: bytes of the line, without its line end.
+        schema: JSON text or another source, for lines without a ``schema`` field.
+        options: defaults for the other fields. ``seed`` is the seed of line 1; each later line adds one.
     """
-    found = _parsed(line)
+    found = _parse(line)
     if isinstance(found, str):
         found = {"prompt": found}
     if not isinstance(found, dict):
-        raise LineError("neither a JSON object nor a text")
+        raise LineError("a line must be a JSON object or a JSON string")
     name = found.get("id")
     known: Id = name if isinstance(name, (str, int, float)) else None
     try:
@@ -129,7 +130,7 @@ def read_task(number: int, line: bytes, schema: str | Source | None, options: Op
     except ValidationError as error:
         raise LineError(_complaint(error), id=known) from error
     if ("prompt" in fields) == ("messages" in fields):
-        raise LineError("either prompt or messages must be there, and not both", id=known)
+        raise LineError("give either prompt or messages, and not both", id=known)
     prompt: Prompt = fields.pop("prompt") if "prompt" in fields else fields.pop("messages")
     used: object = fields.pop("schema", schema)
     fields.pop("id", None)
@@ -142,7 +143,7 @@ def read_task(number: int, line: bytes, schema: str | Source | None, options: Op
     return Task(number, known, prompt, used, {**options_beside(given, used), **fields})  # type: ignore[typeddict-item]
 
 
-def _parsed(line: bytes) -> Any:
+def _parse(line: bytes) -> Any:
     try:
         return json.loads(line.decode(), object_pairs_hook=_object, parse_constant=_not_json)
     except UnicodeDecodeError as error:
@@ -151,14 +152,14 @@ def _parsed(line: bytes) -> Any:
         raise LineError(f"not JSON: {error.msg} at character {error.pos + 1}") from error
     except LineError:
         raise
-    except (ValueError, RecursionError) as error:  # numbers that are too long; texts that are nested too deeply
-        raise LineError(f"not JSON that can be read: {error}") from error
+    except (ValueError, RecursionError) as error:  # integers with too many digits; texts nested too deeply
+        raise LineError(f"not readable JSON:{error}") from error
 
 
 def _object(members: list[tuple[str, object]]) -> dict[str, object]:
     found = dict(members)
     if len(found) < len(members):
-        raise LineError("a key stands twice in one object")
+        raise LineError("a key occurs twice in one object")
     return found
 
 

@@ -1,6 +1,6 @@
-"""Batches: a file with one prompt a line, and answers to all of them, which an interruption neither loses nor repeats.
+"""Runs a batch: answers every prompt of a file once, even if it is interrupted and started again.
 
-Answers are written as they are finished, in whatever order that is; each says which line of the input it belongs to.
+Answers are written in the order in which they finish; each names the line of the input that it belongs to.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from constrain.batch.lines import LineError, Task, read_lines, read_task
 from constrain.chat.reading.reply import Refusal, Reply
 from constrain.chat.tools.calls import FunctionCall
 from constrain.errors import ConstrainError, OutputValidationError
-from constrain.generation.completion import told_limits
+from constrain.generation.completion import limits_object
 from constrain.generation.logprobs import logprob_objects
 from constrain.types.answer_text import read_answer
 
@@ -34,25 +34,25 @@ if TYPE_CHECKING:
     from constrain.llama.model import Model
 
 _MODEL_BEGINNING = 1 << 20
-"""Bytes of a model file that are compared: metadata and vocabulary, but not gigabytes of weights."""
+"""Bytes at the start of a model file that are hashed to recognize it: 1 MiB, which spares reading gigabytes."""
 
 Answerer: TypeAlias = "Callable[[Task, Future[None]], Completion]"
-"""Answers one task, or gives up when the future is done.
+"""A function that answers one task, or gives up once the future is done.
 
-What it raises as ``ConstrainError`` or ``LineError`` is about this task; every other error is the end of the batch.
+A ``ConstrainError`` or ``LineError`` fails this task only; every other exception ends the batch.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a batch is.
+    """The progress of a batch.
 
     Attributes:
-        known: number of lines that had been answered before.
-        answered: number of lines that are answered now for the first time.
-        failed: number of lines that could not be answered.
-        failure: of the last line, if it could not be answered: its number and the reason.
-        warnings: of the last line's schema and tools, if no line before had them.
+        known: number of lines that an earlier run answered.
+        answered: number of lines that this run has answered.
+        failed: number of lines that this run could not answer.
+        failure: number and reason of the latest line, if it failed.
+        warnings: warnings about the latest line's schema and tools that no earlier line caused.
     """
 
     known: int
@@ -72,16 +72,16 @@ class _Outcome:
 def run(
     prompts: Path, files: BatchFiles, answer: Answerer, schema: str | Source | None, options: Options, *, threads: int
 ) -> Iterator[Progress]:
-    """Answers all lines that have no answer yet; yields before the first and after each.
+    """Answers all lines that have no answer yet; yields once before the first line and once after each.
 
     Args:
-        prompts: the input, JSON Lines: see ``read_task``.
-        files: takes the answers.
-        answer: answers one line; called by ``threads`` threads.
-        schema: JSON text or what stands in its place; of lines without a schema of their own.
-        options: of lines without options of their own. ``seed`` is that of line 1, and one more for each line after
-            it, so that equal prompts have different answers.
-        threads: how many lines are under way at the same time.
+        prompts: input as JSON Lines: see ``read_task``.
+        files: files that the answers are written to.
+        answer: function that answers one line; ``threads`` threads call it.
+        schema: JSON text or another source, for lines without a schema of their own.
+        options: options for lines without options of their own. ``seed`` is the seed of line 1; each later line adds
+            one, so that equal prompts get different answers.
+        threads: number of lines that are answered at the same time.
     """
     progress = Progress(len(files.answered))
     yield progress
@@ -99,7 +99,7 @@ def run(
             return _Outcome(number, found, error)
 
     with contextlib.closing(_outcomes(remaining, attempt, threads)) as outcomes:
-        told: set[str] = set()
+        reported: set[str] = set()
         for each in outcomes:
             named: dict[str, object] = {"line": each.line} if each.id is None else {"line": each.line, "id": each.id}
             if isinstance(each.result, Exception):
@@ -109,8 +109,8 @@ def run(
             else:
                 files.answer({**named, **_answer(each.result)})
                 report = each.result.report
-                new = () if report is None else tuple(warning for warning in report.warnings if warning not in told)
-                told.update(new)
+                new = () if report is None else tuple(warning for warning in report.warnings if warning not in reported)
+                reported.update(new)
                 progress = replace(progress, answered=progress.answered + 1, failure=None, warnings=new)
             yield progress
 
@@ -120,7 +120,7 @@ def _outcomes(
     attempt: Callable[[int, bytes, Future[None]], _Outcome],
     threads: int,
 ) -> Generator[_Outcome, None, None]:
-    """What becomes of the lines, as it is known; reads not much further ahead than it answers."""
+    """Yields the outcome of each line as soon as it is known; reads only a little further ahead than it answers."""
     stop: Future[None] = Future()
     waiting = iter(remaining)
     pending: set[Future[_Outcome]] = set()
@@ -140,7 +140,10 @@ def _outcomes(
 
 
 def answerer(model: Model, schema: str | Source | None, options: Options) -> Answerer:
-    """What has a model answer tasks. Raises what ``complete`` does if ``schema``, that of most, is no use."""
+    """Returns a function that lets a model answer tasks.
+
+    Raises the errors of ``complete`` if ``schema``, the schema of most lines, is invalid.
+    """
     from constrain.engine import constraint
     from constrain.generation.job import Run
     from constrain.generation.options import compile_options
@@ -159,7 +162,7 @@ def answerer(model: Model, schema: str | Source | None, options: Options) -> Ans
         run.submit()
         wait((done, stop), return_when=FIRST_COMPLETED)
         if not done.done():
-            done.cancel()  # The model is rid of it before its next step.
+            done.cancel()  # The model drops the request before its next step.
         done.result()
         return run.finish()[1]
 
@@ -167,7 +170,7 @@ def answerer(model: Model, schema: str | Source | None, options: Options) -> Ans
 
 
 def settings(prompts: Path, schema: str | Source | None, model: Path, options: Options) -> dict[str, object]:
-    """All that answers depend on, to notice where it has changed: JSON values. Raises ``OSError``."""
+    """Returns everything that answers depend on as JSON values, so that a change is noticed. Raises ``OSError``."""
     with prompts.open("rb") as file, model.open("rb") as weights:
         content = hashlib.sha256()
         while piece := file.read(1 << 20):
@@ -196,14 +199,14 @@ def _answer(completion: Completion) -> dict[str, object]:
     }
     if completion.shortened:
         answer["shortened"] = completion.shortened
-    answer |= told_limits(completion)
+    answer |= limits_object(completion)
     if completion.text_logprobs is not None:
         answer["logprobs"] = logprob_objects(completion.text_logprobs)
     return {**answer, "reasoning": completion.reasoning} if completion.reasoning else answer
 
 
 def _json_value(value: object) -> object:
-    """A value as JSON: of a line with tools, the content and the calls."""
+    """Returns a value as JSON; for a line with tools, the content and the calls."""
     match value:
         case Refusal(text):
             return {"refusal": text}

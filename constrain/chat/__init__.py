@@ -1,6 +1,6 @@
 """Chat: conversations with tools, from messages to a prompt and from written text to a reply.
 
-``generation`` and ``server`` are the callers. Read ``tools`` first (what a model may call), then ``families`` (in
-which form each model family calls), ``prompt`` (messages to token ids), ``answers`` (the language of an answer, as a
-grammar) and ``reading`` (what was written, piece by piece).
+The callers are ``generation`` and ``server``. Read ``tools`` first (the tools that a model may call), then ``families``
+(the form in which each model family writes calls), ``prompt`` (messages to token ids), ``answers`` (the grammar of all
+answers) and ``reading`` (from written bytes to events and a reply).
 """

@@ -1,4 +1,4 @@
-"""``constrain batch``: a file of prompts, and a file of answers."""
+"""``constrain batch``: answers a file of prompts, one per line."""
 
 from __future__ import annotations
 
@@ -20,21 +20,23 @@ if TYPE_CHECKING:
     from constrain.batch.run import Progress as Counts
 
 _LISTED = 10
-"""Lines without an answer that are listed on the terminal; the file of errors has all."""
+"""Failed lines that the terminal lists: 10. The file of errors has all of them."""
 
 _READY = 2
-"""Lines that are made ready while ``parallel`` others are answered, so that the model never waits for them."""
+"""Lines prepared ahead while ``parallel`` others are answered: 2, so that the model never waits for a line."""
 
 
 @shared.takes(options=shared.options, policies=shared.policies)
 def batch(
     prompts: Annotated[Path, typer.Argument(help="JSON Lines: each a string, or an object with prompt or messages.")],
     *,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Takes an answer a line, as they are finished.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="File for the answers, one per line, in the order they finish.")
+    ],
     errors: Annotated[
-        Path | None, typer.Option(help="Takes the lines that have no answer, and why; by default beside the output.")
+        Path | None, typer.Option(help="File for failed lines with the reasons; by default next to the output.")
     ] = None,
-    restart: Annotated[bool, typer.Option("--restart", help="Throw away the answers that are there.")] = False,
+    restart: Annotated[bool, typer.Option("--restart", help="Throw away existing answers.")] = False,
     parallel: Annotated[int, typer.Option(min=1, help="Lines that are answered at the same time.")] = 8,
     schema: shared.SchemaFile = None,
     regex: shared.Pattern = None,
@@ -43,17 +45,18 @@ def batch(
     model: shared.ModelFile = None,
     options: Options,
     seed: Annotated[
-        int | None, typer.Option(min=0, help="Makes sampling reproducible: line n has this seed, plus n - 1.")
+        int | None, typer.Option(min=0, help="Makes sampling reproducible: line n uses this seed plus n - 1.")
     ] = None,
     policies: CompileOptions,
     registry: shared.RegistryFile = None,
     n_ctx: shared.Context = None,
     n_threads: shared.Threads = None,
+    n_gpu_layers: shared.GpuLayers = None,
 ) -> None:
-    """Answers a file of prompts; after an interruption, the same command goes on where it was.
+    """Answers a file of prompts. After an interruption, the same command continues where it stopped.
 
-    A line of the input is a JSON string, or an object with "prompt" or "messages", and maybe "id", "schema",
-    "tools", "max_tokens", "temperature" and so on. Exit status 3 if some lines could not be answered.
+    A line of the input is a JSON string, or an object with "prompt" or "messages", and optionally "id", "schema",
+    "tools", "max_tokens", "temperature" and so on. The exit status is 3 if some lines could not be answered.
     """
     from constrain.batch import run as batches
     from constrain.batch.files import BatchFiles, check_paths
@@ -63,14 +66,22 @@ def batch(
     errors = errors or output.with_name(f"{output.stem}.errors{output.suffix}")
     read = [schema, model, Path(lark) if lark and Path(lark).is_file() else None]
     check_paths(prompts, (output, errors), read=[path for path in read if path is not None])
-    wanted = shared.read_wanted(schema, regex, dialect, lark)
+    wanted = shared.read_language(schema, regex, dialect, lark)
     options = {**options, **policies, **shared.read_registry(registry), "seed": seed}
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     made_from = {**batches.settings(prompts, wanted, model, options), "ctx": n_ctx}
     with BatchFiles(output, errors, made_from, restart=restart) as files, contextlib.ExitStack() as loaded:
-        with shared.working(console, f"Loading {model.name}"):
-            used = loaded.enter_context(Model(model, n_ctx=n_ctx, n_threads=n_threads, parallel=parallel))
-            with shared.naming(shared.file_of(schema, lark)):
+        with shared.show_progress(console, f"Loading {model.name}"):
+            used = loaded.enter_context(
+                Model(
+                    model,
+                    n_ctx=n_ctx,
+                    n_threads=n_threads,
+                    n_gpu_layers=shared.ALL_LAYERS if n_gpu_layers is None else n_gpu_layers,
+                    parallel=parallel,
+                )
+            )
+            with shared.name_file(shared.file_of(schema, lark)):
                 answer = batches.answerer(used, wanted, options)
         run = batches.run(prompts, files, answer, wanted, options, threads=parallel + _READY)
         counts = _follow(console, prompts, run)
@@ -80,7 +91,7 @@ def batch(
 
 
 def _follow(console: Console, prompts: Path, run: Iterator[Counts]) -> Counts:
-    """Shows how far the batch is, and the first lines that fail."""
+    """Shows the progress of the batch and its first failed lines."""
     from constrain.batch.lines import read_lines
 
     columns = (TextColumn("answers"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
@@ -97,7 +108,7 @@ def _follow(console: Console, prompts: Path, run: Iterator[Counts]) -> Counts:
 def _summary(counts: Counts, output: Path, errors: Path) -> str:
     said = f"{output}: {counts.answered} answers"
     if counts.known:
-        said += f", and {counts.known} that were there"
+        said += f", and {counts.known} from before"
     if counts.failed:
         said += f"; {counts.failed} lines have none, see {errors}"
     return said

@@ -1,4 +1,4 @@
-"""``constrain compile``: schemas, patterns and grammars made ready ahead of time."""
+"""``constrain compile``: compiles schemas, patterns and grammars ahead of time."""
 
 from __future__ import annotations
 
@@ -38,19 +38,24 @@ def compile_(
         Path | None, typer.Option(help="GGUF file of the model, or of its vocabulary; by default the demo model.")
     ] = None,
     cache: Annotated[
-        Path | None, typer.Option(help="Directory to keep them in, instead of that of CONSTRAIN_CACHE.")
+        Path | None, typer.Option(help="Directory to store them in, instead of the one in CONSTRAIN_CACHE.")
     ] = None,
-    max_masks: Annotated[int | None, typer.Option(min=0, help="Most masks to compute, likeliest first.")] = None,
-    max_mib: Annotated[int | None, typer.Option("--max-mib", min=0, help="Most memory of one's tables.")] = None,
+    max_masks: Annotated[int | None, typer.Option(min=0, help="Masks to compute at most, likeliest first.")] = None,
+    max_mib: Annotated[
+        int | None, typer.Option("--max-mib", min=0, help="MiB that the tables of one schema may take.")
+    ] = None,
     closed: Annotated[
         bool,
-        typer.Option("--closed/--open", help="Without undeclared keys, as for generation; or as constrain.compile."),
+        typer.Option(
+            "--closed/--open",
+            help="Exclude undeclared keys, as generation does, or allow them, as constrain.compile does.",
+        ),
     ] = True,
     policies: CompileOptions,
 ) -> None:
-    """Compiles schemas ahead of time and keeps them, so that the first token needs no waiting in any later process.
+    """Compiles schemas ahead of time and stores them, so that later processes need not wait for them.
 
-    They are found again whether a schema is given as the text of its file or as what JSON readers make of that.
+    A later process finds a schema whether it passes the text of the file or the JSON parsed from it.
     """
     if not schemas and not regex and not lark:
         raise typer.BadParameter("no schema, pattern or grammar to compile")
@@ -63,29 +68,31 @@ def compile_(
 
         model = default_model_path()
     console = Console(stderr=True)
-    with shared.working(console, f"Reading the vocabulary of {model.name}"):
+    with shared.show_progress(console, f"Reading the vocabulary of {model.name}"):
         vocabulary = Vocabulary.from_gguf(model)
-    told: set[str] = set()  # a schema is compiled as two texts
-    for name, file, wanted, options in _all_wanted(schemas or [], patterns, lark or [], policies):
-        with shared.naming(file), shared.working(console, f"Compiling {name}"):
+    reported: set[str] = set()  # a schema is compiled twice, as two texts
+    for name, file, wanted, options in _list_sources(schemas or [], patterns, lark or [], policies):
+        with shared.name_file(file), shared.show_progress(console, f"Compiling {name}"):
             constraint = _compile(wanted, vocabulary, close_objects=closed, cache=cache, **options)
             done = constraint.precompute(
                 max_masks=PRECOMPUTED_MASKS if max_masks is None else max_masks,
                 max_bytes=PRECOMPUTED_BYTES if max_mib is None else max_mib << 20,
             )
         if done.file is None:
-            raise OSError(f"{name} was compiled but not kept: there is no cache directory that can be written to")
+            raise OSError(
+                f"{name} was compiled but not stored: no cache directory can be written to; name one with --cache"
+            )
         note = f"{name}: {done.masks} masks, {done.file.stat().st_size >> 10} KiB"
         console.print(note, style="dim", markup=False, highlight=False)
-        shared.show_warnings((warning for warning in constraint.warnings if warning not in told), console)
-        told.update(constraint.warnings)
+        shared.show_warnings((warning for warning in constraint.warnings if warning not in reported), console)
+        reported.update(constraint.warnings)
         sys.stdout.write(f"{done.file}\n")
 
 
-def _all_wanted(
+def _list_sources(
     schemas: list[Path], patterns: list[Regex], grammars: list[str], policies: CompileOptions
 ) -> Iterator[tuple[str, Path | None, str | Source, CompileOptions]]:
-    """What is to be compiled: a name for it, its file if it has one, itself, and the policies that are about it."""
+    """Yields the sources to compile: name, file (if any), source, and the policies that apply to it."""
     for path in schemas:
         read = json.dumps(shared.read_schema(path))
         for text in dict.fromkeys((read, shared.read_text(path))):

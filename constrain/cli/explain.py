@@ -1,4 +1,4 @@
-"""``constrain explain``: where a text stops matching, what was expected there, and how many tokens were allowed."""
+"""``constrain explain``: shows where a text stops matching, and what was expected and allowed there."""
 
 from __future__ import annotations
 
@@ -25,34 +25,37 @@ if TYPE_CHECKING:
 def explain(
     text: Annotated[str | None, typer.Argument(help='The text; "-" reads it from standard input.')] = None,
     *,
-    file: Annotated[Path | None, typer.Option(help="File with the text, in its place.")] = None,
+    file: Annotated[Path | None, typer.Option(help="File with the text, instead of the argument.")] = None,
     schema: shared.SchemaFile = None,
     regex: shared.Pattern = None,
     dialect: shared.PatternDialect = None,
     lark: shared.LarkGrammar = None,
     model: Annotated[
-        Path | None, typer.Option(help="GGUF file; its tokens are listed. Only the vocabulary is read.")
+        Path | None, typer.Option(help="GGUF file whose tokens are listed; only its vocabulary is read.")
     ] = None,
     closed: Annotated[
-        bool, typer.Option("--closed/--open", help="Without undeclared keys, as for generation; or as the schema says.")
+        bool,
+        typer.Option(
+            "--closed/--open", help="Exclude undeclared keys, as generation does, or allow them where the schema does."
+        ),
     ] = False,
     policies: CompileOptions,
     registry: shared.RegistryFile = None,
 ) -> None:
-    """Says where a text stops matching a schema or grammar, what was expected there, and what it lacks.
+    """Shows where a text stops matching a schema or grammar, what was expected there, and what is missing.
 
-    The text is taken as it is, with a line end if there is one. Exit status 0 if it matches, 1 if not, 2 if that
-    cannot be told: for wrong usage, and for a schema, grammar or file that cannot be used.
+    The text is used unchanged, including a line end. The exit status is 0 if it matches and 1 if it does not. It is 2
+    for wrong usage, and for a schema, grammar or file that cannot be used.
     """
     from constrain.inspection.explanation import explain as explain_text
 
     try:
-        given, wanted = _read(text, file), shared.read_wanted(schema, regex, dialect, lark)
+        given, wanted = _read(text, file), shared.read_language(schema, regex, dialect, lark)
         if wanted is None:
             raise typer.BadParameter("no schema, pattern or grammar to explain the text by")
         vocabulary = None if model is None else _vocabulary(model)
         options: CompileOptions = {**policies, **shared.read_registry(registry)}
-        with shared.naming(shared.file_of(schema, lark)):
+        with shared.name_file(shared.file_of(schema, lark)):
             found = explain_text(wanted, given, vocabulary, closed=closed, **options)
     except (ConstrainError, OSError, ValueError) as error:
         shared.show_error(error)
@@ -67,7 +70,7 @@ def explain(
 
 def _read(text: str | None, file: Path | None) -> bytes:
     if (text is None) == (file is None):
-        raise typer.BadParameter("the text to explain is either an argument or in a --file")
+        raise typer.BadParameter("give the text to explain either as an argument or with --file")
     if file is not None:
         return file.read_bytes()
     assert text is not None
@@ -81,17 +84,17 @@ def _vocabulary(model: Path) -> Vocabulary:
 
 
 def _table(steps: tuple[TokenStep, ...]) -> Table:
-    """A line a token; the last one is the one that fails, or the end."""
+    """Makes a table with one row per token; the last row is the first token that fails, or the end."""
     table = Table("byte", "token", "text", "allowed", "to finish", "", title="Tokens")
     for step in steps:
-        cells = (str(step.offset), str(step.token), Text(_shown(step.text)), f"{step.n_allowed:,}")
+        cells = (str(step.offset), str(step.token), Text(_format_token(step.text)), f"{step.n_allowed:,}")
         verdict = "" if step.is_allowed else "not allowed"
         table.add_row(*cells, str(step.min_tokens_left), verdict, style="" if step.is_allowed else "bold red")
     return table
 
 
-def _shown(token: bytes) -> str:
-    """The text of a token; bytes, if it is no whole characters."""
+def _format_token(token: bytes) -> str:
+    """Returns the text of a token, or its bytes if these are not whole characters."""
     if not token:
         return "(end)"
     try:

@@ -1,4 +1,4 @@
-"""``constrain grammars``: the grammars that come with the package."""
+"""``constrain grammars``: lists the grammars that come with the package."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from constrain import grammars as ready
 
 
 def grammars(
-    name: Annotated[str | None, typer.Argument(help="Print the text of this one, in place of the list.")] = None,
+    name: Annotated[str | None, typer.Argument(help="Grammar to print, instead of the list.")] = None,
 ) -> None:
     """Lists the grammars that come with the package, or prints one of them."""
     if name is not None:

@@ -1,6 +1,6 @@
 """The command line: ``constrain generate``, ``batch``, ``serve``, ``check``, ``compile``, ``explain``, ``grammars``...
 
-What was asked for goes to standard output and nothing else; everything about it goes to standard error.
+Standard output receives only the result of a command; progress, warnings and errors go to standard error.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_
 def main() -> None:
     """Runs the command line.
 
-    Exit status: 0 done, 1 failed, 2 wrong usage, 3 a batch is done but for some lines, 130 interrupted.
+    Exit status: 0 for success, 1 for failure, 2 for wrong usage, 3 for a finished batch with failed lines, 130 for an
+    interruption.
     """
     try:
         settle_streams()
@@ -92,26 +93,32 @@ def generate(
     registry: shared.RegistryFile = None,
     n_ctx: shared.Context = None,
     n_threads: shared.Threads = None,
+    n_gpu_layers: shared.GpuLayers = None,
 ) -> None:
-    """Asks a model, and prints its answer: JSON that matches the schema, or text that matches the grammar."""
+    """Asks a model and prints its answer: JSON that matches the schema, or text that matches the grammar."""
     asked = read_prompt(prompt)
-    wanted = shared.read_wanted(schema, regex, dialect, lark)
+    wanted = shared.read_language(schema, regex, dialect, lark)
     console = Console(stderr=True)
-    with shared.working(console, f"Loading {model.name if model else 'the default model'}"):
+    with shared.show_progress(console, f"Loading {model.name if model else 'the default model'}"):
         from constrain.llama.model import Model
 
-        loaded = Model(model, n_ctx=n_ctx, n_threads=n_threads)
+        loaded = Model(
+            model,
+            n_ctx=n_ctx,
+            n_threads=n_threads,
+            n_gpu_layers=shared.ALL_LAYERS if n_gpu_layers is None else n_gpu_layers,
+        )
     settings: Options = {**options, **policies, **shared.read_registry(registry), "seed": seed}
-    with shared.naming(shared.file_of(schema, lark)):
+    with shared.name_file(shared.file_of(schema, lark)):
         completion = _answer(console, loaded, asked, wanted, settings)
     shared.show_warnings(() if completion.report is None else completion.report.warnings)
     note = f"{completion.usage.completion_tokens} tokens in {completion.timings.generation:.2f} s"
     if completion.timings.generation > 0 and completion.usage.completion_tokens > 1:
         note += f" ({completion.usage.completion_tokens / completion.timings.generation:.0f} per second)"
     if completion.finish_reason != "stop":
-        note += f", brought to its end by {completion.finish_reason}"
+        note += f", ended early by {completion.finish_reason}"
     if completion.shortened:
-        note += f"; {completion.shortened} strings or numbers were brought to their ends"
+        note += f"; {completion.shortened} strings or numbers were ended early"
     if completion.limited_masks:
         note += f"; {completion.limited_masks} masks were limited by {' and '.join(completion.limits_met)}"
     if console.is_terminal:
@@ -119,7 +126,7 @@ def generate(
 
 
 def _answer(console: Console, model: Any, prompt: str, wanted: str | Source | None, options: Options) -> Completion:
-    """Writes the answer to standard output: as it grows on a terminal, otherwise when it is whole."""
+    """Writes the answer to standard output: piece by piece on a terminal, otherwise once it is complete."""
     from constrain.chat.reading.events import TextDelta
     from constrain.errors import OutputValidationError
     from constrain.generation.completion import Finished
@@ -128,7 +135,7 @@ def _answer(console: Console, model: Any, prompt: str, wanted: str | Source | No
     live = sys.stdout.isatty()
     events = stream(model, prompt, schema=wanted, **options)
     with contextlib.ExitStack() as waiting:
-        waiting.enter_context(shared.working(console, "Reading the prompt" if live else "Writing the answer"))
+        waiting.enter_context(shared.show_progress(console, "Reading the prompt" if live else "Writing the answer"))
         try:
             for event in events:
                 if isinstance(event, Finished):
@@ -137,7 +144,7 @@ def _answer(console: Console, model: Any, prompt: str, wanted: str | Source | No
                     waiting.close()
                     sys.stdout.write(event.text.translate(shared.HARMLESS))
                     sys.stdout.flush()
-        except OutputValidationError as error:  # no value can be made of the text, but here the text is what is wanted
+        except OutputValidationError as error:  # the text has no value, but this command prints the text
             sys.stdout.write("\n" if live else error.text + "\n")
             raise
     assert isinstance(event, Finished)
@@ -154,7 +161,7 @@ app.command()(serve)
 
 @app.command()
 def example() -> None:
-    """Reads a person out of a sentence, with the model of the demo extra: the first example of the README."""
+    """Extracts a person from a sentence with the model of the demo extra: the first example of the README."""
     from constrain.example import main as run
 
     run()
@@ -168,13 +175,13 @@ def check(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,  # noqa: FBT002
 ) -> None:
-    """Says what of a schema is enforced or refused and where, what can never hold, and what could be better.
+    """Reports which parts of a schema are enforced, which are refused, which can never match, and what could be better.
 
-    Exit status 1 if anything is refused or can never hold; advice alone does not count.
+    The exit status is 1 if a part is refused or can never match; advice alone does not change it.
     """
     from constrain.inspection.check import check_schema
 
-    vocabulary, unit = _counting(vocab)
+    vocabulary, unit = _load_counter(vocab)
     checks = [(path, check_schema(shared.read_schema(path), vocabulary)) for path in schemas]
     if as_json:
         import json
@@ -188,8 +195,8 @@ def check(
         raise typer.Exit(shared.FAILED)
 
 
-def _counting(path: Path | None) -> tuple[Vocabulary, str]:
-    """The vocabulary whose tokens are counted, and what to call these."""
+def _load_counter(path: Path | None) -> tuple[Vocabulary, str]:
+    """Returns the vocabulary whose tokens are counted, and a name for the unit."""
     from constrain.vocabulary.vocabulary import Vocabulary
 
     if path is None:
@@ -197,7 +204,7 @@ def _counting(path: Path | None) -> tuple[Vocabulary, str]:
 
         try:
             path = default_model_path()
-        except ModelError:  # the demo extra is not installed; what is printed says which unit it is in
+        except ModelError:  # without the demo extra, bytes are counted; the output names the unit
             return Vocabulary.from_tokens([*(bytes([byte]) for byte in range(256)), b""], eos=[256]), "bytes"
     return Vocabulary.from_gguf(path), f"tokens of {path.name}"
 

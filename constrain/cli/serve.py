@@ -1,4 +1,4 @@
-"""``constrain serve``: models behind an endpoint that OpenAI's clients can talk to."""
+"""``constrain serve``: serves models over HTTP to OpenAI's clients."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NEEDED = (
     "tomllib" if sys.version_info >= (3, 11) else "tomli",
     "uvicorn",
 )
-"""Modules of the ``server`` extra."""
+"""Modules that the ``server`` extra installs."""
 
 _KEY_VARIABLE = "CONSTRAIN_API_KEY"
 
@@ -40,86 +40,88 @@ _LOG_FORMATS = ("text", "json")
 def serve(
     *,
     config: Annotated[
-        Path | None, typer.Option(help="TOML file with models and what these flags say; flags count before it.")
+        Path | None, typer.Option(help="TOML file with models and settings; flags override its settings.")
     ] = None,
     model: shared.ModelFile = None,
     host: Annotated[
         str | None,
-        typer.Option(help="Address to listen on; 0.0.0.0 for all of this machine's.", show_default="127.0.0.1"),
+        typer.Option(help="Address to listen on; 0.0.0.0 for all addresses of this machine.", show_default="127.0.0.1"),
     ] = None,
     port: Annotated[
-        int | None, typer.Option(min=0, max=65535, help="0 for any that is free.", show_default="8080")
+        int | None, typer.Option(min=0, max=65535, help="Port to listen on; 0 for any free one.", show_default="8080")
     ] = None,
     alias: Annotated[
-        list[str] | None, typer.Option(help="Name of the model in requests, by default its file's; may be repeated.")
+        list[str] | None, typer.Option(help="Name of the model in requests; by default its file name; may be repeated.")
     ] = None,
     ctx: shared.Context = None,
     threads: shared.Threads = None,
     parallel: Annotated[
         int | None, typer.Option(min=1, help="Answers that a model writes at once.", show_default="8")
     ] = None,
-    gpu_layers: Annotated[
-        int | None, typer.Option(min=-1, help="Layers to offload to a GPU; -1 for all.", show_default="-1")
-    ] = None,
+    gpu_layers: shared.GpuLayers = None,
     memory_limit: Annotated[
         str | None,
         typer.Option(
             metavar="SIZE",
-            help='What loaded models may take ("6 GiB"); those that are not in use make room for others.',
+            help='Memory for loaded models ("6 GiB"); idle models are unloaded to make room for others.',
             show_default="none",
         ),
     ] = None,
     queue: Annotated[
-        int | None, typer.Option(min=0, help="Answers that may wait; more get a 429.", show_default="64")
+        int | None,
+        typer.Option(min=0, help="Answers that may wait; further requests get status 429.", show_default="64"),
     ] = None,
     timeout: Annotated[
         float | None,
-        typer.Option(help="Seconds in which a request is answered; then its answer is ended.", show_default="600"),
+        typer.Option(help="Seconds that a request may take; then its answer is ended early.", show_default="600"),
     ] = None,
     compile_seconds: Annotated[
         float | None,
-        typer.Option(help="Seconds of computing that the schemas and tools of a request may take.", show_default="3"),
+        typer.Option(help="CPU seconds to compile the schemas and tools of a request.", show_default="3"),
     ] = None,
     deterministic: Annotated[
         bool | None,
         typer.Option(
             "--deterministic/--no-deterministic",
-            help="One answer at a time, from the first token on: equal requests get equal answers.",
+            help="Answer one request at a time, without reusing earlier prompts: equal requests get equal answers.",
             show_default="no",
         ),
     ] = None,
     api_key_file: Annotated[
-        Path | None, typer.Option(help=f"File with API keys, one a line; {_KEY_VARIABLE} in the environment is one.")
+        Path | None, typer.Option(help=f"File with API keys, one per line; the variable {_KEY_VARIABLE} adds one.")
     ] = None,
     strict_subset: Annotated[
         str | None,
         shared.one_of(
-            _SUBSETS, 'What schemas with "strict": true must keep: the structural rules, all that OpenAI has, or none.'
+            _SUBSETS, 'OpenAI rules that schemas with "strict": true must obey: the structural ones, all, or none.'
         ),
     ] = None,
     shared_cache: Annotated[
         bool | None,
         typer.Option(
             "--shared-cache/--no-shared-cache",
-            help="Keys share what the model has read of prompts; then each can tell how prompts of others begin.",
+            help="API keys share evaluated prompts; a client can then find out how prompts of others begin.",
             show_default="no",
         ),
     ] = None,
     allowed_host: Annotated[
         list[str] | None,
-        typer.Option(help='Name by which requests may call the server, "*" for any; may be repeated.'),
+        typer.Option(help='Host name that requests may use, "*" for any; may be repeated.'),
     ] = None,
     cors_origin: Annotated[
-        list[str] | None, typer.Option(help='Origin of web pages that may ask, "*" for all; may be repeated.')
+        list[str] | None,
+        typer.Option(help='Origin of web pages that may call the server, "*" for all; may be repeated.'),
     ] = None,
     grace: Annotated[
-        float | None, typer.Option(min=1, help="Seconds to finish answers in, when it is stopped.", show_default="30")
+        float | None,
+        typer.Option(min=1, help="Seconds to finish answers when the server is stopped.", show_default="30"),
     ] = None,
-    log_format: Annotated[
-        str | None, shared.one_of(_LOG_FORMATS, "How requests and events are logged, on standard error.")
-    ] = None,
+    log_format: Annotated[str | None, shared.one_of(_LOG_FORMATS, "Format of the log on standard error.")] = None,
 ) -> None:
-    """Serves models to OpenAI's clients; every schema, grammar and tool in a request is enforced, or it is refused."""
+    """Serves models to OpenAI's clients.
+
+    A request's schema, grammar and tools are enforced exactly, or the request is refused.
+    """
     given = locals()
     try:
         for name in _NEEDED:
@@ -142,7 +144,7 @@ def _serve(config: ServerConfig, model: Path | None, aliases: list[str], sockets
     from constrain.server.sandbox.workers import workers
     from constrain.server.serving.model_files import find_models
 
-    settings = _settings(config, sockets)
+    settings = _make_settings(config, sockets)
     models = find_models(config, model, aliases)
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     application = Application(models, settings)
@@ -151,7 +153,7 @@ def _serve(config: ServerConfig, model: Path | None, aliases: list[str], sockets
         if config.log_format == "json":
             log_event("started", "listening", url=url, models=list(models))
         else:
-            console.print(_greeting(url, models, has_keys=bool(settings.api_keys)), markup=False)
+            console.print(_make_greeting(url, models, has_keys=bool(settings.api_keys)), markup=False)
 
     server = Server(
         application, sockets, log_format=config.log_format, grace_seconds=settings.grace_seconds, on_start=greet
@@ -160,7 +162,7 @@ def _serve(config: ServerConfig, model: Path | None, aliases: list[str], sockets
         workers().start()
         if len(models.states()) == 1:
             name = next(iter(models))
-            with shared.working(console, f"Loading {name}"):
+            with shared.show_progress(console, f"Loading {name}"):
                 models.load(name)
         server.serve_until_stopped()
     finally:
@@ -168,8 +170,8 @@ def _serve(config: ServerConfig, model: Path | None, aliases: list[str], sockets
         workers().close()
 
 
-def _settings(config: ServerConfig, sockets: list[Any]) -> Settings:
-    """How the server answers. Raises ``ValueError`` and ``OSError`` for keys that cannot be read."""
+def _make_settings(config: ServerConfig, sockets: list[Any]) -> Settings:
+    """Returns the settings of the server. Raises ``ValueError`` and ``OSError`` for API keys that cannot be read."""
     from constrain.server.http.auth import read_key, read_keys
     from constrain.server.http.hosts import hosts_for
     from constrain.server.settings import Settings
@@ -191,8 +193,8 @@ def _settings(config: ServerConfig, sockets: list[Any]) -> Settings:
     )
 
 
-def _greeting(base: str, models: Models, *, has_keys: bool) -> str:
-    """Where it is, and how to ask it."""
+def _make_greeting(base: str, models: Models, *, has_keys: bool) -> str:
+    """Returns the text that tells where the server listens and how to call it."""
     key = " -H 'Authorization: Bearer YOUR_KEY'" if has_keys else ""
     body = json.dumps({"model": next(iter(models)), "messages": [{"role": "user", "content": "Hello"}]})
     url = shlex.quote(f"{base}/v1/chat/completions")

@@ -1,4 +1,4 @@
-"""What several commands share: options, and a sign that something takes its time."""
+"""Options and helpers that several commands share."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 FAILED, WRONG_INPUT, LINES_FAILED = 1, 2, 3
 
 HARMLESS = {code: "\ufffd" for code in (*range(32), *range(127, 160)) if chr(code) not in "\t\n"}
-"""Control characters, which a terminal would obey, are not for a model or a text to write."""
+"""Replacements for control characters: a terminal would obey them, so neither a model nor a text may print them."""
 
 SchemaFile = Annotated[Path | None, typer.Option(help="File with the JSON Schema of the answer.")]
 Pattern = Annotated[
@@ -37,11 +37,11 @@ Pattern = Annotated[
 
 
 def one_of(choices: tuple[str, ...], about: str) -> Any:
-    """An option that has one of these values, the first by default."""
+    """Makes an option that takes one of several values; the first is the default."""
 
     def check(value: str | None) -> str | None:
         if value is not None and value not in choices:
-            raise typer.BadParameter(f"{value!r} is none of {', '.join(choices)}")
+            raise typer.BadParameter(f"{value!r} is not one of {', '.join(choices)}")
         return value
 
     return typer.Option(metavar="|".join(choices), callback=check, help=about, show_default=choices[0])
@@ -62,15 +62,26 @@ RegistryFile = Annotated[
     Path | None, typer.Option(help="File with a JSON object from URIs to schemas, for references.")
 ]
 ModelFile = Annotated[Path | None, typer.Option(help="GGUF file; by default the model of the demo extra.")]
-Context = Annotated[int | None, typer.Option("--ctx", min=0, help="Context in tokens; 0 for the model's.")]
+ALL_LAYERS = -1
+"""Value of ``--gpu-layers`` that offloads all layers to a GPU."""
+
+Context = Annotated[int | None, typer.Option("--ctx", min=0, help="Context in tokens; 0 for the model's maximum.")]
 Threads = Annotated[
     int | None,
     typer.Option("--threads", min=1, help="Threads to compute with; fewer while other programs need the cores."),
 ]
+GpuLayers = Annotated[
+    int | None,
+    typer.Option("--gpu-layers", min=-1, help="Layers to offload to a GPU; -1 for all, 0 for none.", show_default="-1"),
+]
 
 
 def takes(**groups: Callable[..., Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Gives a command the parameters of functions, in place of parameters of its own: these take what they return."""
+    """Replaces parameters of a command by the parameters of functions: the command receives the functions' results.
+
+    ``takes(options=make)`` gives the command the parameters of ``make`` on the command line, and passes the result of
+    ``make`` to its parameter ``options``.
+    """
 
     def extend(command: Callable[..., None]) -> Callable[..., None]:
         own = inspect.signature(command, eval_str=True).parameters
@@ -96,17 +107,19 @@ def _choice(policy: str, about: str) -> Any:
 
 def policies(
     *,
-    whitespace: Annotated[str | None, _choice("whitespace", "Between the parts of the JSON text.")] = None,
-    property_order: Annotated[str | None, _choice("property_order", "Keys as the schema lists them, or any.")] = None,
-    formats: Annotated[str | None, _choice("formats", "Whether formats are enforced.")] = None,
-    numbers: Annotated[str | None, _choice("numbers", "How numbers are spelled.")] = None,
-    precision: Annotated[
-        str | None, _choice("precision", "Numbers are valid as doubles and as decimals, or only as decimals.")
+    whitespace: Annotated[str | None, _choice("whitespace", "White space between the parts of the JSON text.")] = None,
+    property_order: Annotated[
+        str | None, _choice("property_order", "Order of keys: as the schema lists them, or any.")
     ] = None,
-    escapes: Annotated[str | None, _choice("escapes", "How the characters of strings are spelled.")] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Refuse what OpenAI's strict mode does.")] = False,
+    formats: Annotated[str | None, _choice("formats", "Whether formats are enforced.")] = None,
+    numbers: Annotated[str | None, _choice("numbers", "Spelling of numbers.")] = None,
+    precision: Annotated[
+        str | None, _choice("precision", "Whether numbers must match as doubles and as decimals, or only as decimals.")
+    ] = None,
+    escapes: Annotated[str | None, _choice("escapes", "Spelling of characters in strings.")] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Refuse schemas that OpenAI's strict mode refuses.")] = False,
 ) -> CompileOptions:
-    """How schemas are compiled: what was asked for."""
+    """Returns the policies for compiling schemas that were given on the command line."""
     found: dict[str, Any] = {
         "whitespace": whitespace, "property_order": property_order, "formats": formats, "numbers": numbers,
         "precision": precision, "escapes": escapes, "strict": strict or None,
@@ -117,28 +130,32 @@ def policies(
 
 def options(
     *,
-    max_tokens: Annotated[int | None, typer.Option(min=1, help="Most tokens of the answer.")] = None,
-    max_string_tokens: Annotated[
-        int | None, typer.Option(min=1, help="Tokens after which a string is brought to its end.")
-    ] = None,
+    max_tokens: Annotated[int | None, typer.Option(min=1, help="Tokens that the answer may have.")] = None,
+    max_string_tokens: Annotated[int | None, typer.Option(min=1, help="Tokens after which a string is ended.")] = None,
     max_number_tokens: Annotated[
-        int, typer.Option(min=0, help="Tokens after which a number is brought to its end; 0 for no limit.")
+        int, typer.Option(min=0, help="Tokens after which a number is ended; 0 for no limit.")
     ] = MAX_NUMBER_TOKENS,
-    temperature: Annotated[float, typer.Option(min=0, help="0 takes the most likely token.")] = 0.8,
-    top_k: Annotated[int, typer.Option(min=0, help="Sample from this many tokens; 0 for all.")] = 40,
-    top_p: Annotated[float, typer.Option(min=0, max=1, help="Sample from tokens of this probability.")] = 0.95,
-    min_p: Annotated[float, typer.Option(min=0, max=1, help="Least probability beside the greatest.")] = 0.05,
+    temperature: Annotated[float, typer.Option(min=0, help="Randomness; 0 takes the most likely token.")] = 0.8,
+    top_k: Annotated[int, typer.Option(min=0, help="Sample from this many of the likeliest tokens; 0 for all.")] = 40,
+    top_p: Annotated[
+        float, typer.Option(min=0, max=1, help="Sample from the likeliest tokens with this total probability.")
+    ] = 0.95,
+    min_p: Annotated[
+        float,
+        typer.Option(min=0, max=1, help="Sample from tokens with at least this share of the greatest probability."),
+    ] = 0.05,
     repeat_penalty: Annotated[float, typer.Option(help="Divides the logits of recent tokens.")] = 1.0,
     presence_penalty: Annotated[
-        float, typer.Option(min=-2, max=2, help="Subtracted from the logits of tokens that were written already.")
+        float, typer.Option(min=-2, max=2, help="Subtracted from the logits of tokens already in the answer.")
     ] = 0.0,
     frequency_penalty: Annotated[
-        float, typer.Option(min=-2, max=2, help="The same, as often as they were written.")
+        float,
+        typer.Option(min=-2, max=2, help="Subtracted from the logit of a token for each time it occurs in the answer."),
     ] = 0.0,
-    timeout: Annotated[float | None, typer.Option(min=0, help="Seconds until the answer is ended.")] = None,
+    timeout: Annotated[float | None, typer.Option(min=0, help="Seconds after which the answer is ended early.")] = None,
     show_schema: Annotated[bool, typer.Option(help="Whether the prompt shows the schema.")] = True,
 ) -> Options:
-    """How an answer is generated, the seed aside."""
+    """Returns the options of an answer, except the seed."""
     return {
         "max_tokens": max_tokens,
         "max_string_tokens": max_string_tokens,
@@ -156,7 +173,7 @@ def options(
 
 
 def show_error(error: Exception) -> None:
-    """Says on standard error what went wrong; of a file that cannot be used, which one and why."""
+    """Prints an error on standard error; for a file that cannot be used, its name and the reason."""
     said = str(error)
     if isinstance(error, OSError) and error.strerror:
         said = _WHY.get(type(error), error.strerror.lower())
@@ -171,25 +188,25 @@ _WHY: dict[type[OSError], str] = {
     NotADirectoryError: "a part of this path is a file, not a folder",
     PermissionError: "there is no permission to use it",
 }
-"""What is wrong with a file, in place of the system's words."""
+"""Plain descriptions of file errors, in place of the system's words."""
 
 
 def show_warnings(warnings: Iterable[str], console: Console | None = None) -> None:
-    """Says on standard error, or on its console, what a reader of the schema should know."""
+    """Prints warnings about a schema on standard error, or on the given console."""
     shown = console or Console(stderr=True, soft_wrap=True)
     for warning in warnings:
         shown.print(f"warning: {warning}", style="yellow", markup=False, highlight=False)
 
 
 def read_text(path: Path) -> str:
-    """The text in a file, without a byte order mark. Raises ``OSError``, and ``ValueError`` if it is not UTF-8."""
-    return decoded(path.read_bytes(), str(path))
+    """Reads a text file, without a byte order mark. Raises ``OSError``, and ``ValueError`` if it is not UTF-8."""
+    return decode_text(path.read_bytes(), str(path))
 
 
-def decoded(data: bytes, name: str) -> str:
-    """The text that bytes are, as Python reads files: without a byte order mark, all lines ending alike.
+def decode_text(data: bytes, name: str) -> str:
+    """Decodes bytes as Python reads text files: without a byte order mark, with line feeds only.
 
-    Raises ``ValueError`` with the name of the bytes if they are not UTF-8.
+    Raises ``ValueError``, with ``name``, if the bytes are not UTF-8.
     """
     try:
         return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
@@ -198,8 +215,8 @@ def decoded(data: bytes, name: str) -> str:
 
 
 @contextlib.contextmanager
-def working(console: Console, what: str) -> Iterator[None]:
-    """Shows that something takes its time, on a terminal."""
+def show_progress(console: Console, what: str) -> Iterator[None]:
+    """Shows on a terminal that a step takes time."""
     if not console.is_terminal:
         yield
         return
@@ -208,18 +225,18 @@ def working(console: Console, what: str) -> Iterator[None]:
 
 
 def read_pattern(pattern: str, dialect: str | None) -> Regex:
-    """The pattern in a dialect, by default Rust's. Raises ``PatternError``."""
+    """Reads a pattern in a dialect, by default Rust's. Raises ``PatternError``."""
     return Regex(pattern, dialect or "rust")  # type: ignore[arg-type]  # checked where it is read
 
 
-def read_wanted(schema: Path | None, regex: str | None, dialect: str | None, lark: str | None) -> str | Source | None:
-    """What an answer must be, by the one option that says so: JSON text, or what stands in its place."""
+def read_language(schema: Path | None, regex: str | None, dialect: str | None, lark: str | None) -> str | Source | None:
+    """Returns the JSON text or the source of the answer's language, from the one option that gives it."""
     options = {"--schema": schema, "--regex": regex, "--lark": lark}
     given = [name for name, value in options.items() if value is not None]
     if len(given) > 1:
-        raise typer.BadParameter(f"{' and '.join(given)} all say what the answer is; give one of them")
+        raise typer.BadParameter(f"{' and '.join(given)} exclude each other; give one of them")
     if dialect is not None and regex is None:
-        raise typer.BadParameter("--dialect is about --regex, which is not there")
+        raise typer.BadParameter("--dialect needs --regex")
     if regex is not None:
         return read_pattern(regex, dialect)
     if lark is not None:
@@ -228,24 +245,27 @@ def read_wanted(schema: Path | None, regex: str | None, dialect: str | None, lar
 
 
 def read_lark(name: str) -> Lark:
-    """The grammar in a file, or else the ready one of that name. Raises ``GrammarError`` or ``OSError``."""
+    """Reads a grammar from a file, or loads the ready-made grammar of that name.
+
+    Raises ``GrammarError`` or ``OSError``.
+    """
     path = Path(name)
     is_path = path.exists() or path.name != name or path.suffix
     return Lark(read_text(path)) if is_path else grammars.load(name)
 
 
 def file_of(schema: Path | None, lark: str | None) -> Path | None:
-    """The file that says what an answer must be; ``None`` if that stands in no file."""
+    """Returns the file that describes the answer; ``None`` if no file does."""
     return schema if lark is None or not Path(lark).is_file() else Path(lark)
 
 
 class FileError(ConstrainError):
-    """What is wrong with a schema or grammar, with the file that has it."""
+    """An error in a schema or grammar, with the name of its file."""
 
 
 @contextlib.contextmanager
-def naming(path: Path | None) -> Iterator[None]:
-    """Puts the name of a file in front of what is wrong with the schema or grammar in it."""
+def name_file(path: Path | None) -> Iterator[None]:
+    """Puts the name of a file in front of errors in its schema or grammar."""
     try:
         yield
     except (SchemaError, GrammarError, PatternError, LimitError) as error:
@@ -255,17 +275,20 @@ def naming(path: Path | None) -> Iterator[None]:
 
 
 def read_registry(path: Path | None) -> CompileOptions:
-    """The schemas in a file by their URIs, as an option. Raises ``SchemaError`` if they are none."""
+    """Reads a file of schemas by URI, as the option ``registry``.
+
+    Raises ``SchemaError`` for anything but a JSON object.
+    """
     if path is None:
         return {}
     found = read_schema(path)
     if not isinstance(found, dict):
-        raise SchemaError(f"{path} is no JSON object from URIs to schemas")
+        raise SchemaError(f"{path} must be a JSON object from URIs to schemas")
     return {"registry": found}
 
 
 def read_schema(path: Path) -> Any:
-    """The JSON in a file. Raises ``SchemaError`` if it is none, and ``ValueError`` if it is no text."""
+    """Reads a JSON file. Raises ``SchemaError`` if it is not JSON, and ``ValueError`` if it is not UTF-8."""
     import json
 
     text = read_text(path)

@@ -1,4 +1,4 @@
-"""Standard input and output, which may be closed, and in any encoding."""
+"""Standard input and output, which may be closed or have any encoding."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from constrain.cli import shared
 
 
 def settle_streams() -> None:
-    """Makes standard output take every text, and warnings one line each.
+    """Makes standard output accept every text, and prints each warning as one line.
 
-    A terminal keeps its encoding and shows what that lacks as escapes. Files and programs get UTF-8, as JSON demands.
+    A terminal keeps its encoding; characters that the encoding lacks appear as escapes. Files and programs receive
+    UTF-8, as JSON demands.
     """
     if sys.stdout is None:
         sys.stdout = _Closed()
@@ -28,33 +29,33 @@ def settle_streams() -> None:
 
 
 def read_prompt(given: str) -> str:
-    """The text of an argument, or of standard input where that is ``-``. Raises ``OSError`` and ``ValueError``."""
+    """Returns the prompt: the argument, or standard input for ``-``. Raises ``OSError`` and ``ValueError``."""
     if given != "-":
-        shared.decoded(os.fsencode(given), "the prompt")  # raises for what is not UTF-8
+        shared.decode_text(os.fsencode(given), "the prompt")  # raises ValueError for text that is not UTF-8
         return given
-    return shared.decoded(read_input(), "standard input")
+    return shared.decode_text(read_input(), "standard input")
 
 
 def read_input() -> bytes:
-    """All of standard input. Raises ``OSError``."""
+    """Reads all of standard input. Raises ``OSError``."""
     if sys.stdin is None:
-        raise _closed("standard input")
+        raise _make_closed_error("standard input")
     return sys.stdin.buffer.read()
 
 
 class _Closed(io.TextIOBase):
-    """Stands for a standard output that is closed: a command that writes to it fails."""
+    """A standard output that is closed: writing to it raises ``OSError``."""
 
     def isatty(self) -> bool:
-        """See ``io.IOBase``; asked before anything is written."""
-        raise _closed("standard output")
+        """Raises ``OSError``; asked before anything is written."""
+        raise _make_closed_error("standard output")
 
     def write(self, _: str) -> NoReturn:
-        """See ``io.TextIOBase``."""
-        raise _closed("standard output")
+        """Raises ``OSError``."""
+        raise _make_closed_error("standard output")
 
 
-def _closed(name: str) -> OSError:
+def _make_closed_error(name: str) -> OSError:
     return OSError(errno.EBADF, "it is closed", name)
 
 

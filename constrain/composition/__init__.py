@@ -1,9 +1,9 @@
-"""Compositions: schemas, patterns, grammars and literals put together into one language.
+"""Compositions: schemas, patterns, grammars and literals joined into one language.
 
-- ``source``: the functions that are called, and what they return
-- ``parts``: what parts may be; ``nodes``: how they are put together
-- ``texts``: regular parts, joined; ``ways``: from one part that is not regular to the next
-- ``grammar``: all of it as one ``Grammar``; ``boundaries``: the proof that every lexeme ends by itself
+- ``source``: the public functions, and the class of their results
+- ``parts``: the kinds of parts; ``nodes``: sequences, choices and repetitions of parts
+- ``texts``: joined regular parts; ``ways``: paths from one non-regular part to the next
+- ``grammar``: the whole composition as one ``Grammar``; ``boundaries``: the proof that every lexeme ends by itself
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Proof that every lexeme of a composition of schemas ends by itself, so that the longest match never decides.
 
-A schema's own lexemes do, and JSON is the same in all of them: what is a whole value of one schema is not the beginning
-of a longer one of another, numbers aside, and keys that are apart from their colons end at the same place. Left to be
-shown is, for texts that may be usable at a time, and for the last lexemes of values, that none of those can go on with
-a byte that may follow. Texts and values that may stand at one place must begin with different bytes. The test is
-sufficient, not necessary: where it fails, the kernel's own proof decides.
+Within one schema, every lexeme ends by itself. JSON is the same in all schemas: a whole value of one schema is never
+the beginning of a longer value of another, except for numbers, and keys separate from their colons end at the same
+place. So the proof covers the texts that may be usable at a time, and the last lexemes of values: none of these may go
+on with a byte that may follow it. Texts and values at one place must begin with different bytes. The test is
+sufficient, not necessary: if it fails, the kernel's own proof decides.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ if TYPE_CHECKING:
     from constrain.language.tree import Ranges
 
 PROOF_WORK = 500_000
-"""Work that the questions of one proof may take together."""
+"""Derivatives that all questions of one proof may take; beyond it, the kernel's own proof decides."""
 
 MAX_PAIRS = 10_000
-"""Pairs of edges, and of places, that are looked at."""
+"""Pairs of edges, and of places, that one proof compares; beyond it, the kernel's own proof decides."""
 
 
 SHORT_COUNT = 16
-"""Longer counts, and lengths, are looked at only where the proof fails without them."""
+"""Repetition count up to which the first attempt at a proof keeps counts; larger counts are kept only in the second."""
 
 
 def lexemes_end_by_themselves(grammar: Grammar) -> bool:
-    """Is this shown? The first rule reads texts and schemas, all other rules are those of schemas."""
+    """Returns whether this is proved. The first rule reads texts and schemas; all other rules belong to schemas."""
     return any(
         _holds(grammar, [read(each.expression) for each in grammar.terminals]) for read in (_without_counts, _as_is)
     )
@@ -63,7 +63,7 @@ def _as_is(expression: Expression) -> Expression:
 
 
 def _without_counts(expression: Expression) -> Expression:
-    """What has all texts of the expression, and more: if lexemes of these end by themselves, so do they."""
+    """Returns a superset of the expression without counts; a proof for it is a proof for the expression."""
     match expression:
         case Concatenation(parts) if parts:
             return Concatenation(tuple(map(_without_counts, parts)))
@@ -82,7 +82,7 @@ def _without_counts(expression: Expression) -> Expression:
 
 
 class _Proof:
-    """The states of the first rule are the places; a symbol is a text (0 and up) or a schema."""
+    """A proof: the states of the first rule are the places; a symbol is a text (0 and up) or a schema."""
 
     def __init__(self, grammar: Grammar, expressions: list[Expression]) -> None:
         self.grammar = grammar
@@ -112,7 +112,7 @@ class _Proof:
         return True
 
     def usable_together(self) -> dict[int, set[int]] | None:
-        """What may be read where each symbol may be; None where a text and a schema may begin alike."""
+        """Returns the symbols usable together with each symbol; None if a text and a schema may begin alike."""
         beside: dict[int, set[int]] = {}
         overlapping: dict[tuple[int, int], bool] = {}
         work = [(0, 0)]
@@ -136,7 +136,7 @@ class _Proof:
         return beside
 
     def overlap(self, one: int, other: int) -> bool:
-        """May both read one text? Of schemas that is taken for granted; beside a text, beginnings are compared."""
+        """Returns whether both may read one text: always for two schemas, by their first bytes for texts."""
         if one == other or (one < 0 and other < 0):
             return True
         if one >= 0 and other >= 0:
@@ -149,14 +149,14 @@ class _Proof:
         return self.expressions[symbol]
 
     def beginnings(self, symbol: int) -> Ranges:
-        """The bytes that a symbol may begin with."""
+        """Returns the bytes that a symbol may begin with."""
         if symbol not in self.begins:
             first = {symbol} if symbol >= 0 else self.outermost(~symbol, last=False)
             self.begins[symbol] = _first_bytes(union([self.expression(each) for each in first]), self.allowance)
         return self.begins[symbol]
 
     def outermost(self, start: int, *, last: bool) -> set[int]:
-        """The terminals that a rule may begin with, or end in."""
+        """Returns the terminals that a rule may begin with, or end in."""
         found: set[int] = set()
         rules = [start]
         for index in rules:
@@ -171,7 +171,7 @@ class _Proof:
         return found
 
     def edges_from(self, index: int, place: int, *, backwards: bool = False) -> Iterator[Edge]:
-        """The edges that read something, next to a state of a rule but for edges that read nothing, or need not."""
+        """Yields the next edges that read something, across edges that read nothing, from a state of a rule."""
         places = [place]
         for each in places:
             for edge in self.grammar.rules[index].edges:

@@ -1,4 +1,4 @@
-"""From a composition to one ``Grammar``: its regular texts become terminals, its schemas and grammars rules."""
+"""Conversion of a composition to one ``Grammar``: regular texts become terminals, schemas and grammars rules."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 
 
 def composition_grammar(composition: Composed) -> Grammar:
-    """The texts of a composition.
+    """Returns the grammar of a composition.
 
-    The name of a terminal ends in the part that it is of, its pointer begins with the place of that part: ``/0/part``
-    is what the first part repeats. Raises the errors of the parts; LimitError.
+    The name of a terminal ends in the name of its part, and its pointer begins with the place of the part: ``/0/part``
+    is the part that the first part repeats. Raises the errors of the parts; LimitError.
     """
     composer = _Composer()
     return composer.grammar(composer.ways(composition, ""))
 
 
 class _Composer:
-    """Terminals and rules that have been made, and the positions of ways with the rule that is read there."""
+    """The terminals and rules made so far, and the rule of each position."""
 
     def __init__(self) -> None:
         self.terminals: list[Terminal] = []
@@ -53,7 +53,7 @@ class _Composer:
         self.warnings: dict[str, None] = {}
 
     def ways(self, part: Part, place: str) -> Ways:
-        """The ways through a part."""
+        """Returns the ways through a part."""
         if isinstance(part, str | Regex):
             return Ways(self.leaf(part, place))
         if not isinstance(part, Composed):
@@ -74,7 +74,7 @@ class _Composer:
                 return ways
 
     def repeated(self, inner: list[tuple[Part, str]], minimum: int, maximum: int | None, *, separated: bool) -> Ways:
-        """A part, and maybe a separator and a part again and again."""
+        """Returns the ways through a repeated part, with a separator in between."""
         part, separator = inner
         if not separated:
             return self.combined.repeat(lambda: self.ways(*part), minimum, maximum)
@@ -89,7 +89,7 @@ class _Composer:
         return ways if minimum else self.combined.choice([Ways(NO_TEXT), ways])
 
     def leaf(self, part: str | Regex | FreeText, place: str) -> Text:
-        """The texts of a regular part that is made of no others. Raises PatternError if there are none."""
+        """Returns the texts of a regular part without inner parts. Raises PatternError if there are none."""
         if part == "":
             return NO_TEXT
         if place not in self.leaves:
@@ -106,7 +106,7 @@ class _Composer:
         return self.leaves[place]
 
     def merge(self, part: Source, place: str) -> int:
-        """The symbol of the first rule of a schema or grammar. Raises its errors, with its place."""
+        """Returns the symbol of the first rule of a schema or grammar. Raises its errors, with its place."""
         if place in self.merged:
             return self.merged[place]
         written = shortened(label(part))
@@ -132,7 +132,7 @@ class _Composer:
         return symbol
 
     def grammar(self, ways: Ways) -> Grammar:
-        """The grammar of ways: two states for each position, before and after it."""
+        """Returns the grammar of ways: two states for each position, before and after it."""
         edges = [Edge(2 * index + 2, symbol, 2 * index + 3) for index, symbol in enumerate(self.positions)]
         if ways.regular is not None:
             edges += self.edges(0, ways.regular, 1)
@@ -154,12 +154,12 @@ class _Composer:
         return replace(grammar, self_delimiting=ends)
 
     def is_one_part(self, ways: Ways) -> bool:
-        """Is there nothing but one part whose lexemes end by themselves, so that this is true of the whole?"""
+        """Returns whether there is a single part whose lexemes end by themselves, so that all lexemes do."""
         beside = {ways.regular, *ways.first.values(), *ways.last.values()} - {None, NO_TEXT}
         return len(self.positions) == 1 and self.positions[0] in self.self_delimiting and not beside | {*ways.follow}
 
     def edges(self, source: int, text: Text, target: int) -> list[Edge]:
-        """What reads a text from one state to another."""
+        """Returns the edges that read a text from one state to another."""
         if text not in self.symbols:
             expression, nullable = non_empty_part(text.expression)
             symbol = None

@@ -1,4 +1,4 @@
-"""The parts of a composition, as data."""
+"""Sequences, choices and repetitions of parts, as data."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ MAX_NESTING = 50
 
 
 MAX_PARTS = 20_000
-"""Parts of a composition, with all that are within them. Beyond: LimitError."""
+"""Parts of a composition, inner ones included. Beyond: LimitError."""
 
 
 @dataclass(frozen=True, slots=True)
 class InSequence:
-    """One part after the other."""
+    """Parts one after the other."""
 
     parts: tuple[Part, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """Any of the parts."""
+    """Any one of the parts."""
 
     parts: tuple[Part, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """A part again and again, at most ``maximum`` times if there is a maximum."""
+    """A part ``minimum`` to ``maximum`` times (``None``: without limit)."""
 
     part: Part
     minimum: int
@@ -45,7 +45,7 @@ class Repeated:
 
 @dataclass(frozen=True, slots=True)
 class Composed(Source):
-    """A composition before anything is made of it. ``size`` and ``depth``: of all parts within it."""
+    """A composition as written by the caller. ``size`` and ``depth``: of all parts within it."""
 
     node: InSequence | OneOf | Repeated | FreeText
     size: int = field(init=False, repr=False, compare=False)
@@ -61,7 +61,7 @@ class Composed(Source):
             raise LimitError(f"a composition has more than {MAX_PARTS} parts (MAX_PARTS)")
 
     def inner(self) -> dict[str, Part]:
-        """The parts, by their place."""
+        """Returns the parts, by their place."""
         match self.node:
             case InSequence(parts) | OneOf(parts):
                 return {str(index): part for index, part in enumerate(parts)}

@@ -1,4 +1,4 @@
-"""What compositions are made of, beside literals, ``Regex`` and ``Lark``: schemas, grammars and free text."""
+"""Parts of compositions, apart from literals, ``Regex`` and ``Lark``: schemas, grammars and free text."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ _ANY_TEXT = Repetition(ANY_CHAR, 0, None)
 
 @dataclass(frozen=True, slots=True)
 class FreeText:
-    """A node of a composition: any text without a delimiter in it, or in it together with the delimiter behind it."""
+    """A part: any text that, with the delimiter after it, contains the delimiter only at its end."""
 
     until: str | None
     max_length: int | None
 
     def __post_init__(self) -> None:
         if self.until is not None and not isinstance(self.until, str):
-            raise TypeError(f"a delimiter is a text, not {self.until!r}")
+            raise TypeError(f"until must be a str, not {self.until!r}")
         if self.until is not None:
             _check_encodable(self.until)
         if self.until == "":
-            raise ValueError("no text ends at an empty delimiter; without until, it may be any text")
+            raise ValueError("until must not be empty; leave it out for any text")
         if self.max_length is not None:
             check_number("max_length", self.max_length)
 
     def expression(self) -> Expression:
-        """The texts after which the delimiter is the first one."""
+        """Returns the texts after which the delimiter occurs for the first time."""
         expression: Expression = _ANY_TEXT
         if self.until is not None:
-            # A text and the delimiter hold it early if the text does, or if it ends in the first k characters of a
-            # delimiter whose other characters are its first ones, too.
+            # The delimiter occurs early if the text contains it, or if the text ends in the first k characters of a
+            # delimiter whose other characters are also its first ones.
             until = self.until
             ends = [until[:k] for k in range(1, len(until)) if until.startswith(until[k:])]
             early = [sequence(ANY_BYTES, Literal(until.encode()), ANY_BYTES)]
@@ -61,7 +61,7 @@ class FreeText:
 class Schema(Source):
     """The JSON texts of a schema's values.
 
-    ``text``: the schema as JSON; ``shown``: the same, as the prompt shows it; ``written``: what the user wrote.
+    ``text``: the schema as JSON; ``shown``: the schema as the prompt shows it; ``written``: the caller's schema.
     """
 
     text: str
@@ -70,56 +70,56 @@ class Schema(Source):
     close_objects: bool = False
 
     def grammar(self) -> Grammar:
-        """Under the default policies, to be read beside others."""
+        """Returns the grammar under the default policies, with keys apart from colons."""
         from constrain.json_schema.compiler import compile_schema
 
         return compile_schema(parse_schema(self.text), close_objects=self.close_objects, keys_apart=True).part
 
     def policies_in_force(self) -> Mapping[str, str | bool]:
-        """The default ones."""
+        """Returns the default policies."""
         return POLICY_DEFAULTS | {"close_objects": self.close_objects}
 
     def closed(self) -> Schema:
-        """With no keys that the schema does not declare."""
+        """Returns the schema without undeclared keys."""
         return replace(self, close_objects=True)
 
     def render(self) -> str:
-        """The schema, as short as it may be."""
+        """Returns the schema as a short text."""
         from constrain.language.hint import render
 
         return render(json.loads(self.shown))
 
     def describe(self) -> str:
-        """The instruction that is added to the prompt."""
+        """Returns the instruction that is added to the prompt."""
         return f"Answer with JSON in this format:\n{self.render()}"
 
 
 @dataclass(frozen=True, slots=True)
 class Given(Source):
-    """A ``Grammar`` of the user's; ``digest`` tells it from others."""
+    """A ``Grammar`` of the caller; ``digest`` identifies it."""
 
     given: Grammar = field(repr=False, compare=False)
     digest: str
 
     def grammar(self) -> Grammar:
-        """That grammar."""
+        """Returns the caller's grammar."""
         return self.given
 
     def render(self) -> str:
-        """What it is called; rules are no help to a model."""
+        """Returns the name of the grammar; its rules do not help a model."""
         return self.given.rules[0].name
 
     def describe(self) -> str:
-        """The instruction that is added to the prompt."""
+        """Returns the instruction that is added to the prompt."""
         return f"Answer with a text of this kind, and nothing else: {self.render()}"
 
 
 Part = str | Source
-"""A literal, or what has a language."""
+"""A literal, or an object with a language."""
 
 
 def as_part(given: object, place: str) -> Part:
-    """What a caller wants composed. Raises TypeError, SchemaError, GrammarError; ``place`` is where it stands."""
+    """Returns a caller's part. Raises TypeError, SchemaError, GrammarError; ``place`` is its place, for messages."""
     if isinstance(given, str):
         _check_encodable(given)
     if isinstance(given, str | Source):
@@ -131,7 +131,7 @@ def as_part(given: object, place: str) -> Part:
         parse_schema(text)
         return Schema(text, text, text)
     if given is None:
-        raise _no_part(given, place, "for the value null, there is type(None)")
+        raise _no_part(given, place, "for the value null, use type(None)")
     try:
         return Schema(schema_text(given, tightened=True), schema_text(given), _type_name(given))
     except SchemaError as error:
@@ -139,7 +139,7 @@ def as_part(given: object, place: str) -> Part:
 
 
 def label(part: Part | FreeText) -> str:
-    """A part as it was written, for messages."""
+    """Returns a part as it was written, for messages."""
     match part:
         case FreeText(until, max_length):
             given = {"until": until, "max_length": max_length}
@@ -156,27 +156,27 @@ def label(part: Part | FreeText) -> str:
 
 
 def check_number(name: str, value: object) -> None:
-    """Raises TypeError, ValueError."""
+    """Raises TypeError for a value that is not an int, ValueError for a negative one."""
     if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError(f"{name} is a number, not {value!r}")
+        raise TypeError(f"{name} must be an int, not {value!r}")
     if value < 0:
-        raise ValueError(f"{name} is {value}; it must be 0 or more")
+        raise ValueError(f"{name} must be 0 or more, not {value}")
 
 
 def _check_encodable(text: str) -> None:
-    """Raises ValueError."""
+    """Raises ValueError for a text with surrogates."""
     if any("\ud800" <= char <= "\udfff" for char in text):
-        raise ValueError(f"{text!r} has a surrogate in it, which no text has")
+        raise ValueError(f"{text!r} contains a surrogate, which UTF-8 cannot encode")
 
 
 def _given_grammar(grammar: Grammar, place: str) -> Given:
     if grammar.ignored:
         raise GrammarError(
-            f"{place} is a Grammar that ignores terminals, which would be ignored in the other parts, too; "
-            "have its rules read them"
+            f"{place} is a Grammar with ignored terminals, which would be ignored in all parts; "
+            "let its rules read them instead"
         )
     if 0 not in productive_rules(grammar.rules):
-        raise GrammarError(f"{place} is a Grammar that has no text at all")
+        raise GrammarError(f"{place} is a Grammar whose language is empty")
     return Given(grammar, grammar_digest(grammar).hex())
 
 

@@ -1,17 +1,17 @@
-"""``sequence``, ``choice``, ``repeat`` and ``text``: parts put together, to stand wherever a schema may.
+"""``sequence``, ``choice``, ``repeat`` and ``text``: compositions of parts, allowed wherever a schema is.
 
-A part is a text, which stands for itself; a ``Regex``, a ``Lark`` or a ready grammar; a ``Grammar``, such as that of a
-constraint with policies of its own; a JSON Schema (dict or bool), or a type that ``pydantic.TypeAdapter`` takes; or
-what these functions return. Of a schema, policies are the defaults; ``generate`` and its kin close objects, ``compile``
+A part is a ``str``, which stands for itself; a ``Regex`` or a ``Lark``; a ``Grammar``, such as that of a constraint
+with policies of its own; a JSON Schema (dict or bool), or a type that ``pydantic.TypeAdapter`` takes; or the result of
+these functions. Schemas have the default policies; ``generate`` and the functions like it close objects, ``compile``
 does not.
 
-The language is that of plain concatenation, alternation and repetition as long as parts are regular, however they are
-nested: texts, ``Regex``, ``text`` and what is made of these become one expression. Where they meet a schema or a
-grammar, and where two of those meet, the longest match decides, as in a Lark grammar, and what it might lead into a
-dead end is refused. What a part ignores (``%ignore``) is ignored inside it only.
+Regular parts (texts, ``Regex``, ``text`` and compositions of these) become one expression: the language is exactly
+their concatenation, alternation and repetition. Next to a schema or a grammar, the longest match decides, as in a Lark
+grammar, and a composition whose longest match may lead into a dead end is refused. Text that a part ignores
+(``%ignore``) is ignored inside the part only.
 
-The value of an answer is its text. What is wrong with a part is found out when the composition is compiled, but for
-what can be no part at all.
+The value of an answer is its text. Errors in a part are raised when the composition is compiled; only values of a wrong
+type raise at once.
 """
 
 from __future__ import annotations
@@ -31,26 +31,26 @@ if TYPE_CHECKING:
     from constrain.language.source import Source
 
 
-_INSTRUCTION = "Answer with a text of this form and nothing else; what is in brackets says what stands there"
+_INSTRUCTION = "Answer with a text of this form and nothing else; brackets describe the text at their place"
 
 
 @dataclass(frozen=True, slots=True)
 class Composition(Composed):
-    """What ``sequence``, ``choice``, ``repeat`` and ``text`` return."""
+    """The result of ``sequence``, ``choice``, ``repeat`` and ``text``."""
 
     def grammar(self) -> Grammar:
-        """Its language. Raises the errors of its parts, ``GrammarError`` and ``LimitError``."""
+        """Returns the grammar. Raises the errors of its parts, ``GrammarError`` and ``LimitError``."""
         from constrain.composition.grammar import composition_grammar
 
         return composition_grammar(self)
 
     def policies_in_force(self) -> Mapping[str, str | bool]:
-        """Those of its schemas, if it has any."""
+        """Returns the policies of its schemas, if it has any."""
         parts = [part for part in self.inner().values() if not isinstance(part, str)]
         return {name: value for part in parts for name, value in part.policies_in_force().items()}
 
     def closed(self) -> Composition:
-        """With objects closed in all its schemas."""
+        """Returns the composition with closed objects in all its schemas."""
         match self.node:
             case InSequence(parts) | OneOf(parts):
                 return replace(self, node=replace(self.node, parts=tuple(map(_closed, parts))))
@@ -59,7 +59,7 @@ class Composition(Composed):
         return self
 
     def render(self) -> str:
-        """Its parts one after the other, those in brackets that are no literals."""
+        """Returns the parts one after the other; all but literals are in brackets."""
         match self.node:
             case InSequence(parts):
                 return "".join(map(_rendered, parts))
@@ -75,12 +75,12 @@ class Composition(Composed):
                 return f"[any text{length}{'' if until is None else f' without {json.dumps(until)}'}]"
 
     def describe(self) -> str:
-        """The instruction that is added to the prompt."""
+        """Returns the instruction that is added to the prompt."""
         return f"{_INSTRUCTION}:\n{self.render()}"
 
 
 def sequence(*parts: object) -> Source:
-    r"""The parts one after the other, with nothing between them.
+    r"""Returns a composition of the parts one after the other, with nothing between them.
 
     >>> from constrain import Vocabulary, compile, sequence, text
     >>> vocabulary = Vocabulary.from_tokens([bytes([byte]) for byte in range(256)] + [b""], eos=[256])
@@ -88,28 +88,28 @@ def sequence(*parts: object) -> Source:
     >>> reasoned.accepts("six times seven\n42"), reasoned.accepts("42")
     (True, False)
 
-    Raises TypeError for what can be no part, SchemaError, GrammarError, LimitError.
+    Raises TypeError for a value that cannot be a part, SchemaError, GrammarError, LimitError.
     """
     return Composition(InSequence(_parts("sequence", parts)))
 
 
 def choice(*parts: object) -> Source:
-    """Any one of the parts, of which there must be one at least.
+    """Returns a composition of any one of the parts; at least one part is required.
 
     >>> from constrain import Regex, Vocabulary, choice, compile
     >>> vocabulary = Vocabulary.from_tokens([bytes([byte]) for byte in range(256)] + [b""], eos=[256])
     >>> compile(choice(Regex("[0-9]+"), "none"), vocabulary).accepts("none")
     True
 
-    Raises ValueError for no parts, TypeError for what can be no part, SchemaError, GrammarError, LimitError.
+    Raises ValueError for no parts, TypeError for a value that cannot be a part, SchemaError, GrammarError, LimitError.
     """
     if not parts:
-        raise ValueError("a choice of no parts has no text at all")
+        raise ValueError("choice needs at least one part")
     return Composition(OneOf(_parts("choice", parts)))
 
 
 def repeat(part: object, min: int = 0, max: int | None = None, *, separator: object = "") -> Source:  # noqa: A002
-    r"""A part again and again: ``min`` times or more, at most ``max`` times; ``separator``, a part, is between.
+    r"""Returns a composition of a part repeated ``min`` to ``max`` times, with ``separator``, a part, in between.
 
     >>> from constrain import Vocabulary, compile, repeat
     >>> vocabulary = Vocabulary.from_tokens([bytes([byte]) for byte in range(256)] + [b""], eos=[256])
@@ -117,22 +117,21 @@ def repeat(part: object, min: int = 0, max: int | None = None, *, separator: obj
     >>> lines.accepts('{}\n{"a": 1}'), lines.accepts("")
     (True, False)
 
-    Raises ValueError for numbers that are negative or leave no choice, TypeError for what can be no part, SchemaError,
-    GrammarError, LimitError.
+    Raises ValueError for negative numbers and for ``max`` below ``min``, TypeError for a value that cannot be a part,
+    SchemaError, GrammarError, LimitError.
     """
     check_number("min", min)
     if max is not None:
         check_number("max", max)
         if min > max:
-            raise ValueError(f"nothing is repeated at least {min} and at most {max} times")
+            raise ValueError(f"max must be at least min: {max} is less than {min}")
     return Composition(Repeated(as_part(part, "repeat: part"), min, max, as_part(separator, "repeat: separator")))
 
 
 def text(*, until: str | None = None, max_length: int | None = None) -> Source:
-    """Free text, of ``max_length`` characters at most, up to a delimiter, which is not part of it.
+    """Returns free text of at most ``max_length`` characters, up to the delimiter ``until``, which is not part of it.
 
-    The delimiter cannot occur in the text, nor begin in it: where text and delimiter stand one after the other, that is
-    the first place where the delimiter is. The text may be empty.
+    The text and the delimiter after it contain the delimiter only at the end. The text may be empty.
 
     >>> from constrain import Vocabulary, compile, sequence, text
     >>> vocabulary = Vocabulary.from_tokens([bytes([byte]) for byte in range(256)] + [b""], eos=[256])
@@ -140,7 +139,7 @@ def text(*, until: str | None = None, max_length: int | None = None) -> Source:
     >>> quoted.accepts("<<a > b>>"), quoted.accepts("<<a>>>"), quoted.accepts("<<a>>b>>")
     (True, False, False)
 
-    Raises ValueError for an empty delimiter or a negative length, TypeError for what is no delimiter or length.
+    Raises ValueError for an empty delimiter or a negative length, TypeError for arguments of another type.
     """
     return Composition(FreeText(until, max_length))
 
@@ -154,7 +153,7 @@ def _closed(part: Part) -> Part:
 
 
 def _rendered(part: Part) -> str:
-    """A part within another one."""
+    """Returns the text of a part inside another one."""
     if isinstance(part, str):
         return part
     if isinstance(part, Composition):

@@ -1,4 +1,4 @@
-"""Regular parts, joined into one expression, that know how they were written."""
+"""Regular parts, joined into one expression, with the text that errors show of them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _LABEL_WIDTH = 80
-"""Characters of a part, or of several joined, that an error shows."""
+"""Characters that an error shows of a part, or of several joined parts; longer ones are shortened."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Text:
-    """An expression; for messages, how it was written and where it begins. Each is made once (``Texts``)."""
+    """An expression, with its label and place for messages. ``Texts`` makes each only once."""
 
     expression: Expression
     label: str
@@ -29,13 +29,13 @@ NO_TEXT = Text(EMPTY_TEXT, "''", "")
 
 
 class Texts:
-    """Texts made of texts, each made once: what is repeated often becomes one terminal."""
+    """Texts made of texts, each made once: a text that repeats becomes one terminal."""
 
     def __init__(self) -> None:
         self._made: dict[tuple[object, ...], Text] = {}
 
     def joined(self, *parts: Text) -> Text:
-        """One after the other."""
+        """Returns the texts one after the other."""
         some = [part for part in parts if part is not NO_TEXT]
         if len(some) < 2:
             return some[0] if some else NO_TEXT
@@ -49,7 +49,7 @@ class Texts:
         )
 
     def either(self, *parts: Text) -> Text:
-        """Any of several, at least one."""
+        """Returns any one of several texts."""
         different = list(dict.fromkeys(parts))
         if len(different) == 1:
             return different[0]
@@ -63,7 +63,7 @@ class Texts:
         )
 
     def repeated(self, part: Text, minimum: int, maximum: int | None) -> Text:
-        """Again and again."""
+        """Returns a text ``minimum`` to ``maximum`` times."""
         if part is NO_TEXT or maximum == 0:
             return NO_TEXT
         if minimum == maximum == 1:
@@ -84,13 +84,13 @@ class Texts:
 
 
 def shortened(label: str) -> str:
-    """A label of some length: its two ends, which are what meets other parts."""
+    """Returns a label of limited length: the two ends, which meet other parts."""
     half = _LABEL_WIDTH // 2
     return label if len(label) <= _LABEL_WIDTH else f"{label[:half]}...{label[-half:]}"
 
 
 def _alternation(parts: list[Expression]) -> Expression:
-    """Any of the parts; literals, of which there may be thousands, as one leaf."""
+    """Returns any one of the parts; literals, perhaps thousands, become one leaf."""
     literals = [part.text for part in parts if isinstance(part, Literal)]
     if len(literals) < 2:
         return union(parts)

@@ -1,14 +1,14 @@
 """Ways through a composition, from one non-regular part to the next (Glushkov 1961).
 
-A non-regular part, at one place of a way, is a *position*. All regular text between two positions, in front of the
-first one and behind the last one is one expression, however the parts around it are nested:
+A non-regular part, at one place of a way, is a *position*. The regular text between two positions, before the first one
+and after the last one is always one expression, in all nestings of the parts:
 
     sequence(choice(A, "x"), Regex("y*"), repeat(B))        A, B: positions
 
         begin --""-->  A          A --"y*"--> B          B --""--> B          B --""-->   end
         begin --"xy*"--> B        A --"y*"--> end        begin --"xy*"--> end
 
-So regular parts are concatenated as languages are, and the longest match decides only where one meets a position.
+So regular parts are concatenated as languages, and the longest match decides only at positions.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
     from constrain.composition.texts import Text
 
 MAX_WAYS = 1_000
-"""Ways from one schema or grammar of a composition to the next; counts of what is not regular are written out. Beyond:
-LimitError."""
+"""Ways from one schema or grammar of a composition to the next; repetition counts of non-regular parts are written out.
+Beyond: LimitError."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ways:
     """The ways through a part.
 
-    ``regular``: texts on which no position is met, if there are any; ``first`` and ``last``: what is in front of a
-    position that may be met first, and behind one that may be met last; ``follow``: what is between two positions.
+    ``regular``: texts that meet no position, if there are any; ``first`` and ``last``: texts before a first position,
+    and after a last position; ``follow``: texts between two positions.
     """
 
     regular: Text | None
@@ -44,7 +44,7 @@ class Ways:
 
 
 def at_position(position: int) -> Ways:
-    """The way that meets one position and nothing else."""
+    """Returns the ways that meet one position and no text."""
     return Ways(None, {position: NO_TEXT}, {position: NO_TEXT})
 
 
@@ -55,7 +55,7 @@ class Combined:
         self.texts = Texts()
 
     def sequence(self, before: Ways, after: Ways) -> Ways:
-        """First the one, then the other."""
+        """Returns first the one, then the other."""
         join = self.texts.joined
         first, last = dict(before.first), dict(after.last)
         if before.regular is not None:
@@ -72,7 +72,7 @@ class Combined:
         return Ways(join(before.regular, after.regular), first, last, follow)
 
     def choice(self, parts: list[Ways]) -> Ways:
-        """Any of the parts."""
+        """Returns any one of the parts."""
         regular = [part.regular for part in parts if part.regular is not None]
         ways = Ways(self.texts.either(*regular) if regular else None)
         for part in parts:
@@ -83,7 +83,7 @@ class Combined:
         return ways
 
     def repeat(self, part: Callable[[], Ways], minimum: int, maximum: int | None) -> Ways:
-        """A part, which is made anew each time, again and again."""
+        """Returns a part repeatedly; ``part`` makes it anew each time."""
         if maximum == 0:
             return Ways(NO_TEXT)
         last = part()
@@ -103,7 +103,7 @@ class Combined:
         return ways
 
     def _loop(self, part: Ways, minimum: int) -> Ways:
-        """A part again and again, at least 0 times or once."""
+        """Returns a part at least ``minimum`` (0 or 1) times."""
         join = self.texts.joined
         between = NO_TEXT if part.regular is None else self.texts.repeated(part.regular, 0, None)
         first = {position: join(between, text) for position, text in part.first.items()}
@@ -124,5 +124,5 @@ def _check(ways: int) -> None:
     if ways > MAX_WAYS:
         raise LimitError(
             f"a composition has more than {MAX_WAYS} ways from one schema or grammar to the next (MAX_WAYS); "
-            "repeat without max, or have the repetition within a schema or grammar"
+            "repeat without max, or move the repetition into a schema or grammar"
         )

@@ -1,9 +1,9 @@
-"""The engine: a grammar compiled for a vocabulary, and matchers that follow a generation through it.
+"""The engine: a grammar compiled for a vocabulary, and matchers that follow a generation through the grammar.
 
-``compile``, ``Constraint`` and ``Matcher`` are public, and in ``constraint``, which is read first;
+``compile``, ``Constraint`` and ``Matcher`` are public, in ``constraint``, which is read first;
 ``Matcher.explain(token_id)`` says why a token is refused. ``forced`` writes forced text, which ``core`` finds, in the
 tokenizer's own tokens. ``special`` finds the special tokens that a grammar names. ``cache`` keeps constraints on disk.
-``logits`` puts masks into the decode loops of other libraries. ``core`` is the native kernel: it computes and remembers
-masks, keeps to ``max_tokens`` and tells distinct values (its README.md says which class does what); it imports nothing
-of the package but errors and trees.
+``logits`` applies masks in the decode loops of other libraries. ``core`` is the native kernel: it computes and
+remembers masks, keeps to ``max_tokens`` and compares distinct values (its README.md describes each class); of the
+package it imports only errors and trees.
 """

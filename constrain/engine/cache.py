@@ -1,21 +1,21 @@
-r"""Constraints and mask parts on disk: where they are kept, and how a file is known to be whole and the right one.
+r"""Constraints on disk: the cache directory, its files, and the checks before a file is used.
 
-A cache directory belongs to its user alone: what is in it is trusted once it is known to be whole. It holds the seed of
-the kernel's hashes and one folder for each vocabulary and build of this package, with a file for each constraint and
-one for the mask parts that all constraints share. A file is written beside its place and then put there, so that
-readers see all of it or none, and need no lock; the last writer wins. ``Constraint._keep`` and ``Constraint._kept`` are
-the callers. A file that is in use must not be written to by
-others: it is mapped, not copied.
+A cache directory belongs to its user alone, so a file in it is trusted after its checksum is verified. It holds the
+seed of the kernel's hashes and one folder for each vocabulary and build of this package. A folder has one file for each
+constraint, and one for the context-independent tokens that all constraints of the vocabulary share. A file is written
+under a temporary name and then renamed, so readers see all of it or nothing and need no lock; the last writer wins.
+Files are mapped, not copied, so no other program may write to a file in use. ``Constraint._keep`` and
+``Constraint._kept`` are the callers.
 
     offset  bytes
          0      8  "CONSTRN\n"
          8      4  FORMAT
         12      4  zero
-        16     16  checksum of all that follows
+        16     16  checksum of the rest of the file
         32     16  bytes of the tables, bytes of the notes
-        48     32  what wrote it: version and build of this package
+        48     32  the writer: version and build of this package
         80     32  the vocabulary: SHA-256 of all tokens
-       112     32  what was compiled: SHA-256 of schema or grammar and policies
+       112     32  the source: SHA-256 of schema or grammar and policies
        144         tables (constrain/engine/core/src/storage.h), then notes (JSON)
 """
 
@@ -43,65 +43,65 @@ if TYPE_CHECKING:
 
 
 FORMAT = 2
-"""Of files and directories; directories of another format are left alone."""
+"""Version of the format of files and directories; directories of other versions are left alone."""
 
 CACHE_BYTES = 1 << 30
-"""What a cache directory may hold; beyond, files that have not been used for longest are removed."""
+"""Bytes that a cache directory may hold; beyond them the least recently used files are removed."""
 
 TOUCH_SECONDS = 3600
-"""A file that is used is marked as such at most so often."""
+"""Seconds between two updates of a used file's modification time."""
 
 ABANDONED_SECONDS = 3600
-"""A file that was begun so long ago and never finished is removed."""
+"""Seconds after which an unfinished temporary file is removed."""
 
 _MAGIC = b"CONSTRN\n"
 _START = struct.Struct("<8sII16s")
 _REST = struct.Struct("<QQ32s32s32s")
 _TABLES = _START.size + _REST.size
 _NOT_COMPILING = {"__pycache__", "batch", "cli", "llama", "server", "src"}
-"""Folders of this package whose modules take no part in making constraints."""
+"""Folders of this package whose modules do not affect constraints; ``producer`` ignores them."""
 
-_PARTS = b"mask parts".ljust(32)
+_INDEPENDENT_TOKENS = b"mask parts".ljust(32)
 _SEED_BYTES = 16
 
 
 Directory = Union[str, "os.PathLike[str]", Literal[False], None]
-"""What callers say of a cache: a directory; False for none; None for the default."""
+"""The argument ``cache`` of callers: a directory; False for none; None for the default."""
 
 
 class Cached(Protocol):
-    """What is known here of a ``Vocabulary``: its name in the cache, and its tables in the kernel."""
+    """The part of a ``Vocabulary`` that the cache needs: its fingerprint, and its tables in the kernel."""
 
     _core: core.Vocabulary
 
     @property
     def fingerprint(self) -> bytes:
-        """SHA-256 of all tokens and which of them are special."""
+        """SHA-256 of all tokens and of the ids that are special."""
 
 
 class RejectedFileError(Exception):
-    """A file that is not to be used, and why."""
+    """A file that must not be used; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """``tables``: for the kernel, which goes on reading them; ``notes``: JSON."""
+    """The content of a file. ``tables``: for the kernel, which keeps reading them; ``notes``: JSON."""
 
     tables: memoryview
     notes: bytes
 
 
 class Cache:
-    """One cache directory. Reading makes nothing; what cannot be read is as if it were not there, with one warning."""
+    """One cache directory. Reading creates nothing; an unreadable file counts as missing, with one warning."""
 
     def __init__(self, path: Path) -> None:
         self.path = path / f"v{FORMAT}"
-        self._name = str(self.path)  # what every compilation looks at costs it no path objects
+        self._name = str(self.path)  # saves each compilation the cost of path objects
         self.seed: bytes | None = None
         self._warned = False
 
     def open(self) -> bool:
-        """Is there a directory that may be trusted? Then the kernel is offered its seed."""
+        """Checks whether a trusted directory exists; if so, offers its seed to the kernel."""
         if self.seed is not None:
             return True
         try:
@@ -129,12 +129,12 @@ class Cache:
         return True
 
     def make(self) -> None:
-        """Makes the directory. Raises OSError if that is not possible, or if it is not the user's own."""
+        """Creates the directory. Raises OSError if that fails or the directory is not private to the user."""
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         draft = self.path / f".{uuid.uuid4().hex}.tmp"
         try:
             _write_new(draft, core.seed())
-            with contextlib.suppress(FileExistsError):  # somebody else's, then
+            with contextlib.suppress(FileExistsError):  # another process has written its seed
                 os.link(draft, self.path / "seed")
         finally:
             draft.unlink(missing_ok=True)
@@ -142,11 +142,11 @@ class Cache:
             raise OSError(f"{self.path} cannot be used as a cache")
 
     def has(self, vocabulary: Cached) -> bool:
-        """Is anything kept for a vocabulary?"""
+        """Whether the cache has a folder for a vocabulary."""
         return self.open() and os.path.isdir(self._folder_name(vocabulary))  # noqa: PTH112
 
     def has_of_another_build(self, vocabulary: Cached, key: bytes) -> bool:
-        """Has another version or build of this package stored something under a key (32 bytes)?"""
+        """Whether another version or build of this package has stored a constraint under a key (32 bytes)."""
         if not self.open():
             return False
         own, begin = os.path.basename(self._folder_name(vocabulary)), vocabulary.fingerprint.hex()[:32]  # noqa: PTH119
@@ -155,9 +155,9 @@ class Cache:
         return any(os.path.exists(f"{path}/{key.hex()[:32]}") for path in others)  # noqa: PTH110
 
     def load(self, vocabulary: Cached, key: bytes) -> Stored | None:
-        """What was stored under a key (32 bytes); None if there is nothing.
+        """The content of the file for a key (32 bytes); None if there is no file.
 
-        Raises RejectedFileError for a file that is damaged, of another vocabulary or written by another version.
+        Raises RejectedFileError for a damaged file, and for a file of another vocabulary or version.
         """
         path = self._file_name(vocabulary, key)
         try:
@@ -179,12 +179,12 @@ class Cache:
             os.close(descriptor)
         stored = _checked(path, memoryview(content), vocabulary.fingerprint, key)
         if time.time() - found.st_mtime > TOUCH_SECONDS:
-            with contextlib.suppress(OSError):  # a directory that may only be read serves as well
+            with contextlib.suppress(OSError):  # the directory may be read-only
                 os.utime(path)
         return stored
 
     def store(self, vocabulary: Cached, key: bytes, tables: bytes, notes: bytes = b"") -> Path:
-        """Stores tables and notes under a key (32 bytes). Raises OSError if that is not possible."""
+        """Stores tables and notes under a key (32 bytes). Raises OSError if that fails."""
         self.make()
         rest = _REST.pack(len(tables), len(notes), producer(), vocabulary.fingerprint, key) + tables + notes
         start = _START.pack(_MAGIC, FORMAT, 0, core.checksum(rest))
@@ -202,11 +202,11 @@ class Cache:
         return path
 
     def warn_rejected(self, error: RejectedFileError) -> None:
-        """Says that a file is of no use."""
+        """Warns that a file cannot be used."""
         warnings.warn(f"{error}; it is made anew", RuntimeWarning, stacklevel=3)
 
     def warn_not_stored(self, error: OSError | MemoryError) -> None:
-        """Says, once, that nothing can be stored."""
+        """Warns, once, that nothing can be stored."""
         self._warn(str(error) or "there is too little memory to write to it")
 
     def _warn(self, why: str) -> None:
@@ -218,13 +218,13 @@ class Cache:
         return f"{self._name}/{vocabulary.fingerprint.hex()[:32]}-{producer().hex()[:16]}"
 
     def _file_name(self, vocabulary: Cached, key: bytes) -> str:
-        return f"{self._folder_name(vocabulary)}/{'parts' if key == _PARTS else key.hex()[:32]}"
+        return f"{self._folder_name(vocabulary)}/{'parts' if key == _INDEPENDENT_TOKENS else key.hex()[:32]}"
 
     def _make_room(self, kept: Path) -> None:
-        """Removes what has not been used for longest, and drafts that nobody will finish."""
+        """Removes the least recently used files beyond the limit, and abandoned temporary files."""
         found = []
         for path in self._files():
-            with contextlib.suppress(FileNotFoundError):  # others make room, too
+            with contextlib.suppress(FileNotFoundError):  # other processes remove files, too
                 status = path.stat()
                 if path.name.endswith(".tmp"):
                     if time.time() - status.st_mtime > ABANDONED_SECONDS:
@@ -246,10 +246,10 @@ class Cache:
 
 
 def find_cache(given: Directory = None) -> Cache | None:
-    """The cache that a caller means.
+    """The cache for an argument ``cache``; None for no cache.
 
-    The default is the directory that the environment variable ``CONSTRAIN_CACHE`` names, none if that is empty or
-    "0", and the user's own cache directory if it is not set.
+    The default is the directory in the environment variable ``CONSTRAIN_CACHE`` (no cache if it is empty or "0"), or
+    the user's own cache directory if the variable is not set.
     """
     if given is False:
         return None
@@ -274,12 +274,12 @@ def _users_own() -> str:
     return platformdirs.user_cache_dir("constrain-llm", appauthor=False)
 
 
-def restore_parts(cache: Cache, vocabulary: Cached) -> None:
-    """Gives a vocabulary the mask parts that were kept for it, if there are any."""
+def restore_independent_tokens(cache: Cache, vocabulary: Cached) -> None:
+    """Loads a vocabulary's context-independent tokens from the cache, if it has them."""
     if not cache.has(vocabulary):
         return
     try:
-        stored = cache.load(vocabulary, _PARTS)
+        stored = cache.load(vocabulary, _INDEPENDENT_TOKENS)
     except RejectedFileError as error:
         cache.warn_rejected(error)
         return
@@ -291,26 +291,26 @@ def restore_parts(cache: Cache, vocabulary: Cached) -> None:
         cache.warn_rejected(RejectedFileError(f"{cache.path}: {error}"))
 
 
-def store_parts(cache: Cache, vocabulary: Cached) -> None:
-    """Keeps a vocabulary's mask parts, and those that are kept already. Raises OSError if that is not possible."""
+def store_independent_tokens(cache: Cache, vocabulary: Cached) -> None:
+    """Stores a vocabulary's context-independent tokens, joined with those in the cache. Raises OSError."""
     cache.make()
     if cache.seed != core.seed():
-        return  # this process began to hash before it saw this cache: no other could find its parts
-    restore_parts(cache, vocabulary)
-    cache.store(vocabulary, _PARTS, vocabulary._core.store())
+        return  # this process hashed before it saw this cache, so others could not find its tokens
+    restore_independent_tokens(cache, vocabulary)
+    cache.store(vocabulary, _INDEPENDENT_TOKENS, vocabulary._core.store())
 
 
 @remembered
 def producer() -> bytes:
-    """What tells this version and build of the package from others: 32 bytes.
+    """32 bytes that identify this version and build of the package.
 
-    Versions are not enough: a developer's sources change without one, and tables of yesterday's would be wrong today.
+    A version number is not enough: a developer changes sources without changing it, and old tables would be wrong.
     """
     from importlib.metadata import PackageNotFoundError, version
 
     try:
         known = version("constrain-llm")
-    except PackageNotFoundError:  # run from its sources
+    except PackageNotFoundError:  # the package runs from its sources
         known = ""
     parts = [known, sys.byteorder, str(sys.maxsize)]
     package = Path(__file__).parents[1]
@@ -324,7 +324,7 @@ def producer() -> bytes:
 
 
 def _not_private(found: os.stat_result, parent: Path) -> str:
-    """Why a directory may not be trusted; empty if it may."""
+    """Why a directory is not private to the user; empty if it is."""
     if not stat.S_ISDIR(found.st_mode):
         return "it is no directory"
     if not hasattr(os, "geteuid"):  # no POSIX: the directory is in the user's own folder
@@ -346,7 +346,7 @@ def _write_new(path: Path, *parts: bytes) -> None:
 
 
 def _mapped(descriptor: int, size: int) -> mmap.mmap:
-    if hasattr(mmap, "MAP_POPULATE"):  # all of it is read at once, for its checksum
+    if hasattr(mmap, "MAP_POPULATE"):  # the checksum reads the whole file anyway
         flags = mmap.MAP_PRIVATE | mmap.MAP_POPULATE
         return mmap.mmap(descriptor, size, flags=flags, prot=mmap.PROT_READ)
     return mmap.mmap(descriptor, size, access=mmap.ACCESS_READ)
@@ -355,7 +355,7 @@ def _mapped(descriptor: int, size: int) -> mmap.mmap:
 def _checked(path: str, content: memoryview, fingerprint: bytes, key: bytes) -> Stored:
     magic, format_, zero, checksum = _START.unpack_from(content)
     if magic != _MAGIC or format_ != FORMAT or zero != 0:
-        raise RejectedFileError(f"{path} is no file of this format")
+        raise RejectedFileError(f"{path} is not a file of this format")
     if core.checksum(content[_START.size :]) != checksum:
         raise RejectedFileError(f"{path} is damaged")
     tables, notes, wrote, vocabulary, what = _REST.unpack_from(content, _START.size)
@@ -364,5 +364,5 @@ def _checked(path: str, content: memoryview, fingerprint: bytes, key: bytes) -> 
     if vocabulary != fingerprint:
         raise RejectedFileError(f"{path} is of another vocabulary")
     if what != key or _TABLES + tables + notes != len(content):
-        raise RejectedFileError(f"{path} is of something else")
+        raise RejectedFileError(f"{path} is of another schema or grammar")
     return Stored(content[_TABLES : _TABLES + tables], bytes(content[_TABLES + tables :]))

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from constrain.arguments import integer, wrong_type
 from constrain.engine import core
-from constrain.engine.cache import RejectedFileError, find_cache, store_parts
+from constrain.engine.cache import RejectedFileError, find_cache, store_independent_tokens
 from constrain.engine.forced import certain_tokens
 from constrain.engine.special import resolve_special
 from constrain.errors import LimitError, limits_at
@@ -47,35 +47,35 @@ if TYPE_CHECKING:
     from constrain.vocabulary.vocabulary import HasVocabulary
 
 CACHED_CONSTRAINTS = 128
-"""Constraints that ``compile`` remembers, the least recently used ones dropped first."""
+"""Constraints that ``compile`` remembers; beyond them it drops the least recently used one."""
 
 CACHED_BYTES = 256 << 20
-"""Bytes that the constraints ``compile`` remembers may take together, tables and schemas; beyond, it drops the least
-recently used ones. A caller who holds a dropped constraint can go on using it. A constraint that alone takes more is
-not remembered."""
+"""Bytes, of tables and schemas, that all remembered constraints may take together; beyond them ``compile`` drops the
+least recently used ones. A caller can go on using a dropped constraint. A single constraint above the limit is not
+remembered."""
 
 CALLS_BETWEEN_COUNTS = 16
-"""Calls of ``compile`` after which it counts anew how much all that it remembers has grown, as masks add to tables. In
-between, it counts what it finds or makes."""
+"""Calls of ``compile`` after which it measures all remembered constraints again, because masks add to their tables.
+Other calls measure only the constraint that they find or make."""
 
 PRECOMPUTED_MASKS = 2500
-"""Masks that ``Constraint.precompute`` computes, if there are as many: a file of about 2 MiB, read in about 1 ms."""
+"""Masks that ``Constraint.precompute`` computes by default: a file of about 2 MiB, read in about 1 ms."""
 
 PRECOMPUTED_BYTES = 12 << 20
-"""What a constraint's tables may take while masks are computed ahead of time."""
+"""Bytes of a constraint's tables at which ``Constraint.precompute`` stops by default."""
 
 _DESCRIPTION_SHARE = 2
-"""Bytes of a grammar's Python objects for each byte of its first tables."""
+"""Bytes of a grammar's Python objects for each byte of its first tables: an estimate."""
 
 _POLICIES = tuple(sorted(CHOICES))
 
 _NO_LIMIT = 2**62
-"""Tokens, masks or bytes of which there are never as many."""
+"""A number of tokens, masks or bytes that is never reached."""
 
 _LIMITS = ("max_string_tokens", "max_number_tokens", "max_reasoning_tokens")
 
 EXPLAINED_TERMINALS = 5
-"""Terminals that ``Matcher.explain`` names before it says how many more there are."""
+"""Terminals that ``Matcher.explain`` names; beyond them it gives the number of the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class Report:
     limited_masks: int
 
     def __reduce__(self) -> tuple[object, ...]:
-        """A read-only mapping cannot be pickled or copied as it is."""
+        """Pickles read-only mappings as dicts, because they cannot be pickled or copied themselves."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         return _report_of, ({**values, "policies": dict(self.policies), "digits": dict(self.digits)},)
 
@@ -118,7 +118,7 @@ def _report_of(values: dict[str, Any]) -> Report:
 
 
 def _digits(policies: Mapping[str, str | bool]) -> Mapping[str, int]:
-    """How many digits numbers have at most under the policies."""
+    """The most digits of numbers under the policies, by name."""
     if "precision" not in policies:
         return MappingProxyType({})
     from constrain.json_schema.spelling.numbers import digits_of
@@ -128,10 +128,10 @@ def _digits(policies: Mapping[str, str | bool]) -> Mapping[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class Precomputed:
-    """What ``Constraint.precompute`` did.
+    """The result of ``Constraint.precompute``.
 
-    ``masks``: how many places of a text it looked at; ``memory_bytes``: of the constraint's tables now; ``file``: where
-    they are kept, or None.
+    ``masks``: number of places of a text that it visited; ``memory_bytes``: size of the constraint's tables now;
+    ``file``: the file that holds them, or None.
     """
 
     masks: int
@@ -141,7 +141,7 @@ class Precomputed:
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """A constraint on its way to another process that has an equal vocabulary and the same seed (``core.seed``)."""
+    """A constraint as bytes, for another process that has an equal vocabulary and the same seed (``core.seed``)."""
 
     tables: bytes
     notes: bytes
@@ -149,7 +149,7 @@ class Packed:
 
 @dataclass(frozen=True, slots=True)
 class _Keeping:
-    """Where a constraint is kept, under which key, and how the grammar is made that is not kept with it."""
+    """The cache and key of a constraint, and a function that makes its grammar, which the cache does not store."""
 
     cache: Cache
     digest: Callable[[], bytes]
@@ -157,7 +157,7 @@ class _Keeping:
 
 
 class Constraint:
-    """A language, ready for one vocabulary. Made by ``compile``; immutable, safe to share between threads."""
+    """A language compiled for one vocabulary. Made by ``compile``; immutable, safe to share between threads."""
 
     __slots__ = (
         "__weakref__",
@@ -191,19 +191,19 @@ class Constraint:
         self._bytes_beside = _DESCRIPTION_SHARE * self._core.memory_bytes
 
     def __copy__(self) -> Constraint:
-        """The constraint itself, which is immutable."""
+        """Returns the constraint itself, which is immutable."""
         return self
 
     def __deepcopy__(self, _: object) -> Constraint:
-        """As ``copy.copy``."""
+        """Returns the constraint itself, which is immutable."""
         return self
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("a Constraint cannot be pickled; pickle what it was compiled from, and compile that again")
+        raise TypeError("a Constraint cannot be pickled; pickle its schema or grammar, and compile that again")
 
     @classmethod
     def _kept(cls, vocabulary: Vocabulary, keeping: _Keeping) -> Constraint | None:
-        """What was kept; None if there is nothing. Raises RejectedFileError."""
+        """The constraint from the cache; None if the cache does not have it. Raises RejectedFileError."""
         stored = keeping.cache.load(vocabulary, keeping.digest())
         if stored is None:
             return None
@@ -216,7 +216,7 @@ class Constraint:
     def _unpacked(
         cls, vocabulary: Vocabulary, packed: Packed, make: Callable[[], Grammar], keeping: _Keeping | None
     ) -> Constraint:
-        """What another process packed; ``make`` makes its grammar, should anybody ask for that."""
+        """A constraint that another process has packed; ``make`` makes its grammar on demand."""
         return cls._read(vocabulary, memoryview(packed.tables), packed.notes, make, keeping)
 
     @classmethod
@@ -228,7 +228,7 @@ class Constraint:
         make: Callable[[], Grammar],
         keeping: _Keeping | None,
     ) -> Constraint:
-        """What ``_packed`` wrote. Raises ``core.StorageError``."""
+        """Reads a constraint that ``_packed`` wrote. Raises ``core.StorageError``."""
         self = cls.__new__(cls)
         about, _, self._places = notes.partition(b"\n")
         policies, warnings = _noted(about)
@@ -243,22 +243,22 @@ class Constraint:
         return self
 
     def _packed(self) -> Packed:
-        """The tables, with what was computed so far, and all else that is not the vocabulary's."""
+        """The tables with everything computed so far, and the notes; without the vocabulary."""
         notes = json.dumps({"policies": dict(self.policies), "warnings": self.warnings}).encode()
         places = json.dumps(self._terminal_places()).encode() if self._places is None else self._places
         return Packed(self._core.store(), notes + b"\n" + places)
 
     def _keep(self) -> Path | None:
-        """Writes the constraint's file, and that of the mask parts. Raises OSError."""
+        """Writes the files of the constraint and of its vocabulary to the cache. Raises OSError."""
         if self._keeping is None:
             return None
-        store_parts(self._keeping.cache, self.vocabulary)
+        store_independent_tokens(self._keeping.cache, self.vocabulary)
         packed = self._packed()
         return self._keeping.cache.store(self.vocabulary, self._keeping.digest(), packed.tables, packed.notes)
 
     @property
     def grammar(self) -> Grammar:
-        """The rules and terminals; made anew from the schema if the constraint was compiled by another process."""
+        """The rules and terminals; made again from the schema if another process compiled the constraint."""
         if self._grammar is None:
             assert self._make is not None
             self._grammar = self._make()
@@ -272,13 +272,13 @@ class Constraint:
         return [[terminal.name, terminal.pointer] for terminal in self.grammar.terminals]
 
     def precompute(self, *, max_masks: int = PRECOMPUTED_MASKS, max_bytes: int = PRECOMPUTED_BYTES) -> Precomputed:
-        """Computes masks ahead of time, likeliest first, and keeps all in the cache for ``compile`` to find again.
+        """Computes masks ahead of time, likeliest first, and stores the constraint in the cache for ``compile``.
 
-        Texts are followed as they are mostly written, each key and each kind of value before anything unusual, until
-        ``max_masks`` places have been met, the tables take ``max_bytes``, or there is nothing else; ``max_masks=0``
-        keeps what there is, with the masks that generations have met so far. Other threads may use the constraint
-        meanwhile. Where the cache cannot be written to, there is a warning and no file; of a constraint made with
-        ``registry`` or ``cache=False`` nothing is kept.
+        It follows texts as they are usually written: each key and each kind of value before anything unusual. It stops
+        after ``max_masks`` places, when the tables take ``max_bytes``, or when no place is left. ``max_masks=0`` stores
+        only the masks that generations have met so far. Other threads may use the constraint meanwhile. If the cache
+        cannot be written, there is a warning and no file. A constraint made with ``registry`` or ``cache=False`` is not
+        stored.
 
         >>> from constrain import Vocabulary, compile
         >>> vocabulary = Vocabulary.from_tokens([bytes([byte]) for byte in range(256)] + [b""], eos=[256])
@@ -299,7 +299,7 @@ class Constraint:
 
     @property
     def report(self) -> Report:
-        """Policies in force, warnings, sizes and limits met."""
+        """Policies in force, warnings, sizes, and the number of limited masks."""
         stats = self._core.stats()
         return Report(
             policies=self.policies,
@@ -314,7 +314,7 @@ class Constraint:
         )
 
     def accepts(self, text: bytes | str) -> bool:
-        """Is this whole text in the language? A ``str`` is taken as UTF-8; one with a lone surrogate is in none."""
+        """Whether the whole text is in the language. A ``str`` is read as UTF-8; a lone surrogate is never accepted."""
         if isinstance(text, str):
             try:
                 text = text.encode()
@@ -332,19 +332,19 @@ class Constraint:
         max_number_tokens: int | None = None,
         max_reasoning_tokens: int | None = None,
     ) -> Matcher:
-        """A matcher at the beginning of a text.
+        """Makes a matcher at the beginning of a text.
 
-        With ``max_tokens`` (end of generation not counted) its masks only allow tokens after which the text can be
-        completed within that number: whoever follows them always ends in time with a whole text. The last masks also
-        leave out what would begin something new. Raises ``BudgetError`` if not even the shortest text known fits; its
-        ``needed`` tokens do.
+        With ``max_tokens`` (end of generation not counted) masks allow only tokens after which the text can still be
+        completed within that number, so a generation that follows them always ends in time with a whole text. Near the
+        end, masks also leave out tokens that would begin something new. Raises ``BudgetError`` if the shortest known
+        text does not fit; ``BudgetError.needed`` tokens are enough.
 
-        ``max_string_tokens`` and ``max_number_tokens`` are soft limits on the tokens of one string and one number, and
-        ``max_reasoning_tokens`` on those of a reasoning section (of a ``Grammar``: of one lexeme of that ``Kind``), so
-        that none runs on for ever. After as many tokens, the one it began in included, no word is begun in it any more;
-        after up to eight more, or at once where there are no words, the masks only allow what ends it or brings its end
-        nearer. The language comes first: a string that must be longer becomes as long as it must. Keys that a schema
-        names, and constants, have no limit.
+        ``max_string_tokens`` and ``max_number_tokens`` are soft limits on the tokens of one string and one number;
+        ``max_reasoning_tokens`` is one on a reasoning section (in a ``Grammar``: on a lexeme of that ``Kind``). The
+        token in which the string began counts. At the limit no new word is begun in it. After up to eight more tokens,
+        or at once if there are no words, masks allow only tokens that end it or bring its end nearer. The language
+        comes first: a string that must be longer gets the length it needs. Keys that a schema names, and constants,
+        have no limit.
         """
         limits = (max_string_tokens, max_number_tokens, max_reasoning_tokens)
         counts = [_count("max_tokens", max_tokens, 0)]
@@ -361,7 +361,7 @@ class Constraint:
         return np.zeros((integer("batch_size", batch_size), self._core.n_words), dtype=np.uint32)
 
     def logits_processor(self) -> LogitsProcessor:
-        """A processor for one call of ``create_completion`` of llama-cpp-python, or of ``generate`` of transformers.
+        """Makes a processor for one ``create_completion`` of llama-cpp-python, or one ``generate`` of transformers.
 
         >>> # llama.create_completion(prompt, logits_processor=LogitsProcessorList([constraint.logits_processor()]))
         >>> # model.generate(**inputs, logits_processor=LogitsProcessorList([constraint.logits_processor()]))
@@ -372,7 +372,7 @@ class Constraint:
 
 
 def _noted(about: bytes) -> tuple[dict[str, str | bool], tuple[str, ...]]:
-    """The policies and warnings that ``_packed`` noted. Raises ``core.StorageError``."""
+    """The policies and warnings in the notes of ``_packed``. Raises ``core.StorageError``."""
     try:
         noted = json.loads(about)
         return dict(noted["policies"]), tuple(noted["warnings"])
@@ -440,25 +440,24 @@ class Matcher(core.Matcher):
         self.constraint = constraint
 
     def fork(self) -> Matcher:
-        """An independent matcher at the same place."""
+        """Returns an independent matcher at the same position."""
         return Matcher(self.constraint, self)
 
     def __copy__(self) -> Matcher:
-        """As ``fork``."""
+        """Returns a fork."""
         return self.fork()
 
     def __deepcopy__(self, _: object) -> Matcher:
-        """As ``fork``."""
+        """Returns a fork."""
         return self.fork()
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("a Matcher cannot be pickled; have a new one accept the tokens again")
+        raise TypeError("a Matcher cannot be pickled; make a new one and let it accept the same tokens")
 
     def forced_tokens(self) -> list[int]:
         """The beginning of ``forced_bytes()`` in the tokenizer's own tokens, as far as these are certain.
 
-        What could be the beginning of a longer token together with what follows is left out. Empty without
-        ``Vocabulary.encode``.
+        The end of the text is left out where it may become part of a longer token. Empty without ``Vocabulary.encode``.
         """
         vocabulary = self.constraint.vocabulary
         if vocabulary.encode is None:
@@ -468,7 +467,7 @@ class Matcher(core.Matcher):
         return certain_tokens(text, open_starts, b"", vocabulary.encode, *known) if text else []
 
     def explain(self, token_id: int) -> str:
-        """Why a token is not allowed here: the byte at which it fails, what was expected there, and from where."""
+        """Says why a token is not allowed: the byte at which it fails, what was expected there, and from where."""
         allowed, at_end, at_limit, limits, offset, expected = self.diagnose(token_id)
         token = self.constraint.vocabulary.marked_bytes(token_id)
         name = special_name(token)
@@ -477,8 +476,8 @@ class Matcher(core.Matcher):
             return f"{shown} is allowed"
         if at_limit:
             return (
-                f"{shown} may follow, but what is under way has had as many tokens as it may, "
-                f"and this one brings its end no nearer"
+                f"{shown} may follow, but the string, number or section has reached its token limit, "
+                f"and this token brings its end no nearer"
             )
         if limits:
             return f"{shown} may follow, but this was not verified within the limits ({', '.join(limits)})"
@@ -500,7 +499,7 @@ class Matcher(core.Matcher):
 
 
 def _count(name: str, given: int | None, least: int) -> int | None:
-    """A limit on tokens, as the kernel takes it. Raises ``TypeError`` and ``ValueError``."""
+    """Checks a limit on tokens for the kernel. Raises ``TypeError`` and ``ValueError``."""
     if given is None:
         return None
     count = integer(name, given)
@@ -510,20 +509,20 @@ def _count(name: str, given: int | None, least: int) -> int | None:
 
 
 def name_terminal(name: str, pointer: str) -> str:
-    """A terminal for messages, with the place that it comes from, if there is one beside its name."""
+    """A terminal as messages show it, with its place in the schema if that is known."""
     return f"{name} (from {pointer})" if pointer else name
 
 
 @dataclass(slots=True)
 class CacheCounts:
-    """How often ``compile`` was asked for something it remembered, and for something it did not."""
+    """How often ``compile`` found a remembered constraint (``known``), and how often it did not (``new``)."""
 
     known: int = 0
     new: int = 0
 
 
 class _Kept:
-    """A constraint that is remembered; its bytes are those of its description, its key and its tables."""
+    """A remembered constraint, with its size: the bytes of its description, its key and its tables."""
 
     __slots__ = ("_fixed_bytes", "_tables", "bytes_counted", "constraint")
 
@@ -540,7 +539,7 @@ class _Kept:
 
 
 class _Remembered:
-    """The constraints that ``compile`` remembers, by what it was called with; callers hold ``_cache_lock``."""
+    """The constraints that ``compile`` remembers, by its arguments; callers hold ``_cache_lock``."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[object, ...], _Kept] = OrderedDict()  # the least recently used one first
@@ -548,11 +547,11 @@ class _Remembered:
         self._calls_until_count = CALLS_BETWEEN_COUNTS
 
     def values(self) -> Iterable[_Kept]:
-        """What is remembered."""
+        """The remembered constraints."""
         return self._kept.values()
 
     def find(self, key: tuple[object, ...], vocabulary: Vocabulary) -> Constraint | None:
-        """The constraint for a key, which becomes the most recently used one."""
+        """Finds the constraint for a key and makes it the most recently used one."""
         kept = self._kept.get(key)
         if kept is None or kept.constraint.vocabulary is not vocabulary:
             return None
@@ -562,7 +561,7 @@ class _Remembered:
         return kept.constraint
 
     def add(self, key: tuple[object, ...], constraint: Constraint) -> None:
-        """Remembers a constraint, unless it is too large by itself."""
+        """Remembers a constraint, unless it alone exceeds the limit."""
         self._forget(key)
         kept = _Kept(constraint, key)
         if kept.bytes_counted <= CACHED_BYTES:
@@ -581,13 +580,13 @@ class _Remembered:
             self._bytes -= kept.bytes_counted
 
     def _count(self, kept: _Kept) -> None:
-        """Takes note of how much a constraint has grown."""
+        """Measures a constraint again."""
         now = kept.memory_bytes
         self._bytes += now - kept.bytes_counted
         kept.bytes_counted = now
 
     def _drop_oldest(self) -> None:
-        """Forgets the least recently used constraints, down to what may be remembered."""
+        """Drops the least recently used constraints until the others are within the limits."""
         self._calls_until_count -= 1
         if self._calls_until_count == 0:
             self._calls_until_count = CALLS_BETWEEN_COUNTS
@@ -599,12 +598,12 @@ class _Remembered:
 
 
 def _source_bytes(source: object) -> int:
-    """Bytes of what a constraint is made from, and known by: a ``Source`` or the text of a JSON Schema."""
+    """Bytes of the source of a constraint, which is part of its key: a ``Source`` or the text of a JSON Schema."""
     return len(repr(source)) if isinstance(source, Source) else sys.getsizeof(source)
 
 
 cache_counts = CacheCounts()
-"""Of this process."""
+"""The counts of this process."""
 
 _cache = _Remembered()
 _cache_lock = threading.Lock()
@@ -624,7 +623,7 @@ def compile(  # noqa: A001 - the name of the public function
     registry: object = None,
     cache: Directory = None,
 ) -> Constraint:
-    r"""Compiles a schema or grammar for a vocabulary; the result is remembered for the next equal call.
+    r"""Compiles a schema or grammar for a vocabulary; remembers the result for the next equal call.
 
     Args:
         schema: a JSON Schema (dict, bool, or JSON text), anything that ``pydantic.TypeAdapter`` takes (a Pydantic
@@ -690,21 +689,21 @@ def _compile(
     cache: Directory = None,
     **options: Unpack[CompileOptions],
 ) -> Constraint:
-    """``compile``, and what ``generate`` asks for: objects are closed, formats kept to what their readers take."""
+    """``compile`` with the options of ``generate``: closed objects, and formats restricted to what readers accept."""
     try:
         with compilation():
             wanted = to_compile(schema, vocab, close_objects=close_objects, cache=cache, **options)
             found = wanted.find()
             return wanted.compile() if found is None else found
-    except RecursionError as error:  # what is nested as deep as it may be needs half of Python's default
+    except RecursionError as error:  # the deepest allowed nesting needs half of Python's default stack
         raise LimitError(
             f"it is nested too deeply for what is left of Python's stack (sys.getrecursionlimit() is "
-            f"{sys.getrecursionlimit()}); make it flatter, or call this from fewer calls within one another"
+            f"{sys.getrecursionlimit()}); make it flatter, raise that limit, or call this from a shallower function"
         ) from error
 
 
 class _Schema:
-    """A JSON Schema, as text, and how it is compiled."""
+    """The text of a JSON Schema, and the options to compile it with."""
 
     __slots__ = ("_close_objects", "_plain_integers", "_policies", "_registry", "_strict", "text")
 
@@ -721,15 +720,15 @@ class _Schema:
         self._registry = registry
 
     def digest(self) -> bytes:
-        """32 bytes that say all of it but the registry."""
+        """32 bytes that identify the schema and its options, but not the registry."""
         return schema_digest(self.text, (self._close_objects, self._strict, self._plain_integers, self._policies))
 
     def grammar(self) -> Grammar:
-        """Its language. Raises the errors of schemas."""
+        """The grammar of the schema. Raises the errors of schemas."""
         return self._compiled().grammar
 
     def constraint(self, vocabulary: Vocabulary, keeping: _Keeping | None) -> Constraint:
-        """The constraint, compiled in this process."""
+        """Compiles the schema in this process."""
         compiled = self._compiled()
         with limits_at(""):
             return Constraint(compiled.grammar, vocabulary, compiled.policies, compiled.warnings, keeping)
@@ -752,7 +751,7 @@ class _Schema:
 
 
 class _Text:
-    """A ``Source`` or a ``Grammar``, and how it is compiled."""
+    """A ``Source`` or a ``Grammar`` to compile."""
 
     __slots__ = ("_of",)
 
@@ -760,15 +759,15 @@ class _Text:
         self._of = of
 
     def digest(self) -> bytes:
-        """32 bytes that say all of it."""
+        """32 bytes that identify the source or grammar."""
         return source_digest(self._of) if isinstance(self._of, Source) else grammar_digest(self._of)
 
     def grammar(self) -> Grammar:
-        """Its language. Raises the errors of grammars and patterns."""
+        """The grammar of the source. Raises the errors of grammars and patterns."""
         return self._of.grammar() if isinstance(self._of, Source) else self._of
 
     def constraint(self, vocabulary: Vocabulary, keeping: _Keeping | None) -> Constraint:
-        """The constraint, compiled in this process."""
+        """Compiles the source in this process."""
         policies = self._of.policies_in_force() if isinstance(self._of, Source) else {}
         with garbage_kept():
             grammar = self.grammar()
@@ -776,10 +775,10 @@ class _Text:
 
 
 class ToCompile:
-    """A schema or grammar for one vocabulary, on its way to a constraint. Made by ``to_compile``.
+    """A schema or grammar to be compiled for one vocabulary. Made by ``to_compile``.
 
-    ``find`` comes first. Where it finds nothing, either ``compile`` makes the constraint in this process, or ``unpack``
-    makes it from what another process has packed.
+    Call ``find`` first. If it returns None, call ``compile`` to make the constraint in this process, or ``unpack`` to
+    make it from the bytes of another process.
     """
 
     __slots__ = ("_cache", "_is_file_useless", "_key", "_vocabulary", "_what")
@@ -789,21 +788,21 @@ class ToCompile:
     ) -> None:
         self._what = what
         self._vocabulary = vocabulary
-        self._key = key  # by which the constraint is remembered; None for never
+        self._key = key  # of the remembered constraint; None if it is never remembered
         self._cache = cache
         self._is_file_useless = False
 
     @property
     def schema_text(self) -> str | None:
-        """The JSON text of a schema, which compiles to the same; None for a grammar."""
+        """The JSON text of a schema, which compiles to the same constraint; None for a grammar."""
         return self._what.text if isinstance(self._what, _Schema) else None
 
     def identity(self) -> bytes:
-        """32 bytes that are equal for what is compiled alike."""
+        """32 bytes that are equal for equal sources, options and vocabularies."""
         return hashlib.sha256(self._what.digest() + self._vocabulary.fingerprint).digest()
 
     def find(self) -> Constraint | None:
-        """The constraint if it is remembered, or kept in the cache."""
+        """The constraint if this process remembers it or the cache has it; None otherwise."""
         if self._key is not None:
             with _cache_lock:
                 known = _cache.find(self._key, self._vocabulary)
@@ -817,7 +816,7 @@ class ToCompile:
         return None if kept is None else self._remember(kept)
 
     def compile(self) -> Constraint:
-        """Compiles in this process. Raises as ``compile`` does."""
+        """Compiles in this process. Raises the errors of ``constrain.compile``."""
         return self._finish(self._what.constraint(self._vocabulary, self._keeping()))
 
     def unpack(self, packed: Packed) -> Constraint:
@@ -828,7 +827,7 @@ class ToCompile:
         return None if self._cache is None else _Keeping(self._cache, self._what.digest, self._what.grammar)
 
     def _find_kept(self, cache: Cache) -> Constraint | None:
-        """What the cache has; notes whether it has a file that is of no use."""
+        """The constraint from the cache; also notes whether the cache has an unusable file for it."""
         keeping = _Keeping(cache, self._what.digest, self._what.grammar)
         try:
             kept = Constraint._kept(self._vocabulary, keeping) if cache.has(self._vocabulary) else None
@@ -841,7 +840,7 @@ class ToCompile:
         return kept
 
     def _finish(self, constraint: Constraint) -> Constraint:
-        """Remembers a new constraint, which takes the place of a file that is of no use."""
+        """Remembers a new constraint and replaces an unusable file in the cache by it."""
         if self._is_file_useless:
             assert self._cache is not None
             try:
@@ -865,7 +864,7 @@ def to_compile(
     cache: Directory = None,
     **options: Unpack[CompileOptions],
 ) -> ToCompile:
-    """A schema of any kind under its options, not compiled yet. Raises TypeError, ValueError and SchemaError."""
+    """Prepares a schema of any kind and its options for compiling. Raises TypeError, ValueError and SchemaError."""
     if not options.keys() <= DEFAULTS.keys():
         raise TypeError(unknown_names("options", options.keys() - DEFAULTS.keys(), DEFAULTS))
     settled: CompileOptions = {**DEFAULTS, **options}
@@ -874,7 +873,7 @@ def to_compile(
     if isinstance(schema, Grammar | Source):
         refuse_compile_options(options, f"this is a {type(schema).__name__}")
         closed = schema.closed() if close_objects and isinstance(schema, Source) else schema
-        # The expressions of a Grammar are compared by identity: looking for equals would be in vain.
+        # The expressions of a Grammar are compared by identity, so a lookup would find no equal one.
         if isinstance(closed, Grammar):
             return ToCompile(_Text(closed), vocab, None, directory)
         if not closed.is_known_by_repr:
@@ -882,7 +881,7 @@ def to_compile(
         return ToCompile(_Text(closed), vocab, (closed, id(vocab), directory and directory.path), directory)
     policies: dict[str, Any] = {name: settled[name] for name in _POLICIES}  # type: ignore[literal-required]
     text = schema_text(schema, tightened=True)
-    # Pydantic reads 7e35 as a float, and no float of that size as an integer.
+    # Pydantic reads 7e35 as a float, and refuses a float of that size as an integer.
     plain_integers = settled["numbers"] == "any" and is_type(schema)
     settings = (close_objects, settled["strict"], plain_integers)
     what = _Schema(text, settings, policies, registry)
@@ -894,6 +893,6 @@ def to_compile(
 
 
 def forget(vocabulary: Vocabulary) -> None:
-    """Frees what is remembered for a vocabulary that will not be asked for again."""
+    """Frees the constraints of a vocabulary that will not be used again."""
     with _cache_lock:
         _cache.forget(vocabulary)

@@ -1,31 +1,31 @@
 r"""Forced text in the tokens that the tokenizer itself would write.
 
-A model has read texts in the tokenizer's own ("canonical") tokens; after others it says something else. Where a
-grammar leaves one continuation, that text is therefore tokenized together with what surrounds it:
+A model has been trained on the tokenizer's own ("canonical") tokens; after other tokens it behaves differently. So
+where a grammar leaves only one continuation, that text is tokenized together with the text on both sides:
 
     evaluated        sampled    forced            not chosen yet
     ...  {"id": 7      ,        "name": "         Ada, Bob, \u00e9, ...
          \_context_/    \________ text ________/
 
-*Its beginning.* The sampled token is not evaluated yet, and only what it says counts: nothing but the forced text
-can follow. So both are tokenized as one. Where ``{`` was sampled, ``"name`` is forced and the tokenizer writes
-``{"`` and ``name``, these are what the model reads, not ``{``. What was evaluated before stays as it is: if the
-tokenizer would have joined it with the sampled token, the model chose otherwise, and the text is tokenized as if it
-began there.
+*The beginning.* The sampled token is not evaluated yet, and only its bytes matter, because the forced text must follow.
+So the sampled token and the forced text are tokenized as one text. Example: after a sampled ``{``, ``"name`` is forced,
+and the tokenizer writes ``{"`` and ``name``; the model reads these two tokens, not ``{``. Evaluated tokens stay as they
+are: if the tokenizer would have merged one with the sampled token, the model has chosen otherwise, and the text is
+tokenized as if it began there.
 
-*Its end.* A token may begin in the text and go on into what is not chosen yet (``": "`` may become ``": "/``). The
-offsets at which such tokens begin are the *open starts*. Only tokens are kept that come out the same whichever of
-these becomes the beginning of a token, or none; the rest of the text is left to sampling, where the masks allow all
-its spellings. For tokenizers that merge pairs (BPE) or look for the likeliest split (unigram), the tokens before a
-place where one ends are those of the text before that place alone. So it is enough to tokenize the text up to each
-open start, and to keep what all have in common.
+*The end.* A token may begin in the forced text and continue into text that is not chosen yet (``": "`` may become
+``": "/``). The offsets at which such tokens may begin are the *open starts*. The tokens kept are those that stay the
+same whether a token begins at one of the open starts or at none; the rest of the text is left to sampling, where masks
+allow all its spellings. Tokenizers that merge pairs (BPE) or look for the likeliest split (unigram) write the tokens
+before a token boundary as they would write that text alone. So it is enough to tokenize the text up to each open start,
+and to keep the common beginning.
 
-A special token is never joined with what stands beside it.
+A special token is never merged with text on either side.
 
-If not even the bytes of the sampled token are certain, it stays what it is, and nothing is forced.
+If not even the bytes of the sampled token are certain, the sampled token is kept and no token is forced.
 
-The kernel finds what is forced (``Matcher.forced_after``, ``core/src/forced_text.cpp``). ``llama.decoding.answer``
-takes the tokens (``Answer._forced``); ``llama.decoding.decode`` evaluates them, or ``llama.scheduling.scheduler``.
+The kernel finds the forced text (``Matcher.forced_after``, ``core/src/forced_text.cpp``). ``llama.decoding.answer``
+takes the tokens (``Answer._forced``); ``llama.decoding.decode`` or ``llama.scheduling.scheduler`` evaluates them.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 _NO_NAMES: Mapping[str, int] = MappingProxyType({})
 
 _CONTINUATION = bytes(range(0x80, 0xC0))
-"""Bytes of a UTF-8 character that began before."""
+"""Bytes inside a UTF-8 character, after its first byte."""
 
 
 def certain_tokens(
@@ -55,8 +55,8 @@ def certain_tokens(
 ) -> list[int]:
     """The tokens with which the tokenizer writes ``text`` after ``context``, as far as these are certain.
 
-    ``text`` may hold special tokens (``language.special``). ``open_starts``: the offsets into it, ascending, at which a
-    token may begin that goes on beyond its end.
+    ``text`` may hold special tokens (``language.special``). ``open_starts``: ascending offsets into ``text`` at which a
+    token may begin that continues beyond its end.
     """
     *before, last = split_special(text)
     tokens: list[int] = []
@@ -93,7 +93,7 @@ def _certain(
         if not kept:
             return []
         others = _continued(text[:start], context, encode, token_bytes)
-        # Joined to the context, if None: then nothing of this text has tokens of its own.
+        # None: the tokenizer merges all of it with the context, so no token of this text is certain.
         kept = 0 if others is None else _in_common(tokens[:kept], others)
     return tokens[:kept]
 
@@ -101,7 +101,7 @@ def _certain(
 def _continued(
     text: bytes, context: bytes, encode: Callable[[bytes], list[int]], token_bytes: Callable[[int], bytes]
 ) -> list[int] | None:
-    """The tokens of ``text`` after ``context``; ``None`` if the tokenizer joins the two."""
+    """The tokens of ``text`` after ``context``; ``None`` if the tokenizer merges the two."""
     if not context:
         return encode(text)
     tokens = encode(context + text)
@@ -114,7 +114,7 @@ def _continued(
 
 
 def _in_common(one: Sequence[int], other: Sequence[int]) -> int:
-    """How many tokens both begin with."""
+    """The number of equal tokens at the beginning of both."""
     count = 0
     for mine, theirs in zip(one, other, strict=False):
         if mine != theirs:

@@ -17,35 +17,35 @@ if TYPE_CHECKING:
 
 
 class Following(Protocol):
-    """A ``Matcher``, as far as it is used here."""
+    """The part of a ``Matcher`` that a logits processor needs."""
 
     def fill_bitmask(self, row: Any, /) -> object:
-        """Writes which tokens may come next."""
+        """Writes the mask of the tokens that may come next."""
 
     def accept(self, token_id: int) -> bool:
-        """Whether a token may come next; then it has come."""
+        """Moves past a token; returns ``False`` if it is not allowed."""
 
     def explain(self, token_id: int) -> str:
-        """Why a token may not come next."""
+        """Says why a token may not come next."""
 
 
 class Masking(Protocol):
-    """A ``Constraint``, as far as it is used here."""
+    """The part of a ``Constraint`` that a logits processor needs."""
 
     vocabulary: Vocabulary
 
     def matcher(self) -> Following:
-        """Follows one generation."""
+        """Makes a matcher for one generation."""
 
     def allocate_bitmask(self) -> NDArray[np.uint32]:
-        """Room for one mask."""
+        """Allocates one mask."""
 
 
 @dataclass
 class LogitsProcessor:
     """Masks the logits of one generation: called with all token ids so far and the next logits.
 
-    A processor follows one sequence. A batch, or beam search, needs one processor for each sequence.
+    A processor follows one sequence. For a batch, or beam search, make one processor for each sequence.
     """
 
     constraint: Masking
@@ -67,9 +67,8 @@ class LogitsProcessor:
         Returns:
             A new array or tensor with the shape, type and device of ``scores``.
 
-        Raises ``ValueError`` for other shapes, ``TypeError`` for scores that are not floats and tokens that are not
-        integers, and ``ConstrainError`` if the tokens are not those of one generation that takes what the processor
-        allows.
+        Raises ``ValueError`` for other shapes, ``TypeError`` for scores that are not floats or tokens that are not
+        integers, and ``ConstrainError`` if the tokens are not one generation under this processor's masks.
         """
         is_tensor = hasattr(scores, "masked_fill")  # a torch tensor; torch itself need not be imported
         if not is_tensor:
@@ -106,7 +105,7 @@ class LogitsProcessor:
     def _follow(self, tokens: Any) -> None:
         """Feeds the matcher the tokens since the last call."""
         count = len(tokens)
-        if self._seen is None:  # the first call: all of it is the prompt
+        if self._seen is None:  # in the first call all tokens are the prompt
             self._seen = count
         if count < self._seen:
             raise ConstrainError(

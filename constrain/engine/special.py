@@ -1,4 +1,4 @@
-"""Special tokens that a grammar names, found in a vocabulary."""
+"""Special tokens that a grammar names, looked up in a vocabulary."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 def resolve_special(grammar: Grammar, vocabulary: Vocabulary) -> Grammar:
-    """The grammar with the special tokens that the vocabulary has.
+    """The grammar with its special tokens replaced by those of the vocabulary.
 
-    Tokens with a text, which tokenizers call user-defined or added ones, are that text. Raises GrammarError for names
+    A token with a text, which tokenizers call user-defined or added, becomes that text. Raises GrammarError for a name
     that the vocabulary does not know.
     """
     terminals = tuple(_resolved(terminal, vocabulary) for terminal in grammar.terminals)
@@ -35,6 +35,6 @@ def _resolved(terminal: Terminal, vocabulary: Vocabulary) -> Terminal:
     close = difflib.get_close_matches(name, vocabulary.special_tokens, n=3)
     known = f"; it has {', '.join(close)}" if close else ""
     raise GrammarError(
-        f"terminal {terminal.name}: this vocabulary has no special token {name} that may be written (tokens that end a "
-        f"generation may not){known}"
+        f"terminal {terminal.name}: this vocabulary has no special token {name} that a grammar may use (it may not use "
+        f"tokens that end a generation){known}"
     )

@@ -1,8 +1,9 @@
 """Generation: from a prompt and a schema to a value.
 
-``generate``, ``complete`` and ``stream`` are public, and in ``generate``; ``asynchronous`` has their twins, ``batch``
-many prompts at once, ``tool_loop`` ``run_tools``. All of them read ``options`` and have ``planning`` make a ``job``
-(read these first). ``completion`` is what they return; ``logprobs`` writes it as JSON. The text that shows a schema to
-the model is ``language.hint``, asked for by ``AnswerSettings.shown``. An answer stays within ``max_tokens`` by
-``llama.decoding.answer`` and the kernel's matcher.
+The public functions ``generate``, ``complete`` and ``stream`` are in ``generate``; their asynchronous twins in
+``asynchronous``, many prompts at once in ``batch``, and ``run_tools`` in ``tool_loop``. All of them read their keywords
+with ``options`` and make a ``job`` with ``planning``: read these three first. ``completion`` has the results;
+``logprobs`` writes log-probabilities as JSON. ``language.hint`` makes the text that shows the schema to the model, for
+``AnswerSettings.describe_schema``. ``llama.decoding.answer`` and the kernel's matcher keep an answer within
+``max_tokens``.
 """

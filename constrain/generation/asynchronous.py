@@ -1,4 +1,4 @@
-"""``agenerate``, ``acomplete`` and ``astream``: the asynchronous twins, many at once on one model."""
+"""``agenerate``, ``acomplete`` and ``astream``: the asynchronous twins, which share one model."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ async def acomplete(
         await asyncio.to_thread(run.submit)
         await asyncio.wrap_future(run.request.done)
     finally:
-        run.request.done.cancel()  # where the task was cancelled
+        run.request.done.cancel()  # reached when the task is cancelled
     return run.finish()[1]
 
 
@@ -77,16 +77,16 @@ async def astream(
     def show(event: StreamEvent) -> None:
         loop.call_soon_threadsafe(events.put_nowait, event)
 
-    def ended(future: asyncio.Future[None]) -> None:
+    def end_events(future: asyncio.Future[None]) -> None:
         if not future.cancelled():
-            future.exception()  # Where the reader has left, nobody else asks.
+            future.exception()  # Marks the exception as retrieved: a caller that has left never asks for it.
         events.put_nowait(None)
 
     run = Run(job, show)
     try:
         await asyncio.to_thread(run.submit)
         done = asyncio.wrap_future(run.request.done)
-        done.add_done_callback(ended)
+        done.add_done_callback(end_events)
         while (event := await events.get()) is not None:
             yield event
         await done
@@ -95,10 +95,10 @@ async def astream(
             yield event
         yield Finished(completion)
     finally:
-        run.request.done.cancel()  # where the reader left
+        run.request.done.cancel()  # reached when the caller closes the iterator
 
 
 def _prepare(model: AnyModel, prompt: Prompt, schema: Any, options: ChatOptions) -> Job:
     job = prepare(as_model(model), prompt, schema, options)
-    _ = job.plan.model.scheduler  # Its context is made here, not in the thread of the event loop.
+    _ = job.plan.model.scheduler  # Makes the context here, not in the thread of the event loop.
     return job

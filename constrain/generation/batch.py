@@ -1,4 +1,4 @@
-"""``generate_batch`` and ``complete_batch``: many prompts, several at once."""
+"""``generate_batch`` and ``complete_batch``: answers to many prompts, several at once."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def generate_batch(
     >>> generate_batch(None, ["Is the sky blue?", "Is grass red?"], schema={"const": "yes"})
     ['yes', 'yes']
     """
-    outcomes = _complete(_jobs(model, prompts, schema, schemas, n, options), return_errors=return_errors)
-    return _returned(list(map(_value, outcomes)), n, return_errors=return_errors)
+    outcomes = _complete(_make_jobs(model, prompts, schema, schemas, n, options), return_errors=return_errors)
+    return _arrange(list(map(_value, outcomes)), n, return_errors=return_errors)
 
 
 def complete_batch(
@@ -94,11 +94,11 @@ def complete_batch(
     Returns a list with a ``Completion`` for each prompt, or, if ``n`` is given, a list of ``n`` of them. Errors are
     those of ``complete``.
     """
-    outcomes = _complete(_jobs(model, prompts, schema, schemas, n, options), return_errors=return_errors)
-    return _returned(outcomes, n, return_errors=return_errors)
+    outcomes = _complete(_make_jobs(model, prompts, schema, schemas, n, options), return_errors=return_errors)
+    return _arrange(outcomes, n, return_errors=return_errors)
 
 
-def _jobs(
+def _make_jobs(
     model: AnyModel,
     prompts: Iterable[Prompt],
     schema: Any,
@@ -106,7 +106,7 @@ def _jobs(
     n: int | None,
     options: ChatOptions,
 ) -> list[Job]:
-    """All answers that are wanted; those to one prompt follow one another."""
+    """Returns one job per answer; jobs for the same prompt are adjacent."""
     if isinstance(prompts, str):
         raise TypeError("prompts is a single text; it must be a list of prompts")
     prompts = list(prompts)
@@ -125,7 +125,7 @@ def _jobs(
 
 
 def _complete(jobs: list[Job], *, return_errors: bool) -> list[Completion | ConstrainError]:
-    """The answers, and errors in the place of some: without ``return_errors`` only of those that were finished."""
+    """Returns the answers, or errors in their places. Without ``return_errors``, unfinished answers are left out."""
     runs = [Run(job) for job in jobs]
     try:
         for run in runs:
@@ -134,15 +134,15 @@ def _complete(jobs: list[Job], *, return_errors: bool) -> list[Completion | Cons
         finished, _ = wait(futures, return_when=ALL_COMPLETED if return_errors else FIRST_EXCEPTION)
         for future in finished:
             if not return_errors:
-                future.result()  # raises the error, if there is one
+                future.result()  # raises the error, if any
         return [_outcome(run) for run in runs]
     finally:
-        for run in runs:  # After an error or Ctrl-C nobody waits for the others.
+        for run in runs:  # After an error or Ctrl-C, the remaining answers are cancelled: the caller gets none of them.
             run.request.done.cancel()
 
 
-def _returned(outcomes: list[Any], n: int | None, *, return_errors: bool) -> list[Any]:
-    """The list for the caller. Raises the first error in it unless errors are wanted there."""
+def _arrange(outcomes: list[Any], n: int | None, *, return_errors: bool) -> list[Any]:
+    """Returns the list for the caller. Raises its first error unless ``return_errors`` is set."""
     listed = outcomes if n is None else [outcomes[start : start + n] for start in range(0, len(outcomes), n)]
     error = next((one for one in outcomes if isinstance(one, ConstrainError)), None)
     if error is None or return_errors:

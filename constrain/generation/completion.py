@@ -1,4 +1,4 @@
-"""What a generation returns: the finished answer, which is also the last event of a stream."""
+"""Results of a generation: the finished answer, and the last event of a stream."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ class Completion:
     text_logprobs: tuple[TokenLogprob, ...] | None = None
 
 
-def told_limits(completion: Completion) -> dict[str, Any]:
-    """The member ``limited`` of an answer as JSON: how many masks were limited, and by what; empty where none was."""
+def limits_object(completion: Completion) -> dict[str, Any]:
+    """Returns the member ``limited`` of an answer as JSON: limited masks and the limits met; empty if none."""
     if not completion.limited_masks:
         return {}
     return {"limited": {"masks": completion.limited_masks, "limits": list(completion.limits_met)}}

@@ -87,7 +87,7 @@ def stream(
     >>> "".join(event.text for event in events[:-1]) == events[-1].completion.text
     True
     """
-    # Imported here: prompts and tools take long.
+    # Imported here: prompts and tools take long to import.
     from constrain.generation.planning import prepare
 
     return _run(prepare(as_model(model), prompt, schema, options))

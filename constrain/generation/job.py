@@ -1,6 +1,6 @@
 """The stages of a request: ``Plan`` (checked), ``Job`` (compiled), ``Writing`` (one answer in progress).
 
-A ``Run`` is a ``Writing`` on a model's scheduler, where several are written at once.
+A ``Run`` is a ``Writing`` on a model's scheduler, which decodes several at once.
 """
 
 from __future__ import annotations
@@ -30,35 +30,36 @@ if TYPE_CHECKING:
     from constrain.vocabulary.vocabulary import Vocabulary
 
 SCHEMA, TOOLS = "the schema of the answer", "the tools"
-"""What a prompt may show besides the caller's text, as errors name it."""
+"""Names, in error messages, of the texts that a prompt shows in addition to the caller's text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """What is compiled for an answer: what ``compile`` takes, and its keywords."""
+    """The language of an answer: the arguments of ``compile``."""
 
     schema: object
     policies: CompileOptions = field(default_factory=CompileOptions)
 
     def compile(self, vocabulary: Vocabulary, *, cache: Directory = None) -> Constraint:
-        """The constraint."""
+        """Compiles the language for a vocabulary."""
         return _constraint._compile(self.schema, vocabulary, close_objects=True, cache=cache, **self.policies)
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A request whose options are checked and whose prompt is ready, before its language is compiled.
+    """A request whose options are checked and whose prompt is ready; its language is not compiled yet.
 
     Attributes:
-        model: that answers.
-        language: of the answer; None for any text.
-        tokens: the prompt's.
-        progress: makes the record of what one answer says, from its number among several answers to the prompt, and
-            what finds the tokens of its text, where these are wanted.
-        sampling: how tokens are chosen.
+        model: model that answers.
+        language: language of the answer; None for free text.
+        tokens: token ids of the prompt.
+        progress: function that makes the reader of one answer, from the answer's number (among several for the prompt)
+            and, if log-probabilities are wanted, the object that finds the tokens of its text.
+        sampling: options for choosing tokens.
         settings: the other options.
-        fork: makes the adjustment of the choices of one answer until it is content or a call.
-        shown: returns the texts that the prompt shows besides the caller's own, by what they are.
+        call_or_content: function that makes the object which adjusts logits until one answer has become content or a
+            call; None if there is no such choice.
+        shown: function that returns the texts that the prompt adds to the caller's text, by name.
     """
 
     model: Model
@@ -67,17 +68,17 @@ class Plan:
     progress: Callable[[int, TextTokens | None], Progress]
     sampling: Sampling
     settings: AnswerSettings
-    fork: Callable[[Sampling], Fork] | None = None
+    call_or_content: Callable[[Sampling], Fork] | None = None
     shown: Callable[[], dict[str, str]] = dict
 
     def job(self, constraint: Constraint | None, compile_seconds: float) -> Job:
-        """The request with its constraint."""
+        """Returns the job that this plan becomes with a constraint."""
         return Job(self, constraint, compile_seconds)
 
     def describe_shown(self, hint: str) -> str:
-        """About how many tokens of the prompt are texts that the model is shown; empty where there are none.
+        """Describes how many tokens of the prompt are added texts, for an error message; empty if there are none.
 
-        ``hint``: how the caller leaves the schema out.
+        ``hint`` tells the caller how to leave the schema out.
         """
         encode = self.model.vocabulary.encode
         assert encode is not None
@@ -94,13 +95,13 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A plan with its constraint: a model can begin to answer it.
+    """A plan with its constraint, ready for the model.
 
     Attributes:
-        plan: the request.
-        constraint: its language, compiled; None for any text.
-        compile_seconds: how long that took.
-        number: of the answer, among several to one prompt.
+        plan: the checked request.
+        constraint: compiled language of the answer; None for free text.
+        compile_seconds: wall-clock seconds that compiling took.
+        number: number of the answer, among several for one prompt.
     """
 
     plan: Plan
@@ -109,13 +110,13 @@ class Job:
     number: int = 0
 
     def sample(self, number: int) -> Job:
-        """The same for the answer of a number, with a seed of its own: that of the job plus the number, if any."""
+        """Returns the job for another answer to the same prompt; its seed, if any, is this seed plus ``number``."""
         sampling = self.plan.sampling
         own_seed = None if sampling.seed is None else seed_of(sampling.seed, number)
         return replace(self, plan=replace(self.plan, sampling=replace(sampling, seed=own_seed)), number=number)
 
     def begin(self) -> Writing:
-        """An answer, before its first token."""
+        """Makes an answer without tokens."""
         from constrain.llama.decoding.answer import Answer
         from constrain.llama.decoding.logprobs import Logprobs
         from constrain.llama.decoding.sampler import Chain
@@ -136,20 +137,20 @@ class Job:
             special_tokens=vocabulary.special_tokens,
             max_tokens=settings.max_tokens,
             wants_stop=lambda token: progress.feed(vocabulary.marked_bytes(token)),
-            fork=None if plan.fork is None else plan.fork(plan.sampling),
+            fork=None if plan.call_or_content is None else plan.call_or_content(plan.sampling),
             logprobs=logprobs,
             about_prompt=partial(plan.describe_shown, "show_schema=False leaves the schema out"),
         )
         return Writing(self, answer, progress, text_tokens)
 
     def _describe_token(self, token: int) -> tuple[str, bytes]:
-        """The text and the bytes of a token."""
+        """Returns the text and the bytes of a token."""
         model = self.plan.model
         data = model.vocabulary.token_bytes(token)
         return data.decode("utf-8", "backslashreplace") if data else model.tokenizer.name(token), data
 
     def _start(self) -> Callable[[int], Matcher] | None:
-        """Makes the matcher for a number of tokens."""
+        """Returns a function from a token budget to a matcher; None for free text."""
         if self.constraint is None:
             return None
         settings = self.plan.settings
@@ -163,7 +164,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Writing:
-    """One answer to a job, while it is written; ``progress`` is fed the tokens that ``answer`` takes."""
+    """One answer in progress: ``progress`` reads the tokens that ``answer`` takes."""
 
     job: Job
     answer: Answer
@@ -171,7 +172,7 @@ class Writing:
     text_tokens: TextTokens | None
 
     def completion(self, cached_tokens: int, timings: Timings) -> Completion:
-        """The finished answer, after ``progress.finish``. Raises ``OutputValidationError``."""
+        """Returns the finished answer; call ``progress.finish`` first. Raises ``OutputValidationError``."""
         job, answer, outcome = self.job, self.answer, self.progress.outcome()
         return Completion(
             value=outcome.value,
@@ -186,15 +187,17 @@ class Writing:
             limits_met=() if answer.matcher is None else answer.matcher.limits_met,
             reasoning=outcome.reasoning,
             logprobs=None if answer.logprobs is None else tuple(answer.logprobs.tokens),
-            text_logprobs=None if self.text_tokens is None else tuple(self.text_tokens.told),
+            text_logprobs=None if self.text_tokens is None else tuple(self.text_tokens.reported),
         )
 
 
 class Run:
-    """One answer on a model's scheduler, beside others. ``request.done`` is set when the answer is complete.
+    """One answer on a model's scheduler. ``request.done`` is set when the answer is complete.
 
-    ``show`` is called with events as they come, from the thread that drives the model. ``partition``: requests of equal
-    partitions share evaluated prompts.
+    Args:
+        job: the request.
+        show: function that receives events while the answer is written, in the thread that drives the model.
+        partition: name of the prompt cache; requests with the same name share evaluated prompts.
     """
 
     def __init__(self, job: Job, show: Callable[[StreamEvent], None] | None = None, *, partition: str = "") -> None:
@@ -203,11 +206,11 @@ class Run:
         self.request = Request(self._writing.answer, self._receive, job.plan.settings.timeout, partition)
 
     def submit(self) -> None:
-        """Queues it. Raises ``BudgetError`` and ``ModelError``."""
+        """Puts the answer into the scheduler's queue. Raises ``BudgetError`` and ``ModelError``."""
         self._writing.job.plan.model.scheduler.submit(self.request)
 
     def finish(self) -> tuple[list[StreamEvent], Completion]:
-        """The last events, and the answer, once it is complete. Raises ``OutputValidationError``."""
+        """Returns the last events and the complete answer. Raises ``OutputValidationError``."""
         request = self.request
         seconds = (request.queue_seconds, request.prompt_seconds, request.generation_seconds)
         timings = Timings(self._writing.job.compile_seconds, *seconds)

@@ -10,18 +10,18 @@ if TYPE_CHECKING:
     from constrain.llama.decoding.token_logprob import TokenLogprob
 
 _LEAST = -9999.0
-"""OpenAI's number for what is as good as impossible; JSON has none that is infinite."""
+"""OpenAI's log-probability for an impossible token: JSON has no infinite numbers."""
 
 
 def logprob_objects(tokens: Sequence[TokenLogprob]) -> list[dict[str, Any]]:
-    """For each token its text, log-probability and bytes, and the same of those most likely in its place."""
+    """Returns each token's text, log-probability, bytes, and the likeliest alternatives."""
     return [{**_object(token), "top_logprobs": [_object(other) for other in token.top]} for token in tokens]
 
 
-def shown_logprob(token: TokenLogprob) -> float:
-    """A token's log-probability as JSON can say it."""
+def finite_logprob(token: TokenLogprob) -> float:
+    """Returns a token's log-probability as a finite number, since JSON has no infinite ones."""
     return max(token.logprob, _LEAST)
 
 
 def _object(token: TokenLogprob) -> dict[str, Any]:
-    return {"token": token.text, "logprob": shown_logprob(token), "bytes": list(token.bytes)}
+    return {"token": token.text, "logprob": finite_logprob(token), "bytes": list(token.bytes)}

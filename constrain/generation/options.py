@@ -21,12 +21,14 @@ if TYPE_CHECKING:
 
 
 MAX_NUMBER_TOKENS = 64
-"""Tokens of one number, unless ``max_number_tokens`` says otherwise. A token is a digit or more; a 64-bit float has at
-most 17 digits that count, an integer of 128 bits 39."""
+"""Tokens of one number, unless ``max_number_tokens`` is given. A token is at least one digit; a 64-bit float has at
+most 17 significant digits, a 128-bit integer 39. Beyond this, the number is ended.
+"""
 
 MAX_TOP_LOGPROBS = 20
-"""Tokens that are told with their log-probabilities in the place of one, as for OpenAI. Beyond: ValueError, or status
-400."""
+"""Alternatives with log-probabilities that a request may ask for per token, as at OpenAI. Beyond: ValueError, or status
+400.
+"""
 
 
 class Options(CompileOptions, total=False):
@@ -121,11 +123,11 @@ AnyOptions = TypeVar("AnyOptions", bound=Options)
 
 
 def split_options(options: Options) -> tuple[Sampling, AnswerSettings]:
-    """What is about sampling, and the rest but what is for ``compile`` and conversations.
+    """Splits options into sampling and settings of an answer; leaves out options for compiling and conversations.
 
     Raises ``TypeError`` and ``ValueError``.
     """
-    # Imported here: llama_cpp takes long.
+    # Imported here: llama_cpp takes long to import.
     from constrain.llama.decoding.sampler import Sampling
 
     given: dict[str, Any] = {name: _read(name, value) for name, value in options.items()}
@@ -138,7 +140,7 @@ def split_options(options: Options) -> tuple[Sampling, AnswerSettings]:
 
 
 def _read(name: str, value: Any) -> Any:
-    """An option as a plain number, where it is a number of any kind. Raises ``TypeError``."""
+    """Returns an option with any numeric type converted to a plain number. Raises ``TypeError``."""
     if name not in _COUNTS | _NUMBERS or (value is None and name in _MAY_BE_NONE):
         return value
     if not isinstance(value, bool):
@@ -151,7 +153,7 @@ def _read(name: str, value: Any) -> Any:
 
 
 def compile_options(options: Options, schema: object) -> CompileOptions:
-    """What is about compiling. Raises ``ValueError`` where ``schema`` is nothing that this is about."""
+    """Returns the options for compiling. Raises ``ValueError`` for options that do not apply to ``schema``."""
     ours: CompileOptions = {key: value for key, value in options.items() if key in _COMPILE_KEYS}  # type: ignore[assignment]
     if schema is None:
         refuse_compile_options(ours, "there is no schema")
@@ -159,10 +161,10 @@ def compile_options(options: Options, schema: object) -> CompileOptions:
 
 
 def options_beside(options: AnyOptions, schema: object) -> AnyOptions:
-    """The options for one answer of several: policies are for those of them that have a JSON Schema."""
+    """Returns the options for one answer of several: policies are dropped if its schema is not a JSON Schema."""
     if not (schema is None or isinstance(schema, Grammar | Source)):
         return options
-    # The arguments of tools are JSON, whatever the schema is.
+    # Arguments of tools are JSON, so tools need policies with every schema.
     about_schema = {"strict", "registry"} if options.get("tools") else _COMPILE_KEYS
     others: AnyOptions = {key: value for key, value in options.items() if key not in about_schema}  # type: ignore[assignment]
     return others
@@ -180,7 +182,7 @@ _SAMPLING_KEYS = frozenset(("temperature", "top_p", "top_k", "min_p", "seed", "l
 
 @dataclass(frozen=True, slots=True)
 class AnswerSettings:
-    """The options of one answer that are not about sampling, checked."""
+    """The checked options of one answer, except those for sampling."""
 
     max_tokens: int | None = None
     max_string_tokens: int | None = None
@@ -205,18 +207,18 @@ class AnswerSettings:
         if not 0 <= self.top_logprobs <= MAX_TOP_LOGPROBS:
             raise ValueError(f"top_logprobs is {self.top_logprobs}; it must be 0 to {MAX_TOP_LOGPROBS}")
         if self.top_logprobs and not self.logprobs:
-            raise ValueError("top_logprobs is only for answers with logprobs=True")
+            raise ValueError("top_logprobs needs logprobs=True")
         if self.timeout is not None and not self.timeout >= 0:
             raise ValueError(f"timeout is {self.timeout}; it must be 0 seconds or more")
         stops = (self.stop,) if isinstance(self.stop, str) else tuple(self.stop)
         if "" in stops:
-            raise ValueError("an empty text in stop would end every answer at once")
+            raise ValueError("stop contains an empty text, which would end every answer at once")
         object.__setattr__(self, "stops", stops)
         if isinstance(self.show_schema, str) and "{schema}" not in self.show_schema:
-            raise ValueError("show_schema is a text without {schema} in it")
+            raise ValueError("show_schema is a text without {schema}; write {schema} where the schema belongs")
 
-    def shown(self, result: ResultType) -> str:
-        """What the prompt says about the schema."""
+    def describe_schema(self, result: ResultType) -> str:
+        """Returns the text about the schema that the prompt shows."""
         from constrain.language import hint
 
         if self.show_schema is False or (result.document is None and result.source is None):

@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     from constrain.llama.lookup import AnyModel
 
 MAX_STEPS = 10
-"""Answers of the model in one run, unless ``max_steps`` says otherwise."""
+"""Answers of the model in one run, unless ``max_steps`` is given; then the run ends without further calls."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolRun:
-    """What came of ``run_tools``.
+    """The result of ``run_tools``.
 
     Attributes:
-        reply: the last answer.
-        messages: the whole conversation, ``reply`` included: the prompt of a next question, once that is added.
+        reply: last answer of the model.
+        messages: whole conversation, including ``reply``; add a question to it to get the next prompt.
         completions: all answers of the model, in order.
     """
 
@@ -85,14 +85,14 @@ def run_tools(
     state = _State(prompt, options, max_steps)
     while True:
         completion = complete(model, state.messages, schema=schema, **state.step())
-        for call in state.note(completion):
+        for call in state.record_answer(completion):
             try:
                 result = result_text(call.call(context=context))
             except ToolError:
                 raise
             except Exception as error:  # noqa: BLE001 - whatever a tool raises is shown to the model
-                result = _shown(call, error, show_error)
-            state.answer(call, result)
+                result = _describe_error(call, error, show_error)
+            state.record_result(call, result)
         if state.is_done:
             return state.outcome()
 
@@ -116,19 +116,19 @@ async def arun_tools(
         except ToolError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever a tool raises is shown to the model
-            return _shown(call, error, show_error)
+            return _describe_error(call, error, show_error)
 
     while True:
         completion = await acomplete(model, state.messages, schema=schema, **state.step())
-        calls = state.note(completion)
+        calls = state.record_answer(completion)
         for call, result in zip(calls, await asyncio.gather(*map(run, calls)), strict=True):
-            state.answer(call, result)
+            state.record_result(call, result)
         if state.is_done:
             return state.outcome()
 
 
 def result_text(result: Any) -> str:
-    """The result of a tool as the model reads it: a text as it is, anything else as JSON (or as its ``str``)."""
+    """Returns a tool's result as the model reads it: a text unchanged, another value as JSON (or its ``str``)."""
     if isinstance(result, str):
         return result
     from pydantic_core import to_json
@@ -137,15 +137,15 @@ def result_text(result: Any) -> str:
 
 
 class _State:
-    """A run between two steps."""
+    """The state of a run between two steps."""
 
     def __init__(self, prompt: Prompt, options: ChatOptions, max_steps: int) -> None:
         tools = as_tools(options.get("tools") or ())
         if not tools:
-            raise ValueError("run_tools needs tools; without them, there is complete")
+            raise ValueError("run_tools needs tools; without tools, use complete")
         for tool in tools:
             if tool.function is None:
-                raise ToolError(f"tool {tool.name!r} has no function to run; make it with one, or use complete")
+                raise ToolError(f"tool {tool.name!r} has no function to run; give it one, or use complete")
         if max_steps < 1:
             raise ValueError(f"max_steps is {max_steps}; it must be 1 or more")
         start = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
@@ -157,7 +157,7 @@ class _State:
         self._completions: list[Completion] = []
 
     def step(self) -> ChatOptions:
-        """The options of the next answer."""
+        """Returns the options for the next answer."""
         choice = self._choice
         if self._left == 1 and (self._completions or choice.calls is Calls.AUTO):
             return {**self._options, "tool_choice": "none"}
@@ -168,8 +168,8 @@ class _State:
         allowed = {"type": "allowed_tools", "mode": "auto", "tools": choice.allowed}
         return {**self._options, "tool_choice": allowed}
 
-    def note(self, completion: Completion) -> tuple[ToolCall, ...]:
-        """Takes an answer in; returns the calls to run."""
+    def record_answer(self, completion: Completion) -> tuple[ToolCall, ...]:
+        """Records an answer and returns the calls to run."""
         self._left -= 1
         self._completions.append(completion)
         reply = self.reply
@@ -177,24 +177,24 @@ class _State:
         self.is_done = not reply.calls or self._left == 0
         return reply.calls
 
-    def answer(self, call: ToolCall, result: str) -> None:
-        """Takes the result of a call in. Halves of surrogate pairs, as in names of files, are escaped."""
+    def record_result(self, call: ToolCall, result: str) -> None:
+        """Records the result of a call; lone surrogates, as in names of files, are escaped."""
         content = result.encode(errors="backslashreplace").decode()
         self.messages.append({"role": "tool", "tool_call_id": call.id, "content": content})
 
     @property
     def reply(self) -> Reply:
-        """The last one."""
+        """The latest answer."""
         reply = self._completions[-1].value
         assert isinstance(reply, Reply)
         return reply
 
     def outcome(self) -> ToolRun:
-        """What came of it."""
+        """Returns the result of the run."""
         return ToolRun(self.reply, self.messages, tuple(self._completions))
 
 
-def _shown(call: ToolCall, error: Exception, show: Callable[[ToolCall, Exception], str] | None) -> str:
+def _describe_error(call: ToolCall, error: Exception, show: Callable[[ToolCall, Exception], str] | None) -> str:
     if show is not None:
         return show(call, error)
     text = error.message if isinstance(error, ConstrainError) else str(error)

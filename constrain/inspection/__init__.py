@@ -1,6 +1,6 @@
-"""Inspection: what can be said of a schema or a text without a model.
+"""Inspection: checks of a schema and explanations of a text, without a model.
 
-``explain`` is public, and in ``explanation``: where a text stops matching, and what could have stood there; it says
-so with ``characters``. ``check`` is behind ``constrain check``: findings, sizes, and how many tokens answers take.
-Why a single token is refused in a decode loop is ``Matcher.explain``, in ``engine.constraint``.
+``explain`` is public, in ``explanation``: it finds where a text stops matching and what could go on there, in terms of
+``characters``. ``check`` serves ``constrain check``: findings, sizes, and the number of tokens that answers take.
+``Matcher.explain``, in ``engine.constraint``, says why a decode loop may not take one token.
 """

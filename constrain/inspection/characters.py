@@ -1,4 +1,4 @@
-"""Sets of characters, as ranges: which of them may come next in a text, and how to say so."""
+"""Sets of characters, as ranges: the characters that may come next in a text, and their description."""
 
 from __future__ import annotations
 
@@ -10,34 +10,34 @@ if TYPE_CHECKING:
     from constrain.engine.constraint import Matcher
 
 SHOWN_RANGES = 12
-"""Ranges that ``in_words`` lists before it says how many characters more there are."""
+"""Ranges that ``in_words`` lists; beyond them it gives the number of further characters."""
 
 _ALL = ((0, 0xD7FF), (0xE000, 0x10FFFF))
-"""Code points that are characters; those between are surrogates."""
+"""Code points that are characters; the gap between the ranges holds the surrogates."""
 
 _LEADS = ((range(0xC2, 0xE0), 1, 0x80), (range(0xE0, 0xF0), 2, 0x800), (range(0xF0, 0xF5), 3, 0x10000))
-"""Bytes that begin a character of several bytes, how many follow, and the least character (Unicode, table 3-7)."""
+"""Ranges of bytes that begin a character, how many bytes follow, and the least character (Unicode, table 3-7)."""
 
 _CONTINUATION_BITS = (1 << 64) - 1
 
 
 class CharacterRange(NamedTuple):
-    """All characters from the first to the last, which may be the same."""
+    """All characters from ``first`` to ``last``, both included."""
 
     first: str
     last: str
 
 
 def next_bytes(matcher: Matcher) -> bytes:
-    """The bytes that may come next, ascending, by a matcher whose tokens are the bytes."""
+    """The bytes that may come next, ascending; the matcher's tokens must be the bytes."""
     allowed = _allowed(matcher)
     return bytes(byte for byte in range(256) if allowed >> byte & 1)
 
 
 def next_characters(matcher: Matcher) -> tuple[CharacterRange, ...]:
-    """The characters that may come next, ascending and as few ranges as can be, by a matcher whose tokens are bytes.
+    """The characters that may come next, ascending, in as few ranges as possible; the matcher's tokens must be bytes.
 
-    All beginnings of characters are tried that the masks allow: 17,651 at most, in about 30 ms.
+    The search tries every allowed beginning of a character: 17,651 at most, in about 30 ms.
     """
     found: list[tuple[int, int]] = []
     allowed = _allowed(matcher)
@@ -52,7 +52,7 @@ def next_characters(matcher: Matcher) -> tuple[CharacterRange, ...]:
 
 
 def _follow(matcher: Matcher, found: list[tuple[int, int]], begun: int, following: int, least: int) -> None:
-    """Collects the characters of which only the last bytes are missing; ``begun`` are the bits of those before."""
+    """Collects the characters after a begun one; ``begun`` holds the bits of its bytes so far."""
     allowed = _allowed(matcher)
     if following == 1:
         if begun << 6 >= least and not 0xD800 <= begun << 6 <= 0xDFFF and begun << 6 <= 0x10FFFF:
@@ -66,7 +66,7 @@ def _follow(matcher: Matcher, found: list[tuple[int, int]], begun: int, followin
 
 
 def _collect(found: list[tuple[int, int]], bits: int, base: int, count: int) -> None:
-    """Adds the characters ``base + i`` for which bit i is set, of ``count`` bits."""
+    """Adds the character ``base + i`` for each set bit ``i`` of ``count`` bits."""
     if count == 64 and bits & _CONTINUATION_BITS == _CONTINUATION_BITS:
         _add(found, base, base + 63)
         return
@@ -83,14 +83,14 @@ def _add(found: list[tuple[int, int]], first: int, last: int) -> None:
 
 
 def _allowed(matcher: Matcher) -> int:
-    """The mask as one number."""
+    """The mask as one integer."""
     row = matcher.constraint.allocate_bitmask()[0]
     matcher.fill_bitmask(row)
     return int.from_bytes(row.astype("<u4").tobytes(), "little")
 
 
 def in_words(ranges: Sequence[CharacterRange]) -> str:
-    """The set for people: what is in it, or what is not, whichever is less.
+    """Describes the set: the characters in it, or those outside, whichever are fewer.
 
     >>> in_words([CharacterRange("0", "9"), CharacterRange("a", "b")])
     "'0' to '9', 'a', 'b'"
@@ -103,7 +103,7 @@ def in_words(ranges: Sequence[CharacterRange]) -> str:
 
 
 def _others(codes: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """The characters that are in none of the ranges."""
+    """The characters outside all of the ranges."""
     for begin, end in _ALL:
         at = begin
         for first, last in codes:

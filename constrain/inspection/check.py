@@ -1,4 +1,4 @@
-"""All that can be said about a schema before a model is asked: findings, sizes, and how many tokens answers take."""
+"""Checks of a schema without a model: findings, sizes, and the number of tokens that answers take."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ if TYPE_CHECKING:
     from constrain.vocabulary.vocabulary import Vocabulary
 
 WALKS = 20
-"""Random answers that make the typical number of tokens."""
+"""Random answers whose mean length is the typical number of tokens."""
 
 WAY_OUT = 1 / 6
-"""How likely each token of a random answer is the next of a shortest way to its end, which makes strings of some six
-tokens and arrays of a few items."""
+"""Probability that a token of a random answer comes from a shortest way to its end; makes strings of about six tokens
+and arrays of a few items."""
 
 MAX_WALK = 1_000
-"""Tokens after which a random answer takes the shortest way to its end."""
+"""Tokens of a random answer; beyond them it takes the shortest way to its end."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """What was found out about one schema.
+    """The result of checking one schema.
 
-    ``lint``: the findings. ``report``: policies, warnings, sizes and least tokens of what can be enforced, if there is
-    such a thing. ``typical_tokens``: the mean length of random answers.
+    ``lint``: the findings. ``report``: policies, warnings, sizes and least tokens of the enforceable schema; ``None``
+    if there is none. ``typical_tokens``: the mean length of random answers, in tokens.
     """
 
     lint: Lint
@@ -41,15 +41,15 @@ class Check:
 
     @property
     def passed(self) -> bool:
-        """Whether all of the schema is enforced, and every part of it can be used."""
+        """Whether the whole schema is enforced and every part of it can be used."""
         return self.lint.exact and not self.lint.unsatisfiable
 
 
 def check_schema(schema: object, vocabulary: Vocabulary, *, registry: object = None, **policies: Any) -> Check:
-    """Looks at a parsed JSON Schema (dict or bool), with the tokens of a vocabulary; policies as for ``compile``.
+    """Checks a parsed JSON Schema (dict or bool) against the tokens of a vocabulary; policies as for ``compile``.
 
     Where keywords are refused, sizes and tokens are those of the schema without them. Raises SchemaError or LimitError
-    where an error names no place in the schema.
+    for an error that names no place in the schema.
 
     >>> from constrain import Vocabulary
     >>> vocabulary = Vocabulary.from_tokens([bytes([byte]) for byte in range(256)] + [b""], eos=[256])
@@ -68,13 +68,13 @@ def check_schema(schema: object, vocabulary: Vocabulary, *, registry: object = N
     try:
         closing = {"close_objects": True, "registry": registry}
         full = _compile(filled(lint.remaining), vocabulary, **closing, **policies)  # type: ignore[arg-type]
-    except ConstrainError:  # no value has all properties, where a schema contains itself for one
+    except ConstrainError:  # for example a schema that contains itself has no value with all properties
         full = constraint
     return Check(lint, constraint.report, typical_tokens(full))
 
 
 def filled(schema: object) -> object:
-    """The schema with all its properties required: what models mostly answer."""
+    """The schema with all properties required: models mostly answer with all of them."""
     if not isinstance(schema, dict):
         return schema
     changed = dict(schema)
@@ -100,16 +100,16 @@ def filled(schema: object) -> object:
 def typical_tokens(constraint: Constraint, walks: int = WALKS) -> int:
     """The mean number of tokens of random answers, end-of-generation not counted; the same at every call.
 
-    With likelihood ``WAY_OUT`` the next token is one of a shortest way to the end, otherwise any allowed token of
-    printable ASCII, all alike.
+    With probability ``WAY_OUT`` the next token lies on a shortest way to the end; otherwise it is any allowed token of
+    printable ASCII, with equal probability.
     """
     walker = _Walker(constraint)
-    # ``Random``: walks are repeatable, and nothing is secret
+    # ``Random`` makes walks repeatable; nothing here is secret
     return round(sum(walker.length(Random(walk)) for walk in range(walks)) / walks)  # noqa: S311
 
 
 class _Walker:
-    """Random answers in one language."""
+    """A source of random answers in one language."""
 
     def __init__(self, constraint: Constraint) -> None:
         import numpy as np
@@ -121,7 +121,7 @@ class _Walker:
         self.row = constraint.allocate_bitmask()[0]
 
     def length(self, rng: Random) -> int:
-        """Tokens of one answer."""
+        """Walks through one random answer and returns its number of tokens."""
         matcher, length = self.constraint.matcher(), 0
         while not matcher.is_finished:
             if length == MAX_WALK:
@@ -134,7 +134,7 @@ class _Walker:
         return length
 
     def _random(self, matcher: Matcher, rng: Random) -> int | None:
-        """An allowed token of printable ASCII, if there is one."""
+        """A random allowed token of printable ASCII; ``None`` if no such token is allowed."""
         import numpy as np
 
         matcher.fill_bitmask(self.row)

@@ -1,4 +1,4 @@
-"""``explain``: where a text stops matching a schema or grammar, and what could have stood there."""
+"""``explain``: the place where a text stops matching a schema or grammar, and the texts that could go on there."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
     from constrain.vocabulary.vocabulary import HasVocabulary
 
 SHOWN_TERMINALS = 20
-"""Terminals that ``str()`` of an explanation lists before it says how many more there are."""
+"""Terminals that ``str()`` of an explanation lists; beyond them it shows only the number of the others."""
 
 SHOWN_COMPLETION = 200
-"""Characters of a shortest completion that ``str()`` of an explanation shows."""
+"""Characters of a shortest completion that ``str()`` of an explanation shows; longer ones are cut."""
 
 _END, _NO_TEXT = 256, 257
-"""Tokens of the byte vocabulary, beside the bytes themselves."""
+"""Tokens of the byte vocabulary that stand for no byte: end-of-generation, and a token that is never allowed."""
 
 
 class ExpectedTerminal(NamedTuple):
-    """A terminal that could have gone on or begun: its name, and where it comes from (a JSON Pointer), if known.
+    """A terminal that could continue or begin at a place: its name, and its source (a JSON Pointer), if known.
 
-    The name of a terminal of a Lark grammar holds its line and column.
+    The name of a terminal of a Lark grammar includes its line and column.
     """
 
     name: str
@@ -47,9 +47,9 @@ class ExpectedTerminal(NamedTuple):
 class TokenStep:
     """One token of a text.
 
-    ``offset``: the byte of the text at which it begins. ``n_allowed``: how many tokens were allowed in its place,
-    end-of-generation included. ``is_allowed``: whether it was one of them. ``min_tokens_left``: how many tokens a short
-    text takes from before it to the end.
+    ``offset``: the byte of the text at which the token begins. ``n_allowed``: how many tokens were allowed there,
+    end-of-generation included. ``is_allowed``: whether this token was one of them. ``min_tokens_left``: tokens of a
+    short text from before this token to the end.
     """
 
     token: int
@@ -62,18 +62,18 @@ class TokenStep:
 
 @dataclass(frozen=True, slots=True)
 class TextExplanation:
-    """How far a text matches. ``str()`` says it in a few lines.
+    """How far a text matches. ``str()`` gives a summary of a few lines.
 
     Attributes:
-        offset: bytes of the text that some text of the language begins with, up to a whole character.
+        offset: length in bytes of the longest prefix that can still become a match, cut to whole characters.
         line: line of that place, from 1; lines end with a line feed.
         column: column of that place in characters, from 1.
-        expected: terminals that could go on or begin there.
+        expected: terminals that could continue or begin there.
         next_characters: characters that could come next.
-        next_bytes: bytes that could come next, also of languages that are not UTF-8.
-        is_complete: whether the text up to there is in the language.
-        completion: a shortest text after which it is.
-        steps: tokens up to the first that is not allowed, or up to end of generation, if a vocabulary was given.
+        next_bytes: bytes that could come next, also for languages that are not UTF-8.
+        is_complete: whether the text up to that place is in the language.
+        completion: a shortest text that completes it.
+        steps: tokens up to end of generation, or to the first that is not allowed; empty without a vocabulary.
     """
 
     text: bytes
@@ -89,7 +89,7 @@ class TextExplanation:
 
     @property
     def accepted(self) -> bytes:
-        """The text up to the place."""
+        """The longest prefix that can still be continued to a match."""
         return self.text[: self.offset]
 
     @property
@@ -102,12 +102,12 @@ class TextExplanation:
             return "\n".join(["the text matches", *self._next("it may go on with")])
         place = f"line {self.line}, column {self.column} (byte {self.offset})"
         ended = self.offset == len(self.text)
-        first = f"the text is not whole: it ends at {place}" if ended else f"the text stops matching at {place}"
+        first = f"the text is incomplete: it ends at {place}" if ended else f"the text stops matching at {place}"
         before = self.accepted.decode(errors="replace")
         after = self.text[self.offset :].decode(errors="replace")
         lines = [first, excerpt(before + after, len(before)), *self._expected(), *self._next("next may come")]
         if self.is_complete:
-            lines.append("what stands before this place is a whole text")
+            lines.append("the text before this place is complete")
         else:
             lines.append(f"a shortest way to finish from here: {_quoted(self.completion)}")
         return "\n".join(lines)
@@ -136,12 +136,12 @@ def explain(
     closed: bool = False,
     **policies: Unpack[CompileOptions],
 ) -> TextExplanation:
-    """Says where a text stops matching, what was expected there, and what it lacks.
+    """Finds where a text stops matching, and says what was expected there.
 
-    ``schema`` and policies as for ``compile``; ``closed``: as ``generate`` does it, without keys that a schema does
-    not declare. With a ``vocabulary`` that has ``encode``, the steps are those of the text's own tokens. A ``str``
-    is taken as UTF-8; the names of special tokens that a grammar names stand for these tokens. Raises what
-    ``compile`` does; ValueError for a vocabulary without ``encode``.
+    ``schema`` and policies as for ``compile``. ``closed``: as in ``generate``, objects take only keys that the schema
+    declares. With a ``vocabulary`` that has ``encode``, ``steps`` holds the text's own tokens. A ``str`` is read as
+    UTF-8; the names of special tokens that a grammar names stand for these tokens. Raises the errors of ``compile``,
+    and ValueError for a vocabulary without ``encode``.
 
     >>> found = explain({"enum": ["red", "green"]}, '"rot"')
     >>> found.matches, found.offset, found.next_characters, found.completion
@@ -149,7 +149,7 @@ def explain(
     """
     if closed and isinstance(schema, Grammar | Source):
         raise ValueError(f"closed is about JSON Schemas, but this is a {type(schema).__name__}")
-    whole = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text  # it stops at a lone surrogate
+    whole = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text  # a lone surrogate never matches
     names = _special_names(schema)
     constraint = _compile(schema, _byte_vocabulary(names), close_objects=closed, cache=False, **policies)
     matcher = constraint.matcher()
@@ -187,7 +187,7 @@ def explain(
 
 
 def _special_names(schema: object) -> tuple[str, ...]:
-    """The special tokens that a grammar names."""
+    """The names of the special tokens that a grammar uses."""
     grammar = schema.grammar() if isinstance(schema, Source) else schema
     if not isinstance(grammar, Grammar):
         return ()
@@ -196,7 +196,7 @@ def _special_names(schema: object) -> tuple[str, ...]:
 
 
 def _parts(text: bytes, names: tuple[str, ...]) -> list[tuple[bytes, bool]]:
-    """The text, cut where the names of special tokens stand; with each part, whether it is one."""
+    """The text, cut where names of special tokens stand: (part, whether the part is such a name)."""
     if not names:
         return [(text, False)]
     longest_first = sorted((name.encode() for name in names), key=len, reverse=True)
@@ -205,25 +205,25 @@ def _parts(text: bytes, names: tuple[str, ...]) -> list[tuple[bytes, bool]]:
 
 
 VOCABULARY_BYTES = 8 << 20
-"""Bytes that the remembered vocabularies of bytes and special tokens may take together."""
+"""Bytes that all remembered vocabularies of bytes and special tokens may take together; the oldest are forgotten."""
 
 
 @remembered(64, VOCABULARY_BYTES, lambda names: 50_000 + sum(map(len, names)))
 def _byte_vocabulary(names: tuple[str, ...]) -> Vocabulary:
-    """Token ``i`` is byte ``i``; one more ends the text, one is never allowed, and then come special ones."""
+    """A vocabulary in which token ``i`` is byte ``i``, then end-of-generation, an unused token, special ones."""
     tokens = [bytes([byte]) for byte in range(256)] + [b"", b""] + [b""] * len(names)
     return Vocabulary.from_tokens(tokens, eos=[_END], special={_NO_TEXT: "", **dict(enumerate(names, _NO_TEXT + 1))})
 
 
 def _expected_terminals(matcher: Matcher) -> tuple[ExpectedTerminal, ...]:
-    """The terminals that may go on or begin at a place, in the grammar's order."""
+    """The terminals that may continue or begin at a place, in the grammar's order."""
     *_, terminals = matcher.diagnose(_NO_TEXT)
     places = matcher.constraint._terminal_places()
     return tuple(dict.fromkeys(ExpectedTerminal(*places[index]) for index in terminals))
 
 
 def _character_start(text: bytes, offset: int) -> int:
-    """Where the UTF-8 character begins that a place is inside of, or else the place itself."""
+    """The start of the UTF-8 character around a place; the place itself if it lies between characters."""
     for start in range(offset - 1, max(offset - 4, -1), -1):
         lead = text[start]
         if not 0x80 <= lead < 0xC0:
@@ -235,7 +235,7 @@ def _character_start(text: bytes, offset: int) -> int:
 def _steps(constraint: Constraint, parts: list[tuple[bytes, bool]]) -> tuple[TokenStep, ...]:
     vocabulary = constraint.vocabulary
     if vocabulary.encode is None:
-        raise ValueError("the vocabulary has no encode, so the tokens of the text are not known; see from_llama")
+        raise ValueError("the vocabulary has no encode, so the text has no tokens; use a vocabulary of from_llama")
     matcher, row = constraint.matcher(), constraint.allocate_bitmask()[0]
     steps: list[TokenStep] = []
     tokens: list[tuple[int, bytes]] = []
@@ -256,7 +256,7 @@ def _steps(constraint: Constraint, parts: list[tuple[bytes, bool]]) -> tuple[Tok
 
 
 def _quoted(text: bytes) -> str:
-    """A text for people, cut if it is long."""
+    """A text in quotes, cut if it is long."""
     decoded = text.decode(errors="replace")
     more = len(decoded) - SHOWN_COMPLETION
     return repr(decoded[:SHOWN_COMPLETION]) + (f" and {more} characters more" if more > 0 else "")

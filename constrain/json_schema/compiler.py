@@ -26,19 +26,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CompiledSchema:
-    """A grammar for the values of a schema, the policies in force, and what a reader should know."""
+    """The grammar of a schema's values, the policies in force, and warnings."""
 
     grammar: Grammar
     policies: dict[str, str | bool]
     warnings: tuple[str, ...]
     raw_arguments: frozenset[str] = frozenset()
-    """Of arguments of a call: those that are strings written as they are."""
+    """Arguments of a call that are strings, written without quotes and escapes."""
     steps: int = 0
-    """Steps that compiling took, of ``MAX_EXPANSION_WORK``."""
+    """Compilation steps taken, out of ``MAX_EXPANSION_WORK``."""
 
     @property
     def part(self) -> Grammar:
-        """The grammar as a part of another one, with the warnings."""
+        """Returns the grammar as a part of another one, with the warnings."""
         return replace(self.grammar, warnings=self.warnings)
 
 
@@ -67,13 +67,13 @@ def compile_schema(
     plain_integers: bool = False,
     arguments: ArgumentForm | None = None,
 ) -> CompiledSchema:
-    """The grammar whose texts are the JSON texts of the values of ``schema``, under the given policies.
+    """Returns the grammar whose texts are the JSON texts of the values of ``schema``, under the given policies.
 
     ``schema``: a parsed JSON Schema (dict or bool). ``registry``: a mapping from URIs to schemas (for example a
     ``referencing.Registry``) for references that leave the document; nothing is ever fetched.
-    ``keys_apart``: no key is one lexeme with its colon, so that two such grammars can be read side by side.
+    ``keys_apart``: keys and colons are separate lexemes, so that two such grammars can be read side by side.
     ``plain_integers``: integers have neither a fraction nor an exponent, whatever ``numbers`` says.
-    ``arguments``: the texts are the arguments of a call, an object that is written like this.
+    ``arguments``: the form in which the object is written as the arguments of a call.
     Raises SchemaError (malformed), UnsupportedSchemaError (a keyword that cannot be enforced exactly),
     UnsatisfiableSchemaError (no value), PatternError and LimitError; ``pointer`` names the place.
 
@@ -90,7 +90,7 @@ def compile_schema(
 
 
 def _in_its_dialect(schema: object, options: _Options) -> CompiledSchema:
-    """The schema read as one of its dialect; without ``$schema``, as one of draft 4 if it makes sense only there."""
+    """Compiles the schema in its dialect; without ``$schema``, in draft 4 if it is valid only there."""
     try:
         return _in_dialect(schema, options)
     except UnsatisfiableSchemaError:
@@ -105,14 +105,14 @@ def _in_its_dialect(schema: object, options: _Options) -> CompiledSchema:
 
 
 def _in_dialect(schema: object, options: _Options) -> CompiledSchema:
-    """The schema read as one of its dialect; with objects left open if nothing is left of it where they are closed."""
+    """Compiles the schema in one dialect; leaves objects open if closing them would leave no value."""
     try:
         return _for_references(schema, options)
     except UnsatisfiableSchemaError:
         if not options.policies.close_objects:
             raise
     compiled = _for_references(schema, options._replace(policies=options.policies._replace(close_objects=False)))
-    note = "objects may have keys that the schema does not declare: without them, too few values are different"
+    note = "objects may have keys that the schema does not declare: without such keys, too few values differ"
     return replace(compiled, warnings=(note, *compiled.warnings))
 
 
@@ -120,7 +120,7 @@ def _for_references(schema: object, options: _Options) -> CompiledSchema:
     try:
         return _compile(References(schema, options.documents), options)
     except DynamicScopeNeeded:
-        pass  # few schemas have dynamic references; the others do not pay for them
+        pass  # few schemas have dynamic references; all others are faster without scopes
     return _compile(References(schema, options.documents, dynamic=True), options)
 
 

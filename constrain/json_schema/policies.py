@@ -1,4 +1,4 @@
-"""The policies of ``compile_schema``: where the language is narrowed on purpose."""
+"""The policies of ``compile_schema``, which narrow the language on purpose."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from constrain.language.policies import CHOICES
 
 
 class Policies(NamedTuple):
-    """See ``compile_schema``."""
+    """The policies of one compilation: see ``compile_schema``."""
 
     whitespace: str
     property_order: str
@@ -19,7 +19,7 @@ class Policies(NamedTuple):
     close_objects: bool
 
     def check(self) -> None:
-        """Raises ValueError for a value that no policy has."""
+        """Raises ValueError for an unknown value of a policy."""
         for policy, choices in CHOICES.items():
             value = getattr(self, policy)
             if value not in choices:

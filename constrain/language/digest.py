@@ -1,4 +1,4 @@
-"""What was compiled, as 32 bytes: the names under which constraints are kept."""
+"""Digests of schemas and grammars: 32 bytes that identify a constraint in caches."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 
 def schema_digest(text: str, policies: object) -> bytes:
-    """SHA-256 of a schema's text under policies whose ``repr`` says all of them."""
+    """Returns the SHA-256 of a schema's text and its policies, which their ``repr`` determines."""
     return hashlib.sha256(f"schema {policies!r}\n{text}".encode("utf-8", "surrogatepass")).digest()
 
 
 def source_digest(source: Source) -> bytes:
-    """SHA-256 of what a grammar is made from, all of which its ``repr`` says."""
+    """Returns the SHA-256 of a source, which its ``repr`` determines."""
     return hashlib.sha256(f"source {source!r}".encode("utf-8", "surrogatepass")).digest()
 
 
 def grammar_digest(grammar: Grammar) -> bytes:
-    """SHA-256 of a grammar, each shared part of its expressions looked at once."""
+    """Returns the SHA-256 of a grammar; each shared part of its expressions is hashed once."""
     digests: dict[int, bytes] = {}
     digest = hashlib.sha256(b"grammar\n")
     for terminal in grammar.terminals:
@@ -41,7 +41,7 @@ def grammar_digest(grammar: Grammar) -> bytes:
 
 
 def _expression_digest(root: Expression, digests: dict[int, bytes]) -> bytes:
-    """By identity of the nodes, which the grammar keeps alive. Not recursive: expressions are nested deeply."""
+    """Returns the digest of an expression; ``digests``: known ones by identity. No recursion: expressions are deep."""
     stack = [(root, False)]
     while stack:
         node, parts_known = stack.pop()
@@ -66,7 +66,7 @@ def _expression_digest(root: Expression, digests: dict[int, bytes]) -> bytes:
 
 
 def _parts(field: object) -> tuple[Expression, ...]:
-    """The expressions in a field of an inner node."""
+    """Returns the expressions in a field of an inner node."""
     if isinstance(field, int) or field is None:
         return ()
     return field if isinstance(field, tuple) else (field,)

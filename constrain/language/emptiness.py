@@ -1,4 +1,4 @@
-"""Rules that have no text at all, which keep a grammar from having one."""
+"""Rules without any text, which may leave a grammar without texts."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
 
 
 def productive_rules(rules: Sequence[Rule]) -> set[int]:
-    """The rules that have a text, if all terminals have one."""
+    """Returns the rules that have a text, if all terminals have one."""
     return _least(rules, lambda _: True)
 
 
 def silent_rules(rules: Sequence[Rule]) -> set[int]:
-    """The rules that may have the empty text; conditions are not looked at."""
+    """Returns the rules that may match the empty text; conditions are ignored."""
     return _least(rules, lambda _: False)
 
 
 def _least(rules: Sequence[Rule], reads: Callable[[int], bool]) -> set[int]:
-    """The rules that can be finished with such terminals. A rule is looked at again when one it uses is found."""
+    """Returns the rules that such terminals can finish; a rule is examined again when a rule it uses is found."""
     users: list[set[int]] = [set() for _ in rules]
     for index, rule in enumerate(rules):
         for edge in rule.edges:

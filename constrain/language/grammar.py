@@ -1,21 +1,20 @@
-"""Grammars: the one meeting point of all front ends, and all that the kernel knows of a language.
+"""Grammars: the common result of all front ends, and the kernel's only view of a language.
 
 A grammar is a list of rules (nonterminals), each a small nondeterministic automaton whose edges read a terminal or
 another rule. A textbook production ``a: B c D`` is a chain of three edges; ``*`` and ``|`` are loops and branches.
 The automaton form keeps a list of any length at one item in the parser, and gives memory a place to live: one
 activation of a rule owns slots (counters, sets of texts or values already read) that its own edges test and update.
 
-Texts can be compared as they are (``TEXT_SET``, ``REMEMBER`` and ``excluding``: keys of an object) or by what they
-stand for (``VALUE_SET`` and ``distinct``: items that differ). An edge with ``distinct`` reads a value that no edge with
-that slot has read before in this activation, and adds it. Its symbol is a terminal, whose texts are scalars: spellings
-of one JSON number (with an exponent: of up to 32 digits before and after the point) are one value, all other texts
-differ (with ``strings_by_value``, in both comparisons: spellings of one JSON string do not). Or it is a rule that reads
-one *group*, from a terminal that opens it to one that closes it. What stands between are its members, by the ``role``
-of each terminal: scalars, other groups, and in labelled groups a label before each.
-Ordered groups are equal if their members are, one by one; labelled ones if each label has an equal member (labels must
-not be repeated); terminals with no role make no difference. All terminals that one lexeme matches at one place must
-have the same role. The grammar must see to it that values do not run out: wherever a distinct value must be read, one
-must be left.
+Texts are compared in two ways: by spelling (``TEXT_SET``, ``REMEMBER`` and ``excluding``: keys of an object) or by
+value (``VALUE_SET`` and ``distinct``: items that differ). With ``strings_by_value``, both ways treat all spellings of
+one JSON string as equal. An edge with ``distinct`` reads a value that no edge with this slot has read before in this
+activation, and adds it. Its symbol is one of two kinds. A terminal reads a scalar: spellings of one JSON number (with
+an exponent: of up to 32 digits before and after the point) are one value, all other texts differ. A rule reads one
+*group*, from a terminal that opens it to one that closes it. The lexemes between are its members, by the ``role`` of
+each terminal: scalars, other groups, and in labelled groups a label before each. Ordered groups are equal if their
+members are, one by one; labelled groups are equal if each label has an equal member (labels must not repeat); terminals
+without a role make no difference. All terminals that one lexeme matches at one place must have the same role. The front
+end must ensure that values never run out: wherever a distinct value must be read, one must be left.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ EPSILON = None
 
 
 class Role(IntEnum):
-    """What a lexeme is to the group that it is read in, where groups must be distinct."""
+    """The role of a lexeme in its group, for groups that must be distinct."""
 
     NONE = 0
     SCALAR = 1
@@ -47,7 +46,7 @@ class Role(IntEnum):
 
 
 class Kind(IntEnum):
-    """What a lexeme is, where the tokens of one lexeme are limited: each kind has a limit of its own."""
+    """The kind of a lexeme, for limits on tokens: each kind has a limit of its own."""
 
     OTHER = 0  # no limit
     STRING = 1
@@ -59,12 +58,12 @@ class Kind(IntEnum):
 class Terminal:
     """A lexeme: ``expression`` must not match the empty text.
 
-    Of its matches, those count that have no byte 0xFE or 0xFF, which are in no UTF-8 text. They mark special tokens:
-    the terminal that is one is the ``Literal`` of what ``Vocabulary.marked_bytes`` says.
+    Matches that contain the bytes 0xFE or 0xFF, which no UTF-8 text contains, are ignored: these bytes mark special
+    tokens. The terminal of a special token is the ``Literal`` of ``Vocabulary.marked_bytes``.
 
-    ``pointer`` says where it comes from (a JSON Pointer into the schema, a place in a Lark grammar), for messages.
-    ``label``: for ``Role.LABEL``, which label all its texts are; if empty, each text is its own.
-    ``kind``: which limit its lexemes have, in a matcher that limits their tokens.
+    ``pointer``: the origin, for messages (a JSON Pointer into the schema, a place in a Lark grammar). ``label``: for
+    ``Role.LABEL``, the label that all its texts stand for; if empty, each text is its own label. ``kind``: the limit of
+    its lexemes, in a matcher that limits their tokens.
     """
 
     name: str
@@ -76,14 +75,14 @@ class Terminal:
 
 
 class Action(IntEnum):
-    """What an edge does to a slot of its rule's memory."""
+    """The effect of an edge on a slot of its rule's memory."""
 
     INCREMENT = 0  # counter: one more, up to the slot's cap, where it stays
     REMEMBER = 1  # text set: add the lexeme this edge reads
 
 
 class Condition(NamedTuple):
-    """The edge may be taken only while ``minimum <= counter <= maximum`` (``None``: no upper bound)."""
+    """A condition of an edge: ``minimum <= counter <= maximum`` (``None``: no upper bound)."""
 
     slot: int
     minimum: int
@@ -115,11 +114,11 @@ VALUE_SET = -2
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A nonterminal. States are small integers; state 0 is where it starts, ``accepting`` where it may end.
+    """A nonterminal. States are small integers; state 0 is the start, ``accepting`` are the final states.
 
-    ``slots``: the memory of one activation, one number per slot: ``TEXT_SET`` or ``VALUE_SET``, otherwise a counter,
-    which counts from 0 and stays at that number once it gets there (choose the least number that no condition can
-    tell from a larger one).
+    ``slots``: the memory of one activation, one number per slot: ``TEXT_SET``, ``VALUE_SET``, or the cap of a counter.
+    A counter starts at 0 and stays at its cap once it gets there; choose the least cap that no condition can tell from
+    a larger number.
     """
 
     name: str
@@ -132,14 +131,13 @@ class Rule:
 class Grammar:
     """Rules over terminals; ``rules[0]`` is the start.
 
-    ``ignored`` lists terminals that may stand before, between and after all others.
-    ``self_delimiting`` is a front end's word that every lexeme ends where its own expression says so: no terminal
-    can go on with a byte that may follow it. Otherwise the kernel proves that the lexing rule (read on while some
-    usable terminal can) strands nothing, or refuses the grammar.
-    ``numbers_by_double``: values that must be distinct are the same if their numbers read as the same IEEE double.
-    ``strings_by_value``: lexemes that begin with a JSON string are compared by what it spells, wherever texts or values
-    are compared; a terminal that reads one spelling of a string reads all of them.
-    ``warnings`` says what a reader of the JSON Schemas in it should know; it makes no difference to the language.
+    ``ignored``: terminals that may stand before, between and after all others. ``self_delimiting``: the front end
+    guarantees that every lexeme ends by its own expression: no terminal can go on with a byte that may follow it.
+    Otherwise the kernel proves that the lexing rule (read on while some usable terminal can) leads to no dead end, or
+    refuses the grammar. ``numbers_by_double``: distinct values are equal if their numbers read as the same IEEE double.
+    ``strings_by_value``: texts and values that begin with a JSON string are compared by the string it spells; a
+    terminal that reads one spelling of a string reads all of them. ``warnings``: notes for readers of the JSON Schemas
+    inside; they do not affect the language.
     """
 
     terminals: tuple[Terminal, ...]
@@ -151,22 +149,22 @@ class Grammar:
     warnings: tuple[str, ...] = ()
 
     def __copy__(self) -> Grammar:
-        """The grammar itself, which is immutable."""
+        """Returns the grammar itself, which is immutable."""
         return self
 
     def __deepcopy__(self, _: object) -> Grammar:
-        """As ``copy.copy``."""
+        """Returns the grammar itself, which is immutable."""
         return self
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Expressions are pickled as a list of nodes: trees may be deeper than Python's stack."""
+        """Pickles expressions as a list of nodes: trees may be deeper than Python's stack."""
         entries, roots = listed(terminal.expression for terminal in self.terminals)
         bare = [replace(terminal, expression=NOTHING) for terminal in self.terminals]
         rest = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "terminals"}
         return _unpickled, (bare, entries, roots, rest)
 
     def dump(self) -> str:
-        """The grammar as text, one line an edge, for people."""
+        """Returns the grammar as text, one line per edge, for people."""
         lines = []
         for index, rule in enumerate(self.rules):
             lines.append(f"rule {index} {rule.name}: accepting {', '.join(map(str, rule.accepting))}")
@@ -272,6 +270,6 @@ class GrammarBuilder:
         self._rules[~rule] = Rule(self._names[~rule], tuple(edges), tuple(accepting), tuple(slots))
 
     def build(self, *, self_delimiting: bool = False) -> Grammar:
-        """The finished grammar; every reserved rule must have been defined."""
+        """Returns the finished grammar; every reserved rule must have been defined."""
         rules = tuple(self._rules[index] for index in range(len(self._names)))
         return Grammar(tuple(self._terminals), rules, tuple(self._ignored), self_delimiting)

@@ -1,6 +1,6 @@
-"""A JSON Schema as a short text for the prompt, so that a small model sees what it should fill in.
+"""Short descriptions of JSON Schemas for the prompt, which show a small model the form to fill in.
 
-Objects and arrays are written as their values look, with types in the place of values and descriptions as comments:
+Objects and arrays look like their values, with types in place of values and descriptions as comments:
 
     {
       "name": string,  // the family name first
@@ -8,8 +8,8 @@ Objects and arrays are written as their values look, with types in the place of 
       "tags": [string, ...]
     }
 
-A definition that is used once is written where it is used; the others get a name. It is a hint for the model, not
-the constraint: keywords without a short spelling are left out.
+A definition that is used once is written in place; the others get a name. The text is a hint for the model, not the
+constraint: keywords without a short spelling are left out.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from collections import Counter
 from typing import Any
 
 _MOST_VALUES = 40
-"""Values of an enumeration that are written out; of longer ones a small model would only lose the thread."""
+"""Values of an enumeration that are written out; the rest is a count, since small models lose track of longer lists."""
 
 _DEEPEST = 12
 """Levels of nesting that are written out; below, a value is "any JSON"."""
@@ -28,19 +28,19 @@ _INSTRUCTION = "Answer with JSON in this format"
 
 
 def describe(schema: object) -> str:
-    """The instruction that is added to the prompt for a schema (a parsed JSON value)."""
+    """Returns the instruction that is added to the prompt for a schema (a parsed JSON value)."""
     return f"{_INSTRUCTION}:\n{render(schema)}"
 
 
 def render(schema: object) -> str:
-    """A schema (a parsed JSON value) as a short text."""
+    """Returns a schema (a parsed JSON value) as a short text."""
     writer = _Writer(schema)
     text = writer.value(schema, 0, 0)
     return "\n".join([text, *writer.definitions()])
 
 
 class _Writer:
-    """Writes one schema; knows which definitions have names of their own."""
+    """Writes one schema; knows the definitions with names of their own."""
 
     def __init__(self, root: object) -> None:
         self._root = root
@@ -62,7 +62,7 @@ class _Writer:
                 pending.extend(part)
 
     def definitions(self) -> list[str]:
-        """The named definitions, each written once; writing one may name others."""
+        """Returns the named definitions, each written once; writing one may name others."""
         lines: list[str] = []
         written: set[str] = set()
         while rest := [reference for reference in self._named if reference not in written]:
@@ -72,7 +72,7 @@ class _Writer:
         return lines
 
     def _resolve(self, reference: str) -> object:
-        """What a local reference points to; ``True`` (anything) for all others."""
+        """Returns the target of a local reference; ``True`` (anything) for other references."""
         if not reference.startswith("#"):
             return True
         place: Any = self._root
@@ -87,7 +87,7 @@ class _Writer:
         return place
 
     def value(self, schema: object, indent: int, depth: int) -> str:
-        """One schema; ``indent`` is that of the line it stands on, in levels."""
+        """Returns one schema as text; ``indent``: level of the line it stands on."""
         if not isinstance(schema, dict) or depth > _DEEPEST:
             return "any JSON"
         if isinstance(reference := schema.get("$ref"), str):
@@ -170,7 +170,7 @@ class _Writer:
 
 
 def _guess(schema: dict[str, Any]) -> str:
-    """The type a schema without ``type`` is most likely about."""
+    """Returns the most likely type of a schema without ``type``."""
     if schema.keys() & {"properties", "required", "additionalProperties"}:
         return "object"
     return "array" if schema.keys() & {"items", "prefixItems"} else ""

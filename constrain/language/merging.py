@@ -1,4 +1,4 @@
-"""Rules of one grammar within another: all symbols are numbered anew."""
+"""Rules of one grammar inside another, with new numbers for all symbols."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def moved_rules(grammar: Grammar, terminals: int, rules: int) -> Iterator[Rule]:
-    """The rules of a grammar, to stand behind so many terminals and rules of another one."""
+    """Yields the rules of a grammar, renumbered to follow so many terminals and rules of another one."""
 
     def moved(edge: Edge) -> Edge:
         if edge.symbol is EPSILON:

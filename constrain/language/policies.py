@@ -1,4 +1,4 @@
-"""How a JSON Schema is compiled: the keywords that ``compile`` has, and ``generate`` with it."""
+"""Policies: the options of ``compile`` and ``generate`` for JSON Schemas."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ POLICY_DEFAULTS = {policy: choices[0] for policy, choices in CHOICES.items()}
 
 
 class CompileOptions(TypedDict, total=False):
-    """See ``compile``."""
+    """The options of ``compile``: see there."""
 
     whitespace: str
     property_order: str
@@ -48,8 +48,8 @@ DEFAULTS: CompileOptions = {
 
 
 def refuse_compile_options(options: CompileOptions, what: str) -> None:
-    """Raises ValueError if options ask for something, of what is no JSON Schema (``what`` it is)."""
+    """Raises ValueError for options given with a language that is no JSON Schema (``what``: its name)."""
     defaults: Mapping[str, object] = DEFAULTS
     for name, value in options.items():
         if value != defaults[name]:
-            raise ValueError(f"{name} is about JSON Schemas, but {what}")
+            raise ValueError(f"{name} applies to JSON Schemas only, but {what}")

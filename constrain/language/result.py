@@ -1,4 +1,4 @@
-"""What a caller asks for: what of it the prompt can show, and the way from the text to a value of it."""
+"""Result types: the prompt's description of a ``schema=`` argument, and the conversion of answers to its type."""
 
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ if TYPE_CHECKING:
 
 
 TYPE_BYTES = 64 << 20
-"""Bytes that the remembered validators of types may take together, by the length of their schemas."""
+"""Bytes of cached validators of types, measured by the length of their schemas; beyond it, the least recently used are
+dropped."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResultType:
-    """What ``schema=`` asks for.
+    """The meaning of a ``schema=`` argument.
 
     Attributes:
-        document: the JSON Schema as a parsed JSON value; ``None`` if there is none: then the value is the text.
+        document: the JSON Schema as a parsed JSON value; ``None`` without a schema: then the value is the text.
         adapter: turns the text into the caller's type; ``None`` for parsed JSON or plain text.
-        source: what says in place of a JSON Schema what the text is, where it can be shown.
-        exact: takes the adapter's place for a type with decimals, whose digits all count.
+        source: the source of the grammar instead of a JSON Schema, if the prompt can show it.
+        exact: replaces the adapter for a type with decimals, and keeps all their digits.
     """
 
     document: object | None
@@ -47,7 +48,7 @@ class ResultType:
                 object.__setattr__(self, "exact", ExactValidator(self.adapter))
 
     def parse(self, text: str) -> Any:
-        """The value that a finished text stands for. Raises ``OutputValidationError``."""
+        """Returns the value of a finished text. Raises ``OutputValidationError``."""
         if self.adapter is None:
             return text if self.document is None else read_answer(text)
         from pydantic import ValidationError
@@ -61,7 +62,7 @@ class ResultType:
 
 
 def result_type(schema: object) -> ResultType:
-    """What a ``schema=`` argument asks for. Raises ``SchemaError``."""
+    """Returns the meaning of a ``schema=`` argument. Raises ``SchemaError``."""
     if schema is None or isinstance(schema, Grammar):
         return ResultType(None, None)
     if isinstance(schema, Source):
@@ -69,7 +70,7 @@ def result_type(schema: object) -> ResultType:
     if isinstance(schema, (dict, bool)):
         return ResultType(schema, None)
     if isinstance(schema, str):
-        parse_schema(schema)  # for its errors; here numbers need not be exact, but something that can be shown
+        parse_schema(schema)  # for its errors; here numbers need not be exact, but printable
         return ResultType(json.loads(schema), None)
     try:
         hash(schema)
@@ -94,13 +95,13 @@ def _of_hashable_type(kind: Any) -> ResultType:
 
 
 def _explain(error: ValidationError, text: str) -> tuple[str, str]:
-    """Message and JSON Pointer of the first complaint."""
+    """Returns message and JSON Pointer of the first complaint."""
     details = error.errors(include_url=False, include_context=False, include_input=False)
-    if details[0]["type"] == "json_invalid":  # what is written is JSON; Pydantic reads about 200 levels of it
+    if details[0]["type"] == "json_invalid":  # the text is JSON; Pydantic reads about 200 levels
         return f"Pydantic cannot read the text: {details[0]['msg']}; the text is {text}", ""
     place: Any = read_answer(text)
     pointer = ""
-    # A location also names union branches and validators; only what is in the value belongs to the pointer.
+    # A location also names union branches and validators; the pointer keeps only steps into the value.
     for part in details[0]["loc"]:
         if isinstance(place, dict) and part in place:
             pointer += "/" + str(part).replace("~", "~0").replace("/", "~1")

@@ -1,4 +1,4 @@
-"""A rule's automaton while it is built."""
+"""The automaton of a rule under construction."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 START, END = 0, 1
 
 MAX_COUNT = 2**31 - 1
-"""Items, members or repetitions that a counter of the kernel counts. Beyond: LimitError."""
+"""Items, members or repetitions that one counter of the kernel counts. Beyond: LimitError."""
 
 
 class RuleAutomaton:
-    """Edges and slots so far; state ``START`` and the accepting state ``END`` exist from the beginning.
+    """The edges and slots so far; state ``START`` and the accepting state ``END`` always exist.
 
-    Only one alternative of a rule is under way at a time, so alternatives share slots.
+    Only one alternative of a rule is active at a time, so alternatives share slots.
     """
 
     __slots__ = ("_slots", "_used", "edges", "slots", "states")
@@ -28,17 +28,17 @@ class RuleAutomaton:
         self.slots: list[int] = []
         self.states = 2
         self._slots: dict[int, list[int]] = {}  # by kind
-        self._used: dict[int, int] = {}  # by kind: how many of those this alternative has
+        self._used: dict[int, int] = {}  # by kind: number of slots in this alternative
 
     def state(self) -> int:
-        """A new state."""
+        """Returns a new state."""
         self.states += 1
         return self.states - 1
 
     def slot(self, kind: int) -> int:
-        """A slot for the alternative being made: a counter up to ``kind``, or a set of texts."""
+        """Returns a slot for the current alternative: a counter up to ``kind``, or a set of texts."""
         if kind > MAX_COUNT:
-            raise LimitError(f"more items or members are counted than MAX_COUNT = {MAX_COUNT}")
+            raise LimitError(f"a bound on items or members exceeds MAX_COUNT = {MAX_COUNT}")
         slots = self._slots.setdefault(kind, [])
         used = self._used.get(kind, 0)
         self._used[kind] = used + 1
@@ -48,5 +48,5 @@ class RuleAutomaton:
         return slots[used]
 
     def begin_alternative(self) -> None:
-        """Slots of alternatives made so far are free again."""
+        """Frees the slots of earlier alternatives for the next one."""
         self._used.clear()

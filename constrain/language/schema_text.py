@@ -1,4 +1,4 @@
-"""Schemas as JSON text: written from what callers pass, and read with exact numbers."""
+"""Schemas as JSON text, written from callers' arguments and read with exact numbers."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def schema_text(schema: object, *, tightened: bool = False) -> str:
-    """A schema (dict, bool, JSON text, or what ``pydantic.TypeAdapter`` takes) as JSON text. Raises SchemaError.
+    """Returns a schema (dict, bool, JSON text, or type for ``pydantic.TypeAdapter``) as JSON text. Raises SchemaError.
 
-    Of a type, the schema is Pydantic's, or ``tightened`` to what the type's validators accept.
+    A type's schema is Pydantic's, or, with ``tightened``, narrowed to the values that the type's validators accept.
     """
     if isinstance(schema, str):
         return schema
@@ -26,14 +26,14 @@ def schema_text(schema: object, *, tightened: bool = False) -> str:
             adapter: pydantic.TypeAdapter[object] = pydantic.TypeAdapter(schema)  # type: ignore[arg-type]
             schema = _tightened(adapter) if tightened else adapter.json_schema()
         except pydantic.errors.PydanticUserError as error:
-            why, *_ = str(error).split("\n\n")  # what follows is how a type says what it is
+            why, *_ = str(error).split("\n\n")  # the rest is advice on declaring types
             raise SchemaError(f"no JSON Schema can be made of {schema!r:.200}: {why}") from error
-        except RecursionError as error:  # Pydantic calls itself for each level
+        except RecursionError as error:  # Pydantic recurs for each level
             raise SchemaError("the type is nested too deeply for Pydantic to make a JSON Schema of it") from error
     try:
         return json.dumps(schema)
     except (TypeError, ValueError) as error:
-        raise SchemaError(f"the schema holds what JSON cannot express: {error}") from error
+        raise SchemaError(f"the schema contains a value that JSON cannot express: {error}") from error
     except RecursionError as error:
         raise SchemaError("the schema is nested too deeply to be read") from error
 
@@ -45,12 +45,12 @@ def _tightened(adapter: pydantic.TypeAdapter[object]) -> dict[str, object]:
 
 
 def is_type(schema: object) -> bool:
-    """Whether a schema is given as a Python type, whose validator reads the answers, and not as JSON Schema."""
+    """Returns whether a schema is a Python type, whose validator reads the answers, rather than a JSON Schema."""
     return not isinstance(schema, (str, dict, bool))
 
 
 def parse_schema(text: str) -> object:
-    """JSON text to a schema; numbers keep their exact decimal value. Raises SchemaError with line and column."""
+    """Returns the schema in a JSON text; numbers keep their exact value. Raises SchemaError with line and column."""
     try:
         return json.loads(text, parse_float=_decimal, parse_constant=_not_json, object_pairs_hook=_object)
     except json.JSONDecodeError as error:
@@ -66,7 +66,7 @@ def _object(members: list[tuple[str, object]]) -> dict[str, object]:
     if len(result) < len(members):
         seen: set[str] = set()
         twice = next(key for key, _ in members if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise SchemaError(f"the key {json.dumps(twice)} stands twice in one object of the schema")
+        raise SchemaError(f"the key {json.dumps(twice)} occurs twice in one object of the schema")
     return result
 
 

@@ -1,4 +1,4 @@
-"""What says what an answer is without JSON: the answer's value is its text."""
+"""Sources: languages that are not JSON Schemas; an answer's value is its text."""
 
 from __future__ import annotations
 
@@ -12,38 +12,38 @@ if TYPE_CHECKING:
 
 
 class Source(ABC):
-    """Immutable and hashable; equal sources have the same grammar, and ``repr`` tells all others apart.
+    """A language for answers. Immutable and hashable; equal sources have the same grammar and the same ``repr``.
 
-    Those that refer to what they do not hold say so by ``is_known_by_repr``.
+    Sources that refer to outside objects override ``is_known_by_repr``.
     """
 
     __slots__ = ()
 
     def __deepcopy__(self, _: object) -> Source:
-        """The source itself, which is immutable."""
+        """Returns the source itself, which is immutable."""
         return self
 
     @abstractmethod
     def grammar(self) -> Grammar:
-        """The language of the answer. Raises ``PatternError``, ``GrammarError`` and ``LimitError``."""
+        """Returns the grammar of the answers. Raises ``PatternError``, ``GrammarError`` and ``LimitError``."""
 
     @property
     def is_known_by_repr(self) -> bool:
-        """Whether equal sources have equal grammars, so that what is compiled from one may be kept for the other."""
+        """Returns whether sources with equal ``repr`` have equal grammars, so that caches may share them."""
         return True
 
     def policies_in_force(self) -> Mapping[str, str | bool]:
-        """The policies of ``compile`` that are in force in it, for reports."""
+        """Returns the policies of ``compile`` that are in force, for reports."""
         return {}
 
     def closed(self) -> Source:
-        """The same, with objects closed in all JSON Schemas that it is made of; for generation."""
+        """Returns the source with closed objects in all its JSON Schemas, for generation."""
         return self
 
     @abstractmethod
     def render(self) -> str:
-        """A short text of it for the prompt."""
+        """Returns a short text for the prompt."""
 
     @abstractmethod
     def describe(self) -> str:
-        """The instruction that is added to the prompt, with that text."""
+        """Returns the instruction that is added to the prompt; it contains the short text."""

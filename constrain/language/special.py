@@ -1,6 +1,6 @@
-r"""Special tokens in grammars: a token that stands for no text, as a terminal.
+r"""Special tokens in grammars: terminals for tokens without text.
 
-To the kernel such a token is a lexeme like others: the bytes of its name between two bytes that are in no UTF-8 text.
+The kernel reads a special token as a lexeme: the bytes of its name between two bytes that no UTF-8 text contains.
 
 >>> special_token("<|call|>").text
 b'\xff<|call|>\xfe'
@@ -22,28 +22,28 @@ _MARKED = re.compile(BEGIN + b"([^\xfe\xff]+)" + END)
 
 
 def special_token(name: str) -> Literal:
-    """The expression of a terminal that is the special token of that name, and nothing else."""
+    """Returns the expression of a terminal that is the special token of that name."""
     return Literal(mark(name))
 
 
 def mark(name: str) -> bytes:
-    """A special token as a grammar reads it."""
+    """Returns a special token as a grammar reads it."""
     return BEGIN + name.encode() + END
 
 
 def special_name(text: bytes) -> str | None:
-    """The name of the special token that a text is as ``mark`` makes it; ``None`` if it is another text."""
+    """Returns the name of the special token in a text made by ``mark``; ``None`` for other texts."""
     marked = _MARKED.fullmatch(text)
     return marked and marked[1].decode()
 
 
 def terminal_special(terminal: Terminal) -> str | None:
-    """The name of the special token that a terminal is; ``None`` for other terminals."""
+    """Returns the name of the special token that a terminal is; ``None`` for other terminals."""
     return special_name(terminal.expression.text) if isinstance(terminal.expression, Literal) else None
 
 
 def split_special(text: bytes) -> list[bytes]:
-    """Texts and names of special tokens in turn, a text first and last.
+    """Returns texts and names of special tokens in turn, a text first and last.
 
     >>> split_special(special_token("<|a|>").text + b"b")
     [b'', b'<|a|>', b'b']
@@ -52,5 +52,5 @@ def split_special(text: bytes) -> list[bytes]:
 
 
 def without_special(text: bytes) -> bytes:
-    """The text alone."""
+    """Returns the text without special tokens."""
     return _MARKED.sub(b"", text)

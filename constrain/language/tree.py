@@ -1,10 +1,9 @@
-r"""Regular expression trees over bytes: what terminals are made of.
+r"""Regular expression trees over bytes, the content of terminals.
 
-Front ends build these; the kernel reads them (``constrain/engine/core``). A tree is immutable and may be shared freely:
-the kernel translates an object once, however many terminals contain it, so a front end should keep the trees it
-uses often as module constants. Boolean operations share their operands many times over, so what a node contains may
-be exponentially more than there are nodes: leaves are compared by what they say, inner nodes are equal to themselves
-only, and printing leaves out what would take too long.
+Front ends build trees; the kernel reads them (``constrain/engine/core``). A tree is immutable and may be shared: the
+kernel translates an object once, however many terminals contain it, so front ends keep frequent trees as module
+constants. Boolean operations share operands many times, so a tree may be exponentially larger than its number of nodes.
+Therefore leaves compare by content and inner nodes by identity, and printing omits large parts.
 
 Texts are UTF-8. A class of code points denotes the UTF-8 encodings of its members, or, with ``json=True``, their
 spellings inside a JSON string (RFC 8259 section 7) under the canonical escape policy: a code point stands for
@@ -28,16 +27,16 @@ Ranges = tuple[tuple[int, int], ...]
 MAX_CODE_POINT = 0x10FFFF
 
 MAX_PRINTED_NODES = 100
-"""Inner nodes that are written out, which may be nested as deep; of further ones only the kind."""
+"""Inner nodes that printing writes out, and levels of them; only the kind is written of further ones."""
 
 _OF_ONE = ("part", "unit")
-"""Fields of inner nodes that are one expression; ``parts`` are several."""
+"""Fields of inner nodes that hold one expression; ``parts`` hold several."""
 
 
 def _printed(node: Expression) -> str:
     left = MAX_PRINTED_NODES
     written: list[str] = []
-    stack: list[object] = [node]  # no recursion; a string is written as it is
+    stack: list[object] = [node]  # no recursion; a string is written unchanged
     while stack:
         value = stack.pop()
         if isinstance(value, str):
@@ -57,7 +56,7 @@ def _printed(node: Expression) -> str:
 
 
 def _itself(node: Expression, _: object = None) -> Expression:
-    """The copy of an expression, which is immutable. Inner nodes are equal to themselves only, so are their copies."""
+    """Returns the expression itself, as its copy: it is immutable, and inner nodes are equal by identity only."""
     return node
 
 
@@ -86,7 +85,7 @@ class ByteClass:
 
 @dataclass(frozen=True, slots=True)
 class CharClass:
-    """One code point out of ``ranges``, encoded as UTF-8 or spelled as in a JSON string."""
+    """One code point out of ``ranges``, encoded as UTF-8 or (``json``) spelled as in a JSON string."""
 
     ranges: Ranges
     json: bool = False
@@ -94,7 +93,7 @@ class CharClass:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Concatenation:
-    """``parts`` one after the other; of none, the empty text (EMPTY_TEXT, the only one made)."""
+    """``parts`` one after the other; without parts, the empty text (EMPTY_TEXT, the only such object)."""
 
     parts: tuple[Expression, ...]
 
@@ -105,7 +104,7 @@ class Concatenation:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Alternation:
-    """Any of ``parts``; of none, nothing at all, the empty language (NOTHING, the only one made)."""
+    """Any one of ``parts``; without parts, the empty language (NOTHING, the only such object)."""
 
     parts: tuple[Expression, ...]
 
@@ -116,7 +115,7 @@ class Alternation:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Intersection:
-    """What all ``parts`` match; at least one part."""
+    """The texts that all ``parts`` match; at least one part."""
 
     parts: tuple[Expression, ...]
 
@@ -127,7 +126,7 @@ class Intersection:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Complement:
-    """Every byte string that ``part`` does not match: intersect it with something to stay inside valid texts."""
+    """Every byte string that ``part`` does not match; intersect it to stay inside valid texts."""
 
     part: Expression
 
@@ -151,7 +150,7 @@ class Repetition:
 
 @dataclass(frozen=True, slots=True)
 class LiteralSet:
-    """Any one of ``texts``; made for thousands of them."""
+    """Any one of ``texts``; suited to thousands of texts."""
 
     texts: tuple[bytes, ...]
 
@@ -160,7 +159,7 @@ class LiteralSet:
 class Multiple:
     """Decimal numbers ``-?digits(.digits)?`` whose value is a multiple of ``divisor * 10**-scale``.
 
-    Only the value is judged; intersect it with the wanted spelling. ``divisor`` is at least 1.
+    Only the value is tested; intersect the node with the wanted spelling. ``divisor`` is at least 1.
     """
 
     divisor: int
@@ -169,7 +168,7 @@ class Multiple:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Window:
-    """The texts of ``part`` that are made of ``minimum`` to ``maximum`` (``None``: unlimited) times ``unit``.
+    """The texts of ``part`` that consist of ``minimum`` to ``maximum`` (``None``: unlimited) times ``unit``.
 
     For a pattern with a length: ``part`` is the pattern, ``unit`` one character. ``unit`` is prefix-free (no match
     is the beginning of another) and ``part`` matches only sequences of it, possibly followed by something that
@@ -209,7 +208,7 @@ PART_BYTES = 60
 
 
 def tree_bytes(*expressions: Expression) -> int:
-    """About how many bytes the nodes of expressions take; one that stands in several places counts once."""
+    """Returns the approximate bytes of the nodes of expressions; shared nodes count once."""
     found = 0
     seen: set[int] = set()
     stack = list(expressions)
@@ -243,13 +242,13 @@ ANY_CHAR = CharClass(((0, MAX_CODE_POINT),))
 ANY_JSON_CHAR = CharClass(((0, MAX_CODE_POINT),), json=True)
 
 Entry: TypeAlias = "tuple[Expression] | tuple[type[Expression], tuple[object, ...]]"
-"""A leaf, or the type of an inner node and its fields, where expressions are numbers of earlier entries."""
+"""A leaf; or the type of an inner node and its fields, with numbers of earlier entries as expressions."""
 
 
 def listed(roots: Iterable[Expression]) -> tuple[list[Entry], list[int]]:
-    """All nodes of some expressions, each once, parts first; and the numbers of these expressions.
+    """Returns all nodes of some expressions, each once and parts first, and the numbers of these expressions.
 
-    It is for pickling, which would call itself for each level of a tree.
+    Pickling uses the list, because recursion would be as deep as the tree.
     """
     entries: list[Entry] = []
     numbers: dict[int, int] = {}  # by identity; the roots keep their parts alive
@@ -274,7 +273,7 @@ def listed(roots: Iterable[Expression]) -> tuple[list[Entry], list[int]]:
 
 
 def rebuilt(entries: Iterable[Entry]) -> list[Expression]:
-    """The nodes that were listed."""
+    """Returns the nodes of such a list."""
     nodes: list[Expression] = []
     for entry in entries:
         if len(entry) == 1:
@@ -288,7 +287,7 @@ def rebuilt(entries: Iterable[Entry]) -> list[Expression]:
 
 
 def _parts(node: Expression) -> list[Expression]:
-    """The expressions within an inner node."""
+    """Returns the expressions inside an inner node."""
     found: list[Expression] = []
     for name in node.__slots__:
         if name == "parts":
@@ -311,7 +310,7 @@ def _expressions(name: str, field: Any, nodes: list[Expression]) -> Any:
 
 
 def nullable(expression: Expression) -> bool:
-    """Does the expression match the empty text?"""
+    """Returns whether the expression matches the empty text."""
     match expression:
         case Concatenation(parts) | Intersection(parts):
             return all(map(nullable, parts))

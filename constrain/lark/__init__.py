@@ -1,17 +1,17 @@
-"""Lark grammars: text in the syntax of the ``lark`` package, as it is given to OpenAI's custom tools, to a ``Grammar``.
+"""Lark grammars: text in the syntax of the ``lark`` package, as OpenAI's custom tools take it, to a ``Grammar``.
 
-- ``source``: the text, with the functions that a ``Source`` has; ``places``: places in it, for errors
-- ``syntax``: what a grammar text is read into; ``reading``: reads it, with the parser of the ``lark`` package
+- ``source``: the public class ``Lark``; ``places``: places in grammar texts, for errors
+- ``syntax``: a grammar text as data; ``reading``: reads the text, with the parser of the ``lark`` package
 - ``literals``: strings, ranges and patterns to expressions; ``common``: the terminals of Lark's ``common`` library
 - ``substrings``: parts of given texts; ``terminals``: terminals, each one expression
-- ``rules``: rules, each one automaton; ``embedded``: JSON Schemas; ``grammar``: all of it, put together
+- ``rules``: rules, each one automaton; ``embedded``: JSON Schemas; ``grammar``: the whole conversion
 - ``gaps`` and ``separation``: ignored text, between lexemes only
 
-The ``lark`` package reads the text and nothing else: patterns have the syntax of Rust's ``regex`` crate, the longest
-match decides what is a lexeme, and what can match the empty text may. It is imported when a text is read.
+The ``lark`` package only parses the text, and is imported for the first one. Patterns have the syntax of Rust's
+``regex`` crate, the longest match decides where a lexeme ends, and terminals may match the empty text.
 
-That the longest match leads to no dead end is proved when the grammar is compiled: ``prove_lexing`` in
-``engine/core/src/lexing_proof.cpp`` (``engine/core/README.md``, "Lexing, and its proof") refuses what it cannot prove.
+Compilation proves that the longest match never leads into a dead end: ``prove_lexing`` in
+``engine/core/src/lexing_proof.cpp`` (``engine/core/README.md``, "Lexing, and its proof") refuses other grammars.
 """
 
 from __future__ import annotations

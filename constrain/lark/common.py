@@ -1,7 +1,7 @@
 """The terminals of Lark's library ``common``, as patterns in the syntax of the ``regex`` crate.
 
-Lark writes some of them with lazy quantifiers and lookbehind, which say where a search stops. Here they say which texts
-they have: a string has no quote inside that is not escaped, a comment ends where it is first closed.
+Lark writes some of them with lazy quantifiers and lookbehind, which stop a search. Here patterns describe whole texts:
+a string contains only escaped quotes, a comment ends where it is first closed.
 """
 
 from __future__ import annotations
@@ -41,4 +41,4 @@ PATTERNS = {
 }
 
 LAZY = ("_STRING_INNER", "_STRING_ESC_INNER")
-"""Parts of ESCAPED_STRING that mean something only with the lazy quantifiers that they are made of."""
+"""Parts of ESCAPED_STRING that have a meaning only with their lazy quantifiers."""

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 def schema_grammar(text: str, embedded: Embedded) -> Grammar:
-    """The grammar of a schema's values, under the default policies; ``text`` is the grammar text around it.
+    """Returns the grammar of a schema's values, under the default policies; ``text`` is the grammar text around it.
 
-    Raises GrammarError, PatternError and LimitError with the place of ``%json`` in the text, the messages with the JSON
-    Pointer into the schema where one is known.
+    Raises GrammarError, PatternError and LimitError with the place of ``%json`` in the text; messages add the JSON
+    Pointer into the schema, if one is known.
     """
     from constrain.json_schema.compiler import compile_schema
 

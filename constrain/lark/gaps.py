@@ -1,10 +1,9 @@
-"""What is ignored between two lexemes: a *gap* is a sequence of ignored lexemes, each as long as it can be.
+"""Ignored text between two lexemes: a *gap* is a sequence of ignored lexemes, each as long as possible.
 
-A gap is read as the beginning of the lexeme after it. As an expression, a sequence of lexemes that are as long as they
-can be is one where no lexeme is followed by a byte that would go on with it. These bytes are the same after every match
-of an ignored terminal: those of white space after white space, all but the line's end in a comment that it ends, none
-after a closed comment. An ignored terminal of which that is not so is refused. Where a terminal of the rules begins
-like ignored text (" and "), both ways to read that count.
+A gap is read as the beginning of the lexeme after it. As an expression, a gap is a sequence of lexemes of which none is
+followed by a byte that could continue it. These bytes must be the same after every match of an ignored terminal: white
+space after white space, any byte but the line's end in a comment that it ends, none after a closed comment. Other
+ignored terminals are refused. If a terminal of the rules begins like ignored text (" and "), both readings count.
 """
 
 from __future__ import annotations
@@ -40,21 +39,21 @@ if TYPE_CHECKING:
     from constrain.lark.syntax import Node, Syntax
 
 MAX_KINDS_OF_IGNORED = 8
-"""Sets of bytes that go on with ignored terminals; sequences are worked out for each pair. Beyond: LimitError."""
+"""Sets of bytes that continue ignored terminals; sequences are computed for each pair of sets. Beyond: LimitError."""
 
 MAX_IGNORED_LITERAL = 1_000
-"""Bytes of a string in an ignored terminal: all its beginnings are written out. Beyond: LimitError."""
+"""Bytes of a string in an ignored terminal, all of whose prefixes are written out. Beyond: LimitError."""
 
 
 class Gap(NamedTuple):
-    """Gaps after which none of the bytes ``onward`` follows."""
+    """Gaps after which no byte of ``onward`` follows."""
 
     expression: Expression
     onward: Ranges
 
 
 def gaps(syntax: Syntax, named: dict[str, Expression]) -> list[Gap]:
-    """What may stand between two lexemes; nothing, if nothing is ignored. Raises GrammarError, LimitError."""
+    """Returns the possible gaps between two lexemes; none if nothing is ignored. Raises GrammarError, LimitError."""
     wholes: list[tuple[int, Expression]] = []
     for ignored in syntax.ignored:
         whole = terminal_expression(syntax, named, ignored.body)
@@ -71,11 +70,11 @@ def gaps(syntax: Syntax, named: dict[str, Expression]) -> list[Gap]:
             raise error_at(
                 syntax.text,
                 at,
-                "where this ends depends on what it has read, which %ignore does not support; "
+                "the end of this terminal depends on its beginning, which %ignore does not support; "
                 "write each alternative as an %ignore of its own",
             )
         if _not_beginning(ANY_CHAR, onward) is None:
-            raise error_at(syntax.text, at, "this can never end: nothing could follow it")
+            raise error_at(syntax.text, at, "this terminal never ends: every byte continues it")
         kinds.setdefault(onward, []).append(expression)
     if len(kinds) > MAX_KINDS_OF_IGNORED:
         message = f"there are more than {MAX_KINDS_OF_IGNORED} kinds of ignored terminals (MAX_KINDS_OF_IGNORED)"
@@ -86,7 +85,9 @@ def gaps(syntax: Syntax, named: dict[str, Expression]) -> list[Gap]:
 def _refuse_substrings(syntax: Syntax, node: Node) -> None:
     match node:
         case Substring(_, at):
-            raise error_at(syntax.text, at, "%regex stands in rules and in their terminals, not in what is ignored")
+            raise error_at(
+                syntax.text, at, "%regex is not allowed in ignored terminals, only in rules and their terminals"
+            )
         case Symbol(name, _) if isinstance(definition := syntax.terminals[name], Definition):
             _refuse_substrings(syntax, definition.body)
         case Sequence(parts) | Choice(parts):
@@ -97,7 +98,7 @@ def _refuse_substrings(syntax: Syntax, node: Node) -> None:
 
 
 def after_gaps(expression: Expression, between: list[Gap]) -> Expression:
-    """A terminal, with or without a gap before it."""
+    """Returns a terminal, with or without a gap before it."""
     free: list[Expression] = [EMPTY_TEXT]
     others: list[Expression] = []
     for gap in between:
@@ -114,7 +115,7 @@ def _optional(parts: list[Expression]) -> Expression:
 
 
 def _sequences(kinds: list[Gap]) -> list[Gap]:
-    """All sequences, by the kind of their last part (Kleene 1956: ways through an automaton with a state a kind)."""
+    """Returns all sequences, by the kind of their last part (Kleene 1956, on an automaton with one state per kind)."""
     ways = [[_not_beginning(after.expression, before.onward) for after in kinds] for before in kinds]
     found: list[Expression | None] = [kind.expression for kind in kinds]
     for middle in range(len(kinds)):
@@ -138,7 +139,7 @@ def _either(left: Expression | None, right: Expression | None) -> Expression | N
 
 
 def _not_beginning(expression: Expression, onward: Ranges) -> Expression | None:
-    """The texts that begin with none of these bytes; the same object, if these are all."""
+    """Returns the texts that begin with none of these bytes; the same object if all texts do so."""
     if not onward or core.is_empty(Intersection((expression, sequence(ByteClass(onward), ANY_BYTES)))):
         return expression
     rest = Intersection((expression, sequence(ByteClass(_other_bytes(onward)), ANY_BYTES)))
@@ -151,13 +152,13 @@ def _other_bytes(ranges: Ranges) -> Ranges:
 
 
 def _bytes_onward(expression: Expression, beginnings: Expression) -> Ranges | None:
-    """The bytes that go on with any match, where ``beginnings`` are those of all that may be read.
+    """Returns the bytes that continue any match; ``beginnings`` are the prefixes of all readable texts.
 
-    None if a byte goes on with some matches only.
+    Returns None if a byte continues some matches only.
     """
     edges = sorted({0, 256, *_edges(beginnings)})
     found: list[tuple[int, int]] = []
-    for low, high in pairwise(edges):  # bytes between which nothing makes a difference
+    for low, high in pairwise(edges):  # borders of ranges of bytes that are all treated alike
         followed = sequence(expression, ByteClass(((low, high - 1),)))
         if core.is_empty(Intersection((followed, beginnings))):
             continue
@@ -168,7 +169,7 @@ def _bytes_onward(expression: Expression, beginnings: Expression) -> Ranges | No
 
 
 def _edges(expression: Expression) -> set[int]:
-    """Where the classes of bytes in what ``_beginnings`` has made begin, and behind their ends."""
+    """Returns the borders of the byte classes in an expression made by ``_beginnings``."""
     found: set[int] = set()
     seen: set[int] = set()
     waiting = [expression]
@@ -190,7 +191,7 @@ def _edges(expression: Expression) -> set[int]:
 
 
 def _beginnings_at(syntax: Syntax, at: int, ignored: Expression) -> Expression:
-    """The beginnings of what is ignored at a place, which an error names."""
+    """Returns the prefixes of an ignored expression; errors name its place."""
     try:
         return _beginnings(ignored)
     except LimitError as error:
@@ -198,7 +199,7 @@ def _beginnings_at(syntax: Syntax, at: int, ignored: Expression) -> Expression:
 
 
 def _beginnings(expression: Expression) -> Expression:
-    """What texts begin with, up to the first byte of a character; of expressions that patterns are made of."""
+    """Returns the prefixes of texts, up to the first byte of a character; for expressions of patterns."""
     match expression:
         case Literal(text):
             return _literal_beginnings([text])
@@ -227,7 +228,7 @@ def _literal_beginnings(texts: list[bytes]) -> Expression:
 
 
 def _first_bytes(ranges: Ranges) -> Ranges:
-    """The first bytes of the UTF-8 encodings."""
+    """Returns the first bytes of the UTF-8 encodings."""
     parts = ((0, 0x7F), (0x80, 0x7FF), (0x800, 0xD7FF), (0xE000, 0xFFFF), (0x10000, 0x10FFFF))
     spans = [(max(low, first), min(high, last)) for low, high in ranges for first, last in parts]
     return normalize((chr(low).encode()[0], chr(high).encode()[0]) for low, high in spans if low <= high)

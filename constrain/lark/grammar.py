@@ -1,4 +1,4 @@
-"""From grammar text to ``Grammar``: the steps, one after the other."""
+"""Conversion of a grammar text to a ``Grammar``, step by step."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
 
 def lark_grammar(source: GrammarText) -> Grammar:
-    """The grammar of a Lark text; its terminals are named as in the text, with line and column.
+    """Returns the grammar of a Lark text; its terminals have the names of the text, with line and column.
 
-    Raises GrammarError or PatternError with line, column and an excerpt for what is wrong or not supported; LimitError.
+    Raises GrammarError or PatternError with line, column and an excerpt for text that is wrong or not supported;
+    LimitError.
 
     >>> from constrain.lark.source import Lark
     >>> len(lark_grammar(Lark('start: "a"+')).terminals)

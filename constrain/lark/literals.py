@@ -1,4 +1,4 @@
-"""Strings, ranges and patterns of a grammar text, as expressions."""
+"""Expressions of the strings, ranges and patterns of a grammar text."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _META = frozenset(r"\.+*?()|[]{}^$")
 
 
 def literal_expression(text: str, literal: Literal) -> Expression:
-    """The expression of a string or pattern; ``text`` is the grammar text. Raises GrammarError or PatternError."""
+    """Returns the expression of a string or pattern in the grammar ``text``. Raises GrammarError or PatternError."""
     if literal.written.startswith('"'):
         return _string(text, literal)
     return _pattern(text, literal)
 
 
 def range_expression(text: str, characters: Range) -> Expression:
-    """One character out of a range."""
+    """Returns one character out of a range."""
     ends = [_string_value(text, end) for end in (characters.first, characters.last)]
     if any(end.written.endswith("i") for end in (characters.first, characters.last)):
         raise error_at(text, characters.at, "a range takes no flags; write a pattern such as /[a-z]/i")
@@ -46,7 +46,7 @@ def _string(text: str, literal: Literal) -> Expression:
 
 
 def _string_value(text: str, literal: Literal) -> str:
-    """What is between the quotes, its escapes resolved; a backslash before anything else stands for itself."""
+    """Returns the text between the quotes, with escapes resolved; before other characters, a backslash is itself."""
 
     def resolve(escape: re.Match[str]) -> str:
         if escape[1]:
@@ -71,7 +71,7 @@ def _pattern(text: str, literal: Literal) -> Expression:
         raise error_at(text, literal.at + end + 1, "flag l is not supported: there is no locale")
     if "\n" in pattern and "x" not in flags:
         raise error_at(text, literal.at, "a pattern over several lines needs flag x")
-    inline = "".join(sorted(set(flags) - {"u"}))  # patterns are Unicode as they are
+    inline = "".join(sorted(set(flags) - {"u"}))  # patterns are always Unicode
     prefix = f"(?{inline})" if inline else ""
     try:
         return parse_pattern(prefix + pattern, "rust")

@@ -10,21 +10,21 @@ _Error = TypeVar("_Error", bound=ConstrainError)
 
 
 _EXCERPT_WIDTH = 80
-"""Characters of a line that an error shows."""
+"""Characters of a line that an error shows; longer lines are cut around the place."""
 
 
 def line_and_column(text: str, at: int) -> tuple[int, int]:
-    """The line and column of a place (an index into the text), both from 1."""
+    """Returns line and column of a place (an index into the text), both from 1."""
     return text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
 
 
 def place(text: str, at: int) -> str:
-    """The place in words."""
+    """Returns the place in words."""
     return "line {}, column {}".format(*line_and_column(text, at))
 
 
 def excerpt(text: str, at: int) -> str:
-    """The line around a place, as far as it fits, and below it a mark at the place."""
+    """Returns the line around a place, cut to width, with a mark below the place."""
     begin = text.rfind("\n", 0, at) + 1
     end = text.find("\n", at)
     line = text[begin : len(text) if end < 0 else end].rstrip("\r")
@@ -36,11 +36,11 @@ def excerpt(text: str, at: int) -> str:
 
 
 def placed(kind: type[_Error], text: str, at: int, message: str) -> _Error:
-    """An error of some kind: what is wrong at a place in the text."""
+    """Returns an error of this class: a message about a place in the text."""
     line, column = line_and_column(text, at)
     return kind(f"{message}\n{excerpt(text, at)}", line=line, column=column)
 
 
 def error_at(text: str, at: int, message: str) -> GrammarError:
-    """What is wrong with a grammar at a place in its text."""
+    """Returns a ``GrammarError`` about a place in the text."""
     return placed(GrammarError, text, at, message)

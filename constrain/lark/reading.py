@@ -1,8 +1,8 @@
-"""Grammar text to ``Syntax``, read by the parser with which the ``lark`` package reads its own grammars.
+"""Parsing of grammar text into ``Syntax``, with the parser that the ``lark`` package uses for its own grammars.
 
-That parser is used for the text alone: what a grammar may contain is decided here, and everything keeps its place.
-``%json``, ``%regex`` and special tokens (``<|name|>``) are not Lark's: before the parser sees the text, each of them is
-replaced by a name of the same length.
+That parser only reads the text: this module decides which constructs are supported, and keeps the place of each.
+``%json``, ``%regex`` and special tokens (``<|name|>``) are not part of Lark: before parsing, each is replaced by a name
+of the same length.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ MAX_NESTING = 50
 """Levels of parentheses and brackets inside one another in a Lark grammar. Beyond: GrammarError."""
 
 MAX_COUNT = 2**31 - 1
-"""The greatest count after ``~`` in a Lark grammar: what fits into a signed 32-bit counter. Beyond: GrammarError."""
+"""A count after ``~`` in a Lark grammar; the limit is that of a signed 32-bit counter. Beyond: GrammarError."""
 
 _LONGEST_NAMES = 3
-"""Letters and digits behind the first letter of a name that stands for something; then underscores."""
+"""Letters and digits after the first letter of a replacement name; underscores fill the rest."""
 
 _BEYOND_LARK = re.compile(
     r"""
@@ -74,14 +74,14 @@ _UNCLOSED = {
 }
 _BEFORE_JSON = {"%json": "a JSON Schema", "%regex": "a JSON object"}
 _UNSUPPORTED = {
-    "declare": "%declare is not supported: it names a terminal without saying what its texts are",
+    "declare": "%declare is not supported: it names a terminal without its texts",
     "override": "%override is not supported; write one definition",
     "extend": "%extend is not supported; write one definition with all alternatives",
 }
 
 
 def read(source: GrammarText) -> Syntax:
-    """What the text says. Raises GrammarError with the place of what is wrong or not supported."""
+    """Returns the content of a grammar text. Raises GrammarError with the place of wrong or unsupported text."""
     if surrogate := lone_surrogate(source.text):
         at, half = surrogate
         raise error_at(source.text, at, f"{half} is no character")
@@ -89,7 +89,7 @@ def read(source: GrammarText) -> Syntax:
 
 
 class _Reader:
-    """The state of one run: the text, and what has been read of it."""
+    """The state of one run: the text, and the parts read so far."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -107,7 +107,7 @@ class _Reader:
     # From text to Lark's tree
 
     def _without_extensions(self) -> str:
-        """The text with a terminal's name in place of each ``%json {...}``, ``%regex {...}`` and special token."""
+        """Returns the text with a terminal's name for each ``%json {...}``, ``%regex {...}`` and special token."""
         parts, done = [], 0
         while found := _BEYOND_LARK.search(self.text, done):
             start, end = found.span()
@@ -124,7 +124,7 @@ class _Reader:
         return "".join(parts) + self.text[done:]
 
     def _named(self, node: Embedded | Substring | Special, length: int) -> str:
-        """A name for a node, with a space on both sides, that is as long as what it stands for."""
+        """Returns a name for a node, with a space on both sides, as long as the text it replaces."""
         first, *others = [string.ascii_uppercase, *[string.ascii_uppercase + string.digits] * (length - 3)]
         others = others[-_LONGEST_NAMES:]
         for letters in product(first, *others):
@@ -239,7 +239,7 @@ class _Reader:
         self.terminals[str(name)] = imported
 
     def _node(self, tree: Any, depth: int) -> Node:
-        if depth > 6 * MAX_NESTING:  # at most so many nodes for one pair of parentheses
+        if depth > 6 * MAX_NESTING:  # each pair of parentheses takes at most so many nodes
             self._refuse(tree, f"this is nested more than {MAX_NESTING} deep (MAX_NESTING)")
         children = tree.children
         match tree.data:
@@ -282,7 +282,7 @@ class _Reader:
 
 
 def _shown(node: Embedded | Substring | Special) -> str:
-    """What stands in the text in place of a name."""
+    """Returns the original text behind a replacement name."""
     match node:
         case Special(name, _):
             return name
@@ -292,7 +292,7 @@ def _shown(node: Embedded | Substring | Special) -> str:
 
 
 def _first_place(tree: Any) -> int:
-    """Where the first word of a tree stands; the beginning of the text, if there is none."""
+    """Returns the place of the first word of a tree; the beginning of the text for an empty tree."""
     waiting = [tree]
     while waiting:
         node = waiting.pop()

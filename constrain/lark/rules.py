@@ -1,7 +1,7 @@
-"""Rules: each becomes one automaton over terminals, in which nothing is ignored yet.
+"""Automata of rules over terminals, still without ignored text.
 
-``*`` is a loop, ``|`` a branch, and counts are written out while that is short; longer ones become a rule of their own
-that counts its rounds. A terminal that may be empty becomes its other texts, optional.
+``*`` is a loop, ``|`` a branch. Counts are written out while that is short; a longer count becomes a rule of its own
+with a counter. A terminal that may be empty becomes its nonempty texts, optional.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ if TYPE_CHECKING:
     from constrain.language.tree import Expression
 
 MAX_WRITTEN_OUT = 64
-"""Leaves of the copies that a count may be written out as; with a counter, a grammar's states need memory."""
+"""Leaves of the copies up to which a count is written out; above it, the grammar gets a counter, which takes memory in
+every state."""
 
 
 @dataclass
 class Language:
-    """Terminals and rules that have been made; the start is the first rule.
+    """The terminals and rules made so far; the start is the first rule.
 
-    ``solid``: the rules inside which nothing is ignored, as they are those of a JSON Schema.
-    ``warnings``: of the JSON Schemas.
+    ``solid``: rules of JSON Schemas, in which nothing is ignored. ``warnings``: of the JSON Schemas.
     """
 
     terminals: list[Terminal] = field(default_factory=list)
@@ -53,7 +53,7 @@ class Language:
 
 
 def language(syntax: Syntax, start: str) -> tuple[Language, dict[str, Expression]]:
-    """The rules that the start needs, and all terminals that have a name. Raises GrammarError, PatternError."""
+    """Returns the rules that the start needs, and all named terminals. Raises GrammarError, PatternError."""
     if start not in syntax.rules:
         raise error_at(syntax.text, 0, f"there is no rule {start} to begin with")
     for definition in (*syntax.rules.values(), *syntax.ignored):
@@ -66,7 +66,7 @@ def language(syntax: Syntax, start: str) -> tuple[Language, dict[str, Expression
 
 
 class _Emitter:
-    """Rules and terminals by what they are made of, and what is still to be made."""
+    """Rules and terminals by their nodes, and the queue of rules to make."""
 
     def __init__(self, syntax: Syntax, named: dict[str, Expression]) -> None:
         self.syntax = syntax
@@ -78,7 +78,7 @@ class _Emitter:
         self.waiting: list[tuple[int, str]] = []
 
     def rule(self, name: str) -> int:
-        """The symbol of a rule."""
+        """Returns the symbol of a rule."""
         if name not in self.rules:
             self.rules[name] = self.reserve()
             self.waiting.append((self.rules[name], name))
@@ -89,7 +89,7 @@ class _Emitter:
         return len(self.reserved) - 1
 
     def emit(self) -> None:
-        """Makes all rules that have been asked for, and those that they need."""
+        """Makes all requested rules, and the rules that they need."""
         while self.waiting:
             index, name = self.waiting.pop()
             automaton = _Automaton(self, name)
@@ -98,7 +98,7 @@ class _Emitter:
         self.language.rules = [rule for rule in self.reserved if rule is not None]
 
     def leaf(self, node: Symbol | Literal | Range | Substring) -> tuple[int | None, bool]:
-        """The symbol of a terminal, if it has texts that are not empty; and whether it has the empty one."""
+        """Returns the symbol of a terminal, if it has nonempty texts; and whether it has the empty text."""
         match node:
             case Symbol(name, _):
                 key, at = name, self.syntax.terminals[name].at
@@ -119,7 +119,7 @@ class _Emitter:
         return self.leaves[key]
 
     def special(self, node: Special) -> int:
-        """The symbol of a special token."""
+        """Returns the symbol of a special token."""
         if node.name not in self.leaves:
             self.leaves[node.name] = len(self.language.terminals), False
             where = place(self.syntax.text, node.at)
@@ -129,7 +129,7 @@ class _Emitter:
         return symbol
 
     def embed(self, node: Embedded) -> int:
-        """The symbol of the first rule of a JSON Schema."""
+        """Returns the symbol of the first rule of a JSON Schema."""
         grammar: Grammar = schema_grammar(self.syntax.text, node)
         terminals, rules = len(self.language.terminals), len(self.reserved)
         where = f"in %json ({place(self.syntax.text, node.at)})"
@@ -142,7 +142,7 @@ class _Emitter:
 
 
 class _Automaton:
-    """The automaton of one rule while it is made; it starts at 0 and ends at 1."""
+    """The automaton of one rule under construction; state 0 is the start, state 1 the end."""
 
     def __init__(self, emitter: _Emitter, name: str) -> None:
         self.emitter = emitter
@@ -155,7 +155,7 @@ class _Automaton:
         return self.states - 1
 
     def add(self, node: Node, source: int, target: int) -> None:
-        """Adds a way from one state to another that reads a node."""
+        """Adds a path from one state to another that reads a node."""
         match node:
             case Symbol(name, _) if not node.is_terminal:
                 self.edges.append(Edge(source, self.emitter.rule(name), target))
@@ -196,7 +196,7 @@ class _Automaton:
             self.edges.append(Edge(source, EPSILON, target))
 
     def add_loop(self, part: Node, minimum: int, source: int, target: int) -> None:
-        """``*`` if the minimum is 0, ``+`` if it is 1; Lark has no others."""
+        """Adds a loop: ``*`` if the minimum is 0, ``+`` if it is 1; Lark has no others."""
         begin = self.state()
         end = self.state() if minimum else begin
         self.edges.append(Edge(source, EPSILON, begin))
@@ -216,7 +216,7 @@ class _Automaton:
             self.edges.append(Edge(source, EPSILON, target))
 
     def counted(self, part: Node, minimum: int, maximum: int) -> int:
-        """The symbol of a rule that counts how often it has read a node."""
+        """Returns the symbol of a rule that counts how often it has read a node."""
         index = self.emitter.reserve()
         automaton = _Automaton(self.emitter, f"{self.name}~{minimum}..{maximum}")
         again = (Condition(0, 0, maximum - 1),)
@@ -232,7 +232,7 @@ class _Automaton:
 
 
 def _leaves(node: Node) -> int:
-    """How many edges a node takes, about."""
+    """Returns the approximate number of edges of a node."""
     match node:
         case Sequence(parts) | Choice(parts):
             return 1 + sum(map(_leaves, parts))

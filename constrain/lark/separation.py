@@ -1,20 +1,19 @@
-"""Ignored text, allowed between lexemes only: not inside one, not before the first, not after the last.
+"""Ignored text, allowed between lexemes only: not inside a lexeme, before the first or after the last.
 
-``Grammar.ignored`` would allow it at both ends of a text, too. Lexemes of its own, as edges of the rules, would leave
-two words beside one another without them: the kernel could not prove that the longest match strands nothing. So what is
-ignored is read as the beginning of the lexeme after it, a *gap*; the first lexeme of a text has none. (Only in front of
-a special token, which is no text, a gap is a lexeme of its own.) That is fewer
-lexemes to parse, too: a token such as " name" stays inside one. Each rule has variants, by what its terminals are
-before and after its first lexeme:
+``Grammar.ignored`` would also allow ignored text at both ends. Lexemes of ignored text, as edges of the rules, would
+allow two words to meet without any, and the kernel could not prove that the longest match avoids dead ends. So ignored
+text is read as the beginning of the lexeme after it, a *gap*; the first lexeme of a text has none. (Before a special
+token, which has no text, a gap is a lexeme of its own.) This also takes fewer lexemes: a token such as " name" stays
+inside one. Each rule has variants, by the form of its terminals before and after its first lexeme:
 
     bare, bare        without gaps: inside of JSON
     gap, gap          gaps before all lexemes: somewhere behind the first lexeme of the text
     bare, gap         the rule reads the first lexeme of the text
     gap, bare         a JSON value behind the first lexeme of the text
 
-In the last two a rule reads something: its states are doubled by whether it has. A rule in front of that which reads
-nothing has a fifth variant with its empty text only. So a grammar gets at most about five times as many edges, and
-twice as many terminals.
+In the last two variants a rule reads at least one lexeme: its states are doubled, before and after it. A preceding rule
+that reads nothing has a fifth variant with its empty text only. So a grammar gets at most about five times as many
+edges, and twice as many terminals.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ _BEHIND_FIRST = {_Variant.BARE_THEN_GAP: _Variant.GAP, _Variant.GAP_THEN_BARE: _
 
 
 def separate(language: Language, between: list[Gap]) -> Grammar:
-    """The grammar in which gaps may stand between lexemes."""
+    """Returns the grammar in which gaps may stand between lexemes."""
     if not between:
         grammar = Grammar(tuple(language.terminals), tuple(language.rules))
     else:
@@ -54,7 +53,7 @@ def separate(language: Language, between: list[Gap]) -> Grammar:
 
 
 class _Separation:
-    """Variants of rules and terminals, and those still to be made."""
+    """Variants of rules and terminals, and the queue of variants to make."""
 
     def __init__(self, language: Language, between: list[Gap]) -> None:
         self.language = language
@@ -78,7 +77,7 @@ class _Separation:
         return Grammar(tuple(self.made), tuple(rules[index] for index in range(len(rules))))
 
     def rule(self, index: int, variant: _Variant) -> int:
-        """The symbol of a variant of a rule."""
+        """Returns the symbol of a variant of a rule."""
         key = index, variant
         if key not in self.variants:
             self.variants[key] = len(self.variants) + 1
@@ -86,7 +85,7 @@ class _Separation:
         return ~self.variants[key]
 
     def terminal(self, index: int, *, gap: bool) -> int:
-        """The symbol of a terminal, with or without gaps before it."""
+        """Returns the symbol of a terminal, with or without gaps before it."""
         if gap and terminal_special(self.language.terminals[index]) is not None:
             return self.rule(~index, _Variant.GAP)
         if (index, gap) not in self.terminals:
@@ -98,7 +97,7 @@ class _Separation:
         return self.terminals[index, gap]
 
     def after_gap(self, index: int) -> Rule:
-        """Reads a special token, with or without a gap, which is a lexeme of its own here."""
+        """Returns a rule that reads a special token, with or without a gap, here a lexeme of its own."""
         if self.gap is None:
             self.gap = len(self.made)
             self.made.append(Terminal("ignored text", union([gap.expression for gap in self.between])))
@@ -119,7 +118,7 @@ class _Separation:
         return self.doubled(rule, variant)
 
     def doubled(self, rule: Rule, variant: _Variant) -> Rule:
-        """The rule, with something read: its states, and those again after the first lexeme."""
+        """Returns the rule with at least one lexeme: its states before the first lexeme, and after it."""
         behind = 1 + max((max(edge.source, edge.target) for edge in rule.edges), default=0)
         later = _BEHIND_FIRST[variant]
         edges: list[Edge] = []
@@ -138,7 +137,7 @@ class _Separation:
         return EPSILON if symbol is EPSILON else self.rule(~symbol, _Variant.EMPTY)
 
     def symbol(self, symbol: int | None, variant: _Variant) -> int | None:
-        """What an edge reads in a variant of its rule."""
+        """Returns the symbol that an edge reads in a variant of its rule."""
         if symbol is EPSILON:
             return EPSILON
         gap = variant in (_Variant.GAP, _Variant.GAP_THEN_BARE)

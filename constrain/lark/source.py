@@ -1,4 +1,4 @@
-"""``Lark``: a grammar text that an answer matches."""
+"""``Lark``: a grammar text for answers."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ class Lark(Source):
 
     Args:
         text: the grammar, in the syntax of the ``lark`` package with patterns of Rust's ``regex`` crate. Lexemes are as
-            long as they can be, of all terminals that may stand there. ``%ignore`` is for what may stand between
+            long as they can be, of all terminals that may stand there. ``%ignore`` is for text between
             lexemes, ``%json {...}`` for a value of a JSON Schema, ``%regex {"substring_words": "..."}`` for words of a
             text that follow one another (or ``substring_chars``, ``substring_chunks`` with a list), ``<|name|>`` for
             the special token of that name.
         start: the rule that the whole text must match.
-        description: what prompts say of the language, where the grammar itself would be too long or too hard to read.
+        description: a description for prompts, in place of a grammar that is too long or too hard to read.
 
-    What is wrong or not supported is found out when the grammar is compiled: a ``GrammarError``, or a ``PatternError``
-    for a pattern, with line and column.
+    Compiling raises ``GrammarError``, or ``PatternError`` for a pattern, with line and column, for wrong or unsupported
+    text.
 
     >>> from constrain import Lark, Vocabulary, compile
     >>> vocabulary = Vocabulary.from_tokens([bytes([byte]) for byte in range(256)] + [b""], eos=[256])
@@ -45,18 +45,18 @@ class Lark(Source):
     def __post_init__(self) -> None:
         for value in (self.text, self.start, self.description):
             if not isinstance(value, str):
-                raise TypeError(f"a grammar, the name of its start and its description are texts, not {value!r}")
+                raise TypeError(f"text, start and description of a Lark grammar must be str, not {value!r}")
 
     def grammar(self) -> Grammar:
-        """What the text says. Raises ``GrammarError``, ``PatternError`` and ``LimitError``."""
+        """Returns the grammar. Raises ``GrammarError``, ``PatternError`` and ``LimitError``."""
         from constrain.lark.grammar import lark_grammar
 
         return lark_grammar(self)
 
     def render(self) -> str:
-        """The description, or else the grammar's text."""
+        """Returns the description, or else the grammar's text."""
         return (self.description or self.text).strip("\n")
 
     def describe(self) -> str:
-        """The instruction that is added to the prompt."""
+        """Returns the instruction that is added to the prompt."""
         return f"{_DESCRIBED if self.description else _INSTRUCTION}:\n{self.render()}"

@@ -1,13 +1,13 @@
 """Parts of given texts in a grammar text: ``%regex {"substring_words": "..."}``, and with ``_chars`` or ``_chunks``.
 
-It matches any run of a text's words, characters or chunks, the empty one too, as llguidance has it. The expression is
-made from the suffix automaton (Blumer et al. 1985), which is linear in the text: after what has been read, a state's
-expression is what may follow. Most states only go on to the end of the text. Nested in one another their expressions
-would be as deep as the text is long, so in longer texts a way without branches is cut into blocks: what follows is a
-beginning of the block, or the block as one string and what follows it.
+``%regex`` matches any run of consecutive words, characters or chunks of a text, the empty run included, as llguidance
+defines it. The expression comes from the suffix automaton (Blumer et al. 1985), which is linear in the text: a state's
+expression matches the possible continuations. Most states only go on to the end of the text. Nested in one another,
+their expressions would be as deep as the text is long. So in longer texts a path without branches is cut into blocks: a
+continuation is a beginning of the block, or the whole block as one string and a continuation after it.
 
-Where nothing stands behind it, a text of 10,000 words compiles in 2 s. Where something does, the kernel proves that the
-longest match swallows none of it, which takes a state for each byte at least: its MAX_PAIR_STATES allows for about 450
+At the end of a grammar, a text of 10,000 words compiles in 2 s. Elsewhere, the kernel proves that the longest match
+swallows nothing that may follow, which takes at least one state for each byte: its MAX_PAIR_STATES allows for about 450
 words.
 """
 
@@ -31,24 +31,24 @@ if TYPE_CHECKING:
     from constrain.lark.syntax import Substring
 
 MAX_CHUNKS = 5_000
-"""Words and what is between them, characters or chunks of the text of one ``%regex``. Compiling takes time with the
-square of those that differ: about 1 s for as many. Beyond: LimitError."""
+"""Words and the text between them, or characters, or chunks of the text of one ``%regex``. Compiling takes time with
+the square of the different ones: about 1 s at the limit. Beyond: LimitError."""
 
 MAX_DEPTH = 1_000
-"""Chunks and blocks inside one another of the expression of one ``%regex``, which the kernel follows on its stack.
-Beyond: LimitError."""
+"""Levels of chunks and blocks in the expression of one ``%regex``, which the kernel follows on its stack. Beyond:
+LimitError."""
 
 KIND_BYTES = 1 << 20
-"""Bytes of the characters of which it is remembered what they are."""
+"""Bytes of cached kinds of characters; beyond it, the least recently used are dropped."""
 
 _BLOCK = 128
-"""Chunks of a block, if there are ``MAX_DEPTH`` or more: ``MAX_CHUNKS`` without a branch are about 170 deep."""
+"""Chunks of a block, for texts of ``MAX_DEPTH`` chunks or more: ``MAX_CHUNKS`` without a branch are about 170 deep."""
 
 _KEYS = ("substring_words", "substring_chars", "substring_chunks")
 
 
 def substring_expression(text: str, substring: Substring) -> Expression:
-    """The expression of what stands behind ``%regex``; ``text`` is the grammar text.
+    """Returns the expression of a ``%regex``; ``text`` is the grammar text.
 
     Raises GrammarError, LimitError.
     """
@@ -81,7 +81,7 @@ def _chunks(text: str, substring: Substring) -> list[str]:
 
 
 def words(text: str) -> list[str]:
-    r"""Runs of letters, digits and ``_``, of white space, and of anything else."""
+    r"""Returns runs of letters, digits and ``_``, of white space, and of other characters."""
     return ["".join(run) for _, run in groupby(text, _kind)]
 
 
@@ -100,7 +100,7 @@ def _kinds() -> tuple[Ranges, Ranges]:
 class _State(NamedTuple):
     """A state of the suffix automaton: all runs of chunks that end at the same places of the text.
 
-    ``link``: of the longest of their ends that also ends elsewhere; ``length``: of the longest run.
+    ``link``: the state of their longest suffix that also ends elsewhere; ``length``: chunks of the longest run.
     """
 
     following: dict[bytes, int]
@@ -109,7 +109,7 @@ class _State(NamedTuple):
 
 
 def _automaton(chunks: list[bytes]) -> list[_State]:
-    """The suffix automaton, chunk by chunk; state 0 is where it starts."""
+    """Returns the suffix automaton, built chunk by chunk; state 0 is the start."""
     states = [_State({}, -1, 0)]
     last = 0
     for chunk in chunks:
@@ -136,7 +136,7 @@ def _automaton(chunks: list[bytes]) -> list[_State]:
 
 
 def _runs(chunks: list[bytes]) -> tuple[Expression, int]:
-    """All runs of the chunks, as an expression, and its depth."""
+    """Returns all runs of the chunks, as an expression, and its depth."""
     states = _automaton(chunks)
     strings: dict[bytes, Expression] = {chunk: Literal(chunk) for chunk in chunks}
     rests: dict[int, tuple[Expression, int]] = {}
@@ -158,7 +158,7 @@ def _runs(chunks: list[bytes]) -> tuple[Expression, int]:
 def _block(
     states: list[_State], strings: dict[bytes, Expression], rests: dict[int, tuple[Expression, int]], number: int
 ) -> tuple[Expression, int]:
-    """What follows at a state where a block begins."""
+    """Returns the continuations of a state where a block begins, as an expression, and its depth."""
     way: list[bytes] = []
     for _ in range(_BLOCK):
         ((chunk, number),) = states[number].following.items()

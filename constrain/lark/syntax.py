@@ -1,4 +1,4 @@
-"""What a grammar text says, as data; ``at`` is always the place in the text."""
+"""A grammar text as data; ``at`` is always the place in the text."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Protocol
 
 
 class GrammarText(Protocol):
-    """A ``Lark``, as far as it is read."""
+    """The attributes of a ``Lark`` that reading needs."""
 
     @property
     def text(self) -> str:
-        """The grammar."""
+        """Returns the grammar."""
 
     @property
     def start(self) -> str:
-        """The rule that the whole text must match."""
+        """Returns the rule that the whole text must match."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +27,13 @@ class Symbol:
 
     @property
     def is_terminal(self) -> bool:
-        """Terminals have names in capitals."""
+        """Returns whether the name is of a terminal, in capitals."""
         return self.name.lstrip("_")[:1].isupper()
 
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A string or pattern as it is written, with delimiters and flags."""
+    """A string or pattern in its original form, with delimiters and flags."""
 
     written: str
     at: int
@@ -48,7 +48,7 @@ class Range:
 
     @property
     def at(self) -> int:
-        """Where it begins."""
+        """Returns the place of the first string."""
         return self.first.at
 
 
@@ -61,7 +61,7 @@ class Sequence:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Any of ``parts``."""
+    """Any one of ``parts``."""
 
     parts: tuple[Node, ...]
 
@@ -77,7 +77,7 @@ class Repeat:
 
 @dataclass(frozen=True, slots=True)
 class Alias:
-    """``part`` with a name for the tree that Lark would make, which says nothing about texts."""
+    """``part`` with a name for Lark's tree, which does not affect texts."""
 
     part: Node
     at: int
@@ -93,7 +93,7 @@ class Embedded:
 
 @dataclass(frozen=True, slots=True)
 class Substring:
-    """Parts of a text, given as the JSON text behind ``%regex``."""
+    """Parts of a text, given as the JSON text after ``%regex``."""
 
     given: str
     at: int
@@ -101,7 +101,7 @@ class Substring:
 
 @dataclass(frozen=True, slots=True)
 class Special:
-    """The special token of a name."""
+    """A special token, by name."""
 
     name: str
     at: int
@@ -112,7 +112,7 @@ Node = Symbol | Literal | Range | Sequence | Choice | Repeat | Alias | Embedded 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A rule or terminal; ``at`` is where its name stands."""
+    """A rule or terminal; ``at`` is the place of its name."""
 
     body: Node
     at: int
@@ -128,7 +128,7 @@ class Import:
 
 @dataclass(frozen=True, slots=True)
 class Syntax:
-    """A whole grammar text: definitions by name, and what may stand between lexemes."""
+    """A whole grammar text: definitions by name, and terminals to ignore between lexemes."""
 
     text: str
     rules: dict[str, Definition]

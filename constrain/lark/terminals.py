@@ -1,4 +1,4 @@
-"""Terminals: each becomes one expression, whatever it is made of."""
+"""Expressions of terminals, each with all terminals inside it."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MAX_DEPTH = 100
-"""Levels of operators around operators, through all terminals of a Lark grammar: expressions are hashed, compared and
+"""Levels of operators around operators, through all terminals of a Lark grammar; expressions are hashed, compared and
 translated recursively. Beyond: GrammarError."""
 
 _SOME_BYTES = Repetition(ANY_BYTE, 1, None)
 
 
 def named_expressions(syntax: Syntax) -> dict[str, Expression]:
-    """The expression of every terminal that has a name. Raises GrammarError, PatternError."""
+    """Returns the expression of every named terminal. Raises GrammarError, PatternError."""
     expressions: dict[str, Expression] = {}
     depths: dict[str, int] = {}
     for name in _in_order(syntax):
         definition = syntax.terminals[name]
         depths[name] = 1 if isinstance(definition, Import) else _depth(definition.body, depths)
         if depths[name] > MAX_DEPTH:
-            message = f"terminals are made of terminals more than {MAX_DEPTH} deep (MAX_DEPTH)"
+            message = f"terminals are nested more than {MAX_DEPTH} deep (MAX_DEPTH)"
             raise error_at(syntax.text, definition.at, message)
         if isinstance(definition, Import):
             expressions[name] = _imported(syntax, definition)
@@ -57,11 +57,13 @@ def named_expressions(syntax: Syntax) -> dict[str, Expression]:
 
 
 def terminal_expression(syntax: Syntax, named: dict[str, Expression], node: Node) -> Expression:
-    """The expression of what stands in a terminal, or after ``%ignore``; ``named`` has all terminals it uses."""
+    """Returns the expression of a node in a terminal or after ``%ignore``; ``named``: all terminals it uses."""
     match node:
         case Symbol(name, at):
             if not node.is_terminal:
-                raise error_at(syntax.text, at, f"{name} is a rule; terminals hold terminals, strings and patterns")
+                raise error_at(
+                    syntax.text, at, f"{name} is a rule; terminals may contain terminals, strings and patterns only"
+                )
             return named[name]
         case Literal():
             return literal_expression(syntax.text, node)
@@ -76,14 +78,14 @@ def terminal_expression(syntax: Syntax, named: dict[str, Expression], node: Node
         case Repeat(part, minimum, maximum):
             return repetition(terminal_expression(syntax, named, part), minimum, maximum)
         case Alias(_, at):
-            raise error_at(syntax.text, at, "aliases stand in rules only")
+            raise error_at(syntax.text, at, "aliases are allowed in rules only")
         case Special(name, at):
-            raise error_at(syntax.text, at, f"the special token {name} stands for no text, so it stands in rules only")
-    raise error_at(syntax.text, node.at, "%json stands in rules only")
+            raise error_at(syntax.text, at, f"the special token {name} has no text, so it is allowed in rules only")
+    raise error_at(syntax.text, node.at, "%json is allowed in rules only")
 
 
 def non_empty_part(expression: Expression) -> tuple[Expression | None, bool]:
-    """The texts that are not empty, if there are any, and whether the empty one is there."""
+    """Returns the nonempty texts, if there are any, and whether the empty text matches."""
     nullable = core.matches(expression, b"")
     match expression:
         case Repetition(part, 0, maximum) if maximum != 0 and not core.matches(part, b""):
@@ -94,7 +96,7 @@ def non_empty_part(expression: Expression) -> tuple[Expression | None, bool]:
 
 
 def symbols(node: Node) -> Iterator[Symbol]:
-    """All names in a node, from left to right."""
+    """Yields all names in a node, from left to right."""
     match node:
         case Symbol():
             yield node
@@ -113,7 +115,7 @@ def check_defined(syntax: Syntax, symbol: Symbol) -> None:
 
 
 def _depth(node: Node, named: dict[str, int]) -> int:
-    """How deep its expression is, leaves aside; ``named`` says it of the terminals that it uses."""
+    """Returns the depth of the expression, without leaves; ``named``: the depth of the terminals that it uses."""
     match node:
         case Symbol(name, _):
             return named.get(name, 1)
@@ -125,7 +127,7 @@ def _depth(node: Node, named: dict[str, int]) -> int:
 
 
 def _in_order(syntax: Syntax) -> list[str]:
-    """The names, each after those that it is made of."""
+    """Returns the names, each after the terminals inside it."""
     uses: dict[str, set[str]] = {}
     for name, definition in syntax.terminals.items():
         uses[name] = set()
@@ -139,13 +141,15 @@ def _in_order(syntax: Syntax) -> list[str]:
     except CycleError as error:
         cycle: list[str] = error.args[1][::-1]
         at, way = syntax.terminals[cycle[0]].at, " -> ".join(cycle)
-        raise error_at(syntax.text, at, f"a terminal is made of itself ({way}); only rules may be recursive") from error
+        raise error_at(syntax.text, at, f"a terminal contains itself ({way}); only rules may be recursive") from error
 
 
 def _imported(syntax: Syntax, definition: Import) -> Expression:
     name = definition.original
     if name in LAZY:
-        raise error_at(syntax.text, definition.at, f"{name} is made of lazy quantifiers; import ESCAPED_STRING")
+        raise error_at(
+            syntax.text, definition.at, f"{name} needs lazy quantifiers, which are not supported; import ESCAPED_STRING"
+        )
     if name not in PATTERNS:
         raise error_at(syntax.text, definition.at, f"the library common has no terminal {name}")
     return parse_pattern(PATTERNS[name], "rust")

@@ -1,7 +1,7 @@
-"""The structures shared with llama.cpp, taken from the installed llama_cpp and checked when this is imported.
+"""The structures shared with llama.cpp: taken from the installed llama_cpp, and checked at import.
 
-The kernel writes candidates straight into the array that llama.cpp's samplers read, so their layout must be the one
-the kernel was built for: a 32-bit id, a 32-bit float logit, a 32-bit float probability.
+The kernel writes candidates directly into the array that llama.cpp's samplers read. So their layout must be the one
+that the kernel was built for: a 32-bit id, a 32-bit float logit, a 32-bit float probability.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _EXPECTED = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)
 
 
 class Candidates:
-    """A buffer for the candidates of one step, as wide as the vocabulary, and llama.cpp's view of it."""
+    """A buffer for the candidates of one step, as wide as the vocabulary, and llama.cpp's view of the same memory."""
 
     def __init__(self, n_vocab: int) -> None:
         self._memory = (llama_cpp.llama_token_data * n_vocab)()
@@ -30,7 +30,7 @@ class Candidates:
         self.reference = ctypes.byref(self._array)
 
     def present(self, count: int) -> None:
-        """Makes the first ``count`` candidates, in order of their ids, what the samplers are given."""
+        """Presents the first ``count`` candidates, in order of their ids, to the samplers."""
         array = self._array
         array.data = self._data  # type: ignore[assignment]  # llama_cpp types this pointer as an array
         array.size = count
@@ -50,7 +50,7 @@ class Candidates:
 
 
 def _check() -> None:
-    """Raises ``ModelError`` if the installed llama_cpp is not one that this package knows how to call."""
+    """Raises ``ModelError`` if this package does not know how to call the installed llama_cpp."""
     missing = [name for name in ("llama_n_ctx_seq", "llama_log_get") if not hasattr(llama_cpp, name)]
     if missing or len(llama_cpp.llama_sampler_init_penalties.argtypes) != _PENALTY_ARGUMENTS:
         raise ModelError(f"llama-cpp-python {llama_cpp.__version__} is too old; 0.3.36 or newer is needed")
@@ -58,12 +58,12 @@ def _check() -> None:
     if CANDIDATE != _EXPECTED or names != ["data", "size", "selected", "sorted"] or not _library_agrees():
         raise ModelError(
             f"llama-cpp-python {llama_cpp.__version__} lays out its candidate tokens as {CANDIDATE} in {names}, "
-            f"which this version of constrain does not know"
+            f"which this version of constrain does not know; install another version of one of the two"
         )
 
 
 def _library_agrees() -> bool:
-    """Whether llama.cpp itself reads candidates as they are written here: it must find the largest logit."""
+    """Whether llama.cpp reads candidates correctly: it must find the largest logit."""
     candidates = Candidates(3)
     candidates.buffer[:] = [(5, 0.0, 0.0), (6, 2.0, 0.0), (7, 1.0, 0.0)]
     candidates.present(3)
@@ -74,6 +74,6 @@ def _library_agrees() -> bool:
 
 
 _PENALTY_ARGUMENTS = 5
-"""Since llama.cpp's sampler for penalties is told the size of the vocabulary."""
+"""Arguments of llama.cpp's penalties sampler since it takes the size of the vocabulary."""
 
 _check()

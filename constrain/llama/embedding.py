@@ -1,7 +1,7 @@
-"""Vectors for texts: what a model makes of their tokens, pooled into one vector of length 1.
+"""Vectors for texts: the vectors of a text's tokens, pooled into one vector of length 1.
 
-llama.cpp can pool, too, but only what it evaluates at once, with room for the logits of all these tokens. So it is
-asked for the vectors of single tokens, some at a time.
+llama.cpp can pool only tokens that it evaluates at once, and keeps the logits of all of them in memory. So this module
+asks for the vectors of single tokens, a piece of the text at a time, and pools them itself.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _PIECE = 128
-"""Tokens evaluated at once. llama.cpp keeps the logits of each, a megabyte for the largest vocabularies."""
+"""Tokens evaluated at once; llama.cpp keeps the logits of each, a megabyte for the largest vocabularies."""
 
 _KEPT = {
     llama_cpp.LLAMA_POOLING_TYPE_NONE: slice(None),
@@ -32,14 +32,14 @@ _KEPT = {
     llama_cpp.LLAMA_POOLING_TYPE_CLS: slice(0, 1),
     llama_cpp.LLAMA_POOLING_TYPE_LAST: slice(-1, None),
 }
-"""Of which tokens a text's vector is the mean, by what a model's file says; all of them if it says nothing."""
+"""Tokens whose mean is the vector of a text, by the pooling type in the model's file; all tokens if it has none."""
 
 
 class Embedder:
-    """A context for vectors, on the weights of a loaded model. Any thread may use it; one text is read at a time.
+    """A context for vectors, on the weights of a loaded model. Any thread may use it; texts are read one at a time.
 
     Args:
-        llama: the loaded model; the context is made with its settings.
+        llama: the loaded model; the context has the same settings.
         n_ctx: the most tokens of a text.
 
     Attributes:
@@ -53,7 +53,7 @@ class Embedder:
         self._kept = _kept_tokens(llama)
         self._n_ctx = n_ctx
         self._piece = min(_PIECE, n_ctx)
-        self._all = np.ones(self._piece, np.int8)  # of all tokens is something wanted
+        self._all = np.ones(self._piece, np.int8)  # output is wanted for every token
         self._in_use = threading.Lock()
         self._is_closed = False
         self.size: int = llama_cpp.llama_model_n_embd_out(llama._model.model)
@@ -62,7 +62,7 @@ class Embedder:
         self._threads = Threads(self._context.ctx)
 
     def close(self) -> None:
-        """Frees the context, once nobody uses it; from then on ``embed`` raises ``ModelError``."""
+        """Frees the context once no thread uses it; after that, ``embed`` raises ``ModelError``."""
         with self._in_use:
             self._is_closed = True
             self._context.close()  # type: ignore[no-untyped-call]
@@ -70,7 +70,7 @@ class Embedder:
     def embed(self, tokens: Sequence[int]) -> NDArray[np.float32]:
         """The vector of a text: float32 of shape (size,), of length 1.
 
-        ``tokens``: 1 to ``n_ctx``. Raises ``ModelError`` if llama.cpp fails.
+        ``tokens``: 1 to ``n_ctx`` token ids. Raises ``ModelError`` if llama.cpp fails.
         """
         if not 1 <= len(tokens) <= self._n_ctx:
             raise ModelError(f"{self._path}: {len(tokens)} tokens; there must be 1 to {self._n_ctx}")
@@ -80,16 +80,16 @@ class Embedder:
             try:
                 vectors = np.concatenate(list(self._vectors(np.array(tokens, np.intc))))
             finally:
-                llama_cpp.llama_memory_clear(self._memory, False)  # noqa: FBT003 - what it held may stay
+                llama_cpp.llama_memory_clear(self._memory, False)  # noqa: FBT003 - the data may stay
                 release_workers()
         pooled = vectors[self._kept].mean(axis=0, dtype=np.float64)
         length = float(np.linalg.norm(pooled))
         if not 0 < length < np.inf:
-            raise ModelError(f"{self._path}: the vector of a text has the length {length}")
+            raise ModelError(f"{self._path}: the vector of a text has the length {length}, so it cannot be scaled to 1")
         return np.asarray(pooled / length, np.float32)
 
     def _vectors(self, tokens: NDArray[np.intc]) -> Iterator[NDArray[np.float32]]:
-        """The vectors of all tokens, a piece at a time: float32 of shape (n, size)."""
+        """The vectors of all tokens, in pieces: float32 of shape (n, size)."""
         for start in range(0, len(tokens), self._piece):
             piece = tokens[start : start + self._piece]
             batch = llama_cpp.llama_batch_get_one(piece.ctypes.data_as(llama_cpp.llama_token_p), len(piece))
@@ -110,7 +110,7 @@ def _kept_tokens(llama: llama_cpp.Llama) -> slice:
 
 
 def _make_context(llama: llama_cpp.Llama, n_ctx: int, piece: int) -> LlamaContext:
-    """A context like that of the ``Llama``, for vectors of tokens. Freed with the model, if not before."""
+    """A context with the settings of the ``Llama``, for vectors of tokens. Freed with the model at the latest."""
     parameters = llama_cpp.llama_context_params.from_buffer_copy(llama.context_params)
     parameters.n_ctx = n_ctx
     parameters.n_batch = parameters.n_ubatch = parameters.n_outputs_max = piece

@@ -20,33 +20,33 @@ if TYPE_CHECKING:
     from constrain.vocabulary.gguf.metadata import Metadata
 
 _DEFAULT_CONTEXT = 4096
-"""Tokens of context where the caller names no number: enough for most prompts, and small in memory."""
+"""Tokens of context if the caller gives no number: enough for most prompts, and small in memory."""
 
 MAX_CONTEXT = 1 << 24
 """Tokens of the largest context. Beyond: ValueError.
 
-For each token, llama.cpp writes some 50 bytes of main memory (800 MiB) before it finds out whether there is room for
-keys and values, and it counts tokens in 32 bits. No model was trained for as many.
+For each token, llama.cpp writes some 50 bytes of main memory (800 MiB at this size) before it checks whether keys and
+values fit; and it counts tokens in 32 bits. No model was trained for contexts of this size.
 """
 
 _LOG_ERROR, _LOG_CONTINUED = 4, 5
-"""``ggml_log_level``"""
+"""Values of ``ggml_log_level``: an error, and the continuation of the line before."""
 
 _one_at_a_time = threading.Lock()
-"""llama.cpp has one log callback for the whole process."""
+"""Guards llama.cpp's log callback, of which the process has only one."""
 
 
 class Llama(llama_cpp.Llama):
-    """A ``llama_cpp.Llama`` that keeps away from llama.cpp's AMX kernels.
+    """A ``llama_cpp.Llama`` that does not use llama.cpp's AMX kernels.
 
-    They end the process with a segmentation fault on many processors that have AMX: compilers drop the tile
+    On many processors with AMX these kernels end the process with a segmentation fault: compilers drop the tile
     configuration, and worker threads do not ask the system for tiles (llama.cpp's issue 20824, pull request 26954).
-    llama.cpp chooses them when weights are loaded, together with the other layouts of its own for weights.
+    llama.cpp chooses the kernels when it loads weights; turning them off also turns off its other repacked layouts.
     """
 
     @property
     def model_params(self) -> llama_cpp.llama_model_params:
-        """What the weights are loaded with."""
+        """The parameters with which the weights are loaded."""
         return self._model_params
 
     @model_params.setter
@@ -57,7 +57,7 @@ class Llama(llama_cpp.Llama):
 
 
 def load(path: Path, n_ctx: int | None, n_gpu_layers: int, n_threads: int | None, *, verbose: bool) -> llama_cpp.Llama:
-    """Loads a model. Arguments as those of ``Model``. Raises ``ModelError`` if llama.cpp cannot."""
+    """Loads a model. Takes arguments as ``Model`` does. Raises ``ModelError`` if llama.cpp cannot load the file."""
     n_ctx = context_size(read_metadata(path), n_ctx)
     return _open(
         path, n_ctx=n_ctx, n_gpu_layers=n_gpu_layers, n_threads=n_threads, n_threads_batch=n_threads, verbose=verbose
@@ -65,7 +65,7 @@ def load(path: Path, n_ctx: int | None, n_gpu_layers: int, n_threads: int | None
 
 
 def context_size(metadata: Metadata, n_ctx: int | None) -> int:
-    """The context in tokens that ``n_ctx`` stands for, as in ``Model``."""
+    """The size of the context in tokens for an argument ``n_ctx`` of ``Model``."""
     trained = metadata.integer(f"{metadata.text('general.architecture')}.context_length") or _DEFAULT_CONTEXT
     if n_ctx is None:
         return min(trained, _DEFAULT_CONTEXT)
@@ -75,7 +75,7 @@ def context_size(metadata: Metadata, n_ctx: int | None) -> int:
 
 
 def load_vocabulary(path: Path) -> Vocabulary:
-    """The vocabulary of a file, with ``encode``; weights are not read. Raises ``ModelError``."""
+    """The vocabulary of a file, with ``encode``; reads no weights. Raises ``ModelError``."""
     read_metadata(path)
     return Vocabulary.from_llama(_open(path, vocab_only=True, verbose=False))
 
@@ -86,14 +86,14 @@ def _open(path: Path, *, verbose: bool, **options: Any) -> llama_cpp.Llama:
             return Llama(str(path), verbose=verbose, **options)
         except (ValueError, RuntimeError) as error:
             reason = " ".join("".join(errors).split()) or str(error)
-            if "llama_context" in str(error):  # not the model, but its context could not be made
+            if "llama_context" in str(error):  # the model was loaded, but its context failed
                 reason += f"; there may be too little memory for {options['n_ctx']} tokens: take a smaller n_ctx"
             raise ModelError(f"{path}: llama.cpp cannot load it: {reason}") from error
 
 
 @contextlib.contextmanager
 def collected_errors(*, verbose: bool) -> Iterator[list[str]]:
-    """Collects what llama.cpp logs as errors, in place of printing it, unless ``verbose``. One thread at a time."""
+    """Collects the errors that llama.cpp logs instead of printing them, unless ``verbose``. One thread at a time."""
     with _one_at_a_time, _error_log(verbose=verbose) as lines:
         yield lines
 

@@ -1,4 +1,4 @@
-"""The models that callers name: by a ``Model``, a ``llama_cpp.Llama``, a path, or not at all."""
+"""Models by name: a ``Model``, a ``llama_cpp.Llama``, a path, or ``None`` for the default model."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _loaded: dict[Path, Model] = {}
 
 
 def as_model(model: AnyModel) -> Model:
-    """The ``Model`` for whatever a caller names one by. Raises ``ModelError``."""
+    """The ``Model`` for any argument that names one. Raises ``TypeError`` and ``ModelError``."""
     from llama_cpp import Llama
 
     from constrain.llama.model import Model, default_model_path
@@ -30,7 +30,7 @@ def as_model(model: AnyModel) -> Model:
         raise TypeError(f"the model is {model!r:.80}; it must be a Model, the path of one, a llama_cpp.Llama, or None")
     with _loading:
         if isinstance(model, Llama):
-            # Kept in the Llama itself, so that both live equally long.
+            # The Llama holds its Model, so both live equally long.
             known: Model | None = model.__dict__.get("_constrain_model")
             if known is None or known.is_closed:
                 known = model.__dict__["_constrain_model"] = Model(model)

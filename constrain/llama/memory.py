@@ -1,4 +1,4 @@
-"""How much memory a model is going to take, reckoned from its file."""
+"""The memory that a model will take, estimated from its file."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from constrain.errors import ModelError
-from constrain.llama.contexts.slots import ASIDE_PART
+from constrain.llama.contexts.slots import STORED_STATES_SHARE
 from constrain.llama.loading import context_size
 from constrain.vocabulary.gguf.metadata import read_metadata
 
@@ -16,29 +16,29 @@ if TYPE_CHECKING:
     from constrain.vocabulary.gguf.metadata import Metadata
 
 _CELL_BYTES = 2
-"""Keys and values are 16-bit floats."""
+"""Bytes of one number in the KV cache: keys and values are 16-bit floats."""
 
-_BESIDE = 64 << 20
-"""Bytes for the vocabulary, and for what evaluating takes: what small and middle-sized models were seen to have."""
+_OTHER_BYTES = 64 << 20
+"""Bytes for the vocabulary and for buffers of evaluation, as measured with small and middle-sized models."""
 
 _FIRST_PART = re.compile(r"(.*)-00001-of-(\d{5})\.gguf")
 
 
 def memory_needed(path: Path, n_ctx: int | None, parallel: int) -> int:
-    """Bytes that ``Model(path, n_ctx=n_ctx, parallel=parallel)`` takes at most: weights, and KV caches.
+    """Bytes that ``Model(path, n_ctx=n_ctx, parallel=parallel)`` takes at most: weights and KV caches.
 
-    Wherever these are, in main memory or a GPU's. Raises ``ModelError`` if the file is no model.
+    Counts main memory and GPU memory alike. Raises ``ModelError`` if the file is not a model.
     """
     metadata = read_metadata(path, arrays=_array_keys(read_metadata(path)))
     weights = sum(part.stat().st_size for part in _parts(path))
-    beside = 2  # for calls that have the model alone, and for embeddings
+    extra = 2  # one context for calls that have the model alone, one for embeddings
     tokens = context_size(metadata, n_ctx)
-    cells = tokens * (beside + parallel) + tokens * parallel // ASIDE_PART
-    return weights + cells * _cell_bytes(metadata) + _BESIDE
+    cells = tokens * (extra + parallel) + tokens * parallel // STORED_STATES_SHARE
+    return weights + cells * _cell_bytes(metadata) + _OTHER_BYTES
 
 
 def _parts(path: Path) -> list[Path]:
-    """The files of a model, which may have been split."""
+    """The files of a model; a split model has several."""
     split = _FIRST_PART.fullmatch(path.name)
     if split is None:
         return [path]
@@ -53,7 +53,7 @@ def _array_keys(metadata: Metadata) -> tuple[str, ...]:
 
 
 def _cell_bytes(metadata: Metadata) -> int:
-    """Bytes of one token in the KV cache; 0 for models that have none."""
+    """Bytes of one token in the KV cache; 0 for models without one."""
     architecture = metadata.text("general.architecture")
 
     def number(key: str) -> int:

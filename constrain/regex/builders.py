@@ -1,4 +1,4 @@
-"""Small builders of expressions for the content of JSON strings; a part given as text is an ECMA-262 pattern."""
+"""Short functions for expressions of the content of JSON strings; a ``str`` part is an ECMA-262 pattern."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ Part = str | Expression
 
 
 def tree(part: Part) -> Expression:
-    """The part as an expression."""
+    """Returns the part as an expression."""
     return parse_pattern(part, "ecma", json=True, anchored=True) if isinstance(part, str) else part
 
 
 def sequence(*parts: Part) -> Expression:
-    """All parts, one after the other."""
+    """Returns all parts, one after the other."""
     return _sequence(*map(tree, parts))
 
 
 def either(*parts: Part) -> Expression:
-    """Any of the parts."""
+    """Returns any one of the parts."""
     return union(list(map(tree, parts)))
 
 
 def optional(*parts: Part) -> Expression:
-    """All parts or none."""
+    """Returns all parts or none."""
     return Repetition(sequence(*parts), 0, 1)
 
 
 def many(part: Part, minimum: int = 0, maximum: int | None = None) -> Expression:
-    """The part, so many times."""
+    """Returns the part ``minimum`` to ``maximum`` times."""
     return Repetition(tree(part), minimum, maximum)

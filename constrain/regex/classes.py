@@ -13,7 +13,7 @@ ANY: Ranges = ((0, MAX_CODE_POINT),)
 
 
 def normalize(ranges: Iterable[tuple[int, int]]) -> Ranges:
-    """The same set in normal form; the given ranges may overlap and come in any order. O(n log n)."""
+    """Returns the same set in normal form; the given ranges may overlap and come in any order. O(n log n)."""
     ordered = sorted(ranges)
     if not ordered:
         return ()
@@ -30,7 +30,7 @@ def normalize(ranges: Iterable[tuple[int, int]]) -> Ranges:
 
 
 def complement(ranges: Ranges) -> Ranges:
-    """All other code points."""
+    """Returns all other code points."""
     result, start = [], 0
     for low, high in ranges:
         if low > start:
@@ -42,7 +42,7 @@ def complement(ranges: Ranges) -> Ranges:
 
 
 def intersection(left: Ranges, right: Ranges) -> Ranges:
-    """The code points in both. O(n + m)."""
+    """Returns the code points in both. O(n + m)."""
     result = []
     i = j = 0
     while i < len(left) and j < len(right):
@@ -57,10 +57,10 @@ def intersection(left: Ranges, right: Ranges) -> Ranges:
 
 
 def difference(left: Ranges, right: Ranges) -> Ranges:
-    """The code points in ``left`` only."""
+    """Returns the code points in ``left`` only."""
     return intersection(left, complement(right))
 
 
 def encodable(ranges: Ranges) -> bool:
-    """Is there a member with a UTF-8 encoding, that is, one that is no surrogate?"""
+    """Returns whether UTF-8 encodes some member, that is, whether it is no surrogate."""
     return any(low < 0xD800 or high > 0xDFFF for low, high in ranges)

@@ -1,7 +1,7 @@
 r"""Ranges of decimal numbers as expressions, digit by digit.
 
-A comparison with a string of n digits is split in halves, ``BC``: greater than B and anything after it, or B and then
-greater than C. So trees are O(log n) deep and O(n log n) bytes large, whatever the numbers are:
+A comparison with a string of n digits is split in halves, ``BC``: greater than B and any digits, or B and then greater
+than C. So trees are O(log n) deep and O(n log n) bytes large, for all numbers:
 
     > 4711:   ( >47 [0-9]{2} | 47 >11 ),   >47: ( [5-9][0-9] | 4 [8-9] ), ...
 
@@ -34,7 +34,7 @@ _SOME_NONZERO = Concatenation((Repetition(_ZERO, 0, None), NONZERO_DIGIT, Repeti
 
 
 def natural_range(low: str, high: str) -> Expression:
-    """The integers ``low`` to ``high``, both without leading zeros and not negative; ``low <= high``."""
+    """Returns the integers ``low`` to ``high``, both without leading zeros and not negative; ``low <= high``."""
     if len(low) == len(high):
         return _between(low, high)
     parts = [_at_least(low)]
@@ -46,7 +46,7 @@ def natural_range(low: str, high: str) -> Expression:
 
 
 def naturals_from(low: str, digits: int) -> Expression:
-    """The integers of up to ``digits`` digits that are not less than ``low``."""
+    """Returns the integers of up to ``digits`` digits that are not less than ``low``."""
     parts: list[Expression] = [NONZERO_DIGIT if low == "1" else _at_least(low)]
     if len(low) < digits:
         parts.append(Concatenation((NONZERO_DIGIT, Repetition(DIGIT, len(low), digits - 1))))
@@ -54,7 +54,7 @@ def naturals_from(low: str, digits: int) -> Expression:
 
 
 def fractions_from(low: Magnitude, *, low_open: bool, digits: int, integer_digits: int) -> Expression:
-    """The decimal numbers not less than ``low`` with up to so many digits before and after the point."""
+    """Returns decimal numbers not less than ``low``, with limited digits before and after the point."""
     integer, fraction = low
     if not fraction and not low_open:
         return sequence(naturals_from(integer, integer_digits), any_fraction(digits))
@@ -66,7 +66,7 @@ def fractions_from(low: Magnitude, *, low_open: bool, digits: int, integer_digit
 
 
 def fractional_range(low: Magnitude, high: Magnitude, *, low_open: bool, high_open: bool, digits: int) -> Expression:
-    """The decimal numbers from ``low`` to ``high`` with at most ``digits`` digits after the point.
+    """Returns the decimal numbers from ``low`` to ``high`` with at most ``digits`` digits after the point.
 
     ``low <= high``; an open bound does not belong to the range itself. Fractions may end in zeros.
     """
@@ -81,7 +81,7 @@ def fractional_range(low: Magnitude, high: Magnitude, *, low_open: bool, high_op
         return sequence(Literal(low_integer.encode()), inside)
     between_low, between_high = successor(low_integer), _predecessor(high_integer)
     parts = []
-    # What takes any fraction goes into one range of integers.
+    # Integer parts with any fraction form one range of integers.
     if not low_fraction and not low_open:
         between_low = low_integer
     else:
@@ -93,24 +93,24 @@ def fractional_range(low: Magnitude, high: Magnitude, *, low_open: bool, high_op
 
 
 def any_fraction(digits: int) -> Expression:
-    """Nothing, or a point and 1 to ``digits`` digits."""
+    """Returns the empty text, or a point and 1 to ``digits`` digits."""
     return Repetition(Concatenation((_POINT, Repetition(DIGIT, 1, digits))), 0, 1)
 
 
 def zero_fraction(digits: int) -> Expression:
-    """Nothing, or a point and 1 to ``digits`` zeros."""
+    """Returns the empty text, or a point and 1 to ``digits`` zeros."""
     return Repetition(Concatenation((_POINT, Repetition(_ZERO, 1, digits))), 0, 1)
 
 
 def fraction_above(fraction: str, digits: int, *, strict: bool) -> Expression:
-    """Point and digits of all fractions >= (``strict``: >) ``fraction``; the empty text if that includes zero."""
+    """Returns point and digits of all fractions >= (``strict``: >) ``fraction``; the empty text if zero is one."""
     if not fraction and not strict:
         return any_fraction(digits)
     return sequence(_POINT, digits_above(fraction, digits, strict=strict))
 
 
 def digits_above(fraction: str, digits: int, *, strict: bool) -> Expression:
-    """The same without the point."""
+    """Returns the digits of all fractions >= (``strict``: >) ``fraction``; the empty text if zero is one."""
     rest = digits - len(fraction)
     if not strict:
         tail = _repeated(DIGIT, rest)
@@ -123,21 +123,21 @@ def digits_above(fraction: str, digits: int, *, strict: bool) -> Expression:
 
 
 def fraction_below(fraction: str, digits: int, *, strict: bool) -> Expression:
-    """Point and digits of all fractions <= (``strict``: <) ``fraction``, and the empty text if that includes zero."""
+    """Returns point and digits of all fractions <= (``strict``: <) ``fraction``; the empty text if zero is one."""
     if not fraction:
         return NOTHING if strict else zero_fraction(digits)
     return Repetition(sequence(_POINT, some_digits_below(fraction, digits, strict=strict)), 0, 1)
 
 
 def digits_below(fraction: str, digits: int, *, strict: bool) -> Expression:
-    """The same without the point."""
+    """Returns the digits of all fractions <= (``strict``: <) ``fraction``; the empty text if zero is one."""
     if not fraction:
         return NOTHING if strict else _repeated(_ZERO, digits)
     return Repetition(some_digits_below(fraction, digits, strict=strict), 0, 1)
 
 
 def some_digits_below(fraction: str, digits: int, *, strict: bool) -> Expression:
-    """The same without the empty text; ``fraction`` is not empty."""
+    """Returns the digits of fractions <= (``strict``: <) ``fraction``, which is not empty; never the empty text."""
     head, rest = fraction[0], fraction[1:]
     after: list[Expression] = [_fraction_less(rest, digits - 1)] if rest else []
     if not strict:
@@ -149,14 +149,14 @@ def some_digits_below(fraction: str, digits: int, *, strict: bool) -> Expression
 
 
 def successor(digits: str) -> str:
-    """The next natural number."""
+    """Returns the next natural number."""
     kept = digits.rstrip("9")
     zeros = "0" * (len(digits) - len(kept))
     return kept[:-1] + chr(ord(kept[-1]) + 1) + zeros if kept else "1" + zeros
 
 
 def _predecessor(digits: str) -> str:
-    """The natural number before a positive one."""
+    """Returns the natural number before a positive one."""
     kept = digits.rstrip("0")
     nines = "9" * (len(digits) - len(kept))
     first = kept[:-1] + chr(ord(kept[-1]) - 1)
@@ -164,20 +164,20 @@ def _predecessor(digits: str) -> str:
 
 
 def union(parts: list[Expression]) -> Expression:
-    """Alternation without empty languages."""
+    """Returns an alternation without empty languages."""
     present = [part for part in parts if part is not NOTHING]
     return (present[0] if len(present) == 1 else Alternation(tuple(present))) if present else NOTHING
 
 
 def _between(low: str, high: str) -> Expression:
-    """Digit strings of one length, ``low`` to ``high``."""
+    """Returns digit strings of one length, ``low`` to ``high``."""
     if low == high:
         return Literal(low.encode())
     same = next(index for index, (a, b) in enumerate(zip(low, high, strict=True)) if a != b)
     prefix, first, last = low[:same], low[same], high[same]
     low_rest, high_rest = low[same + 1 :], high[same + 1 :]
     parts = []
-    # A branch that takes any rest is joined with the digits between.
+    # A branch with any rest is joined with the digits between.
     if low_rest.strip("0"):
         parts.append(sequence(Literal(first.encode()), _at_least(low_rest)))
         first = chr(ord(first) + 1)
@@ -191,7 +191,7 @@ def _between(low: str, high: str) -> Expression:
 
 
 def _at_least(bound: str) -> Expression:
-    """Digit strings of the bound's length that are not less."""
+    """Returns digit strings of the bound's length that are not less."""
     return _greater(bound, equal=True)
 
 
@@ -212,7 +212,7 @@ def _greater(bound: str, *, equal: bool) -> Expression:
 
 
 def _at_most(bound: str) -> Expression:
-    """Digit strings of the bound's length that are not greater."""
+    """Returns digit strings of the bound's length that are not greater."""
     return _less(bound, equal=True)
 
 
@@ -233,7 +233,7 @@ def _less(bound: str, *, equal: bool) -> Expression:
 
 
 def _fraction_greater(fraction: str, digits: int) -> Expression:
-    """Digit strings of up to ``digits`` digits that exceed ``fraction`` within its length."""
+    """Returns digit strings of up to ``digits`` digits that exceed ``fraction`` within its length."""
     if len(fraction) == 1:
         if fraction == "9":
             return NOTHING
@@ -248,7 +248,7 @@ def _fraction_greater(fraction: str, digits: int) -> Expression:
 
 
 def _fraction_less(fraction: str, digits: int) -> Expression:
-    """Digit strings (the empty one too) that fall below ``fraction`` within its length or are a part of its front."""
+    """Returns digit strings (also the empty one) below ``fraction`` within its length, or prefixes of it."""
     if len(fraction) == 1:
         if fraction == "0":
             return EMPTY_TEXT
@@ -266,7 +266,7 @@ def _halves(digits: str) -> tuple[str, str]:
 
 
 def digit_range(first: str, last: str) -> Expression:
-    """One digit."""
+    """Returns one digit."""
     if first == last:
         return Literal(first.encode())
     return ByteClass(((ord(first), ord(last)),)) if first < last else NOTHING

@@ -1,16 +1,16 @@
-r"""Eliminates lookaround exactly, where intersections and complements can say the same.
+r"""Exact elimination of lookaround, by intersections and complements.
 
 A pattern with lookaround is kept as alternatives, each a sequence of plain expressions, assertions and loops. The texts
-of a sequence are worked out from both ends. To the left of some place only lookbehind is left: each asserts something
-of all that was read so far. To its right only lookahead is left: each asserts something of all that follows.
+of a sequence are computed from both ends. Left of some place there is only lookbehind: each asserts a property of all
+text read so far. Right of it there is only lookahead: each asserts a property of all text that follows.
 
     left                                  right
     (all so far) & any text P             P any text & (all that follows)       negative ones with a complement
 
-An assertion that cannot look past the plain expression beside it becomes an intersection with that expression, which
-also takes it out of a loop; one at the beginning or end of the text asserts something of the whole text; and a loop of
-which it is known where the rounds begin means that no round begins where its assertions fail. What is still mixed
-after that (a lookbehind that reaches back past a lookahead, other loops) is refused.
+An assertion that cannot look past the adjacent plain expression becomes an intersection with it, which also takes it
+out of a loop. One at the beginning or end of the text asserts a property of the whole text. A loop whose rounds start
+at known places means that no round starts where its assertions fail. The remaining mixtures (a lookbehind that reaches
+back past a lookahead, other loops) are refused.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
 MAX_ALTERNATIVES = 256
-"""Sequences that alternatives of a pattern with lookaround inside multiply to. Beyond: PatternError."""
+"""Sequences of one pattern with lookaround, after its alternatives are multiplied out. Beyond: PatternError."""
 
 MAX_UNROLLED = 16
 """Rounds of a loop with lookaround that are written out one by one. Beyond: PatternError."""
@@ -49,7 +49,7 @@ _REFUSAL = "this lookaround cannot be expressed exactly: "
 
 
 class Look(NamedTuple):
-    """``(?=...)`` and its three relatives; ``at``: its place in the pattern."""
+    """``(?=...)`` and the three other kinds; ``at``: its place in the pattern."""
 
     behind: bool
     negative: bool
@@ -58,7 +58,7 @@ class Look(NamedTuple):
 
 
 class Loop(NamedTuple):
-    """A repetition of something with lookaround."""
+    """A repetition of a part with lookaround."""
 
     body: Looking
     minimum: int
@@ -67,7 +67,7 @@ class Loop(NamedTuple):
 
 
 class Edge(NamedTuple):
-    """``^`` or ``$`` beside lookaround."""
+    """``^`` or ``$`` in a pattern with lookaround."""
 
     start: bool
     at: int
@@ -77,13 +77,13 @@ Item = Expression | Look | Loop | Edge
 
 
 class Looking(NamedTuple):
-    """Any of several sequences."""
+    """Any one of several sequences."""
 
     alternatives: tuple[tuple[Item, ...], ...]
 
 
 def looking(part: Fragment | Looking, at: int) -> Looking:
-    """Anything the parser makes, as alternatives."""
+    """Returns any result of the parser, as alternatives."""
     if isinstance(part, Looking):
         return part
     if not isinstance(part, Anchored):
@@ -102,7 +102,7 @@ def looking(part: Fragment | Looking, at: int) -> Looking:
 
 
 class Elimination:
-    """What does not change while one pattern is read: the alphabet, and how errors are raised."""
+    """The constants of one pattern: its alphabet, and the function that raises errors."""
 
     def __init__(self, fail: Callable[[str, int], NoReturn], *, json: bool) -> None:
         self.fail = fail
@@ -113,11 +113,11 @@ class Elimination:
     # While the pattern is read.
 
     def look(self, opening: str, part: Fragment | Looking, at: int) -> Looking:
-        """The assertion that stands after ``(?`` as ``opening``: ``=``, ``!``, ``<=`` or ``<!``."""
+        """Returns the assertion whose opening after ``(?`` is ``=``, ``!``, ``<=`` or ``<!``."""
         return Looking(((Look(opening[0] == "<", opening[-1] == "!", looking(part, at), at),),))
 
     def boundary(self, word: Expression, at: int, *, inside: bool) -> Looking:
-        r"""``\b``, or (``inside``) ``\B``."""
+        r"""Returns ``\b``, or (``inside``) ``\B``."""
         words = Looking(((word,),))
         found = []
         for outside_before in (False, True):
@@ -127,17 +127,17 @@ class Elimination:
         return Looking(tuple(found))
 
     def line_edge(self, other: Expression, at: int, *, start: bool) -> Looking:
-        """``^`` or ``$`` at every line; ``other``: the characters that end no line."""
+        """Returns ``^`` or ``$`` at every line; ``other``: the characters that end no line."""
         return Looking(((Look(behind=start, negative=True, inside=Looking(((other,),)), at=at),),))
 
     def end_or_last_line_feed(self, line_feed: Expression, at: int) -> Looking:
-        """``$`` as Python has it: at the end, or before a line feed that is the last character."""
+        """Returns Python's ``$``: at the end, or before a line feed that is the last character."""
         end = Edge(start=False, at=at)
         ahead = Look(behind=False, negative=False, inside=Looking(((line_feed, end),)), at=at)
         return Looking(((end,), (ahead,)))
 
     def concatenate(self, parts: Sequence[Fragment | Looking], at: int) -> Looking:
-        """One part after the other."""
+        """Returns one part after the other."""
         choices = [looking(part, at).alternatives for part in parts]
         size = 1
         for choice in choices:
@@ -146,22 +146,22 @@ class Elimination:
         return Looking(tuple(tuple(item for items in chosen for item in items) for chosen in product(*choices)))
 
     def alternate(self, parts: Sequence[Fragment | Looking], at: int) -> Looking:
-        """Any of the parts."""
+        """Returns any one of the parts."""
         found = tuple(items for part in parts for items in looking(part, at).alternatives)
         self._check(len(found), at)
         return Looking(found)
 
     def concerns(self, parts: Iterable[str | Fragment | Looking]) -> bool:
-        """Is there lookaround in any of the parts?"""
+        """Returns whether any of the parts has lookaround."""
         return any(isinstance(part, Looking) for part in parts)
 
     def repeat(self, part: str | Fragment | Looking, minimum: int, maximum: int | None, at: int) -> Fragment | Looking:
-        """The part, ``minimum`` to ``maximum`` times."""
+        """Returns the part, ``minimum`` to ``maximum`` times."""
         assert isinstance(part, Looking)
         if maximum == 0:
             return EMPTY_TEXT
         if all(isinstance(item, Look | Edge) for items in part.alternatives for item in items):
-            return part if minimum else EMPTY_TEXT  # reads nothing: once is as good as often
+            return part if minimum else EMPTY_TEXT  # reads nothing: once has the effect of many times
         plain = self._plain(part)
         if plain is not None:
             return repetition(plain, minimum, maximum)
@@ -169,15 +169,17 @@ class Elimination:
 
     def _check(self, size: int, at: int) -> None:
         if size > MAX_ALTERNATIVES:
-            self.fail(f"alternatives with lookaround multiply beyond MAX_ALTERNATIVES = {MAX_ALTERNATIVES}", at)
+            self.fail(
+                f"the alternatives with lookaround multiply to more than MAX_ALTERNATIVES = {MAX_ALTERNATIVES}", at
+            )
 
     def texts(self, part: Fragment | Looking, *, anchored: bool) -> Expression:
-        """The texts that the part matches from beginning to end, or in which it is found."""
+        """Returns the texts that the part matches from beginning to end, or in which it is found."""
         around = () if anchored else (self.anything,)
         whole = Looking(tuple((*around, *items, *around) for items in looking(part, 0).alternatives))
         return self._texts(whole, left_open=False, right_open=False)
 
-    # Afterwards. Open: more text may lie beyond that end, of which nothing is known here.
+    # After parsing. Open: unknown text may lie beyond that end.
 
     def _texts(self, part: Looking, *, left_open: bool, right_open: bool) -> Expression:
         texts = [self._sequence(items, left_open, right_open) for items in part.alternatives]
@@ -234,7 +236,7 @@ class Elimination:
         self.fail(f"{_REFUSAL}it looks {where}", look.at)
 
     def _asserted(self, look: Look, *, near_open: bool) -> Expression:
-        """What the text before (of a lookbehind) or after must be; ``near_open``: is there text on the other side?"""
+        """Returns the text required before (lookbehind) or after; ``near_open``: text may be on the other side."""
         alternatives = look.inside.alternatives
         if look.behind:
             inside = Looking(tuple((self.anything, *items) for items in alternatives))
@@ -245,7 +247,7 @@ class Elimination:
         return Intersection((self.anything, Complement(found))) if look.negative else found
 
     def _cut_at_edges(self, row: list[Item], left_open: bool, right_open: bool) -> list[Item] | None:  # noqa: FBT001
-        """Without ``^`` and ``$``: what lies beyond them matches the empty text, or nothing matches at all."""
+        """Returns the sequence without ``^`` and ``$``, whose outer parts match the empty text; None if one cannot."""
         for start in (True, False):
             for place in reversed(range(len(row))) if start else range(len(row)):
                 if place >= len(row):
@@ -254,7 +256,7 @@ class Elimination:
                 if not isinstance(item, Edge) or item.start != start:
                     continue
                 if left_open if start else right_open:
-                    self.fail(_REFUSAL + "an anchor inside it looks out of it", item.at)
+                    self.fail(_REFUSAL + "an anchor inside it looks beyond it", item.at)
                 beyond = row[:place] if start else row[place + 1 :]
                 kept: list[Item] = []
                 for other in beyond:
@@ -270,7 +272,7 @@ class Elimination:
         return row
 
     def _joined(self, items: list[Item]) -> list[Item]:
-        """Neighbouring expressions as one, with the assertions that see nothing but them."""
+        """Returns the items with adjacent expressions joined, and with the assertions that see only these."""
         row: list[Item] = []
         for item in items:
             if item is EMPTY_TEXT:
@@ -294,7 +296,7 @@ class Elimination:
         return row
 
     def _narrowed(self, look: Look, beside: Expression) -> Expression | None:
-        """``beside`` with the assertion, if that sees nothing else."""
+        """Returns ``beside`` with the assertion, if this sees nothing else."""
         inside = self._plain(look.inside)
         if inside is None:
             return None
@@ -305,7 +307,7 @@ class Elimination:
         return Intersection((beside, Complement(reach) if look.negative else reach))
 
     def _plain(self, part: Looking) -> Expression | None:
-        """The same as an expression, if all assertions can be taken into their neighbours."""
+        """Returns the part as an expression, if the adjacent expressions absorb all assertions."""
         found: list[Expression] = []
         for items in part.alternatives:
             row = self._joined(list(items))
@@ -318,15 +320,15 @@ class Elimination:
         return union(found)
 
     def _loop(self, loop: Loop, right: Expression) -> Expression:
-        """The loop, and then ``right``."""
-        if right is self.anything:  # the fewest rounds are enough
+        """Returns the loop, followed by ``right``."""
+        if right is self.anything:  # the least number of rounds is enough
             loop = loop._replace(maximum=loop.minimum)
         else:
             found = self._loop_of_one_length(loop, right)
             if found is not None:
                 return found
         if loop.maximum is None or loop.maximum > MAX_UNROLLED:
-            message = f"it is in a loop of more than MAX_UNROLLED = {MAX_UNROLLED} rounds that other text follows"
+            message = f"it is in a loop of more than MAX_UNROLLED = {MAX_UNROLLED} rounds, with text after it"
             self.fail(_REFUSAL + message, loop.at)
         after = right
         for rounds in reversed(range(loop.maximum)):
@@ -342,9 +344,9 @@ class Elimination:
         return self._middle(row, True, False)  # noqa: FBT003
 
     def _loop_of_one_length(self, loop: Loop, right: Expression) -> Expression | None:
-        """A loop whose rounds are all as long, and then a text of one length: so it is known where each round begins.
+        """Returns a loop with rounds of one length before a text of one length, where rounds start at known places.
 
-        The text is one of the loop and ``right`` without the assertions, and no round begins where they fail.
+        The text is one of the loop and ``right`` without assertions, and no round starts where they fail.
         """
         rounds: list[Expression] = []
         for items in loop.body.alternatives:
@@ -362,7 +364,7 @@ class Elimination:
         return Intersection((allowed, Complement(failure)))
 
     def lengths(self, expression: Expression) -> tuple[int, int | None]:
-        """A lower and an upper bound of the number of characters."""
+        """Returns a lower and an upper bound of the number of characters."""
         match expression:
             case Literal(text):
                 return (self._length(text),) * 2

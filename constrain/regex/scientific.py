@@ -5,7 +5,7 @@ exponent of at most MAX_SPELLED_EXPONENT, with up to two leading zeros.
 
 A magnitude other than zero is its digits, from the first to the last that is not 0, and its position: 0.DIGITS times
 10 to the power of the position. In a text, the place of the point gives the position of the mantissa (12.5: 2, 0.05:
--1), and the exponent adds to it. So from LOW to HIGH are three languages, each deterministic up to the exponent:
+-1), and the exponent adds to it. So LOW to HIGH is three languages, each deterministic up to the exponent:
 
     any digits,      LOW's position < mantissa's position + exponent < HIGH's position
     digits >= LOW's, mantissa's position + exponent = LOW's position
@@ -13,7 +13,7 @@ A magnitude other than zero is its digits, from the first to the last that is no
 
 A number has at most N decimal places if it has no more digits than its position + N: one such language per position,
 up to where a mantissa cannot have more digits. Other multiples are one language per exponent: m e k is a multiple of d
-if and only if m is one of d e -k. All take O(MAX_MANTISSA_DIGITS ** 2) nodes at most, whatever the numbers are.
+if and only if m is one of d e -k. All take at most O(MAX_MANTISSA_DIGITS ** 2) nodes, for all numbers.
 """
 
 from __future__ import annotations
@@ -45,16 +45,17 @@ Normalized = tuple[str, int]
 """Digits and position of a magnitude other than zero."""
 
 MAX_MANTISSA_DIGITS = 17
-"""Digits before the point, and after it: no shortest spelling of a float has more in all."""
+"""Digits before the point, and as many after it; shortest spellings of floats have at most this many in all. More are
+not written."""
 
 MAX_SPELLED_EXPONENT = 350
-"""The greatest exponent, of either sign: more than the greatest and the least float take with any mantissa."""
+"""The greatest exponent, of either sign; larger ones are not written, and no float with any mantissa needs one."""
 
 EXPONENT_BYTES = 4 << 20
-"""Bytes that the remembered spellings of exponents may take together."""
+"""Bytes of cached spellings of exponents; beyond it, the least recently used are dropped."""
 
 MANTISSA_BYTES = 8 << 20
-"""Bytes that the remembered spellings of mantissas may take together: as many for each of the functions below."""
+"""Bytes of cached spellings of mantissas, for each function below; beyond it, the least recently used are dropped."""
 
 _E = ByteClass(((0x45, 0x45), (0x65, 0x65)))
 _POINT = Literal(b".")
@@ -76,7 +77,7 @@ def _text_bytes(bound: str, *_: object, **__: object) -> int:
 
 @remembered(4096, EXPONENT_BYTES, _no_bytes, tree_bytes)
 def exponent(low: int, high: int) -> Expression:
-    """``e`` and an exponent from ``low`` to ``high``; ``NOTHING`` if none of these is spelled."""
+    """Returns ``e`` and an exponent from ``low`` to ``high``; ``NOTHING`` if none of these is spelled."""
     low, high = max(low, -MAX_SPELLED_EXPONENT), min(high, MAX_SPELLED_EXPONENT)
     if low > high:
         return NOTHING
@@ -89,14 +90,14 @@ def exponent(low: int, high: int) -> Expression:
 
 
 def zero() -> Expression:
-    """Zero, without a sign."""
+    """Returns zero, without a sign."""
     return sequence(_ZERO, _ZERO_FRACTION, exponent(-MAX_SPELLED_EXPONENT, MAX_SPELLED_EXPONENT))
 
 
 def between(
     low: Normalized, high: Normalized, *, low_open: bool, high_open: bool, places: int | None = None
 ) -> Expression:
-    """The magnitudes from ``low`` to ``high``, which is not less; an open bound is none of them.
+    """Returns the magnitudes from ``low`` to ``high``, ``low <= high``; open bounds are excluded.
 
     ``places``: only multiples of ``10**-places``.
     """
@@ -119,7 +120,7 @@ def between(
 
 
 def exactly(magnitudes: Iterable[Normalized]) -> Expression:
-    """Each of these; those of one size share everything but their digits, so that thousands take a moment."""
+    """Returns these magnitudes; those of one size share everything but digits, so that thousands take a moment."""
     sizes: dict[tuple[int, int], list[str]] = {}
     for digits, position in magnitudes:
         sizes.setdefault((len(digits), position), []).append(digits)
@@ -138,21 +139,21 @@ def exactly(magnitudes: Iterable[Normalized]) -> Expression:
 
 
 def multiples(divisor: int, scale: int) -> Expression:
-    """The multiples of ``divisor * 10**-scale``, with their sign, zero included.
+    """Returns the multiples of ``divisor * 10**-scale``, with their sign, zero included.
 
-    Tells multiples from others among texts that are in scientific notation; others may be in it too.
+    The result is correct for texts in scientific notation; it may match others, too.
     """
     while divisor % 10 == 0:
         divisor, scale = divisor // 10, scale - 1
     parts: list[Expression] = [sequence(_ANY_SIGN, zero())]
-    # A divisor without fraction and zeros behind it, up to what a mantissa can have.
+    # A divisor without fraction and final zeros, with at most the digits of a mantissa.
     whole: Expression = sequence(_ANY_SIGN, _NATURAL)
     if divisor > 1:
         whole = Intersection((whole, Multiple(divisor)))
     for zeros in range(1, MAX_MANTISSA_DIGITS):
         of_this = exponent(-zeros - scale, -zeros - scale)
         parts.append(sequence(whole, Literal(b"0" * zeros), _ZERO_FRACTION, of_this))
-    # Factors of 2 and 5 and fractions, up to where greater exponents make no difference any more.
+    # Factors of 2 and 5 and fractions, up to exponents beyond which nothing changes.
     last = MAX_MANTISSA_DIGITS + max(_power(divisor, 2), _power(divisor, 5))
     parts += (sequence(Multiple(divisor, n), exponent(n - scale, n - scale)) for n in range(last))
     parts.append(sequence(Multiple(divisor, last), exponent(last - scale, MAX_SPELLED_EXPONENT)))
@@ -171,7 +172,7 @@ def _with_point(digits: str, point: int) -> bytes:
 
 
 class _Mantissas(NamedTuple):
-    """Mantissas so that, with the exponent, the position is one of ``first`` to ``last``.
+    """Mantissas whose position, with the exponent, is one of ``first`` to ``last``.
 
     With ``places``, ``first`` and ``last`` are equal, and digits beyond that many decimal places are zeros.
     """
@@ -181,22 +182,22 @@ class _Mantissas(NamedTuple):
     places: int | None
 
     def exponent(self, position: int) -> Expression:
-        """What follows a mantissa of this position."""
+        """Returns the exponents that follow a mantissa of this position."""
         return exponent(self.first - position, self.last - position)
 
     @property
     def digits(self) -> int:
-        """How many digits may be other than zero, from the first one on."""
+        """Returns the number of digits, from the first one on, that may be other than zero."""
         return 2 * MAX_MANTISSA_DIGITS if self.places is None else self.first + self.places
 
     def free(self, read: int, most: int) -> int:
-        """How many of the next ``most`` digits may be other than zero, once so many are read."""
+        """Returns the number of the next ``most`` digits that may be other than zero, after ``read`` digits."""
         return max(0, min(self.digits - read, most))
 
 
 @remembered(1024, MANTISSA_BYTES, _no_bytes, tree_bytes)  # one for every position of an integer, and more
 def _any_digits(mantissas: _Mantissas) -> Expression:
-    """All mantissas but zero."""
+    """Returns all mantissas but zero."""
     if mantissas.digits <= 0:
         return NOTHING
 
@@ -209,7 +210,7 @@ def _any_digits(mantissas: _Mantissas) -> Expression:
 
 @remembered(64, MANTISSA_BYTES, _no_bytes, lambda found: tree_bytes(*found))
 def _more_digits(mantissas: _Mantissas) -> tuple[Expression, ...]:
-    """What may follow so many digits before the point, where the digits do not matter."""
+    """Returns the texts after so many digits before the point, if the digits do not matter."""
     after: list[Expression] = [NOTHING] * (MAX_MANTISSA_DIGITS + 2)
     for count in range(MAX_MANTISSA_DIGITS, 0, -1):
         free = mantissas.free(count, MAX_MANTISSA_DIGITS)
@@ -220,7 +221,7 @@ def _more_digits(mantissas: _Mantissas) -> tuple[Expression, ...]:
 
 
 def _after_zeros(rest: Callable[[int], Expression]) -> Expression:
-    """``0.``, some zeros, and what ``rest`` says for their number."""
+    """Returns ``0.``, some zeros, and the result of ``rest`` for their number."""
     tail: Expression = NOTHING
     for zeros in range(MAX_MANTISSA_DIGITS - 1, -1, -1):
         tail = union([rest(zeros), sequence(_ZERO, tail)])
@@ -229,7 +230,7 @@ def _after_zeros(rest: Callable[[int], Expression]) -> Expression:
 
 @remembered(64, MANTISSA_BYTES, _no_bytes, tree_bytes)
 def _fraction(free: int) -> Expression:
-    """Nothing, or a point and digits, of which only the first few may be other than zero."""
+    """Returns the empty text, or a point and digits, of which only the first ``free`` may be other than zero."""
     if not free:
         return _ZERO_FRACTION
     zeros = repetition(_ZERO, 0, MAX_MANTISSA_DIGITS - free)
@@ -244,7 +245,7 @@ def _digits_and_zeros(free: int, most: int) -> Expression:
     64, MANTISSA_BYTES, _text_bytes, tree_bytes
 )  # the bound on one side is mostly the greatest or the least float
 def _at_least(bound: str, mantissas: _Mantissas, *, strict: bool) -> Expression:
-    """Mantissas whose digits, as a fraction, are at least (``strict``: greater than) those of the bound."""
+    """Returns mantissas whose digits, as a fraction, are at least (``strict``: greater than) those of the bound."""
     if mantissas.digits <= 0:
         return NOTHING
     bound, strict = _above(bound, mantissas.digits, strict=strict)
@@ -282,7 +283,7 @@ def _fraction_above(rest: str, free: int, *, strict: bool) -> Expression:
 
 @remembered(64, MANTISSA_BYTES, _text_bytes, tree_bytes)
 def _at_most(bound: str, mantissas: _Mantissas, *, strict: bool) -> Expression:
-    """Mantissas but zero whose digits, as a fraction, are at most (``strict``: less than) those of the bound."""
+    """Returns nonzero mantissas whose digits, as a fraction, are at most (``strict``: less than) those of the bound."""
     if mantissas.digits <= 0:
         return NOTHING
     bound, strict = _below(bound, mantissas.digits, strict=strict)
@@ -317,12 +318,12 @@ def _fraction_below(rest: str, free: int, *, strict: bool) -> Expression:
 
 
 def _above(fraction: str, digits: int, *, strict: bool) -> tuple[str, bool]:
-    """A lower bound for fractions of so many digits, which says the same."""
+    """Returns an equivalent lower bound for fractions of so many digits."""
     return (fraction, strict) if len(fraction) <= digits else (fraction[:digits].rstrip("0"), True)
 
 
 def _below(fraction: str, digits: int, *, strict: bool) -> tuple[str, bool]:
-    """An upper bound for fractions of so many digits, which says the same."""
+    """Returns an equivalent upper bound for fractions of so many digits."""
     return (fraction, strict) if len(fraction) <= digits else (fraction[:digits].rstrip("0"), False)
 
 

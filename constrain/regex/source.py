@@ -1,4 +1,4 @@
-"""``Regex``: a regular expression that an answer matches."""
+"""``Regex``: a regular expression for answers."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Regex(Source):
     Args:
         pattern: the regular expression.
         dialect: its syntax: "rust" (the ``regex`` crate), "ecma" (ECMA-262 with the flag ``u``, as in JSON Schema) or
-            "python" (``re``). What does not denote a regular language is refused in all of them. Whether quantifiers
-            are lazy makes no difference to whole texts; possessive ones are refused.
+            "python" (``re``). All of them refuse constructs without a regular language, such as backreferences. Lazy
+            quantifiers make no difference to whole texts; possessive ones are refused.
 
-    Raises ``PatternError`` with a column for a pattern that cannot be read, ``ValueError`` for another dialect. That
-    no text at all matches is found out when the pattern is compiled.
+    Raises ``PatternError`` with a column for a pattern that cannot be read, ``ValueError`` for another dialect. A
+    pattern that matches no text raises ``PatternError`` when it is compiled.
 
     >>> from constrain import Regex, Vocabulary, compile
     >>> vocabulary = Vocabulary.from_tokens([bytes([byte]) for byte in range(256)] + [b""], eos=[256])
@@ -41,7 +41,7 @@ class Regex(Source):
 
     def __post_init__(self) -> None:
         if not isinstance(self.pattern, str):
-            raise TypeError(f"a pattern is a text, not {self.pattern!r}")
+            raise TypeError(f"pattern must be a str, not {self.pattern!r}")
         if self.dialect not in get_args(Dialect):
             raise ValueError(f"dialect must be one of {', '.join(map(repr, get_args(Dialect)))}, not {self.dialect!r}")
         try:
@@ -56,7 +56,10 @@ class Regex(Source):
             raise PatternError(f"{error.message}; {known}", column=error.column) from error
 
     def grammar(self) -> Grammar:
-        """One terminal, optional if the pattern matches the empty text. Raises ``PatternError`` if it matches none."""
+        """Returns one terminal, optional if the pattern matches the empty text.
+
+        Raises ``PatternError`` if the pattern matches no text.
+        """
         expression = parse_pattern(self.pattern, self.dialect, all_rust=True)
         builder = GrammarBuilder()
         start = builder.rule("start")
@@ -72,11 +75,11 @@ class Regex(Source):
         return builder.build()
 
     def render(self) -> str:
-        """The pattern."""
+        """Returns the pattern."""
         return self.pattern
 
     def describe(self) -> str:
-        """The instruction that is added to the prompt."""
+        """Returns the instruction that is added to the prompt."""
         return f"{_INSTRUCTION}: {self.pattern}"
 
 

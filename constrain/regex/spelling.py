@@ -1,8 +1,8 @@
-"""Expressions of decoded text and of the content of JSON strings, each made of the other.
+"""Conversion between expressions of decoded text and of the content of JSON strings.
 
 The canonical escape policy (``constrain.language.tree``) gives every character one spelling, and no spelling is the
-beginning of another one. So spelling is a homomorphism with an inverse: it may be carried out leaf by leaf, and Boolean
-operations keep their meaning if complements stay inside spelled texts.
+beginning of another one. So spelling is a homomorphism with an inverse: it is done leaf by leaf, and Boolean operations
+keep their meaning if complements stay inside spelled texts.
 """
 
 from __future__ import annotations
@@ -42,29 +42,29 @@ _ANY_SPELLED_BYTE = Alternation((CharClass(((0, 0x7F),), json=True), ByteClass((
 
 
 def in_json(expression: Expression) -> Expression:
-    """The same texts, spelled as the content of JSON strings."""
+    """Returns the same texts, spelled as the content of JSON strings."""
     return _Translation(_spelled_leaf, _ANY_SPELLED).of(expression)
 
 
 def in_json_text(text: bytes) -> bytes:
-    """A text, spelled as the content of a JSON string."""
+    """Returns a text, spelled as the content of a JSON string."""
     return b"".join(
         encode_basestring(chr(byte))[1:-1].encode() if byte in _NEEDS_ESCAPE else bytes([byte]) for byte in text
     )
 
 
 def out_of_json(expression: Expression) -> Expression:
-    """The texts whose spellings ``expression`` matches, which matches contents of JSON strings only."""
+    """Returns the texts whose spellings ``expression`` matches; it matches contents of JSON strings only."""
     return _Translation(_decoded_leaf, _ANY_DECODED).of(expression)
 
 
 class _Translation:
-    """Leaves are translated, inner nodes keep their meaning; what is shared stays shared."""
+    """A translation of leaves; inner nodes keep their meaning, and shared nodes stay shared."""
 
     def __init__(self, leaf: Callable[[Expression], Expression], anything: Expression) -> None:
         self.leaf = leaf
         self.anything = anything
-        self.done: dict[int, tuple[Expression, Expression]] = {}  # by identity, with what keeps it alive
+        self.done: dict[int, tuple[Expression, Expression]] = {}  # by identity, with the node to keep it alive
 
     def of(self, node: Expression) -> Expression:
         known = self.done.get(id(node))
@@ -116,7 +116,7 @@ def _decoded_leaf(leaf: Expression) -> Expression:
             return LiteralSet(tuple(map(_read, texts)))
         case CharClass(ranges, json=True):
             return CharClass(ranges)
-    return leaf  # bytes that are written as they are, or any bytes
+    return leaf  # bytes written unchanged, or any bytes
 
 
 def _read(content: bytes) -> bytes:

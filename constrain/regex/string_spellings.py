@@ -3,8 +3,8 @@ r"""All spellings of JSON strings: expressions of the canonical spelling, widene
 A character is spelled as in the canonical escape policy (``constrain.language.tree``), or as ``\u`` and four
 hexadecimal digits of either case (two of these, a surrogate pair, above U+FFFF); a slash also as ``\/``. Every spelling
 stands for one string only, and no spelling of a character is the beginning of another one. So the widened expression
-matches the texts whose canonical spelling the given one matches: that may be worked out character by character, and
-Boolean operations keep their meaning. A lone surrogate is no character: no spelling has one.
+matches the texts whose canonical spelling the given one matches: it is computed character by character, and Boolean
+operations keep their meaning. A lone surrogate is no character: no spelling has one.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 MAX_BRANCHINGS = 64
-"""Branchings, one within the other, of the tree that a set of texts becomes; texts that differ later are listed."""
+"""Nested branchings of the tree that a set of texts becomes; below them, texts are listed."""
 
 MAX_SPELLED_CHARACTERS = 500_000
-"""Characters of constants and keys that one grammar takes apart, about 250 bytes of memory each. Beyond: LimitError."""
+"""Characters of all constants and keys of one grammar, about 250 bytes of memory each. Beyond: LimitError."""
 
 CACHED_BYTES = 16 << 20
-"""Bytes that the spellings of classes which are kept for later use may take together; as many those of numbers and of
-lengths."""
+"""Bytes of cached spellings of classes, and as many of numbers and of lengths; beyond it, the least recently used are
+dropped."""
 
 
 def _ranges_bytes(ranges: Ranges, *_: int) -> int:
@@ -73,18 +73,18 @@ _OCTETS: tuple[tuple[int, Ranges], ...] = (
     (4, ((0x10000, MAX_CODE_POINT),)),
     (6, ((0x00, 0x07), (0x0B, 0x0B), (0x0E, 0x1F))),
 )
-"""Which characters the canonical spelling writes with how many bytes."""
+"""The characters that the canonical spelling writes with each number of bytes."""
 
 
 class AnySpelling:
-    """Widens expressions; what is shared stays shared."""
+    """Widens expressions; shared nodes stay shared."""
 
     def __init__(self) -> None:
-        self._done: dict[int, tuple[Expression, Expression]] = {}  # by identity, with what keeps it alive
+        self._done: dict[int, tuple[Expression, Expression]] = {}  # by identity, with the node to keep it alive
         self._n_characters = 0
 
     def of(self, node: Expression) -> Expression:
-        """All spellings of the strings, or of their contents, that ``node`` matches."""
+        """Returns all spellings of the strings, or of their contents, that ``node`` matches."""
         known = self._done.get(id(node))
         if known is None:
             known = self._done[id(node)] = node, self._made(node)
@@ -106,7 +106,7 @@ class AnySpelling:
                 return Alternation(tuple(map(self.of, parts))) if parts else node
             case Intersection(parts):
                 return Intersection(tuple(map(self.of, parts)))
-            case Complement(part):  # intersected with what stays inside strings
+            case Complement(part):  # intersected with an expression of string contents
                 return Complement(self.of(part))
             case Repetition(part, minimum, maximum):
                 return Repetition(self.of(part), minimum, maximum)
@@ -129,7 +129,7 @@ class AnySpelling:
 
 @remembered(4096, CACHED_BYTES, _ranges_bytes, tree_bytes)
 def spelled_class(ranges: Ranges) -> Expression:
-    """All spellings of one character of a class."""
+    """Returns all spellings of one character of a class."""
     ranges = classes.difference(ranges, ((0xD800, 0xDFFF),))
     if not ranges:
         return NOTHING
@@ -141,7 +141,7 @@ def spelled_class(ranges: Ranges) -> Expression:
 
 
 def _surrogate_pairs(ranges: Ranges) -> list[Expression]:
-    r"""The characters above U+FFFF, behind the first ``\u``: first halves with the same second halves together."""
+    r"""Returns characters above U+FFFF, after the first ``\u``: first halves with equal second halves are joined."""
     by_first: dict[int, list[tuple[int, int]]] = {}
     full: list[tuple[int, int]] = []
     for low, high in classes.intersection(ranges, ((0x10000, MAX_CODE_POINT),)):
@@ -167,7 +167,7 @@ def _moved(ranges: Iterable[tuple[int, int]], by: int) -> Ranges:
 
 @remembered(4096, CACHED_BYTES, _ranges_bytes, tree_bytes)
 def _hexadecimal(ranges: Ranges, digits: int) -> Expression:
-    """Numbers, written with so many hexadecimal digits of either case."""
+    """Returns numbers with so many hexadecimal digits of either case."""
     if not ranges:
         return NOTHING
     if digits == 0:
@@ -191,7 +191,7 @@ def _canonical(character: str) -> bytes:
 
 
 def _characters(text: bytes) -> str:
-    """The characters of the content of a string, each quote that stands around it as a lone surrogate."""
+    """Returns the characters of the content of a string, with each enclosing quote as a lone surrogate."""
     before = text.startswith(b'"')
     after = len(text) > 1 and text.endswith(b'"') and not _is_escaped(text, len(text) - 1)
     content: str = json.loads(b'"%b"' % text[before : len(text) - after])
@@ -209,7 +209,7 @@ def _chain(characters: str) -> Expression:
 
 
 def _tree(texts: Sequence[str], depth: int) -> Expression:
-    """Sorted texts, those with the same beginning together, so that few ways are open at a time."""
+    """Returns sorted texts, joined by common beginnings, so that few paths are open at a time."""
     if not texts:
         return NOTHING
     if len(texts) == 1:
@@ -232,9 +232,9 @@ def _same_beginning(a: str, b: str) -> int:
 
 @remembered(16, CACHED_BYTES, _no_bytes, tree_bytes)
 def _octets(minimum: int, maximum: int) -> Expression:
-    """Contents whose canonical spelling has so many bytes."""
+    """Returns contents whose canonical spelling has so many bytes."""
     spelled = [(octets, spelled_class(ranges)) for octets, ranges in _OCTETS]
-    rests: list[Expression] = []  # behind ``maximum - i`` bytes
+    rests: list[Expression] = []  # after ``maximum - i`` bytes
     for left in range(maximum + 1):
         ways = [Concatenation((each, rests[left - octets])) for octets, each in spelled if octets <= left]
         if maximum - left >= minimum:

@@ -1,21 +1,20 @@
-"""An endpoint that speaks OpenAI's protocol, over HTTP: ``constrain serve``.
+"""The HTTP endpoint that speaks OpenAI's protocol: ``constrain serve``.
 
-``cli.serve`` makes an ``Application`` (in ``app``, read first) and runs it (``run``), with ``settings``, ``config`` and
-``logs``.
+``cli.serve`` makes an ``Application`` (in ``app``: read it first) and runs it (``run``), with ``settings``, ``config``
+and ``logs``.
 
-- ``http``: what any endpoint needs: errors, keys, hosts, connections
+- ``http``: basics of any endpoint: errors, keys, hosts, connections
 - ``requests``: bodies, and the fields that several endpoints read
-- ``sandbox``: requests read and compiled in processes of their own
+- ``sandbox``: processes in which requests are read and compiled
 - ``serving``: models, and answers on their schedulers
 - ``chat``, ``responses``, ``completions``, ``embeddings``: one endpoint each
-- ``openapi``: the description of all of them
+- ``openapi``: the description of all endpoints
 
-A request passes these stages, each with a record of its own:
+A request passes through these stages, each with its own record:
 
 1. bytes, read and parsed (``requests.body``);
-2. ``ChatRequest``, ``CompletionRequest``, ``ResponsesRequest`` or ``EmbeddingRequest``: checked, and all that its
-   endpoint needs to answer;
-3. ``requests.question.Question``: what the model is asked, alike for all endpoints whose model writes;
-4. ``generation.job.Plan``, which lacks its constraint; ``sandbox.compiling`` finds that, or has it compiled;
+2. ``ChatRequest``, ``CompletionRequest``, ``ResponsesRequest`` or ``EmbeddingRequest``: checked fields;
+3. ``requests.question.Question``: the question to the model, the same for all endpoints that write text;
+4. ``generation.job.Plan``, without its constraint; ``sandbox.compiling`` finds or compiles the constraint;
 5. ``generation.job.Job`` and ``Run``: ready, and on the model's scheduler (``serving.generation.Answers``).
 """

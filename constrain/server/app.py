@@ -1,4 +1,4 @@
-"""The application: what is served at which path, to whom, and with which headers."""
+"""The ASGI application: routes, keys, origins and response headers."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from constrain.server.chat.endpoint import chat_writer
+from constrain.server.chat.endpoint import make_chat_writer
 from constrain.server.chat.request import read_chat_request
-from constrain.server.completions.endpoint import completion_writer
+from constrain.server.completions.endpoint import make_completion_writer
 from constrain.server.completions.request import read_completion_request
 from constrain.server.embeddings.endpoint import Embeddings
 from constrain.server.embeddings.request import read_embedding_request
@@ -50,7 +50,7 @@ _CALLED_IN_SANDBOX = (
     rehearse,
     compile_here,
 )
-"""What is called in the processes of the sandbox."""
+"""Functions that are called in the processes of the sandbox."""
 
 Workers.modules = tuple(function.__module__ for function in _CALLED_IN_SANDBOX)
 
@@ -59,13 +59,13 @@ _MODELS = "/v1/models"
 
 
 class Application:
-    """An ASGI application that answers for models, by name.
+    """An ASGI application that serves models by name.
 
-    Every response has an ``x-request-id``; every request but one for ``/health`` needs a key, if there are keys. A
-    request that calls the server by a stranger's name, or that a browser sends for a stranger's page, is refused.
+    Every response has an ``x-request-id``. If there are API keys, every request except ``/health`` needs one. A request
+    is refused if its ``Host`` is not a name of this server, or if a browser sends it for a page of another origin.
 
     Attributes:
-        generator: what runs the models.
+        generator: object that runs the models.
     """
 
     def __init__(self, models: Models, settings: Settings) -> None:
@@ -76,8 +76,10 @@ class Application:
         self.generator = Generator(models.parallel, settings.max_queue, limits, self._metrics)
         serving = Serving(models, self.generator, settings, self._metrics)
         routes = [
-            Route("/v1/chat/completions", Answering(serving, read_chat_request, chat_writer), methods=["POST"]),
-            Route("/v1/completions", Answering(serving, read_completion_request, completion_writer), methods=["POST"]),
+            Route("/v1/chat/completions", Answering(serving, read_chat_request, make_chat_writer), methods=["POST"]),
+            Route(
+                "/v1/completions", Answering(serving, read_completion_request, make_completion_writer), methods=["POST"]
+            ),
             Route("/v1/embeddings", Embeddings(serving), methods=["POST"]),
             *responses_routes(serving),
             *_about_models(models),
@@ -92,7 +94,7 @@ class Application:
             routes=routes,
             exception_handlers={ApiError: on_api_error, HTTPException: on_http_error, Exception: on_failure},
         )
-        self._app.router.redirect_slashes = False  # clients do not send bodies again, and /health/ is no other path
+        self._app.router.redirect_slashes = False  # clients do not send a body again; /health/ is another path
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers a request."""
@@ -125,16 +127,16 @@ class Application:
         except ApiError as error:
             await error.response()(scope, receive, answer)
         finally:
-            if account.status:  # else the client has left
+            if account.status:  # otherwise the client has left
                 self._metrics.requests.labels(self._label(scope), account.status).inc()
             log_request(account, scope)
 
     def _label(self, scope: Scope) -> str:
-        """What a path is counted as: the paths that clients make up are not remembered."""
+        """Returns the label of a path in metrics; unknown paths share one label, so that clients cannot add labels."""
         return self._paths.get(scope["endpoint"], "other") if "endpoint" in scope else "other"
 
     async def _health(self, _: Request) -> Response:
-        """Whether requests can be answered: not while the server stops, and not if no model can be loaded."""
+        """Returns 200 if requests can be answered: the server is not stopping, and a model can be loaded."""
         if self.generator.is_stopping:
             raise unavailable("The server is shutting down.")
         if all(state.has_failed for state in self._models.states()):
@@ -150,7 +152,7 @@ class Application:
 
             names = [model["id"] for model in model_list(self._models)["data"]]
             describing = partial(describe, self._routes, names, has_keys=bool(self._settings.api_keys))
-            self._description = await self.generator.aside(describing)
+            self._description = await self.generator.run_in_thread(describing)
         return JSONResponse(self._description)
 
 

@@ -1,4 +1,4 @@
-"""``server.toml``: what a server is started with. Flags of the command line count before it.
+"""``server.toml``: the configuration file of a server. Flags of the command line override its settings.
 
     port = 8000
     memory_limit = "6 GiB"
@@ -11,7 +11,7 @@
     path = "large.gguf"
     ctx = 8192
 
-Keys are called as the flags are. What is said of models at the top is so for all that do not say otherwise.
+Keys have the names of the flags. Keys about models at the top are defaults for all models.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _as_list(given: object) -> object:
 
 
 def _as_bytes(given: object) -> object:
-    """The number of bytes that a size like ``"6 GiB"`` is."""
+    """Returns the number of bytes in a size such as ``"6 GiB"``."""
     if not isinstance(given, str):
         return given
     try:
@@ -89,16 +89,16 @@ class _Table(BaseModel):
 
 
 class ModelTable(_Table):
-    """One of ``[[models]]``.
+    """One table of ``[[models]]``.
 
     Attributes:
-        path: of its GGUF file.
-        name: by which requests ask for it; by default that of the file.
-        alias: other names.
-        ctx, parallel, gpu_layers, threads: as the flags.
-        chat_template: a file with a Jinja template in place of the model's own.
-        tool_format: the form in which it writes calls (``"hermes"``, ``"llama3-json"``, ...); by default that of its
-            chat template.
+        path: path of the GGUF file.
+        name: name in requests; by default the file name.
+        alias: further names.
+        ctx, parallel, gpu_layers, threads: as the flags of ``constrain serve``.
+        chat_template: file with a Jinja template that replaces the model's own.
+        tool_format: form in which the model writes calls (``"hermes"``, ``"llama3-json"``, ...); by default the form of
+            its chat template.
     """
 
     path: _File
@@ -109,7 +109,7 @@ class ModelTable(_Table):
 
 
 class ServerConfig(_Table):
-    """What a server is started with; attributes as the flags of ``constrain serve``."""
+    """The configuration of a server; attributes as the flags of ``constrain serve``."""
 
     host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535)] = 8080
@@ -129,9 +129,9 @@ class ServerConfig(_Table):
 
 
 def read_config(path: Path | None, flags: Mapping[str, Any]) -> ServerConfig:
-    """What a file says, and flags in place of that. Paths in the file are relative to its folder.
+    """Reads a configuration file and applies flags to it. Paths in the file are relative to its folder.
 
-    Raises ``ValueError``, which lists every key that cannot be, and ``OSError``.
+    Raises ``ValueError``, which lists all wrong keys, and ``OSError``.
     """
     found = {} if path is None else _parse(path)
     for_each = {name: flags[name] for name in _Table.model_fields if name in flags}
@@ -140,7 +140,7 @@ def read_config(path: Path | None, flags: Mapping[str, Any]) -> ServerConfig:
     try:
         config = ServerConfig.model_validate({**found, **flags})
     except ValidationError as error:
-        raise ValueError("\n".join(_told(each, path, flags) for each in error.errors())) from error
+        raise ValueError("\n".join(_describe_error(each, path, flags) for each in error.errors())) from error
     return config if path is None else _relative_to(path.parent, config, flags)
 
 
@@ -152,8 +152,8 @@ def _parse(path: Path) -> dict[str, Any]:
     return found
 
 
-def _told(error: ErrorDetails, path: Path | None, flags: Mapping[str, Any]) -> str:
-    """Which key, and what is wrong with it."""
+def _describe_error(error: ErrorDetails, path: Path | None, flags: Mapping[str, Any]) -> str:
+    """Returns a message with the wrong key and the reason."""
     if error["loc"][0] in flags:
         return f"--{error['loc'][0]}: ".replace("_", "-") + f"{error['msg']}, not {error['input']!r:.80}"
     key = f"{path}: "
@@ -169,16 +169,16 @@ def _told(error: ErrorDetails, path: Path | None, flags: Mapping[str, Any]) -> s
 
 
 def _relative_to(folder: Path, config: ServerConfig, flags: Mapping[str, Any]) -> ServerConfig:
-    """The same with the paths of the file as seen from where the program runs."""
+    """Returns the configuration with paths of the file relative to the current folder."""
 
-    def placed(path: Path | None) -> Path | None:
+    def resolve(path: Path | None) -> Path | None:
         return None if path is None else folder / path.expanduser()
 
     tables = [
-        table.model_copy(update={"path": placed(table.path), "chat_template": placed(table.chat_template)})
+        table.model_copy(update={"path": resolve(table.path), "chat_template": resolve(table.chat_template)})
         for table in config.models
     ]
     updated: dict[str, Any] = {"models": tables}
     if "api_key_file" not in flags:
-        updated["api_key_file"] = placed(config.api_key_file)
+        updated["api_key_file"] = resolve(config.api_key_file)
     return config.model_copy(update=updated)

@@ -1,7 +1,7 @@
-"""The log, on standard error: lines to read, or JSON objects for programs; and one line for every request.
+"""The log on standard error: lines to read, or JSON objects for programs; one line per request.
 
-What clients send may stand in a log line (paths, texts in errors), but never as it is: whatever a terminal would obey,
-and every line break, is escaped. Keys, headers and bodies do not stand there.
+Log lines may contain texts of clients (paths, texts in errors), but only escaped: no control character and no line
+break passes unchanged. Keys, headers and bodies are never logged.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _events = logging.getLogger("constrain.server")
 _requests = logging.getLogger("constrain.server.requests")
 
 _INDENT = "    "
-"""Before each further line of an entry: what begins a line, begins an entry."""
+"""Indent of each further line of an entry: only the first line of an entry begins without it."""
 
 _LOGGED_PATH = 200
-"""Characters of a path that are logged."""
+"""Characters of a path that are logged; the rest is cut off."""
 
 
 def log_config(form: LogFormat) -> dict[str, Any]:
-    """For ``logging.config.dictConfig``: all goes to standard error."""
+    """Returns the configuration for ``logging.config.dictConfig``: all entries go to standard error."""
     return {
         "version": 1,
         "disable_existing_loggers": False,
@@ -55,12 +55,12 @@ def log_config(form: LogFormat) -> dict[str, Any]:
 
 
 def log_event(event: str, message: str, **facts: Any) -> None:
-    """Says what happened to the server."""
+    """Logs an event of the server."""
     _events.info("%s", message, extra={"event": event, **facts})
 
 
 def log_request(account: Account, scope: Scope) -> None:
-    """Says how a request was answered."""
+    """Logs how a request was answered."""
     client = scope.get("client")
     seconds = round(time.monotonic() - account.begun, 3)
     facts = {
@@ -78,48 +78,48 @@ def log_request(account: Account, scope: Scope) -> None:
         "limits_met": list(account.limits_met),
         "client": client[0] if client else None,
     }
-    told = [f"{facts['method']} {facts['path']} {account.status or 'left'} in {seconds:.3f} s"]
+    pieces = [f"{facts['method']} {facts['path']} {account.status or 'left'} in {seconds:.3f} s"]
     if account.model is not None:
-        told.append(f"{account.model}: {account.prompt_tokens} + {account.completion_tokens} tokens")
+        pieces.append(f"{account.model}: {account.prompt_tokens} + {account.completion_tokens} tokens")
     if account.limited_masks:
-        told.append(f"{account.limited_masks} masks limited by {' and '.join(account.limits_met)}")
-    told.append(f"from {facts['client']}")
+        pieces.append(f"{account.limited_masks} masks limited by {' and '.join(account.limits_met)}")
+    pieces.append(f"from {facts['client']}")
     if account.reason is not None:
-        told.append(f"because: {account.reason}")
-    _requests.info("%s", ", ".join(told), extra=facts)
+        pieces.append(f"because: {account.reason}")
+    _requests.info("%s", ", ".join(pieces), extra=facts)
 
 
-def escaped(text: str) -> str:
-    """The text in characters that print as themselves: for one line of a log."""
+def escape_line(text: str) -> str:
+    """Escapes characters that do not print as themselves, for one line of a log."""
     if text.isprintable():
         return text
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
 
 
 class TextLines(logging.Formatter):
-    """``2026-11-22 21:43:09 INFO message (request)``; tracebacks follow, indented."""
+    """Formats an entry as ``2026-11-22 21:43:09 INFO message (request)``; tracebacks follow, indented."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """See ``logging.Formatter``."""
+        """Formats an entry; see ``logging.Formatter``."""
         when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(record.created))
         entry = f"{when} {record.levelname:7} {record.getMessage()}"
         if request_id := getattr(record, "request_id", None):
             entry += f" ({request_id})"
-        lines = [escaped(entry)]
+        lines = [escape_line(entry)]
         if record.exc_info:
-            lines += [_INDENT + escaped(line) for line in self.formatException(record.exc_info).splitlines()]
+            lines += [_INDENT + escape_line(line) for line in self.formatException(record.exc_info).splitlines()]
         return "\n".join(lines)
 
 
 class JsonLines(JsonFormatter):
-    """One JSON object a line: ``time``, ``level``, ``event``, ``message``, and what is known beside."""
+    """Formats an entry as a JSON object on one line: ``time``, ``level``, ``event``, ``message``, and further facts."""
 
     def __init__(self) -> None:
-        # uvicorn's colours, and asyncio's names of tasks, are no facts
+        # uvicorn's coloured texts and asyncio's task names are left out
         super().__init__("%(message)s", reserved_attrs=[*RESERVED_ATTRS, "color_message", "taskName"])
 
     def add_fields(self, log_data: dict[str, Any], record: logging.LogRecord, message_dict: Mapping[str, Any]) -> None:
-        """See ``JsonFormatter``."""
+        """Adds the fields of an entry; see ``JsonFormatter``."""
         log_data["time"] = datetime.fromtimestamp(record.created, timezone.utc).isoformat(timespec="milliseconds")
         log_data["level"] = record.levelname.lower()
         log_data["event"] = "message"
@@ -127,10 +127,10 @@ class JsonLines(JsonFormatter):
 
 
 class _RequestFilter(logging.Filter):
-    """Adds the id of the request that is being answered, if one is."""
+    """Adds the id of the current request, if any, to log entries."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """See ``logging.Filter``."""
+        """Adds the id; see ``logging.Filter``."""
         account = current.get(None)
         if account is not None:
             record.request_id = account.id

@@ -1,4 +1,4 @@
-"""The server as a program: on a socket, until a signal ends it."""
+"""Runs the server on its sockets until a signal ends it."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ if TYPE_CHECKING:
     from constrain.server.settings import LogFormat
 
 _ENDING = 5.0
-"""Seconds of the grace period, but no more than half of it, in which answers are brought to their ends and sent."""
+"""Seconds at the end of the grace period to end and send unfinished answers: 5, but at most half of the period."""
 
 
 class Server(uvicorn.Server):
-    """Serves an application. ``stop`` ends it, and so do SIGINT and SIGTERM.
+    """Serves an application until ``stop``, SIGINT or SIGTERM.
 
-    What is being written then is finished, in ``grace_seconds`` at most; what is new is refused. A second SIGINT brings
-    all answers to their ends at once, and a third one leaves them as they are. More than one SIGTERM says no more than
-    one: some supervisors send it to a process and to the group that it is in.
+    Then new requests are refused and running answers are finished, in ``grace_seconds`` at most. A second SIGINT ends
+    all answers early, and a third one drops them. Further SIGTERMs have no effect: some supervisors send it both to a
+    process and to its group.
 
     Args:
-        app: what to serve.
-        sockets: to listen on (``listen``).
-        log_format: of what is logged.
-        grace_seconds: to finish in.
-        on_start: called with the URL once it listens.
+        app: application to serve.
+        sockets: listening sockets (see ``listen``).
+        log_format: format of the log.
+        grace_seconds: seconds to finish running answers.
+        on_start: function that is called with the URL once the server listens.
     """
 
     def __init__(
@@ -55,13 +55,13 @@ class Server(uvicorn.Server):
             h11_max_incomplete_event_size=MAX_HEADER_BYTES,
             lifespan="off",
             ws="none",
-            access_log=False,  # the application has its own
+            access_log=False,  # the application logs requests itself
             log_config=log_config(log_format),
             server_header=False,
             timeout_keep_alive=KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=max(1, round(grace_seconds)),
         )
-        logging.captureWarnings(capture=True)  # such as those of a cache that cannot be written to
+        logging.captureWarnings(capture=True)  # such as warnings about a cache that cannot be written to
         super().__init__(config)
         self._app = app
         self._sockets = sockets
@@ -71,15 +71,15 @@ class Server(uvicorn.Server):
         self._hurries = False
 
     def serve_until_stopped(self) -> None:
-        """Serves until it is stopped."""
+        """Serves until the server is stopped."""
         self.run(self._sockets)
 
     def stop(self) -> None:
-        """Ends it, from any thread."""
+        """Stops the server; any thread may call it."""
         self.should_exit = True
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002 - see uvicorn.Server
-        """A signal that ends it. That it came is no error: the program's exit status is 0."""
+        """Stops the server on a signal; the exit status of the program is 0."""
         if not self.should_exit:
             self.should_exit = True
         elif sig != signal.SIGINT:
@@ -91,14 +91,14 @@ class Server(uvicorn.Server):
             self._loop.call_soon_threadsafe(self._app.generator.end_by, 0)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """See ``uvicorn.Server``."""
+        """Starts the server; see ``uvicorn.Server``."""
         self._loop = asyncio.get_running_loop()
         await super().startup(sockets)
         if self.started:
             self._on_start(url_of(self._sockets[0]))
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """See ``uvicorn.Server``."""
+        """Finishes running answers and stops the server; see ``uvicorn.Server``."""
         if not self._hurries:
             self._app.generator.end_by(self._grace_seconds - min(_ENDING, self._grace_seconds / 2))
         await super().shutdown(sockets)

@@ -1,4 +1,4 @@
-"""What is decided when a server is started."""
+"""The settings of a server, fixed at its start."""
 
 from __future__ import annotations
 
@@ -14,23 +14,26 @@ LogFormat = Literal["text", "json"]
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How a server answers.
+    """The settings of a server.
 
     Attributes:
-        api_keys: one of which every request must carry; none for no check.
-        strict_subset: what schemas with ``strict: true`` are held to: ``"structural"`` rules, whose breach is a mistake
-            in the schema; all that OpenAI refuses (``"openai"``); or nothing (``"off"``).
-        max_body_bytes: the largest request.
-        max_queue: answers that may wait for the model, beside those that are being written.
-        compile_seconds: of computing that tools and schemas of one request may take to be read and compiled.
-        compile_memory_bytes: that they may take meanwhile.
-        hosts: the names by which requests may call the server.
-        cors_origins: of web pages that may ask, as ``origin_of`` writes them; ``"*"`` for all.
-        shared_cache: whether requests with different keys share what a model has read of their prompts. Then the
-            ``cached_tokens`` of one tell it how the prompts of others begin.
-        timeout: seconds in which a request is answered. Then an answer that is being written is brought to its end,
-            and a request whose answer is not begun is refused.
-        grace_seconds: after a signal to stop, in which answers that are being written are finished.
+        api_keys: keys of which every request must carry one; empty for no check.
+        strict_subset: rules for schemas with ``strict: true``: ``"structural"`` rules, whose violation is a mistake in
+            the
+            schema; all rules of OpenAI (``"openai"``); or none (``"off"``).
+        max_body_bytes: bytes of the largest request.
+        max_queue: answers that may wait, in addition to those that are being written.
+        compile_seconds: CPU seconds for reading and compiling the tools and schemas of one request.
+        compile_memory_bytes: bytes of memory for the same.
+        hosts: names by which requests may call the server.
+        cors_origins: origins of web pages that may call, in the spelling of ``origin_of``; ``"*"`` for all.
+        shared_cache: whether requests with different keys share evaluated prompts. Then ``cached_tokens`` of one
+            request
+            reveals how prompts of others begin.
+        timeout: seconds to answer a request. Then an answer in progress is ended early, and a request whose answer has
+            not
+            begun is refused.
+        grace_seconds: seconds after a signal to stop in which answers in progress are finished.
     """
 
     api_keys: tuple[str, ...] = ()

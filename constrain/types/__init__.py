@@ -1,4 +1,4 @@
-"""Python types: the JSON Schema of a type, and values of answers read from their text.
+"""Python types: their JSON Schemas, and their values in answers.
 
 ``generate`` and the tools of ``chat`` call this package, by way of ``language.schema_text`` and ``language.result``.
 Read ``schema`` first: it takes Pydantic's schema of a type and tightens it to what the type's validators accept.

@@ -1,4 +1,4 @@
-"""The values of JSON answers. A recursive schema lets a model nest an answer as deeply as its context is long."""
+"""Values of JSON answers. A recursive schema lets a model nest an answer as deeply as its context is long."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 MAX_ANSWER_NESTING = 500
-"""Levels of objects and arrays in an answer of which a value is made. Beyond: OutputValidationError, which has the
-text.
+"""Levels of objects and arrays in an answer that becomes a value. Beyond: OutputValidationError, which has the text.
 
-Python reads, writes, compares and prints about 990 levels, less the calls under way; this many leave room for a
+Python reads, writes, compares and prints about 990 levels, minus the calls in progress; the limit leaves room for a
 program's own calls.
 """
 
@@ -31,17 +30,17 @@ def read_answer(
     constant: Callable[[str], Any] | None = None,
     decimal: Callable[[str], Any] | None = None,
 ) -> Any:
-    """The value of a JSON text, however many calls are under way.
+    """Returns the value of a JSON text, at any depth of the caller's stack.
 
-    ``pairs``, ``constant`` and ``decimal``: what ``json.loads`` makes of objects, of constants that are no JSON, and of
-    numbers with a fraction or an exponent. Raises ``OutputValidationError`` for more than ``MAX_ANSWER_NESTING``
-    levels, and what ``json.loads`` does.
+    ``pairs``, ``constant`` and ``decimal``: functions of ``json.loads`` for objects, for constants outside JSON, and
+    for numbers with a fraction or an exponent. Raises ``OutputValidationError`` for more than ``MAX_ANSWER_NESTING``
+    levels, and the errors of ``json.loads``.
     """
     require_shallow(text)
     read = partial(json.loads, text, object_pairs_hook=pairs, parse_constant=constant, parse_float=decimal)
     try:
         return read()
-    except RecursionError:  # the calls around this one leave too little; in a thread of its own there are none
+    except RecursionError:  # the caller's stack leaves too little room; a new thread has an empty one
         with ThreadPoolExecutor(1, thread_name_prefix="constrain-read") as apart:
             return apart.submit(read).result()
 
@@ -58,7 +57,7 @@ def require_shallow(text: str) -> None:
             depth -= 1
         if depth > MAX_ANSWER_NESTING:
             raise OutputValidationError(
-                f"the text is nested more than {MAX_ANSWER_NESTING} levels deep (MAX_ANSWER_NESTING), so that no value "
-                "is made of it; a schema that does not refer to itself, or fewer max_tokens, keep answers shallower",
+                f"the text is nested more than {MAX_ANSWER_NESTING} levels deep (MAX_ANSWER_NESTING) to become a "
+                "value; use a schema that does not refer to itself, or fewer max_tokens",
                 text=text,
             )

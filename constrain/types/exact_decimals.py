@@ -1,8 +1,8 @@
-"""Decimals read from the text of an answer, digit by digit.
+"""Exact decimals, read digit by digit from the text of an answer.
 
-Pydantic's JSON parser makes floats of numbers with a fraction, and decimals of the floats: ``12345678901234567890.12``
-would lose its last digits. Here each ``decimal`` of a type's core schema gets the text of the number instead. The text
-is found by the float that Pydantic's parser makes of it.
+Pydantic's JSON parser turns numbers with a fraction into floats, and floats into decimals, so
+``12345678901234567890.12`` would lose its last digits. Here each ``decimal`` of a type's core schema gets the text of
+the number instead. The float of Pydantic's parser identifies the text.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 NO_SCHEMAS = frozenset(("metadata", "serialization", "config", "default", "expected", "members", "cls"))
-"""Entries of a core schema that hold no core schemas, but may hold anything."""
+"""Entries of a core schema that contain no core schemas, but possibly anything else."""
 
 _numbers: ContextVar[Mapping[float, list[str]]] = ContextVar("_numbers")
-"""The spellings of each number of the text that is validated, by their float; a float of several values has each."""
+"""The spellings of each number in the current text, by its float; numbers of equal floats have several."""
 
 
 _USE_PREBUILT = "_use_prebuilt"
@@ -35,7 +35,7 @@ _HAS_PREBUILT = pydantic.VERSION.startswith("2.11.")
 
 
 class ExactValidator:
-    """Validates JSON texts for a type that holds decimals."""
+    """A validator of JSON texts for a type with decimals."""
 
     def __init__(self, adapter: TypeAdapter[Any]) -> None:
         has_choice = _USE_PREBUILT in (SchemaValidator.__text_signature__ or "")
@@ -44,7 +44,7 @@ class ExactValidator:
         )
 
     def validate_json(self, text: str) -> Any:
-        """The value of a text. Raises ``pydantic.ValidationError``."""
+        """Returns the value of a text. Raises ``pydantic.ValidationError``."""
         numbers: dict[float, list[str]] = {}
 
         def note(spelled: str) -> float:
@@ -62,12 +62,12 @@ class ExactValidator:
 
 
 def holds_decimals(adapter: TypeAdapter[Any]) -> bool:
-    """Whether a decimal is read anywhere in a type."""
+    """Returns whether a type reads a decimal anywhere."""
     return any(part.get("type") == "decimal" for part in _parts(adapter))
 
 
 def reads_exactly(adapter: TypeAdapter[Any]) -> bool:
-    """Whether ``ExactValidator`` reaches all decimals of a type: not those of models that build themselves."""
+    """Returns whether ``ExactValidator`` reaches all decimals of a type, except in models that build themselves."""
     return not any(
         part.get("custom_init") or (_HAS_PREBUILT and part.get("type") in ("model", "dataclass"))
         for part in _parts(adapter)
@@ -86,7 +86,7 @@ def _parts(adapter: TypeAdapter[Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _exact(part: Any) -> Any:
-    """A core schema, or a part of one, whose decimals are read from the text."""
+    """Returns a core schema, or a part of one, whose decimals are read from the text."""
     if isinstance(part, list | tuple):
         return type(part)(map(_exact, part))
     if not isinstance(part, Mapping):
@@ -103,8 +103,8 @@ def _kind(value: object) -> str:
 
 
 def _spelled(value: float) -> Decimal:
-    """The number of the text that is validated, of which Pydantic's parser made a float."""
-    spellings = _numbers.get().get(value, [repr(value)])  # another number than those of the text is a validator's own
+    """Returns the number in the text of which Pydantic's parser made this float."""
+    spellings = _numbers.get().get(value, [repr(value)])  # a number outside the text comes from a validator
     if len(spellings) > 1:
-        raise ValueError(f"{' and '.join(spellings)} are the same as floats, so that neither can be read exactly")
+        raise ValueError(f"{' and '.join(spellings)} are the same float, so neither can be read exactly")
     return Decimal(spellings[0])

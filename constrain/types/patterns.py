@@ -1,6 +1,6 @@
-"""Patterns (ECMA-262) for texts that standard Python types and Pydantic's own types read.
+"""Patterns (ECMA-262) for the texts of standard Python types and Pydantic's own types.
 
-Where a type reads more than a regular expression can say in a readable size, the pattern is the usual part of it.
+If the language of a type has no regular expression of readable size, the pattern covers its usual part.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
 NO_TEXT = "[]"
-"""Matches nothing."""
+"""A pattern that matches nothing."""
 
 _HEX = "[0-9A-Fa-f]"
 _OCTET = r"(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)"
@@ -19,7 +19,7 @@ _IPV4 = rf"{_OCTET}(?:\.{_OCTET}){{3}}"
 _LABEL = "[A-Za-z0-9]{1,20}(?:-[A-Za-z0-9]{1,20}){0,2}"
 _LAST_LABEL = "[A-Za-z][A-Za-z0-9]{0,19}(?:-[A-Za-z0-9]{1,20}){0,2}"
 HOST = rf"(?:(?:{_LABEL}\.){{0,3}}{_LAST_LABEL}|{_IPV4})"
-"""Names that no URL parser takes for a number, and that need no IDNA."""
+"""Host names that every URL parser takes for names, and that need no IDNA."""
 
 PORT = r"(?::(?:6553[0-5]|655[0-2]\d|65[0-4]\d\d|6[0-4]\d{3}|[1-5]\d{4}|[1-9]\d{0,3}))?"
 _URL_CHARACTER = rf"(?:[A-Za-z0-9._~!$&'()*+,;=:@/-]|%{_HEX}{{2}})"
@@ -44,10 +44,10 @@ BYTE_SIZE = r"(?:0|[1-9]\d{0,8})(?:\.\d{1,3})? ?(?:[KMGTP]i?)?B"
 KEYS = {
     "int": r"0|-?[1-9]\d{0,17}",
     "float": rf"-?{_UNSIGNED}",
-    "decimal": "",  # its digits and bounds say
+    "decimal": "",  # by its digits and bounds
     "bool": "true|false",
 }
-"""Of the keys of a dict, by the type of key."""
+"""Patterns for the keys of a dict, by the type of key."""
 
 _CALENDAR_DAY = (
     r"(?:(?:[1-9]\d{3}|0[1-9]\d\d|00[1-9]\d|000[1-9])-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12]\d|3[01])|(?:0[469]|11)-(?:0[1-9]|[12]\d|30)"
@@ -58,17 +58,17 @@ NAIVE_DATETIME = rf"{_CALENDAR_DAY}T{_TIME_OF_DAY}(?:\.\d{{1,6}})?"
 
 
 def whole(pattern: str) -> str:
-    """The pattern for texts that match as a whole."""
+    """Returns the pattern for texts that match as a whole."""
     return f"^(?:{pattern})$"
 
 
 def uuid(version: int) -> str:
-    """UUIDs of one version (RFC 9562, section 4)."""
+    """Returns UUIDs of one version (RFC 9562, section 4)."""
     return f"{_HEX}{{8}}-{_HEX}{{4}}-{version}{_HEX}{{3}}-[89ABab]{_HEX}{{3}}-{_HEX}{{12}}"
 
 
 def ipv4_network() -> str:
-    """Networks: an address whose bits after the prefix are 0, and the prefix."""
+    """Returns IPv4 networks: an address whose bits after the prefix are 0, and the prefix."""
     forms = [_IPV4]
     for prefix in range(33):
         full, bits = divmod(prefix, 8)
@@ -81,7 +81,7 @@ def ipv4_network() -> str:
 
 
 def ipv6_network() -> str:
-    """Networks of whole groups."""
+    """Returns IPv6 networks of whole groups."""
     group = f"{_HEX}{{1,4}}"
     forms = [f"(?:{group}:){{7}}{group}(?:/128)?", "::/0"]
     forms += [f"(?:{group}:){{{count}}}:/{16 * count}" for count in range(1, 8)]
@@ -89,17 +89,17 @@ def ipv6_network() -> str:
 
 
 def ipv4_interface() -> str:
-    """An address in a network."""
+    """Returns IPv4 addresses in a network."""
     return rf"{_IPV4}(?:/(?:3[0-2]|[12]?\d))?"
 
 
 def ipv6_interface() -> str:
-    """An address, all groups written, in a network."""
+    """Returns IPv6 addresses, with all groups written, in a network."""
     return rf"(?:{_HEX}{{1,4}}:){{7}}{_HEX}{{1,4}}(?:/(?:12[0-8]|1[01]\d|[1-9]?\d))?"
 
 
 def url(schemes: list[str] | None) -> str:
-    """URLs with a host, of some schemes or of all."""
+    """Returns URLs with a host, of some schemes or of all."""
     if schemes is None:
         any_scheme = "[A-Za-z][A-Za-z0-9+-]{0,20}"
         return f"{any_scheme}://{_USER}{HOST}{PORT}{URL_TAIL}|{OPAQUE_URL}"
@@ -110,7 +110,7 @@ def url(schemes: list[str] | None) -> str:
 
 
 def multi_host_url(schemes: list[str] | None) -> str:
-    """URLs of one or several hosts."""
+    """Returns URLs of one or several hosts."""
     scheme = "[A-Za-z][A-Za-z0-9+-]{0,20}" if schemes is None else _any_of(set(schemes))
     return rf"{scheme}://{_USER}{HOST}{PORT}(?:,{HOST}{PORT}){{0,3}}(?:/[A-Za-z0-9_-]{{0,40}})?"
 
@@ -124,7 +124,7 @@ def _any_of(texts: set[str]) -> str:
 
 
 def between(low: str, high: str) -> str:
-    r"""Texts as long as the bounds, digit by digit from ``low`` to ``high``; what is no digit is the same in both.
+    r"""Returns texts from ``low`` to ``high``, digit by digit and of equal length; other characters are equal in both.
 
     >>> between("15", "31")
     '(?:1(?:5|[6-9])|2\\d|3(?:0|1))'
@@ -166,7 +166,7 @@ def _any_digits(template: str) -> str:
 
 
 def whole_numbers(low: int, high: int) -> str:
-    """The decimal numbers from ``low`` to ``high``, which are not negative."""
+    """Returns the decimal numbers from ``low`` to ``high``, which are not negative."""
     forms = []
     for width in range(len(str(low)), len(str(high)) + 1):
         least, most = max(low, 10 ** (width - 1) if width > 1 else 0), min(high, 10**width - 1)
@@ -175,7 +175,7 @@ def whole_numbers(low: int, high: int) -> str:
 
 
 def decimal_bound(name: str, bound: Decimal) -> str:
-    r"""Decimals (``-?`` digits, maybe a point and digits, no zeros in front) that are ``gt``, ``ge``, ``lt`` or ``le``.
+    r"""Returns decimals within a bound (``gt``, ``ge``, ``lt`` or ``le``): ``-?``, digits, perhaps a point and digits.
 
     >>> from decimal import Decimal
     >>> decimal_bound("ge", Decimal("-2.5"))
@@ -207,7 +207,7 @@ def _digits_of(magnitude: Decimal) -> tuple[str, str]:
 
 
 def _more_than(magnitude: Decimal, *, is_open: bool) -> str:
-    """Decimals without a sign that are at least, or more than, one that is not 0."""
+    """Returns unsigned decimals that are at least, or more than, a nonzero one."""
     whole, fraction = _digits_of(magnitude)
     forms = [rf"[1-9]\d{{{len(whole)},}}{_FRACTION_OR_NONE}"]
     following = str(int(whole) + 1)
@@ -221,7 +221,7 @@ def _more_than(magnitude: Decimal, *, is_open: bool) -> str:
 
 
 def _less_than(magnitude: Decimal, *, is_open: bool) -> str:
-    """Decimals without a sign that are at most, or less than, one that is not 0."""
+    """Returns unsigned decimals that are at most, or less than, a nonzero one."""
     whole, fraction = _digits_of(magnitude)
     forms = []
     if int(whole):
@@ -248,11 +248,11 @@ _SHORTHANDS = {
     "D": r"\P{Nd}",
     "W": r"[^\p{L}\p{M}\p{N}\p{Pc}\u200c\u200d]",
 }
-"""What a shorthand means both in ECMA-262 and in Rust, whose shorthands are Unicode's."""
+"""Shorthands as explicit classes with one meaning in ECMA-262 and in Rust, whose shorthands are Unicode's."""
 
 
 def in_both_dialects(pattern: str) -> str:
-    r"""An ECMA-262 pattern for what a field's pattern matches both as ECMA-262 and as Pydantic's (Rust's) syntax.
+    r"""Returns an ECMA-262 pattern for texts that a field's pattern matches both as ECMA-262 and in Rust (Pydantic).
 
     >>> in_both_dialects(r"^(?P<code>\D)[\s.]$")
     '^(?<code>\\P{Nd})[\\s.]$'

@@ -1,11 +1,11 @@
 """The JSON Schema to compile for a Python type: Pydantic's own, tightened to what the type's validators accept.
 
-Pydantic's JSON Schema says less than its validators where JSON Schema has no word for it: the bounds of a date, the
-version of a UUID, the schemes of a URL, the digits of a ``Decimal``. What a standard type reads is known, so it is
-said here in patterns and bounds. Some types are narrowed to their usual spelling: bounded ``datetime`` values are
-written in UTC and whole seconds, bounded ``timedelta`` values in seconds, URLs with plain hosts. ``Json`` is refused,
-since a schema cannot look into a string, and so are types that ask for files, imports, classes or checksums. What a
-model's own validator functions reject shows when the answer is parsed (``OutputValidationError``).
+Pydantic's JSON Schema is wider than its validators if JSON Schema has no keyword for a constraint: the bounds of a
+date, the version of a UUID, the schemes of a URL, the digits of a ``Decimal``. This module adds patterns and bounds for
+standard types. Some types are narrowed to their usual spelling: bounded ``datetime`` values are written in UTC and
+whole seconds, bounded ``timedelta`` values in seconds, URLs with plain hosts. ``Json`` is refused, since a schema
+cannot look into a string, and so are types that need files, imports, classes or checksums. Values that a model's own
+validator functions reject are found when the answer is parsed (``OutputValidationError``).
 """
 
 from __future__ import annotations
@@ -30,32 +30,32 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 _BYTES = "x-bytes"
-"""Marks, until the schema is finished, strings that Pydantic decodes to bytes."""
+"""A temporary mark of strings that Pydantic decodes to bytes, until the schema is finished."""
 
 _MAX_SECONDS = 4_294_967_295
-"""Pydantic reads the numbers of a duration as 32 bits."""
+"""Seconds of a duration in Pydantic, a 32-bit number; longer durations are not written."""
 
 _FIRST_MOMENT, _LAST_MOMENT = datetime(1, 1, 1), datetime(9999, 12, 31, 23, 59, 59)  # noqa: DTZ001 - in UTC
 
 _BYTE_SIZE = patterns.in_both_dialects(r"^\s*(\d*\.?\d+)\s*(\w+)?")
-"""The pattern by which Pydantic's ByteSize is known; it also reads the unit."""
+"""The pattern that identifies Pydantic's ByteSize, which also reads the unit."""
 
 _USUAL_DIGITS = 28
-"""Digits before the point, and after it, of a decimal in a text that has no limits: those of Python's arithmetic."""
+"""Digits before the point, and after it, of a decimal in a text without limits: those of Python's arithmetic."""
 
 _FLOAT_DIGITS = 15
 """Digits of a decimal number that a float always holds."""
 
 _MAX_FLOAT_MULTIPLE = 1_000_000
-"""Multiples of 0.1, 0.01 and the like that are no farther from 0: Pydantic divides floats, and allows for an error that
-does not grow with the number, so that from about ten times as far on it takes some multiples for none."""
+"""Distance from 0 of the multiples of 0.1, 0.01 and other non-floats that are written: Pydantic divides floats with a
+fixed tolerance, and from about ten times this distance on it rejects some multiples."""
 
 _BOUNDS = ("gt", "ge", "lt", "le")
 _ALL_WHITESPACE = r"\s\u0085\u001c-\u001f"
 
 
 def type_schema(adapter: TypeAdapter[Any]) -> dict[str, Any]:
-    """The JSON Schema of the texts that ``adapter`` reads. Raises what ``TypeAdapter.json_schema`` raises."""
+    """Returns the JSON Schema of the texts that ``adapter`` reads. Raises the errors of ``TypeAdapter.json_schema``."""
     generator = _Generator if reads_exactly(adapter) else _GeneratorOfTexts
     try:
         schema = adapter.json_schema(schema_generator=generator)
@@ -77,23 +77,23 @@ def _text(pattern: str, **more: Any) -> dict[str, Any]:
     return {"type": "string", **more, "pattern": patterns.whole(pattern)}
 
 
-_FILE = "must name a file that exists where it is read, which no schema says; use Path, and look at the file afterwards"
+_FILE = "must name an existing file, which a schema cannot express; use Path, and check the file afterwards"
 _REFUSED = {
     "PathType.validate_file": f"FilePath {_FILE}",
     "PathType.validate_directory": f"DirectoryPath {_FILE.replace('file', 'directory')}",
     "PathType.validate_socket": f"SocketPath {_FILE.replace('file', 'socket')}",
-    "PathType.validate_new": "NewPath must name no file that exists, which no schema says; use Path",
-    "import_string": "ImportString must name what Python can import, which no schema says; use a Literal of the names",
-    "PaymentCardNumber.validate": "PaymentCardNumber ends in a checksum, which no schema says; use str with a pattern",
+    "PathType.validate_new": "NewPath must name no existing file, which a schema cannot express; use Path",
+    "import_string": "ImportString must be importable, which a schema cannot express; use a Literal of the names",
+    "PaymentCardNumber.validate": "PaymentCardNumber has a checksum, beyond any schema; use str with a pattern",
 }
-"""Why types are refused whose validators ask for more than any schema says, by the validators' names in Pydantic."""
+"""Messages for refused types, whose validators check more than a schema can, by the validators' names in Pydantic."""
 
 
 _FUNCTIONS = ("function-before", "function-after", "function-plain", "function-wrap")
 
 
 class _RefusedTypeError(UnsupportedSchemaError):
-    """A type that is refused; ``part`` is its core schema."""
+    """An error for a refused type; ``part`` is its core schema."""
 
     def __init__(self, message: str, part: Any) -> None:
         super().__init__(message)
@@ -101,7 +101,7 @@ class _RefusedTypeError(UnsupportedSchemaError):
 
 
 def _field_of(wanted: Any, part: Any, path: tuple[str, ...] = ()) -> tuple[str, ...] | None:
-    """The class and field that a part of a core schema is in; ``None`` if it is not in there."""
+    """Returns class and field that contain a part of a core schema; ``None`` if none does."""
     if part == wanted:
         return path
     if isinstance(part, Mapping):
@@ -126,18 +126,18 @@ def _field_of(wanted: Any, part: Any, path: tuple[str, ...] = ()) -> tuple[str, 
 
 
 class _Generator(GenerateJsonSchema):
-    """Pydantic's generator, with more said about standard types; of defaults, which change no text, nothing."""
+    """Pydantic's generator, with further constraints of standard types and without defaults."""
 
     reads_numbers = True
     """Whether decimals are read from numbers with all their digits."""
 
     def default_schema(self, schema: Any) -> dict[str, Any]:
-        """The type without its default, which need not be JSON."""
+        """Returns the type without its default, which need not be JSON."""
         result: dict[str, Any] = self.generate_inner(schema["schema"])
         return result
 
     def float_schema(self, schema: Any) -> dict[str, Any]:
-        """A number; a multiple of what no float is exactly is so near to 0 that Pydantic sees that it is one."""
+        """Returns numbers; multiples of a divisor that is no float stay near 0, where Pydantic accepts them."""
         result: dict[str, Any] = super().float_schema(schema)
         step = schema.get("multiple_of")
         if step is None or Fraction(repr(float(step))) == Fraction(step):
@@ -157,7 +157,7 @@ class _Generator(GenerateJsonSchema):
         }
 
     def decimal_schema(self, schema: Any) -> dict[str, Any]:
-        """A number, or a text as Pydantic writes decimals; a multiple of something is always a number."""
+        """Returns numbers, or texts of decimals as Pydantic writes them; multiples are always numbers."""
         digits, places = _digits(schema)
         bounds = {name: Decimal(schema[name]) for name in _BOUNDS if name in schema}
         multiple = schema.get("multiple_of")
@@ -168,11 +168,11 @@ class _Generator(GenerateJsonSchema):
         return {"anyOf": [number, text]} if self.reads_numbers else text
 
     def date_schema(self, schema: Any) -> dict[str, Any]:
-        """A day within its bounds."""
+        """Returns days within the bounds."""
         result: dict[str, Any] = super().date_schema(schema)
         low, high = _limits(schema, timedelta(days=1), date.min, date.max)
         today = datetime.now(timezone.utc).date()
-        if schema.get("now_op") == "past":  # a day apart from every time zone's today
+        if schema.get("now_op") == "past":  # at least one day from today in every time zone
             high = min(high, today - timedelta(days=2))
         elif schema.get("now_op") == "future":
             low = max(low, today + timedelta(days=2))
@@ -181,7 +181,7 @@ class _Generator(GenerateJsonSchema):
         return result
 
     def datetime_schema(self, schema: Any) -> dict[str, Any]:
-        """A moment: with an offset unless it must be naive; within bounds in UTC and whole seconds."""
+        """Returns moments: with an offset unless they must be naive; within bounds in UTC and whole seconds."""
         result: dict[str, Any] = super().datetime_schema(schema)
         naive = schema.get("tz_constraint") == "naive"
         now = datetime.now(timezone.utc).replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
@@ -201,7 +201,7 @@ class _Generator(GenerateJsonSchema):
         return result
 
     def time_schema(self, schema: Any) -> dict[str, Any]:
-        """A time of day; within bounds without an offset and in whole seconds."""
+        """Returns times of day; within bounds without an offset and in whole seconds."""
         if not any(name in schema for name in _BOUNDS):
             return super().time_schema(schema)
         day = datetime(2000, 1, 1)  # noqa: DTZ001 - any day, to reckon with
@@ -213,9 +213,9 @@ class _Generator(GenerateJsonSchema):
         return {"allOf": [_text(inside), _text(r"(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d")]}
 
     def timedelta_schema(self, schema: Any) -> dict[str, Any]:
-        """A duration; within bounds in whole seconds."""
+        """Returns durations; within bounds in whole seconds."""
         result: dict[str, Any] = super().timedelta_schema(schema)
-        if result.get("type") != "string":  # durations as numbers: Pydantic reads texts all the same
+        if result.get("type") != "string":  # durations as numbers: Pydantic also reads texts
             result = {"type": "string", "format": "duration"}
         if any(name in schema for name in _BOUNDS):
             low, high = _limits(schema, timedelta(seconds=1), timedelta(0), timedelta(seconds=_MAX_SECONDS))
@@ -225,46 +225,44 @@ class _Generator(GenerateJsonSchema):
         return result
 
     def uuid_schema(self, schema: Any) -> dict[str, Any]:
-        """A UUID of its version."""
+        """Returns UUIDs of the version."""
         result: dict[str, Any] = super().uuid_schema(schema)
         return _text(patterns.uuid(schema["version"])) if "version" in schema else result
 
     def url_schema(self, schema: Any) -> dict[str, Any]:
-        """A URL with one of its schemes."""
+        """Returns URLs with one of the schemes."""
         result: dict[str, Any] = super().url_schema(schema)
         return result | _text(patterns.url(schema.get("allowed_schemes")))
 
     def multi_host_url_schema(self, schema: Any) -> dict[str, Any]:
-        """A URL with one of its schemes and one or more hosts."""
+        """Returns URLs with one of the schemes and one or more hosts."""
         result: dict[str, Any] = super().multi_host_url_schema(schema)
         return result | _text(patterns.multi_host_url(schema.get("allowed_schemes")))
 
     def complex_schema(self, schema: Any) -> dict[str, Any]:  # noqa: ARG002
-        """A complex number."""
+        """Returns complex numbers."""
         return _text(patterns.COMPLEX)
 
     def generate_inner(self, schema: Any) -> dict[str, Any]:
-        """A type, unless it asks for more than its schema says, and has no schema of the caller's own."""
+        """Returns the schema of a type. Raises ``_RefusedTypeError``, unless the caller gave the type a schema."""
         _refuse_function(schema)
         result: dict[str, Any] = super().generate_inner(schema)
         return result
 
     def is_subclass_schema(self, schema: Any) -> dict[str, Any]:
-        """A class."""
+        """Raises ``_RefusedTypeError`` for a class."""
         name = getattr(schema.get("cls"), "__name__", "...")
-        raise _RefusedTypeError(
-            f"type[{name}] is a class, which no JSON value stands for; use a Literal of the names", schema
-        )
+        raise _RefusedTypeError(f"type[{name}] is a class, which has no JSON value; use a Literal of the names", schema)
 
     def json_schema(self, schema: Any) -> dict[str, Any]:
-        """JSON within a string."""
+        """Raises ``_RefusedTypeError`` for JSON inside a string."""
         raise _RefusedTypeError(
-            "Json[...] is JSON text inside a string, which cannot be enforced; use the type inside the brackets itself",
+            "Json[...] is JSON text inside a string, which cannot be enforced; use the type in the brackets instead",
             schema,
         )
 
     def str_schema(self, schema: Any) -> dict[str, Any]:
-        """A text; where the ends are stripped, there is nothing to strip, so that lengths and patterns hold."""
+        """Returns strings; if the type strips white space, without any at the ends, to keep lengths and patterns."""
         result: dict[str, Any] = super().str_schema(schema)
         if isinstance(result.get("pattern"), str):
             result["pattern"] = patterns.in_both_dialects(result["pattern"])
@@ -274,7 +272,7 @@ class _Generator(GenerateJsonSchema):
         return result
 
     def bytes_schema(self, schema: Any) -> dict[str, Any]:
-        """Bytes as a text. Their number is that of the characters as long as these are ASCII."""
+        """Returns bytes as strings. Length limits count characters, which equal bytes for ASCII."""
         result: dict[str, Any] = super().bytes_schema(schema)
         encoding = getattr(self._config, "val_json_bytes", "utf8")  # since Pydantic 2.9
         if encoding == "hex":
@@ -288,7 +286,7 @@ class _Generator(GenerateJsonSchema):
         return {**result, _BYTES: True}
 
     def dict_schema(self, schema: Any) -> dict[str, Any]:
-        """A dictionary; keys that are no strings are written as such, and others have the pattern of their type."""
+        """Returns dictionaries; keys of other types are written as strings that match the pattern of their type."""
         result: dict[str, Any] = super().dict_schema(schema)
         if "patternProperties" in result:
             result.setdefault("additionalProperties", False)
@@ -309,7 +307,7 @@ class _Generator(GenerateJsonSchema):
 
 
 def _refuse_function(schema: Any) -> None:
-    """Raises ``_RefusedTypeError`` if a function of Pydantic's reads a type that is refused."""
+    """Raises ``_RefusedTypeError`` if one of Pydantic's functions reads a refused type."""
     function = schema["function"]["function"] if schema["type"] in _FUNCTIONS else None
     if str(getattr(function, "__module__", "")).partition(".")[0] != "pydantic":
         return
@@ -320,7 +318,7 @@ def _refuse_function(schema: Any) -> None:
 
 
 class _GeneratorOfTexts(_Generator):
-    """The same for types that read decimals exactly from texts only."""
+    """A generator for types that read decimals exactly from texts only."""
 
     reads_numbers = False
 
@@ -329,7 +327,7 @@ _KEYWORDS = {"gt": "exclusiveMinimum", "ge": "minimum", "lt": "exclusiveMaximum"
 
 
 def _digits(schema: Any) -> tuple[int | None, int | None]:
-    """The most digits of a decimal, and of those after the point, where zeros count, too."""
+    """Returns the greatest number of digits of a decimal, and of digits after the point; zeros count."""
     digits, places = schema.get("max_digits"), schema.get("decimal_places")
     return digits, places if digits is None or places is None else min(digits, places)
 
@@ -337,9 +335,9 @@ def _digits(schema: Any) -> tuple[int | None, int | None]:
 def _decimal_number(
     digits: int | None, places: int | None, bounds: dict[str, Decimal], multiple: Any, *, exact: bool
 ) -> dict[str, Any]:
-    """The JSON numbers within bounds that have at most so many digits, and so many of them after the point.
+    """Returns JSON numbers within bounds, with at most ``digits`` digits, ``places`` of them after the point.
 
-    ``exact``: whether all their digits are read; otherwise they have at most as many as floats hold.
+    ``exact``: all digits are read; otherwise numbers have at most as many digits as floats hold.
     """
     parts: list[dict[str, Any]] = [{"type": "number"}]
     parts[0] |= {_KEYWORDS[name]: _inward(name, bound) for name, bound in bounds.items() if not _is_void(name, bound)}
@@ -347,7 +345,7 @@ def _decimal_number(
     if digits is not None and places is None:
         places = 0
     if digits is not None and digits == places:
-        parts.append({"not": {"const": 0}})  # which Pydantic takes for a digit before the point
+        parts.append({"not": {"const": 0}})  # Pydantic counts it as a digit before the point
     if not exact:
         scale = max(places or 0, 0 if step is None else -int(step.as_tuple().exponent))
         digits = min(_FLOAT_DIGITS if digits is None else digits, _FLOAT_DIGITS) - (scale - (places or 0))
@@ -355,7 +353,7 @@ def _decimal_number(
         parts.append({"multipleOf": float(Decimal(1).scaleb(-places)) if places else 1})
     if step is not None:
         parts.append({"multipleOf": int(step) if step == step.to_integral_value() else float(step)})
-        beyond = step.scaleb(_USUAL_DIGITS)  # from here on, Python's arithmetic has no room for the quotient
+        beyond = step.scaleb(_USUAL_DIGITS)  # beyond this, quotients exceed the precision of Python's arithmetic
         parts.append({"exclusiveMinimum": _inward("gt", -beyond), "exclusiveMaximum": _inward("lt", beyond)})
     if digits is not None:
         most = Decimal(10) ** (digits - (places or 0)) - Decimal(1).scaleb(-(places or 0))
@@ -364,7 +362,7 @@ def _decimal_number(
 
 
 def _decimal_text(digits: int | None, places: int | None, bounds: dict[str, Decimal]) -> dict[str, Any]:
-    """The texts of decimals within bounds that have at most so many digits, and so many of them after the point."""
+    """Returns texts of decimals within bounds, with at most ``digits`` digits, ``places`` of them after the point."""
     longest = max((max(0, bound.adjusted() + 1) for bound in bounds.values() if bound and bound.is_finite()), default=0)
     after = _USUAL_DIGITS if places is None else places
     if digits is None:
@@ -372,7 +370,7 @@ def _decimal_text(digits: int | None, places: int | None, bounds: dict[str, Deci
     elif places is None:
         forms = [_decimal_form(digits - count, count) for count in range(digits + 1)]
     elif digits == places:
-        # Not 0, which Pydantic takes for a digit before the point; no number has no digits at all.
+        # Without 0, which Pydantic counts as a digit before the point; every number has at least one digit.
         forms = [rf"-?0\.\d{{1,{places}}}" if places else "(?!)"]
     else:
         forms = [_decimal_form(digits - places, places)]
@@ -380,7 +378,7 @@ def _decimal_text(digits: int | None, places: int | None, bounds: dict[str, Deci
 
 
 def _text_bounds(bounds: dict[str, Decimal]) -> dict[str, Any]:
-    """The keyword that keeps numbers in texts within bounds, if there are any."""
+    """Returns the keyword that keeps numbers in texts within bounds, if there are any."""
     limits = [_text(patterns.decimal_bound(name, one)) for name, one in bounds.items() if not _is_void(name, one)]
     return {"allOf": limits} if limits else {}
 
@@ -391,7 +389,7 @@ def _decimal_form(whole: int, after: int) -> str:
 
 
 def _has_multiple(step: Fraction, bounds: dict[str, float], low: float, high: float) -> bool:
-    """Whether a multiple is between two numbers, and not one of the bounds that are exclusive."""
+    """Returns whether a multiple lies between two numbers and is not an exclusive bound."""
     if low > high:
         return False
     first, last = math.ceil(Fraction(low) / step), math.floor(Fraction(high) / step)
@@ -401,12 +399,12 @@ def _has_multiple(step: Fraction, bounds: dict[str, float], low: float, high: fl
 
 
 def _is_void(name: str, bound: Decimal) -> bool:
-    """Whether each finite number is within a bound."""
+    """Returns whether every finite number is within a bound."""
     return bound.is_infinite() and bound.is_signed() == (name in ("gt", "ge"))
 
 
 def _inward(name: str, bound: Decimal) -> int | float:
-    """A bound as a JSON Schema has it: itself, or the next float that is within it."""
+    """Returns a bound for a JSON Schema: itself, or the next float within it."""
     if bound.is_finite() and bound == bound.to_integral_value():
         return int(bound)
     nearest = float(bound)
@@ -416,7 +414,7 @@ def _inward(name: str, bound: Decimal) -> int | float:
 
 
 def _limits(schema: Any, step: timedelta, first: Any, last: Any) -> tuple[Any, Any]:
-    """The bounds of a core schema in whole steps, both included; moments in UTC."""
+    """Returns the bounds of a core schema in whole steps, both inclusive; moments in UTC."""
     low, high = first, last
     down: Any
     for name in _BOUNDS:
@@ -440,7 +438,7 @@ def _limits(schema: Any, step: timedelta, first: Any, last: Any) -> tuple[Any, A
 
 
 def _finish(node: dict[str, Any]) -> None:
-    """Says what a format of Pydantic's own means."""
+    """Replaces formats of Pydantic's own by their patterns."""
     is_bytes = node.pop(_BYTES, False) is True
     name = node.get("format")
     if node.get("pattern") == _BYTE_SIZE and node.get("type") == "string":
@@ -476,7 +474,7 @@ def _time_zone() -> dict[str, Any]:
     return {"enum": sorted(available_timezones())}
 
 
-# By format: types whose validators are functions, of which Pydantic's core schema knows nothing more.
+# By format: types whose validators are functions, which Pydantic's core schema does not describe.
 _FORMATS: dict[str, Callable[[], dict[str, Any]]] = {
     **{f"uuid{version}": _known(lambda version=version: patterns.uuid(version)) for version in range(1, 9)},  # type: ignore[misc]
     "ipv4network": _known(patterns.ipv4_network),

@@ -1,6 +1,6 @@
-"""Vocabularies: which bytes each token id stands for, and which ids are special.
+"""Vocabularies: the bytes of each token id, and the ids that are special.
 
-Everything from ``engine`` on takes a ``Vocabulary`` (in ``vocabulary``). It comes from a list of tokens, from a GGUF
-file (``gguf``) or from a loaded model with its ``tokenizer``, which turns text into token ids. All of these make a
-``table`` first, which is read first.
+Read ``table`` first: a list of tokens, a GGUF file (``gguf``) and a loaded model each become a token table, from which
+``vocabulary`` makes the ``Vocabulary``. ``tokenizer`` turns text into the token ids of a loaded model. The callers are
+``engine`` and the packages above it, which take a ``Vocabulary``.
 """

@@ -1,4 +1,4 @@
-"""The token table: a vocabulary as it is read, before the kernel has made a trie of it."""
+"""The token table: a vocabulary as read from its source, before the kernel builds a trie from it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 Encode = Callable[[bytes], list[int]]
-"""Bytes to token ids: no special tokens, no added prefix space."""
+"""A function from bytes to token ids; adds neither special tokens nor a prefix space."""
 
 
 @dataclass(frozen=True, slots=True)
 class TokenTable:
-    """A vocabulary as it is read: ``texts[id]`` is ``b""`` for an id without text.
+    """A vocabulary as read from its source: ``texts[id]`` is ``b""`` for an id without text.
 
-    ``names``: what special tokens are called, as far as they are called anything and do not end a generation.
+    ``names``: names of special tokens, for tokens that have a name and do not end a generation.
     """
 
     texts: list[bytes]
@@ -29,7 +29,7 @@ class TokenTable:
 
 
 class Tokens(Protocol):
-    """What a tokenizer needs of a ``Vocabulary``."""
+    """The part of a ``Vocabulary`` that a tokenizer needs."""
 
     special: frozenset[int]
     n_vocab: int
@@ -41,7 +41,7 @@ class Tokens(Protocol):
 def make_table(
     texts: list[bytes], *, special: Iterable[int] | Mapping[int, str], eos: Iterable[int], where: str
 ) -> TokenTable:
-    """Checks a vocabulary and takes the text from its special ids; ``texts`` is changed in place and kept."""
+    """Checks a vocabulary and clears the texts of special ids; changes and keeps the list ``texts``."""
     ends = tuple(sorted(set(eos)))
     specials = frozenset(special).union(ends)
     for token in specials:
@@ -52,7 +52,7 @@ def make_table(
     if not ends:
         raise ModelError(f"{where}: no end-of-generation token")
     if not any(texts):
-        raise ModelError(f"{where}: none of the {len(texts)} tokens has a text, so nothing can be written with them")
+        raise ModelError(f"{where}: none of the {len(texts)} tokens has a text; a vocabulary needs at least one")
     given = special if isinstance(special, Mapping) else {}
     names = {token: name for token, name in given.items() if name and token not in ends}
     return TokenTable(texts, specials, ends, names)

@@ -1,9 +1,9 @@
-"""Text to token ids with llama.cpp's own tokenizer, such that text never becomes a special token.
+"""Text to token ids with llama.cpp's own tokenizer; ordinary text never becomes a special token.
 
-``llama_tokenize`` with ``parse_special=False`` leaves control tokens alone, but not all of them: user-defined tokens
-are always matched, llama.cpp counts the channel marks of some families among these, and in byte-level vocabularies a
-plain text such as ``</s>`` may merge into a token that ends the generation. So what comes back is checked, and where
-it holds a special id the text is cut inside that token's text and tokenized in parts.
+``llama_tokenize`` with ``parse_special=False`` skips control tokens only. llama.cpp still matches user-defined tokens
+(among them the channel tokens of some families), and in byte-level vocabularies a plain text such as ``</s>`` may merge
+into a token that ends the generation. So the tokenizer checks each result: where the result holds a special id, the
+text is cut inside the text of that token, and both sides are tokenized separately.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ _SPECIAL = (
 """Attributes of tokens that llama.cpp looks for in a text before it tokenizes the rest."""
 
 _NUL = b"\0"
-"""A byte that no token joins to another: what follows it is tokenized as if in the middle of a text."""
+"""A byte that merges with no other byte: text after it is tokenized as in the middle of a longer text."""
 
 _INVALID_UTF8 = re.compile("([\udc80-\udcff]+)")
-"""Bytes that are no UTF-8, as ``surrogateescape`` decodes them."""
+"""Runs of bytes that are not UTF-8, as ``surrogateescape`` decodes them."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpecialToken:
-    """A token that templates may name: its text, and whether white space beside it is dropped."""
+    """A token that templates may name: its text, and whether white space on either side is dropped."""
 
     id: int
     text: str
@@ -48,7 +48,7 @@ class SpecialToken:
 
 
 class Tokenizer:
-    """The tokenizer of one loaded model. ``make`` makes the vocabulary of its tokens."""
+    """The tokenizer of one loaded model. ``make`` builds the vocabulary from the token table."""
 
     def __init__(self, llama: llama_cpp.Llama, make: Callable[[TokenTable, Encode], Tokens]) -> None:
         if not isinstance(llama, llama_cpp.Llama):
@@ -66,7 +66,7 @@ class Tokenizer:
         self._lead = lead if self._text(lead) == b" " + _NUL else []
 
     def close(self) -> None:
-        """Waits for other threads to finish; from then on everything raises ``ModelError``."""
+        """Waits until other threads have finished; from then on every method raises ``ModelError``."""
         with self._in_use:
             self._vocabulary = None
 
@@ -77,7 +77,7 @@ class Tokenizer:
         return self._vocabulary
 
     def _table(self, table: TokenTable, n_vocab: int) -> TokenTable:
-        """The file's table with the width of this model's logits and the ends of generation llama.cpp goes by."""
+        """The token table of the file, as wide as this model's logits and with llama.cpp's ends of generation."""
         if len(table.texts) < n_vocab:
             raise ModelError(f"{self._llama.model_path}: {len(table.texts)} tokens, but {n_vocab} in the loaded model")
         eos = [token for token in range(n_vocab) if llama_cpp.llama_vocab_is_eog(self._pointer, token)]
@@ -86,9 +86,9 @@ class Tokenizer:
 
     @cached_property
     def special_tokens(self) -> tuple[SpecialToken, ...]:
-        """The tokens that a template's text may name, longest text first, as llama.cpp looks for them.
+        """The tokens that a template's text may name, longest text first: the order in which llama.cpp looks for them.
 
-        One-character ones are left out: no text could be told apart from them.
+        Tokens of one character are left out: ordinary text contains the same character.
         """
         found = []
         for token in self.vocabulary.special:
@@ -101,22 +101,22 @@ class Tokenizer:
         return tuple(sorted(found, key=lambda token: -len(token.text.encode())))
 
     def name(self, token: int) -> str:
-        """What the vocabulary calls a token (``<|im_end|>``), ``""`` for none (-1)."""
+        """The name of a token in the vocabulary (``<|im_end|>``); ``""`` for -1, which stands for no token."""
         if token < 0:
             return ""
         text: bytes = llama_cpp.llama_vocab_get_text(self._pointer, token)
         return text.decode("utf-8", "replace")
 
     def tokenize(self, text: str) -> list[int]:
-        """Tokenizes a text as llama.cpp does at the start or after a special token, without any special id."""
+        """Tokenizes a text as llama.cpp does at the start or after a special token; returns no special ids."""
         return self._plain(text.encode())
 
     def text_tokens(self, text: str) -> list[int]:
-        """The token ids of a whole text: ``tokenize``, with the token in front that begins a text, if there is one."""
+        """The token ids of a whole text: ``tokenize``, preceded by the begin-of-text token if the model uses one."""
         return self.with_bos(self.tokenize(text))
 
     def with_bos(self, tokens: list[int]) -> list[int]:
-        """The tokens with the one that begins a text in front, if the model wants it and it is not there."""
+        """Adds the begin-of-text token in front, if the model uses one and the tokens do not begin with it."""
         if self.adds_bos and tokens[:1] != [self.bos]:
             return [self.bos, *tokens]
         return tokens
@@ -124,8 +124,8 @@ class Tokenizer:
     def encode(self, text: bytes) -> list[int]:
         """Tokenizes bytes in the middle of a text: no special ids, no added space, and exactly these bytes.
 
-        What is no UTF-8, and what the tokenizer makes something else of, is written byte by byte. Raises ``ModelError``
-        if the vocabulary cannot spell them.
+        Bytes that are not UTF-8, or that the tokenizer would change, become one token each. Raises ``ModelError`` if
+        the vocabulary has no token for such a byte.
         """
         tokens: list[int] = []
         for part in _INVALID_UTF8.split(text.decode("utf-8", "surrogateescape")):
@@ -147,7 +147,7 @@ class Tokenizer:
         return {text[0]: token for token, text in texts if len(text) == 1}
 
     def _plain(self, text: bytes) -> list[int]:
-        """``_raw`` without special ids: the text is cut inside the text of each that came out."""
+        """``_raw`` without special ids: the text is cut inside the text of each special token found."""
         tokens = self._raw(text)
         found = {self.name(token).encode() for token in tokens if token in self.vocabulary.special}
         found = {name for name in found if len(name) > 1 and name in text}
@@ -158,18 +158,18 @@ class Tokenizer:
         return self._plain(text[:cut]) + self._continued(text[cut:])
 
     def _continued(self, text: bytes) -> list[int]:
-        """``_plain`` in the middle of a text: the space that SentencePiece puts before a text is left out."""
+        """``_plain`` in the middle of a text: without the space that SentencePiece adds before a text."""
         return self._plain(_NUL + text)[len(self._lead) :] if self._lead else self._plain(text)
 
     def _text(self, tokens: Iterable[int]) -> bytes:
         return b"".join(map(self.vocabulary.token_bytes, tokens))
 
     def _raw(self, text: bytes) -> list[int]:
-        """``llama_tokenize`` without adding or parsing special tokens."""
+        """Calls ``llama_tokenize``, which neither adds nor parses special tokens here."""
         size = len(text) + 2
         while True:
             buffer = (llama_cpp.llama_token * size)()
-            specials = (False, False)  # neither added nor read out of the text
+            specials = (False, False)  # add_special, parse_special
             with self._in_use:
                 count = llama_cpp.llama_tokenize(self._pointer, text, len(text), buffer, size, *specials)
             if count >= 0:

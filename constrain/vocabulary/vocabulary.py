@@ -1,4 +1,4 @@
-"""Vocabularies: which bytes each token id stands for, and which ids are special."""
+"""Vocabularies: the bytes of each token id, and the ids that are special."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class Vocabulary:
     """The tokens of one tokenizer, as bytes; immutable, shared by all constraints made for it.
 
     Attributes:
-        n_vocab: number of token ids, those without text included; the width of masks and logits.
+        n_vocab: number of token ids, including ids without text; the width of masks and logits.
         eos: the ids that end a generation, ascending; at least one.
         special: the ids that never stand for text (control, unknown and unused tokens), ``eos`` included.
-        special_tokens: ids by name (``<|python_tag|>``) of those special tokens that a grammar may name.
-        encode: bytes to token ids, without special tokens or an added prefix space; ``None`` if not known.
+        special_tokens: ids by name (``<|python_tag|>``) of the special tokens that a grammar may name.
+        encode: bytes to token ids, without special tokens or an added prefix space; ``None`` if unavailable.
 
-    What a cache keeps for a vocabulary (``CONSTRAIN_CACHE``, see ``compile``) is read when it is made.
+    A new vocabulary reads its cached masks from disk (``CONSTRAIN_CACHE``, see ``compile``).
 
     >>> vocabulary = Vocabulary.from_tokens([b"a", b"ab", b"</s>"], eos=[2])
     >>> vocabulary.token_bytes(1), vocabulary.eos
@@ -54,7 +54,7 @@ class Vocabulary:
 
     def __init__(self, table: TokenTable, encode: Encode | None = None) -> None:
         from constrain.engine import core
-        from constrain.engine.cache import find_cache, restore_parts
+        from constrain.engine.cache import find_cache, restore_independent_tokens
 
         self.n_vocab = len(table.texts)
         self.eos = table.eos
@@ -67,21 +67,21 @@ class Vocabulary:
         self._fingerprint: bytes | None = None
         cache = find_cache()
         if cache is not None and cache.open():
-            restore_parts(cache, self)
+            restore_independent_tokens(cache, self)
 
     @property
     def fingerprint(self) -> bytes:
-        """SHA-256 of all tokens and which of them are special: equal for equal vocabularies, in any process."""
+        """SHA-256 of all tokens and of the ids that are special: the same for equal vocabularies, in any process."""
         if self._fingerprint is None:
             self._fingerprint = hashlib.sha256(self._core.description()).digest()
         return self._fingerprint
 
     @classmethod
     def from_gguf(cls, path: str | os.PathLike[str]) -> Vocabulary:
-        """Reads the vocabulary of a GGUF file: its metadata only, no weights, without llama.cpp.
+        """Reads the vocabulary from the metadata of a GGUF file; reads no weights and needs no llama.cpp.
 
-        ``encode`` is not available this way. Raises ``ModelError`` if the file cannot be opened, is damaged or no
-        GGUF file, or holds no tokenizer whose tokens are known exactly as bytes.
+        The result has no ``encode``. Raises ``ModelError`` if the file cannot be opened, is damaged, is not a GGUF
+        file, or holds no tokenizer whose tokens are known exactly as bytes.
         """
         from constrain.vocabulary.gguf.tokens import read_gguf_tokens
 
@@ -91,7 +91,7 @@ class Vocabulary:
     def from_llama(cls, llama: Llama) -> Vocabulary:
         """Reads the vocabulary of a loaded ``llama_cpp.Llama``, with ``encode``.
 
-        The file ``llama`` was loaded from must still be there. Raises ``ModelError`` as ``from_gguf`` does.
+        The GGUF file of ``llama`` must still exist. Raises ``ModelError`` as ``from_gguf`` does.
         """
         from constrain.vocabulary.tokenizer import Tokenizer
 
@@ -108,11 +108,12 @@ class Vocabulary:
         special: Iterable[int] | Mapping[int, str] = (),
         encode: Encode | None = None,
     ) -> Vocabulary:
-        """A vocabulary from the bytes of each token id, ``b""`` for ids without text.
+        """Makes a vocabulary from the bytes of each token id, ``b""`` for ids without text.
 
-        ``eos`` are the ids that end a generation, ``special`` those that never stand for text (if a mapping: with names
-        that grammars may use); whatever bytes these have are dropped. Several ids may have equal bytes. Raises
-        ``ModelError`` for an id out of range, an entry that is not ``bytes``, no text at all, or no end of generation.
+        ``eos`` are the ids that end a generation; ``special`` are the ids that never stand for text. A mapping
+        ``special`` also gives the names that grammars may use. The bytes of ``eos`` and ``special`` ids are ignored.
+        Several ids may have equal bytes. Raises ``ModelError`` for an id out of range, an entry that is not ``bytes``,
+        tokens that all lack text, or an empty ``eos``.
         """
         texts = list(tokens)
         for token, text in enumerate(texts):
@@ -121,11 +122,11 @@ class Vocabulary:
         return cls(make_table(texts, special=special, eos=eos, where="vocabulary"), encode)
 
     def __copy__(self) -> Vocabulary:
-        """The vocabulary itself, which is immutable."""
+        """Returns the vocabulary itself, which is immutable."""
         return self
 
     def __deepcopy__(self, _: object) -> Vocabulary:
-        """As ``copy.copy``."""
+        """Returns the vocabulary itself, which is immutable."""
         return self
 
     def __reduce__(self) -> NoReturn:
@@ -139,7 +140,7 @@ class Vocabulary:
         return text
 
     def marked_bytes(self, token_id: int) -> bytes:
-        r"""As ``token_bytes``, but of a special token that has a name: this between the bytes 0xFF and 0xFE.
+        r"""The bytes of a token as in ``token_bytes``; for a named special token, its name between bytes 0xFF and 0xFE.
 
         >>> vocabulary = Vocabulary.from_tokens([b"a", b"", b""], eos=[2], special={1: "<|sep|>"})
         >>> vocabulary.marked_bytes(1)
@@ -154,13 +155,13 @@ class Vocabulary:
 
 
 class HasVocabulary(Protocol):
-    """A ``Model``, which is not known here."""
+    """An object with a vocabulary, such as ``Model``, which this package cannot import."""
 
     vocabulary: Vocabulary
 
 
 def as_vocabulary(given: object) -> Vocabulary:
-    """The vocabulary that a caller names: itself, or a model with it. Raises ``TypeError`` for anything else."""
+    """Returns a vocabulary, or that of a model. Raises ``TypeError`` for other objects."""
     if isinstance(given, Vocabulary):
         return given
     if isinstance(own := getattr(given, "vocabulary", None), Vocabulary):  # a Model, without importing llama_cpp
@@ -170,14 +171,14 @@ def as_vocabulary(given: object) -> Vocabulary:
         assert isinstance(vocabulary, Vocabulary)
         return vocabulary
     raise TypeError(
-        f"the vocabulary is {given!r:.80}; it must be a Vocabulary (of Vocabulary.from_gguf(path), for one), or a Model"
+        f"the vocabulary is {given!r:.80}; it must be a Vocabulary (for example Vocabulary.from_gguf(path)) or a Model"
     )
 
 
 def tokenizer_of(llama: Llama) -> Tokenizer:
-    """The tokenizer of a ``llama_cpp.Llama``, with its vocabulary: one for all who ask.
+    """The tokenizer of a ``llama_cpp.Llama``, with its vocabulary; the same object on every call.
 
-    It is kept in the ``Llama`` itself, so that both live equally long. Raises ``ModelError``.
+    The ``Llama`` holds its tokenizer, so both live equally long. Raises ``ModelError``.
     """
     from constrain.vocabulary.tokenizer import Tokenizer
 

@@ -89,14 +89,14 @@ def test_a_file_without_prompts_has_no_answers(content: bytes, tmp_path: Path) -
 
 WRONG_LINES = {
     b"{": "not JSON",
-    b"[]": "neither a JSON object nor a text",
-    b"7": "neither a JSON object nor a text",
+    b"[]": "a line must be a JSON object or a JSON string",
+    b"7": "a line must be a JSON object or a JSON string",
     b'"\xff"': "not UTF-8",
     b'\xff\xfe"\x00': "not UTF-8",
-    b"[" * 100_000: "not JSON that can be read",
-    b"1" * 5_000: "not JSON that can be read",
+    b"[" * 100_000: "not readable JSON",
+    b"1" * 5_000: "not readable JSON",
     b'{"prompt": "a", "top_p": NaN}': "not JSON: NaN",
-    b'{"prompt": "a", "prompt": "b"}': "a key stands twice",
+    b'{"prompt": "a", "prompt": "b"}': "a key occurs twice",
     b'{"prompt": 7}': "prompt: Input should be a valid string",
     b'{"prompt": null}': "prompt: Input should be a valid string",
     b'{"id": 1}': "either prompt or messages",
@@ -417,9 +417,9 @@ def test_an_output_that_nobody_knows_is_left_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (b"{}\n", "line 2 of .* is no answer"),
-        (b"{\n", "line 2 of .* is no answer"),
-        (b"7\n", "line 2 of .* is no answer"),
+        (b"{}\n", "line 2 of .* is not an answer"),
+        (b"{\n", "line 2 of .* is not an answer"),
+        (b"7\n", "line 2 of .* is not an answer"),
         (b'{"line": 1}\n', "line 2 of .* answers line 1 a second time"),
     ],
 )

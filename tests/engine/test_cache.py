@@ -397,7 +397,7 @@ def test_a_file_of_another_vocabulary_is_noticed() -> None:
 def test_a_file_of_another_schema_is_noticed() -> None:
     file = keep()
     shutil.copy(keep({"type": "integer"}), file)
-    expect_rebuilt(file, "something else")
+    expect_rebuilt(file, "another schema or grammar")
 
 
 def test_builds_keep_files_beside_one_another(monkeypatch: pytest.MonkeyPatch) -> None:

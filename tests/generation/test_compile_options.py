@@ -94,7 +94,7 @@ def test_a_value_that_a_policy_does_not_have(model: constrain.Model, policy: str
 
 
 def test_without_a_json_schema_there_are_no_policies(model: constrain.Model) -> None:
-    with pytest.raises(ValueError, match="whitespace is about JSON Schemas, but there is no schema"):
+    with pytest.raises(ValueError, match="whitespace applies to JSON Schemas only, but there is no schema"):
         constrain.generate(model, "x", whitespace="compact")
     builder = GrammarBuilder()
     word = builder.terminal("word", tree.Literal(b"yes"))
@@ -102,9 +102,9 @@ def test_without_a_json_schema_there_are_no_policies(model: constrain.Model) -> 
     grammar = builder.build()
     others: list[dict[str, Any]] = [{"strict": True}, {"registry": {}}, {"numbers": "any"}]
     for options in others:
-        with pytest.raises(ValueError, match="is about JSON Schemas, but this is a Grammar"):
+        with pytest.raises(ValueError, match="applies to JSON Schemas only, but this is a Grammar"):
             constrain.generate(model, "x", schema=grammar, **options)
-        with pytest.raises(ValueError, match="is about JSON Schemas, but this is a Grammar"):
+        with pytest.raises(ValueError, match="applies to JSON Schemas only, but this is a Grammar"):
             constrain.compile(grammar, model.vocabulary, **options)
     assert constrain.generate(model, "x", schema=grammar, whitespace="flexible") == "yes"
 

@@ -287,9 +287,9 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"tools": [get_weather], "registry": {}}, "registry"),
     ({"tools": [get_weather], "strict": True}, "strict"),
     ({"tools": [constrain.CustomTool("note")], "numbers": "any"}, "numbers"),
-    ({"tools": [get_weather], "tool_format": "xyz"}, "'xyz' is no form of tool calls"),
+    ({"tools": [get_weather], "tool_format": "xyz"}, "'xyz' is not a form of tool calls"),
     ({"tool_choice": "required"}, "there are no tools"),
-    ({"allow_refusal": True}, "free text needs no refusal"),
+    ({"allow_refusal": True}, "refusal needs content"),
     ({"tools": [get_weather], "max_reasoning_tokens": 0}, "max_reasoning_tokens is 0"),
 ]
 

@@ -167,7 +167,7 @@ def test_a_text_that_stops_is_explained_in_words() -> None:
 
 def test_a_text_that_ends_too_early_is_explained_in_words() -> None:
     assert str(constrain.explain(constrain.Regex("[A-Z]{2}-[0-9]*!"), "AB-")).splitlines() == [
-        "the text is not whole: it ends at line 1, column 4 (byte 3)",
+        "the text is incomplete: it ends at line 1, column 4 (byte 3)",
         "    AB-",
         "       ^",
         "expected: pattern",
@@ -181,7 +181,7 @@ def test_texts_that_match_or_go_too_far_are_explained_in_words() -> None:
     assert str(constrain.explain(constrain.Regex("ab?"), "ab")) == "the text matches"
     assert str(constrain.explain(constrain.Regex("ab?"), "abb")).splitlines()[3:] == [
         "expected: the end of the text",
-        "what stands before this place is a whole text",
+        "the text before this place is complete",
     ]
 
 
@@ -208,7 +208,7 @@ def test_policies_and_closing_are_those_of_compile() -> None:
 def test_options_about_schemas_are_refused_for_other_languages() -> None:
     with pytest.raises(ValueError, match="whitespace is about JSON Schemas"):
         constrain.explain(PLATE, "", whitespace="any")
-    with pytest.raises(ValueError, match="closed is about JSON Schemas, but this is a Regex"):
+    with pytest.raises(ValueError, match="closed applies to JSON Schemas only, but this is a Regex"):
         constrain.explain(PLATE, "", closed=True)
 
 

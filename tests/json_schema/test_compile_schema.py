@@ -65,7 +65,7 @@ def test_what_is_ignored_is_reported_with_its_first_place() -> None:
 
 MEANT = {
     # draft, keyword, what the warning ends with
-    "nullable": (2020, "nullable", 'for null, too, write "type": [..., "null"]'),
+    "nullable": (2020, "nullable", 'to allow null, write "type": [..., "null"]'),
     "optional": (2020, "optional", "unless the required of its object lists it"),
     "letters that changed places": (2020, "requierd", "did you mean required?"),
     "a missing s": (2020, "definition", "did you mean definitions?"),

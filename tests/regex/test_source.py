@@ -112,7 +112,7 @@ def test_patterns_are_kept_on_disk_and_found_by_pattern_and_dialect(
 
 @pytest.mark.parametrize("options", [{"whitespace": "any"}, {"strict": True}, {"registry": {}}])
 def test_policies_of_json_schemas_are_refused(options: Any) -> None:
-    with pytest.raises(ValueError, match="is about JSON Schemas, but this is a Regex"):
+    with pytest.raises(ValueError, match="applies to JSON Schemas only, but this is a Regex"):
         constrain.compile(Regex("a"), byte_vocabulary(), **options)
 
 

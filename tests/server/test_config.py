@@ -158,7 +158,7 @@ def test_a_model_that_never_has_room_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_form_of_calls_that_is_not_known_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="'morse' is no form of tool calls"):
+    with pytest.raises(ValueError, match="'morse' is not a form of tool calls"):
         find_models(config(tmp_path, two(b='tool_format = "morse"')), None, [])
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from constrain.server.app import Application
 from constrain.server.http.account import Account, current
-from constrain.server.logs import JsonLines, TextLines, escaped, log_config
+from constrain.server.logs import JsonLines, TextLines, escape_line, log_config
 from constrain.server.settings import Settings
 from tests.support.server.asking import ask, served_as
 
@@ -139,4 +139,4 @@ def test_paths_that_clients_make_up_are_escaped(caplog: pytest.LogCaptureFixture
 
 @pytest.mark.parametrize("text", ["plain", "ümlaut ✓ 漢字", ""])
 def test_texts_that_print_stay_as_they_are(text: str) -> None:
-    assert escaped(text) == text
+    assert escape_line(text) == text

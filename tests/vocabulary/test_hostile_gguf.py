@@ -71,7 +71,7 @@ DAMAGED = {
         head(1) + key("tokenizer.ggml.tokens", ARRAY, array(STRING, 2, text(b"a") + struct.pack("<Q", 2**63))),
         f"the value of tokenizer.ggml.tokens needs {2**63} bytes",
     ),
-    "a key twice": (head(2) + 2 * key("a", UINT8, b"x"), "key 1 of 2, a, stands twice"),
+    "a key twice": (head(2) + 2 * key("a", UINT8, b"x"), "key 1 of 2, a, appears twice"),
     "a key of a million characters": (
         head(1) + key("k" * 10**6, 99, b""),
         f"value type 99 at byte 1000032, in the value of {'k' * 80}...",

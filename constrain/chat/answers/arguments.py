@@ -1,4 +1,4 @@
-"""Arguments of calls: their grammar, and the JSON text of what was written in another style."""
+"""Arguments of calls: their grammar, and their conversion to JSON from other notations."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ _WRITINGS = {
     ArgumentStyle.XML: XML_ARGUMENTS,
 }
 
-_SAYS_NOTHING = frozenset(("$schema", "type", "properties", "title", "description"))
-"""Keywords beside which ``"properties": {}`` is a list of parameters that is empty, as ``tool_from_json`` has it."""
+_NEUTRAL_KEYWORDS = frozenset(("$schema", "type", "properties", "title", "description"))
+"""Keywords that say nothing about further keys: with these alone, ``"properties": {}`` means no parameters."""
 
 _PYTHON_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|True|False|None')
 _PYTHON_CONSTANTS = {"True": "true", "False": "false", "None": "null"}
@@ -42,34 +42,38 @@ _ELEMENT_IN_BYTES = re.compile(_ELEMENT.pattern.encode(), re.DOTALL)
 
 
 ARGUMENT_BYTES = 64 << 20
-"""Bytes that the remembered grammars of tools' arguments may take together; beyond, the least recently used go."""
+"""Bytes that cached grammars of tools' arguments may take together: 64 MiB; beyond it, the least recently used are
+dropped.
+"""
 
 _BYTES_PER_CHARACTER = 30
-"""Bytes of a grammar's Python objects for each character of its schema, about as many as most take."""
+"""Estimated bytes of a grammar's Python objects per character of its schema; used to measure the cache."""
 
 
 def arguments_grammar(answer: Choices, tool: FunctionCalls) -> Grammar:
-    """The arguments of a tool's calls, in the style of the answer's form."""
+    """Returns the grammar of a tool's arguments, in the notation of the answer's form."""
     has_languages = any(
         source is not None and not isinstance(source, Regex | Value)
         for source in (answer.content, *(each.input for each in answer.tools if isinstance(each, CustomCalls)))
     )
-    return _counted(tool, answer.format.style, answer.policies, keys_apart=has_languages).part
+    return _compile_counted(tool, answer.format.style, answer.policies, keys_apart=has_languages).part
 
 
 def raw_arguments(answer: Choices, tool: FunctionCalls) -> frozenset[str]:
-    """The names of the arguments that are strings written as they are."""
+    """Returns the names of the arguments that are written as plain text, without quotes and escapes."""
     if answer.format.style is not ArgumentStyle.XML:
         return frozenset()
-    return _counted(tool, answer.format.style, answer.policies, keys_apart=False).raw_arguments
+    return _compile_counted(tool, answer.format.style, answer.policies, keys_apart=False).raw_arguments
 
 
 def _argument_bytes(tool: FunctionCalls, *_: object, **__: object) -> int:
     return _BYTES_PER_CHARACTER * len(tool.parameters)
 
 
-def _counted(tool: FunctionCalls, style: ArgumentStyle, policies: Policies, *, keys_apart: bool) -> CompiledSchema:
-    """The compiled arguments; they count as much where they are remembered, so that the same is refused each time."""
+def _compile_counted(
+    tool: FunctionCalls, style: ArgumentStyle, policies: Policies, *, keys_apart: bool
+) -> CompiledSchema:
+    """Compiles arguments. A cached result costs the same, so that limits do not depend on the cache."""
     compiled = _compiled(tool, style, policies, keys_apart=keys_apart)
     spend(compiled.steps)
     return compiled
@@ -78,7 +82,12 @@ def _counted(tool: FunctionCalls, style: ArgumentStyle, policies: Policies, *, k
 @remembered(256, ARGUMENT_BYTES, _argument_bytes)
 def _compiled(tool: FunctionCalls, style: ArgumentStyle, policies: Policies, *, keys_apart: bool) -> CompiledSchema:
     schema = parse_schema(tool.parameters)
-    if tool.closed and isinstance(schema, dict) and schema.keys() <= _SAYS_NOTHING and schema.get("properties") == {}:
+    if (
+        tool.closed
+        and isinstance(schema, dict)
+        and schema.keys() <= _NEUTRAL_KEYWORDS
+        and schema.get("properties") == {}
+    ):
         schema = {**schema, "additionalProperties": False}
     asked = policies._asdict() | {"close_objects": tool.closed}
     with apart():
@@ -88,7 +97,7 @@ def _compiled(tool: FunctionCalls, style: ArgumentStyle, policies: Policies, *, 
 
 
 def json_of_python(written: str) -> str:
-    """The JSON text of keyword arguments."""
+    """Converts keyword arguments in Python's notation to JSON text."""
     members: list[str] = []
     rest = written.encode()
     while rest:
@@ -103,7 +112,7 @@ def json_of_python(written: str) -> str:
 
 
 def json_of_xml(written: str, raw: frozenset[str]) -> str:
-    """The JSON text of elements; ``raw``: which are strings written as they are."""
+    """Converts elements of XML to JSON text; ``raw`` has the names of arguments written as plain text."""
     members = (
         f"{json.dumps(name, ensure_ascii=False)}: {json.dumps(value, ensure_ascii=False) if name in raw else value}"
         for name, value in _ELEMENT.findall(written)
@@ -112,15 +121,15 @@ def json_of_xml(written: str, raw: frozenset[str]) -> str:
 
 
 def end_of_element(written: bytes | bytearray) -> int | None:
-    """Where the element ends that a text begins with, if it does."""
-    if _ELEMENT_END not in written:  # much faster than the pattern, and asked for with every piece of a long value
+    """Returns the end of the element that a text begins with; None if it is incomplete."""
+    if _ELEMENT_END not in written:  # much faster than the pattern, and called for every piece of a long value
         return None
     found = _ELEMENT_IN_BYTES.match(written)
     return found and found.end()
 
 
 def end_of_python(written: bytes | bytearray, stops: list[bytes]) -> int | None:
-    """Where one of some texts begins, outside of brackets and strings, if it does."""
+    """Returns the first position outside of brackets and strings where a stop begins; None if there is none."""
     depth = 0
     for piece in _PYTHON_VALUE.finditer(written):
         if depth == 0 and any(written.startswith(stop, piece.start()) for stop in stops):

@@ -1,4 +1,4 @@
-"""The rule of an answer's form while it is made: its states and edges, terminals, and the rules of other grammars."""
+"""The rule of an answer's form under construction: states, edges, terminals, and rules of other grammars."""
 
 from __future__ import annotations
 
@@ -33,32 +33,33 @@ if TYPE_CHECKING:
     from constrain.language.source import Source
 
 BEGIN, END = 0, 1
-"""The first state of the form, and the one where an answer may end."""
+"""First state of the form, and the state where an answer may end."""
 
 ANY_TEXT = Repetition(ANY_CHAR, 0, None)
 SOME_BYTES = Repetition(ANY_BYTE, 1, None)
 
 
 def without(marks: tuple[bytes, ...], expression: Expression = ANY_TEXT) -> Expression:
-    """The texts that hold none of the marks."""
+    """Returns the texts of an expression that contain none of the marks."""
     inside = [sequence(ANY_BYTES, Literal(mark), ANY_BYTES) for mark in marks]
     return Intersection((expression, Complement(union(inside)))) if inside else expression
 
 
 def up_to(mark: bytes, marks: tuple[bytes, ...], expression: Expression = ANY_TEXT) -> Expression:
-    """Texts with a mark behind them, which is the first place where one of the marks ends."""
+    """Returns the texts of an expression followed by ``mark``, in which no mark ends earlier."""
     early = [sequence(ANY_BYTES, Literal(each), SOME_BYTES) for each in marks]
     return Intersection((sequence(expression, Literal(mark)), Complement(union(early))))
 
 
 def is_apart(text: bytes, others: list[Expression]) -> bool:
-    """Does nothing among the others begin with the first byte of a text?"""
+    """Returns whether no other expression begins with the first byte of a text."""
     begin = sequence(Literal(text[:1]), ANY_BYTES)
     return all(core.is_empty(Intersection((begin, other))) for other in others)
 
 
 BEGINNING_BYTES = 4 << 20
-"""Bytes that the languages may take together of which it is remembered how they begin."""
+"""Bytes of the languages whose first bytes are cached, together: 4 MiB; beyond it, the least recently used are dropped.
+"""
 
 
 def _source_bytes(source: Source, text: bytes) -> int:
@@ -66,7 +67,7 @@ def _source_bytes(source: Source, text: bytes) -> int:
 
 
 def may_begin_with(grammar: Grammar, text: bytes) -> bool:
-    """Does a text of the grammar begin with this one?"""
+    """Returns whether a text of the grammar begins with the given text."""
     tokens = [bytes([byte]) for byte in range(256)]
     constraint = compile_grammar(grammar, Vocabulary.from_tokens([*tokens, b""], eos=[len(tokens)]), cache=False)
     return constraint.matcher().accept_many(list(text)) == len(text)
@@ -74,14 +75,17 @@ def may_begin_with(grammar: Grammar, text: bytes) -> bool:
 
 @remembered(64, BEGINNING_BYTES, _source_bytes)
 def may_begin_like(source: Source, text: bytes) -> bool:
-    """May a text of a language begin with the first byte of ``text``? Raises the errors of the language."""
+    """Returns whether a text of a language may begin with the first byte of ``text``.
+
+    Raises the errors of the language.
+    """
     made = Assembly(frozenset())
     with apart():
         return not is_apart(text, made.beginnings(made.merge(source.grammar, "", "content")))
 
 
 class Assembly:
-    """Terminals and rules so far; the form is rule 0. ``names``: the special tokens that structure may hold."""
+    """A grammar under construction; the form is rule 0. ``names``: special tokens that structure may contain."""
 
     def __init__(self, names: frozenset[str]) -> None:
         self.names = names
@@ -91,14 +95,14 @@ class Assembly:
         self._states = 2
         self._symbols: dict[object, tuple[int | None, bool]] = {}
         self._texts: dict[tuple[bytes, ...], Expression] = {}
-        self._alive: list[Expression] = []  # what is known by its identity
+        self._alive: list[Expression] = []  # keeps alive the expressions that ``_symbols`` knows by identity
         self._self_delimiting = True
         self._numbers_by_double = True
         self._strings_by_value = False
         self._warnings: dict[str, None] = {}
 
     def grammar(self) -> Grammar:
-        """What was made."""
+        """Returns the finished grammar."""
         self._rules[0] = Rule("answer", tuple(self._edges), (END,))
         return Grammar(
             tuple(self._terminals),
@@ -110,16 +114,16 @@ class Assembly:
         )
 
     def state(self) -> int:
-        """A new state."""
+        """Adds a state and returns it."""
         self._states += 1
         return self._states - 1
 
     def edge(self, source: int, symbol: int | None, target: int) -> None:
-        """Adds an edge, of a rule or of nothing."""
+        """Adds an edge for a symbol, or an empty edge."""
         self._edges.append(Edge(source, symbol, target))
 
     def read(self, source: int, expression: Expression, target: int, name: str, kind: Kind = Kind.OTHER) -> None:
-        """Adds what reads an expression, which may match the empty text."""
+        """Adds an edge that reads an expression, and an empty edge if the expression matches the empty text."""
         key = (expression if isinstance(expression, Literal) else id(expression)), kind
         if key not in self._symbols:
             self._alive.append(expression)
@@ -134,7 +138,7 @@ class Assembly:
             self._edges.append(Edge(source, EPSILON, target))
 
     def read_structure(self, source: int, text: str) -> int:
-        """Adds what reads a structure text; returns the state behind it."""
+        """Adds edges that read a structure text; returns the state behind it."""
         for part in structure_parts(text, self.names):
             target = self.state()
             literal = part.literal if isinstance(part, SpecialName) else Literal(part.encode())
@@ -150,7 +154,7 @@ class Assembly:
         without_too: tuple[str, ...] = (),
         kind: Kind = Kind.OTHER,
     ) -> None:
-        """Adds text and the structure that ends it: the first that is there (none: at the end of the answer)."""
+        """Adds text up to the first of several structure texts; an empty one stands for the end of the answer."""
         firsts = [(structure_parts(ending, self.names) or [""])[0] for ending, _ in endings]
         marks = [first for first in firsts if isinstance(first, str) and first]
         for other in without_too:
@@ -167,13 +171,16 @@ class Assembly:
             self._edges.append(Edge(self.read_structure(behind, rest), EPSILON, target))
 
     def without(self, marks: tuple[bytes, ...]) -> Expression:
-        """See ``without``; the same object for the same marks, so that it becomes one terminal."""
+        """Returns ``without(marks)``, as the same object for the same marks, so that one terminal serves all uses."""
         if marks not in self._texts:
             self._texts[marks] = without(marks)
         return self._texts[marks]
 
     def merge(self, make: Callable[[], Grammar], place: str, what: str) -> int:
-        """The symbol of the first rule of a grammar. Raises its errors, with its place."""
+        """Adds the rules of a grammar and returns the symbol of the first.
+
+        Raises its errors with ``place`` and ``what``.
+        """
         try:
             grammar = make()
         except ConstrainError as error:
@@ -182,7 +189,7 @@ class Assembly:
             raise type(error)(message, pointer=pointer, line=error.line, column=error.column) from error
         if grammar.ignored:
             raise GrammarError(
-                f"{what} ignores terminals, which would be ignored around it, too; have its rules read them"
+                f"{what} has %ignore, which would also apply to the text around it; read these terminals in rules"
             )
         symbol = ~len(self._rules)
         self._rules.extend(moved_rules(grammar, len(self._terminals), len(self._rules)))
@@ -197,7 +204,7 @@ class Assembly:
         return symbol
 
     def beginnings(self, symbol: int) -> list[Expression]:
-        """What the texts of a rule may begin with, and more where a rule within it has the empty text."""
+        """Returns expressions for the beginnings of a rule's texts; too many if an inner rule can be empty."""
         found: dict[int, None] = {}
         rules = [~symbol]
         for rule in rules:

@@ -1,4 +1,4 @@
-"""Which tools a model may call: ``tool_choice``, in this library's forms and in OpenAI's."""
+"""The tools that a model may call: ``tool_choice``, in this library's forms and in OpenAI's."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MODES = {mode.value: mode for mode in Calls}
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """``allowed``: the names of the tools that may be called, None for all; ``single``: there is one call at most."""
+    """A checked ``tool_choice``. ``allowed``: names of callable tools, None for all; ``single``: at most one call."""
 
     calls: Calls
     allowed: tuple[str, ...] | None = None
@@ -25,11 +25,14 @@ class Choice:
 
 
 def read_choice(given: Any, tools: Sequence[Tool], place: str = "tool_choice") -> Choice:
-    """What ``tool_choice`` says. Raises ``ValueError``, which names what is wrong.
+    """Reads ``tool_choice``. Raises ``ValueError`` with the place and the reason.
 
-    ``given``: ``"auto"``, ``"required"`` or ``"none"``; the name of a tool, or the tool itself, which is called once; a
-    list of these, any of which is called; or a JSON object of OpenAI's, for chat completions or responses. ``place``:
-    what the caller calls it, for the error.
+    Args:
+        given: ``"auto"``, ``"required"`` or ``"none"``; a tool or its name, which is called once; a list of these, any
+            of
+            which is called; or a JSON object of OpenAI's, for chat completions or responses.
+        tools: the tools of the request.
+        place: name of the option for error messages.
     """
     if given is None:
         return Choice(Calls.AUTO if tools else Calls.NONE)
@@ -68,7 +71,7 @@ def _from_json(given: Mapping[str, Any], tools: Sequence[Tool], place: str) -> C
 
 
 def _listed_name(each: Any) -> Any:
-    """The name of an entry of ``allowed_tools``, in either shape."""
+    """Returns the name in an entry of ``allowed_tools``, in either form of OpenAI's."""
     if not isinstance(each, Mapping):
         return each
     kind = each.get("type")

@@ -1,4 +1,4 @@
-"""What an answer may be made of, as data: texts, calls and reasoning sections."""
+"""Parts that an answer may consist of, as data: texts, calls and reasoning sections."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 REFUSAL = "Refusal: "
-"""What a refusal begins with; no JSON value does."""
+"""Text that a refusal begins with; no JSON value begins with it."""
 
 
 DEFAULT_POLICIES = Policies(**POLICY_DEFAULTS, close_objects=True)
 
 
 class Calls(Enum):
-    """Whether an answer holds calls."""
+    """Whether an answer contains calls."""
 
     AUTO = "auto"  # content or calls
     REQUIRED = "required"
@@ -35,15 +35,15 @@ class Reasoning(Enum):
 
     NONE = "none"
     OPTIONAL = "optional"
-    OPENED = "opened"  # the prompt has written its first mark
+    OPENED = "opened"  # the prompt ends inside the section
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionCalls:
-    """Calls of a function: ``parameters`` is the JSON Schema of its arguments, as text.
+    """Calls of a function; ``parameters`` is the JSON Schema of its arguments, as text.
 
-    ``closed``: whether parameters that the schema does not declare are left out (as ``generate`` leaves out keys).
-    ``typed``: whether Python types read the arguments, so that integers have neither a fraction nor an exponent.
+    ``closed``: whether undeclared parameters are left out (as ``generate`` leaves out undeclared keys). ``typed``:
+    whether Python types read the arguments, so that integers have neither a fraction nor an exponent.
     """
 
     name: str
@@ -54,7 +54,7 @@ class FunctionCalls:
 
 @dataclass(frozen=True, slots=True)
 class CustomCalls:
-    """Calls of a custom tool: its input is a text of ``input``, or any text."""
+    """Calls of a custom tool. Its input is a text of ``input``, or any text if that is None."""
 
     name: str
     input: Source | None = None
@@ -62,7 +62,7 @@ class CustomCalls:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """Content that is a JSON value: ``schema`` is a JSON Schema, as text. For the rest see ``FunctionCalls``."""
+    """Content that is a JSON value of ``schema``, a JSON Schema as text; for the other fields see ``FunctionCalls``."""
 
     schema: str
     closed: bool = True
@@ -71,26 +71,26 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Choices(Source):
-    """What the answers to one request may be made of.
+    """The parts that the answers to one request may consist of.
 
-    An answer is a reasoning section, if there is one, and then content or calls; text may stand before the calls where
-    the form has that.
+    An answer is an optional reasoning section, followed by content or calls. In some forms, text may stand before
+    calls.
 
     Args:
-        format: how calls and reasoning are written.
-        special: the names of the vocabulary's special and user-defined tokens: where structure holds one, it is meant.
-        tools: what may be called, in the order in which the prompt shows it.
+        format: form in which calls and reasoning are written.
+        special: names of the vocabulary's special and user-defined tokens; in structure, a name stands for its token.
+        tools: tools of the request, in the order in which the prompt shows them.
         calls: whether there are calls.
-        allowed: the names of the tools that may be called; None for all.
+        allowed: names of the tools that may be called; None for all.
         parallel: whether there may be several calls.
-        content: what an answer is where it holds no calls: free text (None), a JSON value, or a text of a language;
-            then no text may stand before calls.
-        refusal: whether there may be a refusal in place of ``content``: a text after ``REFUSAL``.
+        content: language of an answer without calls: None for free text, a JSON value, or a language. Unless it is free
+            text, no text may stand before calls.
+        refusal: whether a refusal may replace ``content``: a text after ``REFUSAL``.
         reasoning: whether there is a reasoning section; it is one lexeme of ``Kind.REASONING``.
-        policies: how JSON is written; ``close_objects`` of it is not looked at.
-        registry: where references that leave the schema of the content lead, see ``compile``; not compared.
+        policies: spelling of JSON; ``close_objects`` is ignored here.
+        registry: schemas by URI, for references in the schema of the content (see ``compile``); ignored in comparisons.
 
-    Raises ValueError for what contradicts itself.
+    Raises ValueError for contradictory arguments.
     """
 
     format: ToolFormat
@@ -109,7 +109,7 @@ class Choices(Source):
         names = [tool.name for tool in self.tools]
         for name in names:
             if not CALLED_NAME.fullmatch(name):
-                raise ValueError(f"{name!r} is no name of a tool: letters, digits, _, - and ., at most 64 of them")
+                raise ValueError(f"{name!r} is not a valid name of a tool: use 1 to 64 letters, digits, _, - and .")
             if names.count(name) > 1:
                 raise ValueError(f"two tools are named {name!r}")
         for name in self.allowed or ():
@@ -118,13 +118,13 @@ class Choices(Source):
         if self.calls is Calls.REQUIRED and not self.callable_tools():
             raise ValueError("a call is required, but there is no tool that may be called")
         if self.refusal and self.content is None:
-            raise ValueError("free text needs no refusal apart from it")
+            raise ValueError("refusal needs content: free text can refuse by itself")
         if self.reasoning is not Reasoning.NONE and self.format.thinking is None:
             raise ValueError(f"the form {self.format.name} has no reasoning section")
         self.policies.check()
 
     def callable_tools(self) -> list[int]:
-        """The numbers of the tools that may be called."""
+        """Returns the numbers of the tools that may be called."""
         if self.calls is Calls.NONE:
             return []
         return [index for index, tool in enumerate(self.tools) if self.allowed is None or tool.name in self.allowed]

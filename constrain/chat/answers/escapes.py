@@ -1,14 +1,15 @@
-r"""Lexemes within JSON strings, where a backslash could go on with one lexeme or begin the next.
+r"""Lexemes inside JSON strings, where a backslash could continue one lexeme or begin the next.
 
-``line: /.+/ "\n"`` ends a line at a byte that cannot go on with it. In a JSON string it ends at ``\n``, whose backslash
-can: ``\"`` is a character of a line, too. Which of them it is shows at the byte behind. So such a terminal becomes a
-rule that reads its characters one by one, each a lexeme, escapes and all; then both are read side by side until it
-shows.
+``line: /.+/ "\n"`` ends a line at a byte that cannot continue the line. In a JSON string, the line ends at ``\n``, and
+its backslash can continue the line: ``\"`` is a character of a line, too. The byte after the backslash decides. So this
+module turns such a terminal into a rule that reads its characters one by one, each as a lexeme with its escape. Both
+readings then go on in parallel until the byte decides.
 
-That means the same where what may stand beside such a terminal, or behind it, cannot begin with any of its characters:
-then the longest match reads as many of these as there are, and so does the rule. (Beside one that is a run of any of
-its characters, what has no escapes may begin with them, for both are read as one lexeme then, as before; but nothing
-behind that may begin with an escape that goes on with the run.) Elsewhere terminals stay as they are.
+The rule means the same as the terminal if no terminal that may stand next to it or behind it begins with one of its
+characters: then the longest match reads as many of these characters as there are, and so does the rule. (For a terminal
+that repeats a character class, a neighbour without escapes may begin with these characters, since both are then read as
+one lexeme, as before; but no terminal behind the neighbour may begin with an escape that could continue the
+repetition.) All other terminals stay unchanged.
 """
 
 from __future__ import annotations
@@ -38,24 +39,24 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 _ESCAPED: Ranges = ((0x00, 0x1F), (0x22, 0x22), (0x5C, 0x5C))
-"""Code points whose spelling within a string is an escape."""
+"""Code points that a JSON string spells with an escape."""
 
 _MAX_STATES = 500
-"""Of the rule that a terminal becomes."""
+"""States of the rule that replaces one terminal: 500; beyond it, the terminal stays unchanged."""
 
 _MAX_PAIRS = 500_000
-"""Of terminals that are looked at side by side; where there are more, all terminals stay as they are."""
+"""Pairs of terminals that are compared: 500,000; beyond it, all terminals stay unchanged."""
 
 
-def spelled_in_json(grammar: Grammar) -> Grammar:
-    """The same grammar within a JSON string."""
+def spell_in_json(grammar: Grammar) -> Grammar:
+    """Returns the grammar of the same texts inside a JSON string."""
     terminals = [
         replace(terminal, expression=in_json(terminal.expression), label=in_json_text(terminal.label))
         for terminal in grammar.terminals
     ]
     rules = list(grammar.rules)
     replaced: dict[int, int] = {}
-    for terminal in _to_take_apart(grammar):
+    for terminal in _find_replaced(grammar):
         replaced[terminal] = ~len(rules)
         rules.append(_Characters(grammar.terminals[terminal], terminals, terminal).rule())
     if replaced:
@@ -69,12 +70,12 @@ def _with_rules(rule: Rule, replaced: dict[int, int]) -> Rule:
 
 
 def _symbol(edge: Edge) -> int:
-    """The terminal that an edge reads, or -1."""
+    """Returns the terminal that an edge reads, or -1."""
     return -1 if edge.symbol is EPSILON else max(edge.symbol, -1)
 
 
-def _to_take_apart(grammar: Grammar) -> list[int]:
-    """The terminals that become rules."""
+def _find_replaced(grammar: Grammar) -> list[int]:
+    """Returns the terminals that become rules."""
     expressions = [terminal.expression for terminal in grammar.terminals]
     ignored = set(grammar.ignored)
     candidates = {
@@ -90,12 +91,12 @@ def _to_take_apart(grammar: Grammar) -> list[int]:
                 or edge.distinct >= 0
                 or any(action is Action.REMEMBER for action, _ in edge.actions)
             ):
-                candidates.pop(_symbol(edge), None)  # its text is looked at as a whole
+                candidates.pop(_symbol(edge), None)  # conditions and actions of this edge need the text as a whole
     neighbours = _neighbours(grammar) if candidates else None
     if neighbours is None:
         return []
 
-    def means_the_same(index: int, characters: Ranges) -> bool:
+    def keeps_meaning(index: int, characters: Ranges) -> bool:
         beside, behind = (neighbours.beside[index] | ignored) - {index}, neighbours.behind[index] | ignored
         if index in behind:
             return False
@@ -112,12 +113,12 @@ def _to_take_apart(grammar: Grammar) -> list[int]:
         index
         for index, characters in candidates.items()
         if any(_begins_with(expressions[other], _ESCAPED) for other in neighbours.behind[index] | ignored)
-        and means_the_same(index, characters)
+        and keeps_meaning(index, characters)
     ]
 
 
 def _is_run(expression: Expression) -> bool:
-    """Whether it is one character or more of a class: then what has no escapes is one lexeme, as it was."""
+    """Returns whether the expression repeats a character class: then characters without escapes form one lexeme."""
     match expression:
         case Repetition(CharClass(), 1, None):
             return True
@@ -132,11 +133,11 @@ def _begins_with(expression: Expression, characters: Ranges) -> bool:
     return not core.is_empty(Intersection((expression, sequence(CharClass(characters), ANY_BYTES))))
 
 
-# Which characters an expression is made of.
+# Characters of an expression.
 
 
 def _characters(expression: Expression) -> Ranges | None:
-    """All characters of an expression that can be taken apart into them; ``None`` for others."""
+    """Returns all characters of an expression that can be split into characters; ``None`` if it cannot."""
     ranges: list[tuple[int, int]] = []
     n_states = 0
     work: list[tuple[Expression, int]] = [(expression, 1)]
@@ -166,14 +167,14 @@ def _characters(expression: Expression) -> Ranges | None:
 
 
 def _points(text: bytes) -> list[tuple[int, int]] | None:
-    """The characters of a text; ``None`` if it is none, as a special token is."""
+    """Returns the characters of a text as ranges; ``None`` if it is not UTF-8, such as a special token."""
     try:
         return [(ord(character), ord(character)) for character in text.decode()]
     except UnicodeDecodeError:
         return None
 
 
-# Which terminals may be read beside another one, or behind it.
+# Terminals that may be read next to another one, or behind it.
 
 
 class _Neighbours(NamedTuple):
@@ -182,7 +183,7 @@ class _Neighbours(NamedTuple):
 
 
 def _neighbours(grammar: Grammar) -> _Neighbours | None:
-    """For every terminal, callers of rules not told apart; ``None`` if that takes too long to tell."""
+    """Returns the neighbours of every terminal, treating all callers of a rule alike; ``None`` above ``_MAX_PAIRS``."""
     places = _Places(grammar)
     count = len(grammar.terminals)
     found = _Neighbours([set() for _ in range(count)], [set() for _ in range(count)])
@@ -197,25 +198,25 @@ def _neighbours(grammar: Grammar) -> _Neighbours | None:
 
     start, n_pairs = (0, 0), 0
     work, seen = [(start, start)], {(start, start)}
-    for a, b in work:  # which grows
-        n_pairs += len(places.reading(a)) * len(places.reading(b))
+    for a, b in work:  # the loop appends to ``work``
+        n_pairs += len(places.read_terminals(a)) * len(places.read_terminals(b))
         if n_pairs > _MAX_PAIRS:
             return None
-        for one, after_one in places.reading(a):
-            for two, after_two in places.reading(b):
+        for one, after_one in places.read_terminals(a):
+            for two, after_two in places.read_terminals(b):
                 found.beside[one].add(two)
                 found.beside[two].add(one)
                 if overlap(one, two) and (pair := (after_one, after_two)) not in seen:
                     seen.add(pair)
                     work.append(pair)
     for place in {place for pair in seen for place in pair}:
-        for terminal, after in places.reading(place):
-            found.behind[terminal] |= {other for other, _ in places.reading(after)}
+        for terminal, after in places.read_terminals(place):
+            found.behind[terminal] |= {other for other, _ in places.read_terminals(after)}
     return found
 
 
 class _Places:
-    """States of rules, as ``(rule, state)``, and the terminals that may be read from there."""
+    """States of rules, as ``(rule, state)``, and the terminals that may be read from each."""
 
     def __init__(self, grammar: Grammar) -> None:
         self._edges: dict[tuple[int, int], list[Edge]] = {}
@@ -228,8 +229,8 @@ class _Places:
                 if edge.symbol is not EPSILON and edge.symbol < 0:
                     self._callers.setdefault(~edge.symbol, []).append((index, edge.target))
 
-    def reading(self, place: tuple[int, int]) -> list[tuple[int, tuple[int, int]]]:
-        """Terminals, each with the place behind it."""
+    def read_terminals(self, place: tuple[int, int]) -> list[tuple[int, tuple[int, int]]]:
+        """Returns the terminals that may be read from a place, each with the place behind it."""
         known = self._known.get(place)
         if known is None:
             known = self._known[place] = list(self._read(place))
@@ -243,7 +244,7 @@ class _Places:
                 seen.add(other)
                 work.append(other)
 
-        for here in work:  # which grows
+        for here in work:  # the loop appends to ``work``
             for edge in self._edges.get(here, ()):
                 behind = here[0], edge.target
                 if edge.symbol is EPSILON:
@@ -257,11 +258,11 @@ class _Places:
                     reach(caller)
 
 
-# The rule that a terminal becomes.
+# The rule that replaces a terminal.
 
 
 class _Characters:
-    """Makes the rule; its lexemes go into ``terminals``, the first one in the place of the terminal."""
+    """Builds the rule. Its lexemes are appended to ``terminals``, except the first, which replaces the terminal."""
 
     def __init__(self, terminal: Terminal, terminals: list[Terminal], place: int) -> None:
         self._terminal = terminal
@@ -272,7 +273,7 @@ class _Characters:
         self._states = 1
 
     def rule(self) -> Rule:
-        """The rule that reads the characters of the terminal."""
+        """Returns the rule that reads the characters of the terminal."""
         match self._terminal.expression:
             case Repetition(CharClass(ranges), 1, None):
                 ends = self._run(ranges)
@@ -281,7 +282,7 @@ class _Characters:
         return Rule(self._terminal.name, tuple(self._edges), ends)
 
     def _run(self, ranges: Ranges) -> tuple[int, ...]:
-        """Adds a run of a class, in which what has no escapes is one lexeme; returns the states behind it."""
+        """Adds a repeated character class (one lexeme per stretch without escapes); returns the states behind it."""
         plain, run, escape = classes.difference(ranges, _ESCAPED), self._state(), self._state()
         for source in (0, run, escape):
             self._edge(source, CharClass(classes.intersection(ranges, _ESCAPED)), escape)
@@ -316,15 +317,15 @@ class _Characters:
                     source = self._after(source, part)
                 return source
             case Alternation(parts):
-                return self._meeting(self._after(source, part) for part in parts)
+                return self._join_states(self._after(source, part) for part in parts)
             case LiteralSet(texts):
-                return self._meeting(self._after(source, Literal(text)) for text in texts)
+                return self._join_states(self._after(source, Literal(text)) for text in texts)
             case Literal(text):
                 for character in text.decode():
                     source = self._through(source, CharClass(((ord(character), ord(character)),)))
                 return source
             case Repetition(part, minimum, maximum):
-                return self._repeated(source, part, minimum, maximum)
+                return self._repeat(source, part, minimum, maximum)
         return self._through(source, expression)
 
     def _through(self, source: int, character: Expression) -> int:
@@ -332,12 +333,12 @@ class _Characters:
         self._edge(source, character, target)
         return target
 
-    def _meeting(self, ends: Iterable[int]) -> int:
+    def _join_states(self, ends: Iterable[int]) -> int:
         target = self._state()
         self._edges += [Edge(end, EPSILON, target) for end in tuple(ends)]
         return target
 
-    def _repeated(self, source: int, part: Expression, minimum: int, maximum: int | None) -> int:
+    def _repeat(self, source: int, part: Expression, minimum: int, maximum: int | None) -> int:
         for _ in range(minimum):
             source = self._after(source, part)
         if maximum is None:
@@ -348,4 +349,4 @@ class _Characters:
         ends = [source]
         for _ in range(maximum - minimum):
             ends.append(self._after(ends[-1], part))
-        return self._meeting(ends)
+        return self._join_states(ends)

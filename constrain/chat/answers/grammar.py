@@ -1,9 +1,9 @@
-"""Answers as grammars: one rule for the form, whose edges read structure and text, and rules for schemas and grammars.
+"""Answers as grammars: one rule for the form, which reads structure and text, and the rules of schemas and grammars.
 
-Text and the first word of the call behind it are one lexeme, and so are text and the mark that ends a reasoning
-section, raw input and the structure behind it. So every lexeme of the form ends where its own expression says: what may
-stand at one place begins differently, as a tree of structure does, or cannot go on behind the mark. JSON that is read
-between begins with a brace and ends with one. Where grammars of users stand in an answer, the kernel looks for a proof.
+Text and the first word of the call behind it form one lexeme; so do text and the mark that ends a reasoning section, or
+raw input and the structure behind it. So every lexeme of the form ends where its own expression ends. Lexemes at one
+position begin differently, as in a tree of structure, or cannot continue behind the mark. JSON between them begins and
+ends with a brace. If an answer contains grammars of users, the kernel searches for a proof.
 """
 
 from __future__ import annotations
@@ -32,33 +32,33 @@ if TYPE_CHECKING:
     from constrain.chat.answers.structure import Node
 
 MAX_NEWLINES = 2
-"""New lines between a reasoning section and what does not begin with free text."""
+"""Line feeds allowed between a reasoning section and content that is not free text: 2."""
 
 _NEWLINES = Repetition(Literal(b"\n"), 1, MAX_NEWLINES)
 _VISIBLE = CharClass(((0x21, 0x7E), (0xA1, 0x10FFFF)))
 
 
 def answer_grammar(answer: Choices) -> Grammar:
-    """The texts of an answer. Raises ValueError for forms that cannot be read, GrammarError, errors of the parts."""
+    """Returns the grammar of an answer. Raises ValueError for malformed forms, GrammarError, and its parts' errors."""
     form = _Form(answer)
     form.add_begin()
     return form.made.grammar()
 
 
 class _Form:
-    """States of the form: each place in a tree of structure has one, and so has the value of each tool."""
+    """States of the form: one for each node in a tree of structure, and one for the value of each tool."""
 
     def __init__(self, answer: Choices) -> None:
         self.answer = answer
         self.trees = answer_trees(answer)
         self.made = Assembly(frozenset(answer.special))
-        self.places: dict[int, tuple[Node, int]] = {}  # by identity, with what keeps it alive
+        self.places: dict[int, tuple[Node, int]] = {}  # keyed by identity; the node is kept alive
         self.values: dict[int, int] = {}
         self.content: int | None = None
         self.reasoning = BEGIN
 
     def add_begin(self) -> None:
-        """Adds the reasoning section, and what is behind it."""
+        """Adds the reasoning section and all that follows it."""
         answer, thinking = self.answer, self.answer.format.thinking
         if answer.reasoning is Reasoning.NONE or thinking is None:
             self.add_content(BEGIN, self.trees.first)
@@ -73,9 +73,9 @@ class _Form:
         self.add_content(behind, self.trees.second, newlines=answer.format.content is None)
 
     def add_content(self, start: int, node: Node, *, begin: str = "", newlines: bool = False) -> None:
-        """Adds content and calls; ``begin``: what no text may begin with, since a reasoning section does."""
+        """Adds content and calls. ``begin``: mark of the reasoning section, which no text may begin with."""
         answer = self.answer
-        structured = self.made.state()  # for what does not begin with free text
+        structured = self.made.state()  # start of everything but free text
         self.made.edge(start, EPSILON, structured)
         first: list[Expression] = []
         if begins_with_text(answer):
@@ -92,7 +92,7 @@ class _Form:
             self.made.read(start, _NEWLINES, structured, "new lines")
 
     def add_text(self, start: int, begin: str) -> None:
-        """Adds free text, and where it may stand before calls, what joins it to them."""
+        """Adds free text, and text before calls where the form allows it."""
         marks, form = self.trees.marks, self.answer.format
         not_at_begin = [
             sequence(Literal(each), ANY_BYTES) for each in (begin.encode(),) if _is_text(begin, self.made.names)
@@ -112,14 +112,14 @@ class _Form:
                 self.made.read(start, joined, self.place(node), "text and call")
 
     def add_section(self, source: int, reached: int) -> None:
-        """Adds what is inside of a section: content, or text before calls."""
+        """Adds the inside of a section: content, or text before calls."""
         form, names = self.answer.format, self.made.names
         assert form.content is not None
         end = form.content.end
         if self.answer.content is not None:
             behind = self.made.state()
             if _is_text(end, names):
-                raise GrammarError(f"in the form {form.name}, what content must be like may hold the text that ends it")
+                raise GrammarError(f"in the form {form.name}, content may contain the text that ends it")
             self.add_value(source, behind)
             self.made.edge(self.made.read_structure(behind, end), EPSILON, END)
             return
@@ -132,7 +132,7 @@ class _Form:
         )
 
     def add_value(self, start: int, target: int) -> list[Expression]:
-        """Adds content that is a value or a text of a language, or a refusal; returns what it may begin with."""
+        """Adds content that is a value or a text of a language, or a refusal; returns its possible beginnings."""
         content = self.answer.content
         assert content is not None
         make = content.grammar if not isinstance(content, Value) else lambda: self.value_grammar(content)
@@ -163,21 +163,20 @@ class _Form:
             if may_begin_with(grammar, text):
                 raise GrammarError(
                     f"content may begin with {text.decode()!r}, as a call does in the form {self.answer.format.name}; "
-                    "choose a form whose calls begin differently, or have either calls or content"
+                    "choose a form whose calls begin differently, or ask for either calls or content"
                 )
         return replace(grammar, self_delimiting=False) if beside else grammar
 
     def check_apart(self, text: bytes, others: list[Expression]) -> None:
-        """Raises GrammarError."""
+        """Raises GrammarError if a text begins like one of the other expressions."""
         if not is_apart(text, others):
             raise GrammarError(
-                f"{text.decode()!r} begins like content that the answer may have instead, so that they cannot be told "
-                f"apart (the form is {self.answer.format.name}); choose a form whose calls begin differently, or have "
-                "either calls or content"
+                f"{text.decode()!r} begins a call in the form {self.answer.format.name}, and content may begin alike; "
+                "choose a form whose calls begin differently, or ask for either calls or content"
             )
 
     def place(self, node: Node) -> int:
-        """The state of a place in a tree of structure."""
+        """Returns the state of a node in a tree of structure, and adds what follows."""
         known = self.places.get(id(node))
         if known is not None:
             return known[1]
@@ -191,7 +190,9 @@ class _Form:
             self.add_section(source, node.reached)
         elif node.reached is not None:
             if node.onward and not isinstance(self.answer.tools[node.reached], FunctionCalls):
-                raise ValueError(f"the form {self.answer.format.name} has input directly behind names of tools")
+                raise ValueError(
+                    f"the form {self.answer.format.name} has input directly behind the tool's name; put a text between"
+                )
             self.made.edge(source, EPSILON, self.value(node.reached))
         for step, after in node.onward:
             if isinstance(step, Variable):
@@ -202,7 +203,7 @@ class _Form:
         return source
 
     def read_id(self, source: int, after: Node) -> None:
-        """Adds an id, which ends where what follows begins."""
+        """Adds an id; it ends where the following structure begins."""
         form = self.answer.format
         written = parse_pattern(form.id_pattern, "rust")
         for step, _ in after.onward:
@@ -210,13 +211,13 @@ class _Form:
                 isinstance(step, bytes)
                 and not core.is_empty(Intersection((sequence(written, Literal(step[:1]), ANY_BYTES), written)))
             ):
-                raise ValueError(f"ids of the form {form.name} do not end where what follows them begins")
+                raise ValueError(f"ids of the form {form.name} may contain the text that follows them")
         if after.reached is not None or not after.onward or core.matches(written, b""):
-            raise ValueError(f"ids of the form {form.name} need a text behind them, and must not be empty")
+            raise ValueError(f"ids of the form {form.name} must not be empty, and need a text behind them")
         self.made.read(source, written, self.place(after), "id")
 
     def value(self, tool: int) -> int:
-        """The state in front of the value of a call, with all that follows."""
+        """Returns the state in front of a call's value, and adds the value and what follows."""
         if tool in self.values:
             return self.values[tool]
         source = self.values[tool] = self.made.state()
@@ -233,5 +234,5 @@ class _Form:
 
 
 def _is_text(structure: str, names: frozenset[str]) -> bool:
-    """Does a structure text begin with text, and not with a special token?"""
+    """Returns whether a structure text begins with text, and not with a special token."""
     return bool(structure) and isinstance(structure_parts(structure, names)[0], str)

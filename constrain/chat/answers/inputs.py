@@ -1,4 +1,4 @@
-"""Input of custom tools: its grammar in front of the structure that ends it, as it is or as a JSON string."""
+"""Input of custom tools, as plain text or as a JSON string: its grammar, followed by the structure that ends it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from constrain.chat.answers.assembly import ANY_TEXT, SOME_BYTES, up_to, without
-from constrain.chat.answers.escapes import spelled_in_json
+from constrain.chat.answers.escapes import spell_in_json
 from constrain.engine import core
 from constrain.errors import GrammarError
 from constrain.language.tree import ANY_BYTES, ANY_JSON_CHAR, Expression, Intersection, Literal, Repetition
@@ -28,31 +28,31 @@ _QUOTE = Literal(b'"')
 
 
 def add_json_input(made: Assembly, source: int, tool: CustomCalls, target: int, place: str) -> None:
-    """Adds the rest of a JSON string, behind its first quote. Raises the errors of the tool's language."""
+    """Adds the rest of a JSON string after its first quote. Raises the errors of the tool's language."""
     written, what = tool.input, f"the tool {tool.name}"
     if written is None:
         made.read(source, sequence(_ANY_CONTENT, _QUOTE), target, "input")
     elif isinstance(written, Regex):
         content = in_json(parse_pattern(written.pattern, written.dialect))
-        made.read(source, _inhabited(sequence(content, _QUOTE), what), target, "input")
+        made.read(source, _require_texts(sequence(content, _QUOTE), what), target, "input")
     else:
         before = made.state()
-        made.edge(source, made.merge(lambda: spelled_in_json(written.grammar()), place, what), before)
+        made.edge(source, made.merge(lambda: spell_in_json(written.grammar()), place, what), before)
         made.read(before, _QUOTE, target, "input")
 
 
 def add_raw_input(
     made: Assembly, source: int, tool: CustomCalls, after: Node, state_of: Callable[[Node], int], place: str
 ) -> None:
-    """Adds input as it is, up to the structure behind it: text that ends it is none of the input.
+    """Adds input as plain text, up to the structure behind it; the text that ends input is not part of the input.
 
-    Raises the errors of the tool's language, and GrammarError where its texts may hold that text.
+    Raises the errors of the tool's language, and GrammarError if its texts may contain the end.
     """
     written, what = tool.input, f"the tool {tool.name}"
     texts = [(step, behind) for step, behind in after.onward if isinstance(step, bytes)]
     marks = tuple(step for step, _ in texts)
     if len(marks) > 1:
-        raise ValueError("a form must say with which one text raw input ends")
+        raise ValueError("a form must give exactly one text that ends raw input")
     if written is not None and not isinstance(written, Regex):
         made.edge(source, made.merge(written.grammar, place, what), state_of(after))
         for mark in marks:
@@ -60,14 +60,14 @@ def add_raw_input(
         return
     expression = ANY_TEXT if written is None else parse_pattern(written.pattern, written.dialect)
     for mark, behind in texts:
-        made.read(source, _inhabited(up_to(mark, marks, expression), what), state_of(behind), "input")
+        made.read(source, _require_texts(up_to(mark, marks, expression), what), state_of(behind), "input")
     if len(after.onward) > len(texts) or after.reached is not None:
         others = replace(after, onward=[each for each in after.onward if each not in texts])
-        made.read(source, _inhabited(without(marks, expression), what), state_of(others), "input")
+        made.read(source, _require_texts(without(marks, expression), what), state_of(others), "input")
 
 
 def _check_free_of(mark: bytes, grammar: Grammar, what: str) -> None:
-    """Raises GrammarError if lexemes of a grammar, in any order, may hold the text that ends input."""
+    """Raises GrammarError if a sequence of a grammar's lexemes may contain the text that ends input."""
     lexemes = Repetition(union([terminal.expression for terminal in grammar.terminals]), 0, None)
     early = sequence(ANY_BYTES, Literal(mark), SOME_BYTES)
     if not core.is_empty(Intersection((sequence(lexemes, Literal(mark)), early))):
@@ -78,8 +78,8 @@ def _check_free_of(mark: bytes, grammar: Grammar, what: str) -> None:
         )
 
 
-def _inhabited(expression: Expression, what: str) -> Expression:
-    """The expression. Raises GrammarError if nothing is left of it."""
+def _require_texts(expression: Expression, what: str) -> Expression:
+    """Returns the expression. Raises GrammarError if it matches no text."""
     if core.is_empty(expression):
         raise GrammarError(f"no input of {what} can be written in this form of calls")
     return expression

@@ -17,25 +17,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AnswerLanguage(Choices):
-    """All answers to one request: see ``Choices``."""
+    """The language of all answers to one request: see ``Choices``."""
 
     def grammar(self) -> Grammar:
-        """Its language. Raises the errors of its schemas, patterns and grammars, naming the tool; GrammarError."""
+        """Returns the grammar.
+
+        Raises GrammarError, and errors of its schemas, patterns and grammars with the tool's name.
+        """
         from constrain.chat.answers.grammar import answer_grammar
 
         return answer_grammar(self)
 
     @property
     def is_known_by_repr(self) -> bool:
-        """Not with a registry."""
+        """Whether ``repr`` identifies the language; a registry is not part of it."""
         return self.registry is None
 
     def policies_in_force(self) -> Mapping[str, str | bool]:
-        """Of arguments and content in JSON."""
+        """Returns the policies for JSON in arguments and content."""
         return self.policies._asdict()
 
     def closed(self) -> AnswerLanguage:
-        """The same: schemas say for themselves whether they are closed, but for languages of content and inputs."""
+        """Returns the language with closed objects in content and inputs; schemas are marked closed or open already."""
         tools = tuple(
             replace(tool, input=tool.input.closed()) if isinstance(tool, CustomCalls) and tool.input else tool
             for tool in self.tools
@@ -44,7 +47,7 @@ class AnswerLanguage(Choices):
         return replace(self, tools=tools, content=content)
 
     def render(self) -> str:
-        """What content is like; prompts show the tools themselves."""
+        """Returns a description of the content; prompts show the tools separately."""
         if isinstance(self.content, Value):
             from constrain.language.hint import render
 
@@ -52,7 +55,7 @@ class AnswerLanguage(Choices):
         return "" if self.content is None else self.content.render()
 
     def describe(self) -> str:
-        """The instruction that is added to the prompt, if content is to have a form."""
+        """Returns the instruction about the form of the content for the prompt; empty for free text."""
         if self.content is None:
             return ""
         if isinstance(self.content, Source):

@@ -1,4 +1,4 @@
-"""Structure: the texts and special tokens around the calls of an answer, and the tree of what may stand next."""
+"""Structure: the texts and special tokens around the calls of an answer, and the tree of possible continuations."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ if TYPE_CHECKING:
 
 
 class SpecialName(NamedTuple):
-    """A special token, by the text of its name."""
+    """A special token, identified by the text of its name."""
 
     name: str
 
     @property
     def written(self) -> bytes:
-        """As grammars name it, and as answers hold it: between two bytes that no text has."""
+        """Returns the name as grammars and answers spell it: between two bytes that occur in no text."""
         return mark(self.name)
 
     @property
     def literal(self) -> Literal:
-        """What reads it."""
+        """Returns the expression that reads the token."""
         return special_token(self.name)
 
 
 class Variable(Enum):
-    """What stands in a call at the place of a name with ``$``."""
+    """A variable of a call template: a name with ``$``."""
 
     NAME = "$name"
     ARGUMENTS = "$arguments"
@@ -44,25 +44,26 @@ _VARIABLES = re.compile(r"(\$(?:name|arguments|id|input|json_input)\b)")
 _JSON_LEXEME = re.compile(rb'"[^"]*"?|[{\[,:]\s*|[^"{\[,:]+')
 
 Atom = int | bytes | SpecialName | Variable
-"""One byte of a text, a lexeme that stays whole, one special token, or an id."""
+"""One step of structure: a byte of a text, a lexeme that stays whole, a special token, or an id."""
 
 Path = tuple[Atom, ...]
 
 END, CONTENT, PREAMBLE, REASONING = -1, -2, -3, -4
-"""What is reached: the end of the answer, or the inside of a section; the numbers of tools are reached where the value
-of a call follows."""
+"""Ends of a path: the end of the answer, or the inside of a section. A path that ends at a call's value has the number
+of its tool instead.
+"""
 
 
 @dataclass(slots=True)
 class Node:
-    """A place in the tree: the steps that lead on, none of which begins with another, and what is reached here."""
+    """A node of the tree: steps to other nodes, none of which begins with another, and the end reached here, if any."""
 
     onward: list[tuple[bytes | SpecialName | Variable, Node]] = field(default_factory=list)
     reached: int | None = None
 
 
 def structure_parts(text: str, names: frozenset[str]) -> list[str | SpecialName]:
-    """Text and special tokens: from the left, the longest name wins."""
+    """Splits text at special tokens: from the left, the longest name wins."""
     if not text:
         return []
     longest_first = sorted(filter(None, names), key=len, reverse=True)
@@ -74,13 +75,13 @@ def structure_parts(text: str, names: frozenset[str]) -> list[str | SpecialName]
 
 
 def template_parts(template: str) -> list[str | Variable]:
-    """The texts of a call, and its variables."""
+    """Splits a call template into texts and variables."""
     pieces = enumerate(_VARIABLES.split(template))
     return [Variable(piece) if index % 2 else piece for index, piece in pieces if piece]
 
 
 def path_of(parts: list[str | Variable], tool: str, names: frozenset[str]) -> Path:
-    """What is read for these parts of a call of ``tool``, whose name holds no special tokens."""
+    """Returns the path that reads these parts of a call of ``tool``; the tool's name contains no special tokens."""
     atoms: list[Atom] = []
     for part in parts:
         if part is Variable.NAME:
@@ -94,7 +95,7 @@ def path_of(parts: list[str | Variable], tool: str, names: frozenset[str]) -> Pa
 
 
 def in_lexemes(path: Path) -> Path:
-    """The same in the lexemes of JSON, so that it can be read side by side with JSON values."""
+    """Returns the path with JSON's lexemes as steps, so that it can be read in parallel with JSON values."""
     found: list[Atom] = []
     while path:
         text = leading_text(path)
@@ -104,7 +105,7 @@ def in_lexemes(path: Path) -> Path:
 
 
 def tree(paths: list[tuple[Path, int]]) -> Node:
-    """The tree of some paths and what they reach. Raises ValueError if two reach different places by one path."""
+    """Merges paths into a tree. Raises ValueError if one path has two different ends."""
     node = Node()
     groups: dict[Atom, list[tuple[Path, int]]] = {}
     for path, reached in paths:
@@ -113,7 +114,7 @@ def tree(paths: list[tuple[Path, int]]) -> Node:
         elif node.reached is None or node.reached == reached:
             node.reached = reached
         else:
-            raise ValueError("two different calls are written alike")
+            raise ValueError("two different calls have the same spelling")
     for atom, group in groups.items():
         length = 1
         if isinstance(atom, int):
@@ -129,7 +130,7 @@ def tree(paths: list[tuple[Path, int]]) -> Node:
 
 
 def leading_text(path: Path) -> bytes:
-    """The bytes that a path begins with, up to a special token or an id."""
+    """Returns the bytes that a path begins with, up to a special token or an id."""
     found = bytearray()
     for atom in path:
         if not isinstance(atom, int):

@@ -1,4 +1,4 @@
-"""Trees of an answer's structure: where calls begin, and what stands behind each. Grammars and readers use them."""
+"""Trees of an answer's structure: beginnings of calls, and continuations behind each. Grammars and readers use them."""
 
 from __future__ import annotations
 
@@ -35,19 +35,21 @@ _QUOTE = b'"'
 
 @dataclass(frozen=True, slots=True)
 class AnswerTrees:
-    """Where calls and sections begin, and what stands behind calls.
+    """Beginnings of calls and sections, and continuations behind calls.
 
     Attributes:
-        marks: texts with which calls begin, at least their first words. Free text outside of sections holds none of
-            them, or begins with none of them, whatever may be called; a special token is in no text anyway.
-        joined: by mark or special token, what stands between it and the value of a call that follows free text.
-        first: what an answer may begin with beside free text and values.
-        second: the same behind a reasoning section.
-        calls: what may stand behind a preamble.
-        after: by tool, what stands behind the value of a call.
-        id_behind: the tools whose ids stand there.
-        beside_json: what calls begin with, up to their values, where they begin like the JSON values that an answer may
-            be instead. Whatever begins like this is a call.
+        marks: texts that calls begin with, at least their first words. Free text outside of sections contains none of
+            them (or, without ``text_before``, begins with none), for callable tools and others. No text contains a
+            special token anyway.
+        joined: by mark or special token, the structure between it and a call's value, for calls behind free text.
+        first: structure at the beginning of an answer, except free text and values.
+        second: structure behind a reasoning section.
+        calls: structure behind a preamble.
+        after: by tool, the structure behind a call's value.
+        id_behind: tools whose structure behind the value contains an id.
+        beside_json: beginnings of calls, up to their values, if these begin like the JSON values that content may be.
+            An
+            answer that begins like this is a call.
     """
 
     marks: tuple[bytes, ...]
@@ -60,7 +62,7 @@ class AnswerTrees:
     beside_json: tuple[bytes, ...]
 
     def stops(self, tool: int) -> list[bytes | SpecialName]:
-        """What may end the value of a tool."""
+        """Returns the texts and tokens that may end the value of a tool."""
         steps = [step for step, _ in self.after[tool].onward]
         assert not any(isinstance(step, Variable) for step in steps)
         return [step for step in steps if not isinstance(step, Variable)]
@@ -68,7 +70,7 @@ class AnswerTrees:
 
 @dataclass(frozen=True, slots=True)
 class _Template:
-    """A call, split at its value."""
+    """A call template, split at its value."""
 
     head: str
     value: Variable
@@ -76,12 +78,12 @@ class _Template:
 
 
 def value_of(form: ToolFormat, tool: FunctionCalls | CustomCalls) -> Variable:
-    """How the value of a tool's calls is written."""
+    """Returns the variable that stands for the value in a tool's call template."""
     return _template(form, tool).value
 
 
 def answer_trees(answer: Choices) -> AnswerTrees:
-    """The trees of an answer. Raises ValueError for a form that cannot be read."""
+    """Builds the trees of an answer. Raises ValueError for a malformed form."""
     form, names = answer.format, frozenset(answer.special)
     callable_tools = answer.callable_tools()
     templates = {index: _template(form, tool) for index, tool in enumerate(answer.tools)}
@@ -114,7 +116,7 @@ def answer_trees(answer: Choices) -> AnswerTrees:
         second = tree([*calls, *_sections(answer)])
         first = tree([*calls, *_sections(answer), *reasoning])
     else:
-        # Beside free text, each mark is one lexeme: text that begins like two of them is no mark yet.
+        # Next to free text, each mark is one lexeme: text that begins like two of them is no mark yet.
         second = Node([] if form.text_before else list(by_mark.items()))
         first = Node([*second.onward, *tree(reasoning).onward])
     after = {tail: _after(answer, tail, templates) for tail in {templates[index].tail for index in callable_tools}}
@@ -131,12 +133,12 @@ def answer_trees(answer: Choices) -> AnswerTrees:
 
 
 def begins_with_text(answer: Choices) -> bool:
-    """Whether free text that is in no section may be what an answer begins with."""
+    """Returns whether an answer may begin with free text outside of a section."""
     return answer.content is None and answer.format.content is None and answer.calls is not Calls.REQUIRED
 
 
 def _begin_like_values(answer: Choices, paths: list[Path]) -> bool:
-    """Whether calls may begin like the objects that content may be."""
+    """Returns whether calls may begin like the JSON objects that content may be."""
     return (
         isinstance(answer.content, Value)
         and answer.format.content is None
@@ -146,7 +148,7 @@ def _begin_like_values(answer: Choices, paths: list[Path]) -> bool:
 
 
 def has_preamble(answer: Choices) -> bool:
-    """Whether text in a section of its own may stand before calls."""
+    """Returns whether a section of text may stand before calls."""
     form = answer.format
     return (
         form.preamble is not None
@@ -158,7 +160,7 @@ def has_preamble(answer: Choices) -> bool:
 
 
 def _sections(answer: Choices) -> list[tuple[Path, int]]:
-    """Content, and text before calls, where the form has sections for them."""
+    """Returns the paths to content and to text before calls, if the form has sections for them."""
     form, names = answer.format, frozenset(answer.special)
     if form.content is None or answer.calls is Calls.REQUIRED:
         return []
@@ -169,15 +171,15 @@ def _sections(answer: Choices) -> list[tuple[Path, int]]:
 
 
 def _shortest(marks: set[bytes], form: ToolFormat) -> tuple[bytes, ...]:
-    """The marks that begin with no other one."""
+    """Returns the marks that do not begin with another mark."""
     kept = {mark for mark in marks if not any(mark != other and mark.startswith(other) for other in marks)}
     if any(mark != other and mark in other for mark in kept for other in kept):
-        raise ValueError(f"in the form {form.name}, what a call begins with holds what another one begins with")
+        raise ValueError(f"in the form {form.name}, the beginning of one call contains the beginning of another")
     return tuple(sorted(kept))
 
 
 def _after(answer: Choices, tail: str, templates: dict[int, _Template]) -> Node:
-    """What stands behind a value: the end, or another call."""
+    """Returns the structure behind a call's value: the end of the answer, or another call."""
     form, names = answer.format, frozenset(answer.special)
     paths = [(path_of(template_parts(tail + form.closing), "", names), END)]
     if answer.parallel and form.parallel:
@@ -196,7 +198,7 @@ def _head(text: str, template: _Template, tool: str, names: frozenset[str]) -> P
 
 
 def _mark(text: str, path: Path, names: frozenset[str]) -> bytes | SpecialName:
-    """With what a call begins: the first word of what stands in front of the tool's name, or of all, or a token."""
+    """Returns the mark of a call: its first special token, or the first word in front of the tool's name."""
     parts = template_parts(text)
     fixed = parts[0] if parts and isinstance(parts[0], str) else ""
     first = next(iter(structure_parts(fixed, names)), "")

@@ -1,4 +1,4 @@
-"""What a model family's form of tool calls is made of, for all that shows, constrains and reads calls."""
+"""The parts of a model family's form of tool calls; prompts, grammars and readers all use them."""
 
 from __future__ import annotations
 
@@ -13,29 +13,27 @@ TOOLS_SHOWN = (
     "$calls\n"
     "The results are given to you in the next message. Call a tool only if it helps; otherwise answer as usual."
 )
-"""How tools are shown to a model whose family documents no words for it."""
+"""Text that shows tools to a model whose family documents no text of its own."""
 
 RESULT = '<tool_response>\n{"name": "$name", "content": $content}\n</tool_response>'
-"""How the result of a call is shown to a model whose family documents no other form."""
+"""Text that shows the result of a call to a model whose family documents no form for it."""
 
 
 TAG = re.compile(r"<[^<>\s$]+(?:>|(?=\$))|\[/?[A-Z_]+\]")
-"""A tag in a form's structure, be it a token or plain text; of one with a name in it, what stands before the name."""
+"""Pattern of a tag in a form's structure, as a token or plain text; of a tag with ``$name``, the part before it."""
 
 
 class ArgumentStyle(Enum):
-    """How the arguments of a call are written."""
+    """The notation of a call's arguments."""
 
     JSON = "json"  # one JSON object
-    PYTHON = "python"  # keyword arguments, values as Python literals, strings spelled as in JSON
-    XML = (
-        "xml"  # for each argument "<parameter=NAME>\nVALUE\n</parameter>\n": strings as they are, other values as JSON
-    )
+    PYTHON = "python"  # keyword arguments with Python literals as values; strings are spelled as in JSON
+    XML = "xml"  # per argument "<parameter=NAME>\nVALUE\n</parameter>\n": strings as plain text, other values as JSON
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A stretch of free text between marks. Both are structure (see ``ToolFormat``), and both may be empty."""
+    """A section of free text between two marks. Both marks are structure (see ``ToolFormat``) and may be empty."""
 
     begin: str
     end: str
@@ -43,7 +41,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """A variable of a chat template that lets the model reason or not, with its values for both."""
+    """A variable of a chat template that turns reasoning on or off, with its two values."""
 
     variable: str
     on: object
@@ -52,9 +50,9 @@ class Switch:
 
 @dataclass(frozen=True, slots=True)
 class Thinking:
-    """A section of reasoning in front of an answer. Both marks are structure: see ``ToolFormat``.
+    """A reasoning section in front of an answer. Both marks are structure: see ``ToolFormat``.
 
-    A template may open the section itself, at the end of the prompt: see ``Prompt.thinking`` in
+    A template may open the section itself at the end of the prompt: see ``ThinkingState`` in
     ``constrain.chat.prompt.conversation``.
     """
 
@@ -65,32 +63,32 @@ class Thinking:
 
 @dataclass(frozen=True, slots=True)
 class ToolFormat:
-    """How a model family writes calls.
+    """The form in which a model family writes calls.
 
-    ``opening``, ``call``, ``between`` and ``closing`` are *structure*: where they hold the text of a token that the
-    vocabulary has as a special or user-defined one, that token is meant, otherwise the text. All calls of an answer are
-    ``opening call (between call)* closing``. In ``call``, ``$name`` stands for the tool's name, ``$arguments`` for its
-    arguments, ``$id`` for the call's id.
+    ``opening``, ``call``, ``between`` and ``closing`` are *structure*: the text of a special or user-defined token of
+    the vocabulary stands for this token, all other text for itself. The calls of an answer are ``opening call (between
+    call)* closing``. In ``call``, ``$name`` stands for the tool's name, ``$arguments`` for its arguments, ``$id`` for
+    the call's id.
 
     Attributes:
-        name: of the form.
-        call: one call.
-        style: how ``$arguments`` is written.
-        custom_call: one call of a custom tool, with ``$input`` for its text as it is, or ``$json_input`` for its text
-            as a JSON string.
-        id_pattern: what ids look like (a pattern of Rust's dialect), if ``call`` has ``$id``.
+        name: name of the form.
+        call: template of one call.
+        style: notation of ``$arguments``.
+        custom_call: template of one call of a custom tool, with ``$input`` for its input as plain text, or
+            ``$json_input`` for its input as a JSON string.
+        id_pattern: pattern of ids (in Rust's dialect), if ``call`` has ``$id``.
         text_before: whether text may stand before the calls.
-        parallel: whether an answer may hold several calls.
-        thinking: the reasoning section that its models may write, if any.
-        content: the marks around the text of an answer without calls, where the family has any.
-        preamble: the marks around text in front of calls, where ``text_before`` and the family has any: what follows
-            ``preamble.end`` is ``opening``.
-        tools_shown: how tools are shown in the system prompt, for templates that do not show them: ``$tools`` stands
-            for their definitions in JSON, one a line or as one list (``tools_as_list``), ``$calls`` for calls as the
+        parallel: whether an answer may have several calls.
+        thinking: reasoning section that models of the family may write, if any.
+        content: marks around the text of an answer without calls, if the family has any.
+        preamble: marks around text in front of calls, if ``text_before`` holds and the family has any; ``opening``
+            follows ``preamble.end``.
+        tools_shown: text of the system prompt that shows the tools, for templates that do not: ``$tools`` stands for
+            their definitions in JSON, one per line or as one list (``tools_as_list``), ``$calls`` for calls as the
             family writes them, with names in angle brackets.
         tools_as_list: whether ``$tools`` is one JSON list.
-        result: how the result of a call is written, for templates that do not: ``$name``, ``$id`` and ``$content``,
-            which is a JSON string.
+        result: text of a call's result, for templates that do not show results: with ``$name``, ``$id`` and
+            ``$content``, a JSON string.
     """
 
     name: str

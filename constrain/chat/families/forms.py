@@ -1,7 +1,7 @@
-"""The forms of tool calls of model families, as their model cards and templates document them, and which one is whose.
+"""The forms of tool calls of model families, as documented by model cards and templates, and their detection.
 
-Each family is one entry of ``_FAMILIES``: its form, and the marks by which its chat template is known. The first entry
-whose marks all occur is taken, so the particular ones stand before the general ones.
+Each family is one entry of ``_FAMILIES``: its form, and marks that identify its chat template. The first entry whose
+marks all occur in a template wins, so specific families stand before general ones.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Family:
-    """A form, and what tells its templates.
+    """A form, and the marks that identify its templates.
 
     Attributes:
-        form: of its calls.
+        form: form of the family's calls.
         marks: texts that all occur in its templates.
-        absent: texts that do not.
-        tokens: tokens of its vocabularies that tell it where a template says nothing of tools.
+        absent: texts that do not occur in its templates.
+        tokens: tokens that identify its vocabularies if a template says nothing about tools.
     """
 
     form: ToolFormat
@@ -229,16 +229,18 @@ _THINKING = (
     Thinking("[THINK]", "[/THINK]"),
     Thinking("<think>", "</think>"),
 )
-"""Reasoning sections. A template knows one if it names the mark that ends it (or harmony's channel): some only cut the
-section out of earlier answers."""
+"""Reasoning sections. A template has one if it contains the mark that ends the section (or harmony's channel): some
+templates only cut the section out of earlier answers.
+"""
 
 _SWITCHES = (Switch("enable_thinking", on=True, off=False), Switch("thinking", on=True, off=False))
-"""Variables by which templates are told whether the model may reason. ``reasoning_effort`` is none of them: its values
-differ, and most families that have it cannot be told not to reason."""
+"""Variables that turn reasoning on or off in templates. ``reasoning_effort`` is left out: its values differ, and most
+families that have it cannot turn reasoning off.
+"""
 
 
 def tool_format(name: str) -> ToolFormat:
-    """The form of a name. Raises ``ValueError`` if there is none.
+    """Returns the form with a name. Raises ``ValueError`` if there is none.
 
     >>> tool_format("llama3-json").call
     '{"name": "$name", "parameters": $arguments}'
@@ -246,39 +248,39 @@ def tool_format(name: str) -> ToolFormat:
     try:
         return _FORMATS[name]
     except KeyError:
-        raise ValueError(f"{name!r} is no form of tool calls; there are {', '.join(sorted(_FORMATS))}") from None
+        raise ValueError(f"{name!r} is not a form of tool calls; the forms are {', '.join(sorted(_FORMATS))}") from None
 
 
 def tool_format_names() -> list[str]:
-    """The names that ``tool_format`` knows."""
+    """Returns the names that ``tool_format`` accepts."""
     return sorted(_FORMATS)
 
 
 def detect_format(template: str | None, names: Collection[str] = (), *, name: str | None = None) -> ToolFormat:
-    """The form of tool calls of a model, with its reasoning section.
+    """Returns the form of tool calls of a model, with its reasoning section.
 
     Args:
-        template: its chat template, if it has one.
-        names: the texts of its vocabulary's special and user-defined tokens; they decide where the template says
-            nothing of tools.
-        name: of the form, if it is not to be found out; the reasoning section is the template's in any case.
+        template: chat template of the model, if it has one.
+        names: texts of its vocabulary's special and user-defined tokens; they decide if the template says nothing about
+            tools.
+        name: name of a form, instead of detection; the reasoning section is the template's in any case.
 
-    Raises ``ModelError`` if the template is no Jinja template, and ``ValueError`` if there is no form of that name.
+    Raises ``ModelError`` if the template is not a Jinja template, and ``ValueError`` for an unknown name.
 
-    Where neither tells a family, the form is the generic one: calls in JSON between ``<tool_call>`` tags, which the
-    prompt explains.
+    If neither template nor tokens identify a family, the result is the generic form: calls in JSON between
+    ``<tool_call>`` tags, which the prompt explains.
     """
     form = _family_form(template or "", names) if name is None else tool_format(name)
     return replace(form, thinking=detect_thinking(template))
 
 
 def detect_thinking(template: str | None) -> Thinking | None:
-    """The reasoning section that a chat template tells of, with the variable that switches it."""
+    """Returns the reasoning section of a chat template, with the variable that turns it on or off."""
     if not template:
         return None
     for thinking in _THINKING:
         known = thinking.begin if thinking.begin.startswith("<|channel|>") else thinking.end
-        if known in template or _spelled(known) in template:
+        if known in template or _escape(known) in template:
             used = free_variables(template)
             return replace(thinking, switch=next((s for s in _SWITCHES if s.variable in used), None))
     return None
@@ -294,6 +296,6 @@ def _family_form(template: str, names: Collection[str]) -> ToolFormat:
     return GENERIC
 
 
-def _spelled(text: str) -> str:
-    """A text as it stands in a string of a template's source."""
+def _escape(text: str) -> str:
+    """Returns a text as it is spelled in a string of a template's source."""
     return text.replace("\n", "\\n")

@@ -1,7 +1,9 @@
-"""Prompts: texts, or messages and tools, through a model's chat template to token ids. There is no other way to one.
+"""Prompts: a text, or messages and tools, become token ids through the model's chat template.
 
-``generation.planning`` calls ``conversation``. Read ``messages`` first (messages in OpenAI's shape, checked), then
-``template`` (rendering), ``abilities`` (what a template does by itself, found out with probes), ``shaping`` (what it
-cannot do, written as text), ``guarding`` (no text of a message becomes a special token) and ``conversation``.
-The text that shows a schema to the model is ``language.hint``.
+All prompts take this path.
+
+``generation.planning`` calls ``conversation``. Read ``messages`` first (messages in OpenAI's form, checked), then
+``template`` (rendering), ``abilities`` (detection of the features of a template, with probes), ``shaping`` (features
+that a template lacks, as text), ``guarding`` (no text of a message becomes a special token) and ``conversation``.
+``language.hint`` makes the text that shows a schema to the model.
 """

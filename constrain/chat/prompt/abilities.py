@@ -1,8 +1,8 @@
-"""What a chat template does with tools, calls, results and reasoning: found out by rendering it with probes.
+"""Features of a chat template: how it handles tools, calls, results and reasoning, found by rendering probes.
 
-Templates differ in what they show and in the shapes they want: arguments as JSON text or as a value, no content as
-null or as an empty text, one call a message or several. So small conversations with words that occur nowhere else are
-rendered, and the words are looked for. A template that fails has no such ability.
+Templates differ in the features they have and the forms they expect: arguments as JSON text or as a value, missing
+content as null or as an empty text, one call per message or several. So this module renders small conversations of
+words that occur nowhere else, and searches for the words. A template that fails to render a probe lacks the feature.
 """
 
 from __future__ import annotations
@@ -21,29 +21,30 @@ if TYPE_CHECKING:
     from typing import TypeGuard
 
 _REASONING_KEYS = ("reasoning_content", "thinking", "reasoning", "parts")
-"""Fields in which templates look for the reasoning of an assistant's message; ``parts`` stands for a part of the type
-``thinking`` in the content."""
+"""Fields in which templates look for the reasoning of an assistant's message; ``parts`` means a part of type
+``thinking`` in the content.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Abilities:
-    """What a template does by itself.
+    """The features that a template has without help.
 
     Attributes:
         parts: contents must be lists of parts.
         system: a system message at the start is shown.
-        later_system: so is one further down.
+        later_system: a system message after other messages is shown.
         calls: calls are written, in the family's form.
-        tools: the tools are shown, and ``calls`` holds.
+        tools: tools are shown, and ``calls`` holds.
         results: results are shown, and ``calls`` holds.
         arguments_as_text: arguments must be JSON text.
-        no_content: what stands for no text beside calls.
-        several_calls: a message may have several.
-        text_beside_calls: text beside calls is shown.
+        no_content: value of ``content`` in a message with calls and without text.
+        several_calls: a message may have several calls.
+        text_beside_calls: text in a message with calls is shown.
         short_ids: ids must be nine letters and digits.
-        json_results: results are put where JSON stands, and must be JSON.
-        reasoning_key: the field whose text is shown as the reasoning of an answer that is still being worked on.
-        reasoning_beside_text: also if there is text beside calls.
+        json_results: results are inserted into JSON, and must be JSON themselves.
+        reasoning_key: field whose text is shown as reasoning while the answer is not finished.
+        reasoning_beside_text: the reasoning is shown even if there is text in a message with calls.
     """
 
     parts: bool = False
@@ -63,12 +64,12 @@ class Abilities:
 
 
 TEMPLATE_BYTES = 16 << 20
-"""Bytes of the templates of which it is remembered what they are able to."""
+"""Bytes of templates whose features are cached, together: 16 MiB; beyond it, the least recently used are dropped."""
 
 
 @remembered(16, TEMPLATE_BYTES, lambda template, *_: 2 * len(template))
 def abilities(template: str, form: ToolFormat, names: tuple[tuple[str, str], ...]) -> Abilities:
-    """The abilities of a template (``names``: the variables that name tokens) for a form of calls."""
+    """Returns the features of a template for a form of calls. ``names``: template variables that name tokens."""
     return _Probe(template, form, dict(names)).abilities()
 
 
@@ -102,7 +103,7 @@ class _Probe:
         self._no_content: str | None = None
 
     def abilities(self) -> Abilities:
-        """All of them, each asked for in the shapes that the ones before it call for."""
+        """Returns all features; each probe uses the forms that earlier probes found."""
         self._parts = not self._shows([_USER], "probe-question") and self._shows(
             [{**_USER, "content": [{"type": "text", "text": "probe-question"}]}], "probe-question"
         )
@@ -116,30 +117,34 @@ class _Probe:
             later_system=self._shows([system, *later], "probe-rule", "probe-later"),
             calls=calls,
             tools=calls and self._shows([_USER], "probe_tool", "probe_key", tools=_TOOLS),
-            results=calls and self._shows([_USER, self._calling(1), self._result()], "probe-result", tools=_TOOLS),
+            results=calls
+            and self._shows([_USER, self._make_calls(1), self._make_result()], "probe-result", tools=_TOOLS),
             arguments_as_text=self._as_text,
             no_content=self._no_content,
             several_calls=calls
-            and self._shows([_USER, self._calling(2)], "probe-value1", "probe-value2", tools=_TOOLS),
+            and self._shows([_USER, self._make_calls(2)], "probe-value1", "probe-value2", tools=_TOOLS),
             text_beside_calls=calls
-            and self._shows([_USER, self._beside()], "probe-beside", "probe-value1", tools=_TOOLS),
+            and self._shows([_USER, self._text_and_call()], "probe-beside", "probe-value1", tools=_TOOLS),
             short_ids=calls and not self._takes_long_ids(),
             json_results=calls and self._wants_json_results(),
             reasoning_key=key,
             reasoning_beside_text=calls
             and key is not None
             and self._shows(
-                [_USER, self._reasoning(self._beside(), key)], "probe-thought", "probe-beside", tools=_TOOLS
+                [_USER, self._add_reasoning(self._text_and_call(), key)],
+                "probe-thought",
+                "probe-beside",
+                tools=_TOOLS,
             ),
         )
 
     def _find_shape(self) -> bool:
-        """Sets the shape of calls that the template writes in the family's form, and tells whether there is any."""
+        """Finds the shape of calls that the template writes in the family's form; returns whether there is one."""
         for self._as_text in (True, False):
             self._no_content = ""
-            empty = self._render([_USER, self._calling(1)], _TOOLS)
+            empty = self._render([_USER, self._make_calls(1)], _TOOLS)
             self._no_content = None
-            absent = self._render([_USER, self._calling(1)], _TOOLS)
+            absent = self._render([_USER, self._make_calls(1)], _TOOLS)
             if self._is_call(absent) and _count_nulls(absent) <= _count_nulls(empty or absent):
                 return True
             if self._is_call(empty):
@@ -148,7 +153,7 @@ class _Probe:
         return False
 
     def _is_call(self, written: str | None) -> TypeGuard[str]:
-        """Whether a call is written as the family does: tags, what stands in front of the name, and the arguments."""
+        """Returns whether a text has a call in the family's form: tags, text in front of the name, and arguments."""
         if written is None:
             return False
         squeezed = re.sub(r"\s", "", written)
@@ -164,8 +169,8 @@ class _Probe:
         }[self._form.style]
         return re.search(spelled, squeezed[start:]) is not None
 
-    def _calling(self, count: int, ids: tuple[str, ...] = _IDS) -> dict[str, Any]:
-        """A message with one or two calls."""
+    def _make_calls(self, count: int, ids: tuple[str, ...] = _IDS) -> dict[str, Any]:
+        """Returns a message with one or two calls."""
         calls = []
         for number in range(1, count + 1):
             value = {"probe_key": f"probe-value{number}"}
@@ -174,28 +179,30 @@ class _Probe:
             calls.append({"id": ids[number - 1], "type": "function", "function": function})
         return {"role": "assistant", "content": self._no_content, "tool_calls": calls}
 
-    def _beside(self) -> dict[str, Any]:
-        return {**self._calling(1), "content": "probe-beside"}
+    def _text_and_call(self) -> dict[str, Any]:
+        return {**self._make_calls(1), "content": "probe-beside"}
 
-    def _result(self, call_id: str = _IDS[0]) -> dict[str, Any]:
+    def _make_result(self, call_id: str = _IDS[0]) -> dict[str, Any]:
         return {"role": "tool", "tool_call_id": call_id, "name": "probe_tool1", "content": "probe-result"}
 
     def _takes_long_ids(self) -> bool:
-        return self._shows([_USER, self._calling(1, (_LONG_ID,)), self._result(_LONG_ID)], "probe-value1", tools=_TOOLS)
+        return self._shows(
+            [_USER, self._make_calls(1, (_LONG_ID,)), self._make_result(_LONG_ID)], "probe-value1", tools=_TOOLS
+        )
 
     def _wants_json_results(self) -> bool:
-        written = self._render([_USER, self._calling(1), self._result()], _TOOLS)
+        written = self._render([_USER, self._make_calls(1), self._make_result()], _TOOLS)
         return written is not None and re.search(r'"\w+":\s*probe-result', written) is not None
 
     def _reasoning_key(self, *, calls: bool) -> str | None:
-        answer = self._calling(1) if calls else {"role": "assistant", "content": "probe-answer"}
+        answer = self._make_calls(1) if calls else {"role": "assistant", "content": "probe-answer"}
         for key in _REASONING_KEYS:
-            written = self._render([_USER, self._reasoning(answer, key)], _TOOLS if calls else None)
+            written = self._render([_USER, self._add_reasoning(answer, key)], _TOOLS if calls else None)
             if written is not None and "probe-thought" in written and not re.search("""["']thinking["']""", written):
                 return key
         return None
 
-    def _reasoning(self, message: dict[str, Any], key: str) -> dict[str, Any]:
+    def _add_reasoning(self, message: dict[str, Any], key: str) -> dict[str, Any]:
         if key != "parts":
             return {**message, key: "probe-thought"}
         text = [{"type": "text", "text": message["content"]}] if message["content"] else []
@@ -206,7 +213,7 @@ class _Probe:
         return written is not None and all(word in written for word in words)
 
     def _render(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None = None) -> str | None:
-        """What the template writes, or ``None`` if it fails: that it does is what the probe is to find out."""
+        """Returns the rendered prompt, or ``None`` if the template fails: then it lacks the probed feature."""
         shaped = [
             {**message, "content": [{"type": "text", "text": message["content"]}]}
             if self._parts and isinstance(message["content"], str) and message["content"]
@@ -221,5 +228,5 @@ class _Probe:
 
 
 def _count_nulls(written: str) -> int:
-    """How often a text says that there is nothing, in Python's words or JSON's."""
+    """Returns how often a text says that a value is missing, in Python's words or in JSON's."""
     return written.count("None") + written.count("null")

@@ -1,20 +1,20 @@
-"""From messages and tools through a model's chat template to token ids: the one way to a prompt.
+"""From messages and tools to token ids, through a model's chat template: all prompts take this path.
 
-A plain text is a conversation of one message, and a conversation without tools is one with none.
+A plain text is a conversation of one message; a conversation without tools has an empty list of tools.
 
-What the template does by itself (``constrain.chat.prompt.abilities``) it is left to do, so that the tokens are those
-that the model knows; the rest is written as text, in the form of the model's family. Tools come in the order they are
-given in, and JSON is written the same way every time: the prompt of a conversation begins with the prompts of its
-beginnings, as far as the template lets it, and what the model has read it need not read again. Templates that do not
-let it: those that leave out the reasoning of earlier turns (Qwen 3, DeepSeek, harmony), and those that show the tools
-in front of the user's last message (Mistral's older ones).
+A feature that the template has (``constrain.chat.prompt.abilities``) is left to the template, so that the tokens are
+the ones the model was trained on; other features are written as text, in the form of the model's family. Tools keep the
+caller's order, and the same JSON is always spelled the same. So the prompt of a conversation begins with the prompts of
+its earlier turns, and the model need not read them again. Some templates prevent this: templates that drop the
+reasoning of earlier turns (Qwen 3, DeepSeek, harmony), and templates that show the tools in front of the user's last
+message (Mistral's older ones).
 
-**Text stays text.** Contents, reasoning, results, ids, and everything in tools and arguments is passed through
-``guarded_tokens``: none of it becomes a special token, whatever it says. Families whose tags are special or
-user-defined tokens are safe by that. A tag that is plain text in the vocabulary nobody can tell from the same text in a
-message. So where tools, calls and results are written as text here, tags within them are spelled with JSON's escapes,
-except in strings of arguments in XML, which has none. A template that writes a result as it is lets plain tags through;
-they change neither the turns of the conversation nor what the answer may be.
+**Text stays text.** Contents, reasoning, results, ids, and all texts in tools and arguments pass through
+``guarded_tokens``: none of them ever becomes a special token. This protects families whose tags are special or
+user-defined tokens. A tag that is plain text in the vocabulary cannot be told from the same text in a message. So where
+this module writes tools, calls and results as text, it spells tags in them with JSON's escapes (except in strings of
+arguments in XML, which has no escapes). A template that writes a result unchanged lets plain tags through; they change
+neither the turns of the conversation nor the language of the answer.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 
 
 REMINDER = "Answer in the format above."
-"""The text that later messages of the user end with in place of the schema."""
+"""Text at the end of the user's later messages, in place of the schema."""
 
 
 class ThinkingState(Enum):
-    """Where a prompt leaves the reasoning section of the answer."""
+    """The state of the answer's reasoning section at the end of a prompt."""
 
     ABSENT = "absent"  # the model has none
     POSSIBLE = "possible"  # the answer may begin with one
@@ -51,7 +51,7 @@ class ThinkingState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class RenderedPrompt:
-    """A prompt, ready for the answer: its token ids, and whether the answer begins with reasoning."""
+    """A prompt, ready for the answer: its token ids, and the state of the reasoning section."""
 
     tokens: list[int]
     thinking: ThinkingState
@@ -67,24 +67,26 @@ def conversation_prompt(
     variables: Mapping[str, object] | None = None,
     shown: str = "",
 ) -> RenderedPrompt:
-    """The prompt of a conversation.
+    """Returns the prompt of a conversation.
 
     Args:
-        tokenizer: of the model.
-        template: its chat template; ``""`` for none: the texts of the messages, with empty lines between.
-        prompt: a text, which is one message of the user, or messages in OpenAI's shape, see ``check_messages``.
-        tools: that the model is shown: objects with ``name``, ``description`` and ``parameters`` (a JSON Schema), or
-            with ``format`` in place of ``parameters`` for custom ones, or objects in OpenAI's shape of functions.
-        form: of the calls; by default that of the template or vocabulary.
-        variables: for the template: ``{"enable_thinking": False}``.
-        shown: a text to put in front of the user's first message; later ones get a reminder of it.
+        tokenizer: tokenizer of the model.
+        template: chat template of the model; ``""`` for none: then the prompt is the texts of the messages, with empty
+            lines between them.
+        prompt: text (one message of the user), or messages in OpenAI's form (see ``check_messages``).
+        tools: tools that the prompt shows: objects with ``name``, ``description`` and ``parameters`` (a JSON Schema)
+            or,
+            for custom tools, ``format``; or objects in OpenAI's form of functions.
+        form: form of calls; by default the form of the template or vocabulary.
+        variables: variables for the template, such as ``{"enable_thinking": False}``.
+        shown: text to put in front of the user's first message; later messages get a reminder of it.
 
-    Raises ``MessageError`` (a ``ValueError``) for messages, ``TypeError`` for a prompt of another type, ``ValueError``
-    for what is nested too deeply, and ``ModelError`` if the template fails.
+    Raises ``MessageError`` (a ``ValueError``) for wrong messages, ``TypeError`` for a prompt of another type,
+    ``ValueError`` for values nested too deeply, and ``ModelError`` if the template fails.
     """
     checked = conversation(prompt)
     if shown:
-        checked = with_text(checked, shown)
+        checked = add_schema_text(checked, shown)
     functions = [function_of(tool) for tool in tools]
     form = form or format_of(tokenizer, template)
     names = token_names(tokenizer)
@@ -97,7 +99,7 @@ def conversation_prompt(
         return write_prompt(template, said, map_strings(functions, mark), form, able, known)
 
     try:
-        texts = [template, *_texts(checked, functions, variables or {})]
+        texts = [template, *_collect_texts(checked, functions, variables or {})]
         state = ThinkingState.ABSENT
         if form.thinking is not None:
             state = thinking_state(form.thinking, write(str), write(str, for_answer=False))
@@ -106,8 +108,8 @@ def conversation_prompt(
         raise ValueError("messages or tools are nested too deeply to be shown to the model") from error
 
 
-def _texts(messages: Sequence[Message], functions: object, variables: object) -> list[str]:
-    """All texts of a conversation that come from outside."""
+def _collect_texts(messages: Sequence[Message], functions: object, variables: object) -> list[str]:
+    """Returns all texts of a conversation that the caller wrote."""
     texts: list[str] = []
 
     def collect(text: str) -> str:
@@ -129,7 +131,7 @@ def write_prompt(
     able: Abilities,
     variables: Mapping[str, object],
 ) -> str:
-    """The text of a prompt. Raises ``ModelError`` if the template fails."""
+    """Returns the text of a prompt. Raises ``ModelError`` if the template fails."""
     shaped, offered = shape(messages, functions, form, able)
     if not template:
         return "\n\n".join(message["content"] for message in shaped)
@@ -138,20 +140,23 @@ def write_prompt(
 
 
 def template_abilities(template: str, form: ToolFormat, names: Mapping[str, str]) -> Abilities:
-    """What a template does by itself, ``names`` being its variables for tokens.
+    """Returns the features of a template; ``names`` are its variables for tokens.
 
-    Without a template, each message is passed on where it stands, and all else is written as text.
+    Without a template, messages keep their places, and everything else is written as text.
     """
     return abilities(template, form, tuple(names.items())) if template else Abilities(system=True, later_system=True)
 
 
 def format_of(tokenizer: Tokenizer, template: str, name: str | None = None) -> ToolFormat:
-    """The form of calls of a model, told from its template and vocabulary, or the one of a name."""
+    """Returns the form of calls with a name, or else the form detected from a model's template and vocabulary."""
     return detect_format(template, {special.text for special in tokenizer.special_tokens}, name=name)
 
 
 def function_of(tool: Any) -> dict[str, Any]:
-    """A tool as templates are given functions. A custom tool is a function whose one argument is its input."""
+    """Returns a tool as templates expect functions.
+
+    A custom tool becomes a function with its input as the only argument.
+    """
     if isinstance(tool, Mapping):
         function = tool["function"]
         parameters = function.get("parameters") or {"type": "object", "properties": {}}
@@ -165,30 +170,30 @@ def function_of(tool: Any) -> dict[str, Any]:
     return {"name": tool.name, "description": tool.description, "parameters": parameters}
 
 
-def with_text(messages: Sequence[Message], shown: str) -> list[Message]:
-    """The messages with a text that says what the answer must be, in those of the user.
+def add_schema_text(messages: Sequence[Message], shown: str) -> list[Message]:
+    """Returns the messages with a text about the form of the answer, added to the messages of the user.
 
-    The first has ``shown`` in front of its text, so that requests which ask for the same begin alike, whatever the user
-    says, and what the model has read for one it need not read again for the others. The later ones end with a reminder:
-    a conversation that goes on begins as it did. Where no user spoke, the last message of all is the first.
+    The first message gets ``shown`` in front of its text, so that requests for the same form share a prefix that the
+    model reads only once. Later messages end with a reminder, so that the conversation still begins as before. If no
+    message is the user's, the last message gets ``shown``.
     """
     first, *later = [index for index, message in enumerate(messages) if message.role == "user"] or [len(messages) - 1]
     changed = list(messages)
-    changed[first] = replace(messages[first], content=_joined(shown, messages[first].content))
+    changed[first] = replace(messages[first], content=_join(shown, messages[first].content))
     for index in later:
-        changed[index] = replace(messages[index], content=_joined(messages[index].content, REMINDER))
+        changed[index] = replace(messages[index], content=_join(messages[index].content, REMINDER))
     return changed
 
 
-def _joined(*texts: str) -> str:
-    """The texts that are not empty, with empty lines between."""
+def _join(*texts: str) -> str:
+    """Joins the non-empty texts with empty lines."""
     return "\n\n".join(text for text in texts if text)
 
 
 def thinking_state(thinking: Thinking | None, prompt: str, without_answer: str) -> ThinkingState:
-    """The state that a prompt leaves, by how the beginning of the answer in it ends.
+    """Returns the state of the reasoning section, from the end of the part of the prompt that begins the answer.
 
-    Templates that write it in any case are judged by the whole prompt.
+    If the template writes the same with and without that part, the whole prompt decides.
     """
     if thinking is None:
         return ThinkingState.ABSENT

@@ -1,4 +1,4 @@
-"""Messages in OpenAI's shape, checked: calls have results, results have calls, and everything has its type."""
+"""Messages in OpenAI's form, checked: every call has a result, every result a call, every field its type."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from constrain.arguments import lone_surrogate, wrong_type
 from constrain.chat.tools.checks import CALLED_NAME
 
 Prompt: TypeAlias = str | Sequence[Mapping[str, Any]]
-"""What a caller asks a model: a text, which is one message of the user, or messages in OpenAI's shape."""
+"""A caller's prompt: a text (one message of the user), or messages in OpenAI's form."""
 
 ROLES = ("system", "developer", "user", "assistant", "tool")
 
 _DEEPEST = 64
-"""Levels of nesting in the arguments of a call in a message: few enough for the functions that walk them. Beyond:
-ValueError, or status 400."""
+"""Levels of nesting in a call's arguments in a message: few enough for recursive functions. Beyond: ValueError, or
+status 400.
+"""
 
 _FIELDS = {
     "system": {"name"},
@@ -26,11 +27,11 @@ _FIELDS = {
     "assistant": {"name", "tool_calls", "reasoning_content", "reasoning", "refusal", "annotations"},
     "tool": {"name", "tool_call_id"},
 }
-"""Fields of messages beside ``role`` and ``content``. Others may be null: some clients send all fields."""
+"""Optional fields of messages by role. Other fields may be null: some clients send all fields."""
 
 
 class MessageError(ValueError):
-    """A message that cannot be used; ``param`` names the place: ``messages[2].tool_call_id``."""
+    """A wrong message. ``param`` names the place, such as ``messages[2].tool_call_id``."""
 
     def __init__(self, param: str, problem: str) -> None:
         super().__init__(f"{param}: {problem}")
@@ -39,13 +40,13 @@ class MessageError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call that an assistant wrote.
+    """A call in a message of the assistant.
 
     Attributes:
-        id: by which its result refers to it.
-        name: of the tool.
-        text: the arguments as JSON text, as the model wrote them.
-        arguments: the same as a value. A custom tool's input is an object with the one member ``input``.
+        id: name by which the result refers to the call.
+        name: name of the tool.
+        text: arguments as JSON text, as the model wrote them.
+        arguments: arguments as a value. A custom tool's input is an object with the one member ``input``.
     """
 
     id: str
@@ -60,11 +61,12 @@ class Message:
 
     Attributes:
         role: one of ``ROLES``.
-        content: its text; ``""`` for none.
-        calls: of tools, where the role is ``assistant``.
-        reasoning: what the assistant thought first.
-        call_id: which call this is the result of, where the role is ``tool``.
-        name: the called tool's name, where the role is ``tool``; otherwise who speaks, for templates that show it.
+        content: text of the message; ``""`` for none.
+        calls: calls of tools, if the role is ``assistant``.
+        reasoning: reasoning of the assistant in front of the text.
+        call_id: id of the call that this message is the result of, if the role is ``tool``.
+        name: name of the called tool, if the role is ``tool``; otherwise the speaker's name, for templates that show
+            it.
     """
 
     role: str
@@ -76,7 +78,7 @@ class Message:
 
 
 def conversation(prompt: object) -> list[Message]:
-    """The messages of a prompt: see ``Prompt``. Raises ``MessageError``, and ``TypeError`` for anything else.
+    """Returns the messages of a prompt (see ``Prompt``). Raises ``MessageError``, and ``TypeError`` for other types.
 
     >>> conversation("Hello") == conversation([{"role": "user", "content": "Hello"}])
     True
@@ -89,10 +91,9 @@ def conversation(prompt: object) -> list[Message]:
 
 
 def check_messages(messages: object) -> list[Message]:
-    """Messages in OpenAI's shape (roles ``system``, ``developer``, ``user``, ``assistant`` and ``tool``), checked.
+    """Checks messages in OpenAI's form, with roles ``system``, ``developer``, ``user``, ``assistant`` and ``tool``.
 
-    Results stand behind the message with their calls, and come back in the order of the calls. Raises
-    ``MessageError``.
+    Results follow the message with their calls, and are returned in the order of the calls. Raises ``MessageError``.
 
     >>> check_messages([{"role": "user", "content": "Hello"}])
     [Message(role='user', content='Hello', calls=(), reasoning='', call_id='', name='')]
@@ -117,17 +118,17 @@ def check_messages(messages: object) -> list[Message]:
                 checked += [results[call] for call in pending]
                 pending, results = {}, {}
         elif pending:
-            raise MessageError(where, _unanswered(pending, results))
+            raise MessageError(where, _describe_unanswered(pending, results))
         else:
             checked.append(part)
             pending = {call.id: call.name for call in part.calls}
     if pending:
-        raise MessageError(f"messages[{len(messages) - 1}]", _unanswered(pending, results))
+        raise MessageError(f"messages[{len(messages) - 1}]", _describe_unanswered(pending, results))
     return checked
 
 
 def map_texts(message: Message, change: Callable[[str], str]) -> Message:
-    """The message with every text in it changed that came from outside."""
+    """Applies a function to every text in a message that the caller wrote."""
     calls = tuple(
         Call(change(call.id), change(call.name), change(call.text), map_strings(call.arguments, change))
         for call in message.calls
@@ -143,7 +144,7 @@ def map_texts(message: Message, change: Callable[[str], str]) -> Message:
 
 
 def map_strings(value: Any, change: Callable[[str], str]) -> Any:
-    """A JSON value with every string and key in it changed."""
+    """Applies a function to every string and key in a JSON value."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, Mapping):
@@ -154,11 +155,11 @@ def map_strings(value: Any, change: Callable[[str], str]) -> Any:
 
 
 def to_json(value: Any) -> str:
-    """A value as JSON on one line, the same every time."""
+    """Returns a value as JSON on one line; equal values give equal texts."""
     return json.dumps(value, ensure_ascii=False)
 
 
-def _unanswered(pending: dict[str, str], results: dict[str, Message]) -> str:
+def _describe_unanswered(pending: dict[str, str], results: dict[str, Message]) -> str:
     missing = ", ".join(repr(call) for call in pending if call not in results)
     return f"calls have no result before it: {missing}; a message with role 'tool' must follow for each"
 
@@ -268,10 +269,10 @@ def _call(call: object, where: str) -> Call:
 
 
 def _arguments(given: object, where: str) -> tuple[str, dict[str, Any]]:
-    """Arguments as text and as a value. No text at all stands for no arguments, as some servers write it."""
+    """Returns a call's arguments as text and as a value. Empty text means no arguments, as some servers write them."""
     if isinstance(given, Mapping):
         _require_shallow(given, where)
-        text = _written(given, where)
+        text = _write_json(given, where)
     else:
         text = _text(given, where).strip() or "{}"
     value = _parse(text, where)
@@ -280,7 +281,7 @@ def _arguments(given: object, where: str) -> tuple[str, dict[str, Any]]:
     return text, value
 
 
-def _written(value: Mapping[str, Any], where: str) -> str:
+def _write_json(value: Mapping[str, Any], where: str) -> str:
     try:
         return to_json(dict(value))
     except (TypeError, ValueError) as error:

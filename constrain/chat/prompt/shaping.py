@@ -1,4 +1,4 @@
-"""Messages and tools in the shape that a chat template takes, or as texts where it has no place for them."""
+"""Messages and tools in the form that a chat template expects, or as text if it has no place for them."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _SHORT_ID = re.compile("[a-zA-Z0-9]{9}")
 def shape(
     messages: Sequence[Message], tools: Sequence[Mapping[str, Any]], form: ToolFormat, able: Abilities
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The messages and tools to render a template with; what it does not do by itself has become text.
+    """Returns the messages and tools for rendering a template; features that it lacks have become text.
 
     Args:
-        messages: as ``check_messages`` gives them.
-        tools: functions: ``{"name": ..., "description": ..., "parameters": ...}``.
-        form: how calls are written.
-        able: what the template does by itself.
+        messages: messages from ``check_messages``.
+        tools: functions as ``{"name": ..., "description": ..., "parameters": ...}``.
+        form: form of calls.
+        able: features of the template.
     """
     beside, several = (able.text_beside_calls, able.several_calls) if able.calls else (True, form.parallel)
     said = _split_calls(messages, beside=beside, several=several)
@@ -44,8 +44,8 @@ def shape(
 
 
 def show_tools(tools: Sequence[Mapping[str, Any]], form: ToolFormat) -> str:
-    """The text that shows tools to a model whose template does not."""
-    written = [escaped(to_json(tool), form) for tool in tools]
+    """Returns the text that shows tools to a model whose template does not."""
+    written = [escape_tags(to_json(tool), form) for tool in tools]
     listed = f"[{', '.join(written)}]" if form.tools_as_list else "\n".join(written)
     call = Template(form.call).substitute(name="<name>", arguments=_ARGUMENTS[form.style], id="<id>")
     return Template(form.tools_shown).substitute(tools=listed, calls=f"{form.opening}{call}{form.closing}")
@@ -56,11 +56,11 @@ _ARGUMENTS = {
     ArgumentStyle.PYTHON: "<name of argument>=<value>, ...",
     ArgumentStyle.XML: "<parameter=name of argument>\nvalue\n</parameter>\n",
 }
-"""What stands for arguments where a call is explained."""
+"""Placeholders for arguments in the explanation of a call."""
 
 
 def write_calls(calls: Sequence[Call], form: ToolFormat) -> str:
-    """Calls as a model of the family writes them."""
+    """Returns the text of calls, as a model of the family writes them."""
     written = [
         Template(form.call).substitute(
             name=call.name, arguments=_arguments(call, form), id=_identifier(call.id, index, form)
@@ -70,10 +70,10 @@ def write_calls(calls: Sequence[Call], form: ToolFormat) -> str:
     return f"{form.opening}{form.between.join(written)}{form.closing}"
 
 
-def escaped(text: str, form: ToolFormat) -> str:
-    """JSON text in which no tag of the form stands: its first character is spelled by its number.
+def escape_tags(text: str, form: ToolFormat) -> str:
+    """Escapes tags of the form in JSON text: the first character of a tag becomes a numeric escape.
 
-    Marks (see ``constrain.chat.prompt.guarding``) do not hide a tag.
+    A tag is found even if a mark (see ``constrain.chat.prompt.guarding``) stands inside it.
     """
     structure = f"{form.opening}\n{form.call}\n{form.closing}\n{form.tools_shown}\n{form.result}"
     for tag in sorted(set(TAG.findall(structure))):
@@ -83,14 +83,14 @@ def escaped(text: str, form: ToolFormat) -> str:
 
 
 def short_id(call_id: str) -> str:
-    """An id of nine letters and digits, the same for the same id."""
+    """Returns an id of nine letters and digits; equal ids give equal results."""
     if _SHORT_ID.fullmatch(call_id):
         return call_id
     return hashlib.sha256(call_id.encode("utf-8", "surrogatepass")).hexdigest()[:9]
 
 
 def _identifier(call_id: str, index: int, form: ToolFormat) -> str:
-    """An id that the form can write."""
+    """Returns an id that the form allows."""
     if not form.id_pattern or re.fullmatch(form.id_pattern, call_id):
         return call_id
     derived = short_id(call_id)
@@ -100,16 +100,16 @@ def _identifier(call_id: str, index: int, form: ToolFormat) -> str:
 def _arguments(call: Call, form: ToolFormat) -> str:
     match form.style:
         case ArgumentStyle.JSON:
-            return escaped(call.text, form)
+            return escape_tags(call.text, form)
         case ArgumentStyle.PYTHON:
             return ", ".join(f"{name}={_python(value)}" for name, value in call.arguments.items())
         case ArgumentStyle.XML:
-            texts = {n: v if isinstance(v, str) else escaped(to_json(v), form) for n, v in call.arguments.items()}
+            texts = {n: v if isinstance(v, str) else escape_tags(to_json(v), form) for n, v in call.arguments.items()}
             return "".join(f"<parameter={name}>\n{text}\n</parameter>\n" for name, text in texts.items())
 
 
 def _python(value: Any) -> str:
-    """A JSON value as a Python literal; strings are spelled as in JSON, which means the same."""
+    """Returns a JSON value as a Python literal; strings are spelled as in JSON, with the same meaning."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{to_json(key)}: {_python(member)}" for key, member in value.items()) + "}"
     if isinstance(value, list):
@@ -118,12 +118,12 @@ def _python(value: Any) -> str:
 
 
 def _split_calls(messages: Sequence[Message], *, beside: bool, several: bool) -> list[Message]:
-    """Text beside calls, and calls beside each other, in messages of their own where they may not stand together."""
+    """Moves text and calls into messages of their own if the template cannot show them together."""
     said: list[Message] = []
     results: list[Message] = []
     for index, message in enumerate(messages):
         if message.role == "tool" and results:
-            continue  # stands behind its call already
+            continue  # already placed behind its call
         results = []
         alone = message
         if message.calls and message.content and not beside:
@@ -147,14 +147,14 @@ def _with_calls_as_text(message: Message, form: ToolFormat) -> Message:
 
 
 def _with_results_as_text(messages: Sequence[Message], form: ToolFormat) -> list[Message]:
-    """Results as one message of the user, together with what the user says next: many templates want turns."""
+    """Turns results into messages of the user, joined with the user's next text: many templates expect turns."""
     said: list[Message] = []
     after_result = False
     for message in messages:
         is_result = message.role == "tool"
         if is_result:
             content = Template(form.result).substitute(
-                name=message.name, id=message.call_id, content=escaped(to_json(message.content), form)
+                name=message.name, id=message.call_id, content=escape_tags(to_json(message.content), form)
             )
             message = Message("user", content)  # noqa: PLW2901
         if after_result and message.role == "user":
@@ -166,10 +166,10 @@ def _with_results_as_text(messages: Sequence[Message], form: ToolFormat) -> list
 
 
 def _place_system(messages: Sequence[Message], shown: str, able: Abilities) -> list[Message]:
-    """Instructions of the system and the developer where the template shows them, with the tools behind them."""
-    told = [replace(m, role="system") if m.role == "developer" else m for m in messages]
-    start = len(list(takewhile(lambda message: message.role == "system", told)))
-    first, rest = told[:start], told[start:]
+    """Merges system and developer messages where the template shows them, followed by the text about tools."""
+    ordered = [replace(m, role="system") if m.role == "developer" else m for m in messages]
+    start = len(list(takewhile(lambda message: message.role == "system", ordered)))
+    first, rest = ordered[:start], ordered[start:]
     if not able.later_system:
         first += [message for message in rest if message.role == "system"]
         rest = [message for message in rest if message.role != "system"]
@@ -184,7 +184,7 @@ def _place_system(messages: Sequence[Message], shown: str, able: Abilities) -> l
 
 
 def _as_dict(message: Message, form: ToolFormat, able: Abilities) -> dict[str, Any]:
-    """A message as templates read it."""
+    """Returns a message as templates read it."""
     shaped: dict[str, Any] = {"role": message.role, "content": _content(message.content, able)}
     if message.name:
         shaped["name"] = message.name
@@ -214,7 +214,7 @@ def _call(call: Call, form: ToolFormat, able: Abilities) -> dict[str, Any]:
 
 
 def _native_id(call_id: str, form: ToolFormat, able: Abilities) -> str:
-    """An id for a template: short where the template or the form wants it."""
+    """Returns an id for a template: a short one if the template or the form needs it."""
     derived = short_id(call_id)
     wanted = able.short_ids or (form.id_pattern and re.fullmatch(form.id_pattern, derived))
     return derived if wanted else call_id

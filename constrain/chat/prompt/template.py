@@ -1,4 +1,4 @@
-"""Chat templates: rendered by Jinja's sandbox, with what Hugging Face's templates may use."""
+"""Chat templates, rendered by Jinja's sandbox with the extensions that Hugging Face's templates may use."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def render(template: str, variables: Mapping[str, object]) -> str:
-    """The text of a template. Raises ``ModelError`` if it fails."""
+    """Renders a template. Raises ``ModelError`` if it fails."""
     import jinja2
 
     try:
@@ -29,12 +29,15 @@ def render(template: str, variables: Mapping[str, object]) -> str:
 
 
 TEMPLATE_BYTES = 16 << 20
-"""Bytes that remembered templates may take together, and as many those of which the variables are remembered."""
+"""Bytes of compiled templates in a cache, together: 16 MiB, and as many for templates whose variables are cached."""
 
 
 @remembered(16, TEMPLATE_BYTES, len)
 def free_variables(template: str) -> frozenset[str]:
-    """The variables that a template reads and does not set itself first. Raises ``ModelError`` if it cannot be read."""
+    """Returns the variables that a template reads without setting them first.
+
+    Raises ``ModelError`` for a broken template.
+    """
     import jinja2
     from jinja2 import meta
 
@@ -56,7 +59,7 @@ def _environment() -> jinja2.Environment:
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
     class Generation(Extension):
-        """The tag by which templates tell trainers what the model writes; it means nothing here."""
+        """The tag that marks the model's own text for training; it has no effect here."""
 
         tags = {"generation"}  # noqa: RUF012 -- as Jinja has it
 

@@ -1,7 +1,7 @@
-"""Reading: what a model writes, piece by piece, becomes events and a reply.
+"""Reading: the bytes that a model writes become events and a reply.
 
-``reply`` is what ``generation`` calls where tools, reasoning or refusals are possible; ``progress`` where they are
-not, read first. ``reader`` takes an answer apart along its trees, with ``incoming`` for what has not been read yet.
-``events`` are what a stream yields; ``text`` makes characters of bytes and finds stop texts; ``text_tokens`` finds the
-tokens of a piece of text.
+Read ``progress`` first: answers without tools, reasoning and refusals. ``reply`` reads answers with them;
+``generation`` calls both. ``reader`` takes an answer apart along its trees, with ``incoming`` for the bytes that are
+not read yet. ``events`` are the items of a stream; ``text`` decodes characters and finds stop texts; ``text_tokens``
+finds the tokens of a piece of text.
 """

@@ -1,4 +1,4 @@
-"""Events of a stream: what becomes known of an answer while it is written."""
+"""Events of a stream: pieces of an answer while it is written."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class RefusalDelta:
 
 @dataclass(frozen=True, slots=True)
 class CallStarted:
-    """A call of a tool begins: the ``index``-th of the answer, from 0."""
+    """The beginning of a tool call: the ``index``-th of the answer, from 0."""
 
     index: int
     id: str
@@ -48,7 +48,7 @@ class CallStarted:
 
 @dataclass(frozen=True, slots=True)
 class ArgumentsDelta:
-    """A piece of the JSON text of a call's arguments, or of the text for a custom tool."""
+    """A piece of a call's arguments as JSON text, or of a custom tool's input."""
 
     index: int
     text: str
@@ -56,10 +56,10 @@ class ArgumentsDelta:
 
 @dataclass(frozen=True, slots=True)
 class CallEnded:
-    """All of a call is there."""
+    """The end of a call: all of its arguments have been sent."""
 
     index: int
 
 
 StreamEvent = TextDelta | ReasoningDelta | RefusalDelta | CallStarted | ArgumentsDelta | CallEnded
-"""What a stream yields while the answer is written."""
+"""The events of a stream before the last one, ``Finished``."""

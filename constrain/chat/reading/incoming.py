@@ -1,6 +1,6 @@
-"""What has arrived of an answer and is not read yet: bytes, taken as structure, text or JSON.
+"""Bytes of an answer that have arrived and are not read yet; read as structure, text or JSON.
 
-Generators stop where they need more, and go on once there is more, or will never be any.
+Generators pause when they need more bytes. They continue when more have arrived, or when no more will.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ _QUOTE, _BACKSLASH = b'"\\'
 
 
 class Incoming:
-    """The bytes.
+    """A buffer of unread bytes.
 
     Attributes:
-        buffer: those that are not read yet.
-        at_end: whether there are no more to come.
-        position: how many were read.
-        span: the first byte of the text that ``text`` emits, and the one behind its last.
+        buffer: bytes that are not read yet.
+        at_end: whether no more bytes will arrive.
+        position: number of bytes read.
+        span: positions of the first byte of the text that ``text`` emits, and of the byte behind its last.
     """
 
     def __init__(self) -> None:
@@ -33,20 +33,20 @@ class Incoming:
         self.span = (0, 0)
 
     def take(self, length: int) -> bytes:
-        """The next bytes."""
+        """Removes and returns the next bytes."""
         taken = bytes(self.buffer[:length])
         del self.buffer[:length]
         self.position += len(taken)
         return taken
 
     def byte(self) -> Generator[None, None, bytes]:
-        """The next byte, which is not taken; none at the end."""
+        """Returns the next byte without removing it; empty at the end."""
         while not self.buffer and not self.at_end:
             yield
         return bytes(self.buffer[:1])
 
     def begins_with(self, texts: list[bytes]) -> Generator[None, None, bytes | None]:
-        """Which of some texts, none of which begins with another, is next; none is taken."""
+        """Returns the text that comes next, without removing it; None if none does. No text begins with another."""
         while True:
             for text in texts:
                 if self.buffer.startswith(text):
@@ -57,14 +57,14 @@ class Incoming:
             yield
 
     def text(self, stops: list[bytes], emit: Callable[[str], object]) -> Generator[None, None, bytes | None]:
-        """Emits text up to the first of some texts, which is returned and not taken."""
+        """Emits text up to the first of several stops; returns the stop without removing it, or None at the end."""
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         begin = self.position
         while True:
             places = [(place, stop) for stop in stops if (place := self.buffer.find(stop)) >= 0]
             place, found = min(places) if places else (len(self.buffer), None)
             if found is None and not self.at_end:
-                place -= _held_back(self.buffer, stops)
+                place -= _count_held_back(self.buffer, stops)
             text = decoder.decode(self.take(place), final=found is not None or self.at_end)
             if text:
                 self.span, begin = (begin, self.position), self.position
@@ -74,7 +74,7 @@ class Incoming:
             yield
 
     def json_object(self, emit: Callable[[str], object]) -> Generator[None, None, bool]:
-        """Emits JSON up to the brace that ends it."""
+        """Emits a JSON object up to its closing brace; returns whether it is complete."""
         decoder = codecs.getincrementaldecoder("utf-8")()
         depth, in_string, escaped = 0, False, False
         while True:
@@ -102,9 +102,9 @@ class Incoming:
             yield
 
     def json_string(self, emit: Callable[[str], object]) -> Generator[None, None, bool]:
-        """Emits what a JSON string says, behind its first quote, up to its last, which is taken."""
+        """Emits a JSON string after its first quote, and removes its last quote; returns whether it is complete."""
         while True:
-            position, whole = 0, 0  # ``whole``: behind the last character that is all there
+            position, whole = 0, 0  # ``whole``: position behind the last complete character
             while position < len(self.buffer) and self.buffer[position] != _QUOTE:
                 length = _length_of_spelling(self.buffer, position)
                 position += length
@@ -121,8 +121,8 @@ class Incoming:
             yield
 
 
-def _held_back(text: bytearray, stops: list[bytes]) -> int:
-    """How many bytes at the end may be the begin of a stop."""
+def _count_held_back(text: bytearray, stops: list[bytes]) -> int:
+    """Returns how many bytes at the end may be the beginning of a stop."""
     longest = max(map(len, stops), default=1) - 1
     for length in range(min(longest, len(text)), 0, -1):
         end = bytes(text[-length:])
@@ -132,7 +132,7 @@ def _held_back(text: bytearray, stops: list[bytes]) -> int:
 
 
 def _length_of_spelling(text: bytearray, position: int) -> int:
-    """The bytes of the character of a JSON string that begins here."""
+    """Returns the number of bytes of the character of a JSON string at a position."""
     byte = text[position]
     if byte == _BACKSLASH:
         return 6 if text[position + 1 : position + 2] == b"u" else 2

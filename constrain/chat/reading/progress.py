@@ -1,4 +1,4 @@
-"""What becomes of an answer while it is written: events for whoever streams, and its value in the end."""
+"""Readers of an answer while it is written: events for streams, and the value at the end."""
 
 from __future__ import annotations
 
@@ -26,32 +26,32 @@ class Outcome:
 
 
 class Progress(Protocol):
-    """One answer."""
+    """The reader of one answer."""
 
     def feed(self, data: bytes) -> bool:
-        """Adds the bytes of a token, as ``Vocabulary.marked_bytes`` has them; ``True`` if the answer shall stop."""
+        """Adds a token's bytes, in the form of ``Vocabulary.marked_bytes``; returns whether the answer must stop."""
         ...
 
     def take(self) -> list[StreamEvent]:
-        """What can be shown and was not yet."""
+        """Returns the events that are new since the last call."""
         ...
 
     def finish(self) -> list[StreamEvent]:
-        """The rest, once no more bytes come."""
+        """Returns the remaining events, after the last bytes."""
         ...
 
     def outcome(self) -> Outcome:
-        """What the finished answer says. Raises ``OutputValidationError``."""
+        """Returns the finished answer. Raises ``OutputValidationError``."""
         ...
 
 
 class TextProgress:
-    """An answer that is a text, and stands for a value."""
+    """The reader of an answer that is a text without calls, reasoning and refusals."""
 
     def __init__(
         self, result: ResultType, stops: Sequence[str], tokens: TextTokens | None = None, *, cuts: bool
     ) -> None:
-        # Imported here: a module below llama.
+        # Imported here: this module is imported by modules below llama.
         from constrain.chat.reading.text import TextStream
 
         self._result = result
@@ -59,28 +59,28 @@ class TextProgress:
         self._tokens = tokens
 
     def feed(self, data: bytes) -> bool:
-        """See ``Progress``. Special tokens are no part of the text."""
+        """Adds the bytes of a token; special tokens are not part of the text. Returns whether the answer must stop."""
         text = without_special(data)
         if self._tokens is not None:
             begin = self._tokens.position
             self._tokens.feed(data)
             if text:
-                self._tokens.place(begin, self._tokens.position, self._text.length)
+                self._tokens.add_text(begin, self._tokens.position, self._text.length)
         return self._text.feed(text)
 
     def take(self) -> list[StreamEvent]:
-        """See ``Progress``."""
+        """Returns the events that are new since the last call."""
         return self._deltas(self._text.take())
 
     def finish(self) -> list[StreamEvent]:
-        """See ``Progress``."""
+        """Returns the remaining events, after the last bytes."""
         return self._deltas(self._text.finish())
 
     def outcome(self) -> Outcome:
-        """See ``Progress``."""
+        """Returns the finished answer. Raises ``OutputValidationError``."""
         return Outcome(self._result.parse(self._text.text), self._text.text)
 
     def _deltas(self, piece: str) -> list[StreamEvent]:
         if not piece:
             return []
-        return [TextDelta(piece) if self._tokens is None else self._tokens.tell(piece)]
+        return [TextDelta(piece) if self._tokens is None else self._tokens.make_delta(piece)]

@@ -1,7 +1,7 @@
 """Reads an answer while it is written: reasoning, content and calls, piece by piece.
 
-A reader relies on what the grammar of the answer guarantees. An answer that was cut short reads as far as it goes: text
-as it is, and of calls what there is of them.
+A reader relies on the grammar of the answer. It reads a truncated answer as far as it goes: text up to the cut, and the
+existing parts of calls.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CallStarted:
-    """A call; ``id`` is None where the form has none, or writes it behind the value."""
+    """The beginning of a call. ``id`` is None if the form has no ids, or writes them behind the value."""
 
     index: int
     name: str
@@ -46,7 +46,7 @@ class CallStarted:
 
 @dataclass(frozen=True, slots=True)
 class ArgumentsDelta:
-    """More JSON text of a function's arguments."""
+    """A piece of the JSON text of a function's arguments."""
 
     index: int
     text: str
@@ -54,7 +54,7 @@ class ArgumentsDelta:
 
 @dataclass(frozen=True, slots=True)
 class InputDelta:
-    """More of a custom tool's input."""
+    """A piece of a custom tool's input."""
 
     index: int
     text: str
@@ -62,7 +62,7 @@ class InputDelta:
 
 @dataclass(frozen=True, slots=True)
 class CallEnded:
-    """All of a call is there."""
+    """The end of a call."""
 
     index: int
     id: str | None
@@ -72,10 +72,10 @@ Event = TextDelta | ReasoningDelta | RefusalDelta | CallStarted | ArgumentsDelta
 
 
 class Reader:
-    """Reads pieces of one answer. Special tokens are written as between the bytes 0xFF and 0xFE, which no text has.
+    """Reads pieces of one answer. A special token is its name between the bytes 0xFF and 0xFE, which occur in no text.
 
-    ``spans``: for each ``TextDelta``, where in the answer its bytes begin and end; for whoever reads the events to take
-    away.
+    ``spans``: for each ``TextDelta``, the positions in the answer where its bytes begin and end; the caller removes
+    them.
     """
 
     def __init__(self, answer: AnswerLanguage) -> None:
@@ -87,29 +87,29 @@ class Reader:
         self._calls = 0
         self._behind: Node | None = None
         self._reading = self._read()
-        self._go_on()
+        self._advance()
 
     def feed(self, piece: bytes) -> list[Event]:
-        """What is known after another piece, cut anywhere."""
+        """Returns the events after another piece; pieces may be cut anywhere."""
         self._incoming.buffer += piece
-        return self._go_on()
+        return self._advance()
 
     def finish(self) -> list[Event]:
-        """What was held back, since it might have become something else."""
+        """Returns the events for held-back bytes, after the last piece."""
         self._incoming.at_end = True
-        return self._go_on()
+        return self._advance()
 
     @property
     def may_end(self) -> bool:
-        """Whether a call is there, and nothing yet of another one: structure alone is missing, if anything."""
+        """Whether the answer may end here: a call is complete, no other has begun, and only structure is missing."""
         return self._behind is not None and _leads_to_end(self._behind, bytes(self._incoming.buffer))
 
-    def _go_on(self) -> list[Event]:
+    def _advance(self) -> list[Event]:
         next(self._reading, None)
         events, self._events = self._events, []
         return events
 
-    def _emits(self, kind: type[ReasoningDelta | TextDelta | RefusalDelta]) -> Callable[[str], None]:
+    def _emit_as(self, kind: type[ReasoningDelta | TextDelta | RefusalDelta]) -> Callable[[str], None]:
         def emit(text: str) -> None:
             self._events.append(kind(text))
             if kind is TextDelta:
@@ -117,14 +117,14 @@ class Reader:
 
         return emit
 
-    # What an answer is made of. Generators go on where ``Incoming`` does.
+    # Parts of an answer. These generators pause where ``Incoming`` does.
 
     def _read(self) -> Generator[None]:
         answer, thinking = self._answer, self._answer.format.thinking
         node = self._trees.first
         if thinking is not None and answer.reasoning is not Reasoning.NONE:
             if answer.reasoning is Reasoning.OPTIONAL and answer.format.content is None:
-                begin = self._written(thinking.begin)
+                begin = self._to_bytes(thinking.begin)
                 if (yield from self._incoming.begins_with([begin])) is None:
                     yield from self._read_content(self._trees.second)
                     return
@@ -134,34 +134,34 @@ class Reader:
                 if reached != REASONING:
                     yield from self._read_reached(reached, ids)
                     return
-            if not (yield from self._read_reasoning(self._written(thinking.end))):
+            if not (yield from self._read_reasoning(self._to_bytes(thinking.end))):
                 return
             node = self._trees.second
         yield from self._read_content(node)
 
     def _read_reasoning(self, end: bytes) -> Generator[None, None, bool]:
-        if (yield from self._incoming.text([end], self._emits(ReasoningDelta))) is None:
+        if (yield from self._incoming.text([end], self._emit_as(ReasoningDelta))) is None:
             return False
         self._incoming.take(len(end))
         content = self._answer.content
         if isinstance(content, Source) and self._answer.calls is not Calls.REQUIRED and may_begin_like(content, b"\n"):
-            return True  # then the grammar has no new lines between
+            return True  # the grammar then has no line feeds after the reasoning section
         marks = [*self._trees.joined, *(step for step, _ in self._trees.second.onward)]
-        if not any(_written(mark).startswith(b"\n") for mark in marks if not isinstance(mark, Variable)):
+        if not any(_to_bytes(mark).startswith(b"\n") for mark in marks if not isinstance(mark, Variable)):
             while (yield from self._incoming.byte()) == b"\n":
                 self._incoming.take(1)
         return True
 
     def _read_content(self, node: Node) -> Generator[None]:
-        """Reads what is no reasoning."""
+        """Reads content or calls, after any reasoning section."""
         answer = self._answer
         if answer.format.content is not None or answer.calls is Calls.REQUIRED:
             reached, ids = yield from self._follow(node, [])
             yield from self._read_reached(reached, ids)
             return
         if self._trees.joined:
-            marks = {_written(mark): after for mark, after in self._trees.joined.items()}
-            mark = yield from self._incoming.text(list(marks), self._emits(TextDelta))
+            marks = {_to_bytes(mark): after for mark, after in self._trees.joined.items()}
+            mark = yield from self._incoming.text(list(marks), self._emit_as(TextDelta))
             if mark is not None:
                 self._incoming.take(len(mark))
                 reached, ids = yield from self._follow(marks[mark], [])
@@ -169,7 +169,7 @@ class Reader:
             return
         starts = list(self._trees.beside_json) or [
             *self._trees.marks,
-            *(_written(step) for step, _ in node.onward if isinstance(step, SpecialName)),
+            *(_to_bytes(step) for step, _ in node.onward if isinstance(step, SpecialName)),
         ]
         if node.onward and (yield from self._incoming.begins_with(starts)) is not None:
             reached, ids = yield from self._follow(node, [])
@@ -178,37 +178,37 @@ class Reader:
             yield from self._read_value_or_text(b"")
 
     def _read_value_or_text(self, end: bytes) -> Generator[None, None, bytes | None]:
-        """Reads content, or a refusal, up to what ends it."""
+        """Reads content, or a refusal, up to the text that ends it."""
         stops = [end] if end else []
         refusal = REFUSAL.encode()
         if self._answer.refusal and (yield from self._incoming.begins_with([refusal])) is not None:
             self._incoming.take(len(refusal))
-            return (yield from self._incoming.text(stops, self._emits(RefusalDelta)))
-        return (yield from self._incoming.text(stops, self._emits(TextDelta)))
+            return (yield from self._incoming.text(stops, self._emit_as(RefusalDelta)))
+        return (yield from self._incoming.text(stops, self._emit_as(TextDelta)))
 
     def _read_section(self, reached: int) -> Generator[None]:
-        """Reads content, or text before calls, from the begin of its section."""
+        """Reads content, or text before calls, inside its section."""
         form = self._answer.format
         assert form.content is not None
-        end = self._written(form.content.end) if reached == CONTENT else b""
+        end = self._to_bytes(form.content.end) if reached == CONTENT else b""
         if self._answer.content is not None:
             yield from self._read_value_or_text(end)
             return
         stops = [end] if end else []
         preamble = b""
         if form.preamble is not None and has_preamble(self._answer):
-            preamble = self._written(form.preamble.end)
+            preamble = self._to_bytes(form.preamble.end)
             if reached == PREAMBLE or form.preamble.begin == form.content.begin:
                 stops.append(preamble)
-        if stops and (yield from self._incoming.text(stops, self._emits(TextDelta))) == preamble and preamble:
+        if stops and (yield from self._incoming.text(stops, self._emit_as(TextDelta))) == preamble and preamble:
             self._incoming.take(len(preamble))
             reached_then, ids = yield from self._follow(self._trees.calls, [])
             yield from self._read_reached(reached_then, ids)
         elif not stops:
-            yield from self._incoming.text([], self._emits(TextDelta))
+            yield from self._incoming.text([], self._emit_as(TextDelta))
 
     def _read_reached(self, reached: int | None, ids: list[str]) -> Generator[None]:
-        """Goes on from what structure has reached."""
+        """Reads on from an end of the structure tree: sections, or calls until the answer ends."""
         if reached in (CONTENT, PREAMBLE):
             yield from self._read_section(reached)
             return
@@ -229,7 +229,7 @@ class Reader:
             reached, ids = yield from self._follow(node, [])
 
     def _read_value(self, tool: int, index: int) -> Generator[None, None, bool]:
-        """Reads the value of a call; returns whether all of it was there."""
+        """Reads the value of a call; returns whether it is complete."""
         called = self._answer.tools[tool]
         if not isinstance(called, CustomCalls):
             match self._answer.format.style:
@@ -246,14 +246,14 @@ class Reader:
         if value_of(self._answer.format, called) is Variable.JSON_INPUT:
             return (yield from self._incoming.json_string(lambda text: self._events.append(InputDelta(index, text))))
         after = self._trees.after[tool]
-        stops = [_written(step) for step in self._trees.stops(tool)]
+        stops = [_to_bytes(step) for step in self._trees.stops(tool)]
         stop = yield from self._incoming.text(stops, lambda text: self._events.append(InputDelta(index, text)))
         return stop is not None or after.reached is not None
 
-    # The tree of structure.
+    # Steps through the structure tree.
 
     def _follow(self, node: Node, ids: list[str]) -> Generator[None, None, tuple[int | None, list[str]]]:
-        """Follows structure to what it reaches, with the ids on the way; None where the answer was cut short."""
+        """Follows structure to its end and collects ids on the way; the end is None if the answer was truncated."""
         while node.onward:
             following = yield from self._step(node, ids)
             if following is None:
@@ -263,7 +263,7 @@ class Reader:
         return node.reached, ids
 
     def _follow_to_id(self, node: Node) -> Generator[None, None, tuple[Node, list[str]]]:
-        """Follows structure as far as the first id; without an id, the answer was cut short."""
+        """Follows structure up to the first id; returns no id if the answer was truncated."""
         ids: list[str] = []
         while not ids:
             following = yield from self._step(node, ids)
@@ -273,8 +273,8 @@ class Reader:
         return node, ids
 
     def _step(self, node: Node, ids: list[str]) -> Generator[None, None, Node | None]:
-        """Takes the step that is written; None if none is."""
-        steps = {_written(step): after for step, after in node.onward if not isinstance(step, Variable)}
+        """Takes the step that comes next; returns None if no step matches."""
+        steps = {_to_bytes(step): after for step, after in node.onward if not isinstance(step, Variable)}
         found = yield from self._incoming.begins_with(list(steps))
         if found is not None:
             self._incoming.take(len(found))
@@ -282,7 +282,7 @@ class Reader:
         for step, after in node.onward:
             if isinstance(step, Variable):
                 pieces: list[str] = []
-                stops = [_written(each)[:1] for each, _ in after.onward if not isinstance(each, Variable)]
+                stops = [_to_bytes(each)[:1] for each, _ in after.onward if not isinstance(each, Variable)]
                 stop = yield from self._incoming.text(stops, pieces.append)
                 if stop is None:
                     return None
@@ -290,12 +290,12 @@ class Reader:
                 return after
         return None
 
-    # Values.
+    # Values of calls.
 
     def _read_python(self, tool: int, index: int) -> Generator[None, None, bool]:
-        """Emits the JSON text of keyword arguments, once all are there."""
-        stops = [_written(step)[:1] for step in self._trees.stops(tool)]
-        seen = 0  # bytes with no stop outside of brackets and strings
+        """Emits keyword arguments as JSON text, once all have arrived."""
+        stops = [_to_bytes(step)[:1] for step in self._trees.stops(tool)]
+        seen = 0  # bytes searched so far, without a stop outside of brackets and strings
         while True:
             buffer = self._incoming.buffer
             if any(buffer.find(stop, seen) >= 0 for stop in stops):
@@ -309,7 +309,7 @@ class Reader:
             yield
 
     def _read_xml(self, called: FunctionCalls, tool: int, index: int) -> Generator[None, None, bool]:
-        """Emits the JSON text of elements, once all are there."""
+        """Emits XML elements as JSON text, once all have arrived."""
         written = ""
         while (yield from self._incoming.begins_with([ELEMENT_BEGIN])):
             while (end := end_of_element(self._incoming.buffer)) is None:
@@ -318,28 +318,28 @@ class Reader:
                 yield
             written += self._incoming.take(end).decode()
         after = self._trees.after[tool]
-        stops = [_written(step) for step in self._trees.stops(tool)]
+        stops = [_to_bytes(step) for step in self._trees.stops(tool)]
         if self._incoming.at_end and after.reached is None and not any(map(self._incoming.buffer.startswith, stops)):
             return False
         self._events.append(ArgumentsDelta(index, json_of_xml(written, raw_arguments(self._answer, called))))
         return True
 
-    def _written(self, structure: str) -> bytes:
-        """A structure text as answers hold it."""
-        return b"".join(map(_written, structure_parts(structure, frozenset(self._answer.special))))
+    def _to_bytes(self, structure: str) -> bytes:
+        """Returns a structure text in the bytes of an answer."""
+        return b"".join(map(_to_bytes, structure_parts(structure, frozenset(self._answer.special))))
 
 
 def _leads_to_end(node: Node, begun: bytes) -> bool:
-    """Whether structure behind a call, of which so much is written, may lead to the end of the answer."""
+    """Returns whether structure behind a call, after the bytes in ``begun``, may lead to the end of the answer."""
     if node.reached == END and not begun:
         return True
     return any(
-        (not begun if isinstance(step, Variable) else _written(step).startswith(begun)) and _leads_to_end(after, b"")
+        (not begun if isinstance(step, Variable) else _to_bytes(step).startswith(begun)) and _leads_to_end(after, b"")
         for step, after in node.onward
     )
 
 
-def _written(part: str | bytes | SpecialName) -> bytes:
+def _to_bytes(part: str | bytes | SpecialName) -> bytes:
     if isinstance(part, SpecialName):
         return part.written
     return part.encode() if isinstance(part, str) else part

@@ -1,4 +1,4 @@
-"""Replies: what a model says where it may call tools, reason, or refuse."""
+"""Replies: answers that may contain tool calls, reasoning, or a refusal."""
 
 from __future__ import annotations
 
@@ -32,12 +32,14 @@ if TYPE_CHECKING:
 
 
 MAX_SAME_CALLS = 5
-"""Calls of one tool with the same arguments; so many end an answer. Small models repeat them until no token is left."""
+"""Calls of one tool with the same arguments that end an answer: 5. Small models otherwise repeat them until no token is
+left.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """What a model said in place of the value that it was asked for (``allow_refusal``)."""
+    """A model's refusal to give the requested value (``allow_refusal``)."""
 
     text: str
 
@@ -47,11 +49,11 @@ class Reply(Sequence["ToolCall"]):
     """An answer that may call tools: a sequence of its calls.
 
     Attributes:
-        calls: what the model wants to have run, in order.
-        content: the text beside the calls, or the value of ``schema``; None if there is neither.
-        reasoning: what the model wrote before that, ``""`` for nothing.
-        refusal: what the model said in place of the value of ``schema``, if that was allowed.
-        text: the content as the model wrote it.
+        calls: calls that the model asks for, in order.
+        content: text next to the calls, or the value of ``schema``; None if there is neither.
+        reasoning: text that the model wrote before its answer; ``""`` for none.
+        refusal: refusal in place of the value of ``schema``, if ``allow_refusal`` was set.
+        text: content as the model wrote it.
     """
 
     calls: tuple[ToolCall, ...] = ()
@@ -76,7 +78,7 @@ class Reply(Sequence["ToolCall"]):
         return len(self.calls)
 
     def message(self) -> dict[str, Any]:
-        """This reply as a message, for the prompt of the next turn."""
+        """Returns this reply as a message for the prompt of the next turn."""
         message: dict[str, Any] = {"role": "assistant", "content": None if self.calls and not self.text else self.text}
         if self.reasoning:
             message["reasoning_content"] = self.reasoning
@@ -94,17 +96,17 @@ def _call_message(call: ToolCall) -> dict[str, Any]:
 
 
 class ReplyProgress:
-    """A ``Progress`` of an answer with calls, reasoning or refusals.
+    """The reader of an answer with calls, reasoning or refusals.
 
     Args:
-        answer: what it may be made of.
-        tools: those of the answer, by name.
-        result: what its content stands for.
+        answer: parts that the answer may have.
+        tools: tools of the answer, by name.
+        result: type of the content's value.
         stops: texts in the content that end the answer. Free text ends before them.
-        prompt: the tokens of the prompt, which calls get their ids from where the form has none, or the model wrote one
-            twice: so these differ from turn to turn, and equal seeds reproduce them.
-        number: of the answer, of several to one prompt.
-        tokens: finds those of the content, if anybody wants to know.
+        prompt: token ids of the prompt. If the form has no ids, or the model repeats one, ids of calls are derived from
+            these, so that they differ from turn to turn and equal seeds reproduce them.
+        number: number of the answer, among several for one prompt.
+        tokens: finder of the content's tokens, if log-probabilities are wanted.
         wants_reply: whether the value is a ``Reply``.
     """
 
@@ -137,27 +139,27 @@ class ReplyProgress:
         self._same_calls: Counter[tuple[str, str]] = Counter()
 
     def feed(self, data: bytes) -> bool:
-        """See ``Progress``."""
+        """Adds the bytes of a token; returns whether the answer must stop."""
         if self._tokens is not None:
             self._tokens.feed(data)
-        stopped = self._note(self._reader.feed(data))
+        stopped = self._record(self._reader.feed(data))
         return stopped or (self._repeats_itself and self._reader.may_end)
 
     def take(self) -> list[StreamEvent]:
-        """See ``Progress``."""
+        """Returns the events that are new since the last call."""
         events, self._events = self._events, []
         if self._tokens is None:
             return events
-        return [self._tokens.tell(event.text) if isinstance(event, TextDelta) else event for event in events]
+        return [self._tokens.make_delta(event.text) if isinstance(event, TextDelta) else event for event in events]
 
     def finish(self) -> list[StreamEvent]:
-        """See ``Progress``."""
-        self._note(self._reader.finish())
+        """Returns the remaining events, after the last bytes."""
+        self._record(self._reader.finish())
         self._add_text(self._content.finish())
         return self.take()
 
     def outcome(self) -> Outcome:
-        """See ``Progress``."""
+        """Returns the finished answer. Raises ``OutputValidationError``."""
         text = self._content.text
         is_there = self._refusal is None and (text or not self._values)
         content = self._result.parse(text) if is_there else None
@@ -169,7 +171,7 @@ class ReplyProgress:
 
     @property
     def _repeats_itself(self) -> bool:
-        """Whether more calls are likely to be more of the same."""
+        """Whether further calls would probably repeat earlier ones."""
         return max(self._same_calls.values(), default=0) >= MAX_SAME_CALLS
 
     def _call(self, index: int) -> ToolCall:
@@ -178,15 +180,15 @@ class ReplyProgress:
             return FunctionCall(self._ids[index], tool, tool.read(text))
         return CustomCall(self._ids[index], tool, text)
 
-    def _note(self, events: list[reading.Event]) -> bool:
-        """Takes events in; whether the content has come to a stop text."""
+    def _record(self, events: list[reading.Event]) -> bool:
+        """Records events of the reader; returns whether the content has reached a stop text."""
         stopped = False
         for event in events:
             match event:
                 case TextDelta(text):
                     span = self._reader.spans.popleft()
                     if self._tokens is not None:
-                        self._tokens.place(*span, self._content.length)
+                        self._tokens.add_text(*span, self._content.length)
                     stopped |= self._content.feed(text.encode())
                     self._add_text(self._content.take())
                 case ReasoningDelta(text):
@@ -196,8 +198,8 @@ class ReplyProgress:
                     self._refusal = (self._refusal or "") + text
                     self._events.append(event)
                 case reading.CallStarted(index, name, identifier):
-                    self._add_text(self._content.finish())  # what might have become a stop text did not
-                    self._ids.append("" if identifier is None and self._has_ids else self._id(index, identifier))
+                    self._add_text(self._content.finish())  # held-back text was not the beginning of a stop text
+                    self._ids.append("" if identifier is None and self._has_ids else self._choose_id(index, identifier))
                     self._names.append(name)
                     self._values.append("")
                     if self._ids[-1]:
@@ -207,8 +209,8 @@ class ReplyProgress:
                     if self._ids[index]:
                         self._events.append(ArgumentsDelta(index, text))
                 case reading.CallEnded(index, identifier):
-                    if not self._ids[index]:  # the form has it behind the value
-                        self._ids[index] = self._id(index, identifier)
+                    if not self._ids[index]:  # the form writes the id behind the value
+                        self._ids[index] = self._choose_id(index, identifier)
                         self._events.append(CallStarted(index, self._ids[index], self._names[index]))
                         self._events.append(ArgumentsDelta(index, self._values[index]))
                     self._events.append(CallEnded(index))
@@ -219,8 +221,8 @@ class ReplyProgress:
         if piece:
             self._events.append(TextDelta(piece))
 
-    def _id(self, index: int, written: str | None) -> str:
-        """The id that the model wrote, if it tells this call from those before it, or else a new one."""
+    def _choose_id(self, index: int, written: str | None) -> str:
+        """Returns the id that the model wrote, if no earlier call has it, or else a new one."""
         if written and written not in self._ids:
             return written
         digest = hashlib.sha256(f"{index} {' '.join(map(str, self._identity))}".encode())

@@ -1,4 +1,4 @@
-"""The text of an answer as it grows: bytes to characters, and stop texts."""
+"""The text of an answer while it grows: bytes to characters, and stop texts."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 class TextStream:
     """Turns the bytes of tokens into pieces of text that can be shown at once.
 
-    A character whose bytes are not all there yet is held back. With ``cuts`` the text ends before the first stop
-    text, and what may be the beginning of one is held back too; without (where a text has to stay whole) a stop text
-    and what comes after it belong to the text.
+    An incomplete character is held back. With ``cuts``, the text ends before the first stop text, and a possible
+    beginning of a stop text is held back, too. Without ``cuts``, for text that must stay whole, a stop text and the
+    text after it belong to the text.
     """
 
     def __init__(self, stops: Sequence[str] = (), *, cuts: bool) -> None:
@@ -27,11 +27,11 @@ class TextStream:
         self._end: int | None = None
 
     def feed(self, data: bytes) -> bool:
-        """Adds the bytes of a token; ``True`` if the text contains a stop text."""
+        """Adds the bytes of a token; returns whether the text contains a stop text."""
         return self._add(self._decoder.decode(data))
 
     def take(self) -> str:
-        """What can be shown and was not yet."""
+        """Returns the text that can be shown and was not shown before."""
         end = len(self._text) if self._end is None else self._end
         if self._cuts and self._end is None:
             end -= self._possible_stop()
@@ -40,7 +40,7 @@ class TextStream:
         return piece
 
     def finish(self) -> str:
-        """The rest, once no more bytes come."""
+        """Returns the remaining text, after the last bytes."""
         self._add(self._decoder.decode(b"", final=True))
         piece = self._text[self._shown : self._end]
         self._shown += len(piece)
@@ -48,7 +48,7 @@ class TextStream:
 
     @property
     def length(self) -> int:
-        """How many characters there are, whether they are shown or not."""
+        """Number of characters so far, shown or not."""
         return len(self._text)
 
     @property
@@ -57,7 +57,7 @@ class TextStream:
         return self._text[: self._end]
 
     def _add(self, new: str) -> bool:
-        # A stop text may have begun before ``new``, but not further back than it is long.
+        # A stop text that ends in ``new`` begins at most its own length before it.
         start = max(0, len(self._text) - self._longest + 1)
         self._text += new
         places = [place for stop in self._stops if (place := self._text.find(stop, start)) >= 0]
@@ -66,7 +66,7 @@ class TextStream:
         return bool(places)
 
     def _possible_stop(self) -> int:
-        """How many characters at the end may be the beginning of a stop text."""
+        """Returns how many characters at the end may be the beginning of a stop text."""
         for length in range(min(self._longest - 1, len(self._text)), 0, -1):
             ending = self._text[-length:]
             if any(stop.startswith(ending) for stop in self._stops):

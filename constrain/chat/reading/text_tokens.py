@@ -1,7 +1,7 @@
-"""Which tokens of an answer its text is made of, and with which piece of the text each is told.
+"""The tokens behind an answer's text, and the piece of text with which each token is reported.
 
-A token is told with the piece in which its first character is shown. So none is told twice, and none for text that is
-not shown: what is behind a stop text, reasoning, calls.
+A token is reported with the piece that shows its first character. So no token is reported twice, and none for hidden
+text: text behind a stop text, reasoning, calls.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ if TYPE_CHECKING:
 
 
 class TextTokens:
-    """The tokens of one answer, from their bytes to the text.
+    """The tokens of one answer, matched with its text.
 
     Args:
-        logprobs: of all tokens of the answer, as far as they are known.
+        logprobs: log-probabilities of all tokens of the answer so far.
 
     Attributes:
-        position: the bytes of the answer so far.
-        told: the tokens of the text, as far as it was shown.
+        position: number of bytes of the answer so far.
+        reported: tokens of the text shown so far.
     """
 
     def __init__(self, logprobs: Sequence[TokenLogprob]) -> None:
         self.position = 0
-        self.told: list[TokenLogprob] = []
+        self.reported: list[TokenLogprob] = []
         self._logprobs = logprobs
         self._number = 0
         self._shown = 0
-        self._read: deque[tuple[int, int, bytes]] = deque()  # where a token begins, its number, its bytes
-        self._begun: deque[tuple[int, int]] = deque()  # the character that a token of the text begins with, its number
+        self._read: deque[tuple[int, int, bytes]] = deque()  # per token: position of its first byte, number, bytes
+        self._begun: deque[tuple[int, int]] = deque()  # per token of the text: index of its first character, number
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     def feed(self, data: bytes) -> None:
@@ -45,8 +45,8 @@ class TextTokens:
         self.position += len(data)
         self._number += 1
 
-    def place(self, begin: int, end: int, character: int) -> None:
-        """These bytes of the answer are text, from this character of the text on. Places come in order."""
+    def add_text(self, begin: int, end: int, character: int) -> None:
+        """Records bytes of the answer as text that begins at a character of the text; calls come in order."""
         while self._read and self._read[0][0] < end:
             start, number, data = self._read.popleft()
             part = data[max(0, begin - start) : end - start]
@@ -54,11 +54,11 @@ class TextTokens:
                 self._begun.append((character, number))
                 character += len(self._decoder.decode(part))
 
-    def tell(self, piece: str) -> TextDelta:
-        """The event for the next piece of the text, with the tokens that begin in it, which are scored by now."""
+    def make_delta(self, piece: str) -> TextDelta:
+        """Returns the event for the next piece of text, with the log-probabilities of the tokens that begin in it."""
         self._shown += len(piece)
         found = []
         while self._begun and self._begun[0][0] < self._shown:
             found.append(self._logprobs[self._begun.popleft()[1]])
-        self.told += found
+        self.reported += found
         return TextDelta(piece, tuple(found))

@@ -1,7 +1,7 @@
 """Tools: functions that a model may call, and their calls.
 
-``tool`` (in ``definition``) makes a tool of a function: its ``annotations``, ``parameters``, ``docstrings`` and
-``signatures`` (with ``variadic``) become a schema, and ``checks`` sees to it that nothing fails later. ``kinds`` has
-the classes of tools, read first; ``calls`` a tool with ``arguments``, and ``running`` runs it. ``openai`` reads and
-writes OpenAI's JSON.
+Read ``kinds`` first: the classes of tools. ``tool`` (in ``definition``) makes a tool from a function: its
+``annotations``, ``parameters``, ``docstrings`` and ``signatures`` (with ``variadic``) become a schema, and ``checks``
+reports at once all errors that would otherwise appear in a call. ``calls`` combines a tool with ``arguments``, and
+``running`` runs it. ``openai`` reads and writes OpenAI's JSON.
 """

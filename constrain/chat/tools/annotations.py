@@ -1,4 +1,4 @@
-"""The annotations of a function's parameters: resolved where the function was defined, and the mark of a context."""
+"""Annotations of a function's parameters: evaluation in the scope of the function, and the mark of a context."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class _ContextMark:
-    """Marks the parameter that is given the context of a call."""
+    """Marks the parameter that receives the context of a call."""
 
 
 ToolContext = Annotated[_T, _ContextMark()]
-"""``ctx: ToolContext[T]``: a tool's first parameter, given ``call(context=...)`` and not shown to the model."""
+"""``ctx: ToolContext[T]``: a tool's first parameter; it receives ``call(context=...)`` and is hidden from the model."""
 
 
 def is_context(annotation: Any) -> bool:
-    """Is this ``ToolContext[...]``, or that or None?"""
+    """Returns whether an annotation is ``ToolContext[...]``, or the union of it and None."""
     if get_origin(annotation) in (Union, types.UnionType):
         return any(is_context(part) for part in get_args(annotation))
     return any(isinstance(mark, _ContextMark) for mark in getattr(annotation, "__metadata__", ()))
 
 
 def mentions_context(annotation: Any) -> bool:
-    """Does ``ToolContext`` stand anywhere in this annotation?"""
+    """Returns whether ``ToolContext`` occurs anywhere in an annotation."""
     return is_context(annotation) or any(mentions_context(part) for part in get_args(annotation))
 
 
 def innermost(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function that was written: without ``partial``, binding to an object, and decorators that say what they wrap.
+    """Returns the function inside ``partial``, bound methods, and decorators that use ``functools.wraps``.
 
-    Of an object that can be called, its ``__call__``.
+    For a callable object, returns its ``__call__``.
     """
     while True:
         if isinstance(function, functools.partial):
@@ -56,16 +56,17 @@ def innermost(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def is_async(function: Callable[..., Any]) -> bool:
-    """Does calling it make a coroutine?"""
+    """Returns whether a call of the function makes a coroutine."""
     while isinstance(function, functools.partial):
         function = function.func
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
 
 
 def names_around(function: Callable[..., Any], frame: FrameType | None) -> dict[str, Any]:
-    """What a function's annotations may name beside its module's globals: locals of ``frame``, if it was defined there.
+    """Returns names in addition to a function's globals that its annotations may use: locals of ``frame``.
 
-    ``frame`` is where the function is made a tool: the body of the function that defines it, or of its class.
+    ``frame`` is where the function becomes a tool: the body of the function that defines it, or of its class. The
+    result is empty if the function was defined elsewhere.
     """
     written = innermost(function)
     scopes = getattr(written, "__qualname__", "").split(".")[:-1]
@@ -74,14 +75,16 @@ def names_around(function: Callable[..., Any], frame: FrameType | None) -> dict[
         if frame.f_code.co_name not in scopes:
             break
         names = {**frame.f_locals, **names}
-        if frame.f_code.co_flags & inspect.CO_OPTIMIZED:  # the body of a function; that of a class stands in another
+        if (
+            frame.f_code.co_flags & inspect.CO_OPTIMIZED
+        ):  # the body of a function; a class body needs the frame around it
             break
         frame = frame.f_back
     return names
 
 
 def resolve(annotation: Any, function: Callable[..., Any], names: Mapping[str, Any]) -> Any:
-    """An annotation with all its references resolved. Raises NameError, and what evaluating it raises."""
+    """Evaluates an annotation with all its references. Raises NameError, and any error of the evaluation."""
     from typing_extensions import get_type_hints
 
     def holder() -> None: ...
@@ -90,5 +93,5 @@ def resolve(annotation: Any, function: Callable[..., Any], names: Mapping[str, A
     written = innermost(function)
     module = sys.modules.get(getattr(written, "__module__", None) or "")
     scope = getattr(written, "__globals__", None) or ({} if module is None else vars(module))
-    # One scope, not two: a lambda in an annotation finds globals only.
+    # One scope, not two: a lambda in an annotation sees globals only.
     return get_type_hints(holder, {**scope, **names}, include_extras=True)["annotation"]

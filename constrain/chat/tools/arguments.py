@@ -1,4 +1,4 @@
-"""Arguments of a call, validated."""
+"""Validated arguments of a call."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ class Arguments:
     """Validated arguments of a function tool.
 
     Attributes:
-        text: the JSON object that they were read from.
-        values: by the names of the function's parameters, those that were left out with their defaults; of a tool from
-            JSON, by the keys of the object.
-        args: what the function is given by position, after the context; ``kwargs``: what it is given by name.
+        text: JSON object that they were read from.
+        values: values by parameter name, with defaults for missing ones; for a tool from JSON, by key of the object.
+        args: positional arguments of the function, after the context.
+        kwargs: keyword arguments of the function.
     """
 
     text: str

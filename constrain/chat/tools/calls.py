@@ -1,4 +1,4 @@
-"""Calls: a tool together with validated arguments, ready to be run."""
+"""Calls: a tool with validated arguments, ready to run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FunctionCall:
-    """A call of a function tool. ``id`` tells it from other calls of a conversation."""
+    """A call of a function tool. ``id`` identifies it in a conversation."""
 
     id: str
     tool: FunctionTool
@@ -26,17 +26,17 @@ class FunctionCall:
 
     @property
     def name(self) -> str:
-        """The tool's name."""
+        """Name of the tool."""
         return self.tool.name
 
     @property
     def text(self) -> str:
-        """The arguments as JSON, as the model wrote them."""
+        """Arguments as JSON text, as the model wrote them."""
         return self.bound.text
 
     @property
     def arguments(self) -> Mapping[str, Any]:
-        """The validated arguments by name: see ``Arguments.values``."""
+        """Validated arguments by name: see ``Arguments.values``."""
         return self.bound.values
 
     def call(self, *, context: Any = None) -> Any:
@@ -44,13 +44,13 @@ class FunctionCall:
         return self.tool.call(self.bound, context=context)
 
     async def acall(self, *, context: Any = None) -> Any:
-        """The same in an event loop: ``FunctionTool.acall``."""
+        """Runs the tool's function in an event loop: ``FunctionTool.acall``."""
         return await self.tool.acall(self.bound, context=context)
 
 
 @dataclass(frozen=True, slots=True)
 class CustomCall:
-    """A call of a custom tool with its ``text``. ``id`` tells it from other calls of a conversation."""
+    """A call of a custom tool with its ``text``. ``id`` identifies it in a conversation."""
 
     id: str
     tool: CustomTool
@@ -61,7 +61,7 @@ class CustomCall:
 
     @property
     def name(self) -> str:
-        """The tool's name."""
+        """Name of the tool."""
         return self.tool.name
 
     def call(self, *, context: Any = None) -> Any:
@@ -69,9 +69,9 @@ class CustomCall:
         return self.tool.call(self.text, context=context)
 
     async def acall(self, *, context: Any = None) -> Any:
-        """The same in an event loop: ``CustomTool.acall``."""
+        """Runs the tool's function in an event loop: ``CustomTool.acall``."""
         return await self.tool.acall(self.text, context=context)
 
 
 ToolCall = FunctionCall | CustomCall
-"""What a model asks to have run."""
+"""A call that a model asks to have run."""

@@ -1,4 +1,4 @@
-"""What is seen to when a tool is made, so that nothing about it fails when a model calls it."""
+"""Checks of a new tool, so that its errors appear at once and not when a model calls it."""
 
 from __future__ import annotations
 
@@ -21,21 +21,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
 TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-"""Names that tools may have, and formats of requests, here as at OpenAI's endpoints."""
+"""Pattern of names of tools and of response formats, as at OpenAI's endpoints."""
 
 CALLED_NAME = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
-"""Names of tools in calls, which other servers may have made: with dots, too."""
+"""Pattern of names in calls, which other servers may have made: dots are allowed, too."""
 
 CHECKED_BYTES = 16 << 20
-"""Bytes of the schemas that are remembered as compilable; beyond, the least recently used are forgotten."""
+"""Bytes of schemas remembered as valid, together: 16 MiB; beyond it, the least recently used are forgotten."""
 
 
 def check_name(name: object) -> None:
-    """Raises ``ToolError`` for a name that no tool can have."""
+    """Raises ``ToolError`` for an invalid name of a tool."""
     if not isinstance(name, str) or not TOOL_NAME.fullmatch(name):
         raise ToolError(
-            f"no tool can be called {name!r}: a name has 1 to 64 characters, letters (a to z), digits, _ and -; "
-            f"give it one with name="
+            f"no tool can be called {name!r}: a name has 1 to 64 letters (a to z), digits, _ and -; pass one with name="
         )
 
 
@@ -44,7 +43,7 @@ _is_checked: ContextVar[bool] = ContextVar("_is_checked", default=False)
 
 @contextlib.contextmanager
 def checked_before() -> Iterator[None]:
-    """Tools that are made meanwhile were made before, of the same JSON: what they take is not compiled once more."""
+    """Skips the compilation of new tools inside the block: the same JSON was checked before."""
     token = _is_checked.set(True)
     try:
         yield
@@ -53,18 +52,18 @@ def checked_before() -> Iterator[None]:
 
 
 def is_checked() -> bool:
-    """Whether what is looked at was found to be well before."""
+    """Returns whether tools inside this block were checked before."""
     return _is_checked.get()
 
 
 def check_schema(name: str, schema: dict[str, Any]) -> None:
-    """Raises what compiling a tool's arguments would raise: ``SchemaError``, ``PatternError``, ``LimitError``."""
+    """Compiles a tool's parameters. Raises ``SchemaError``, ``PatternError``, ``LimitError``, with the tool's name."""
     if is_checked():
         return
     try:
         _compile(json.dumps(schema))
     except ConstrainError as error:
-        raise named(error, f"the parameters of tool {name!r}") from error
+        raise prefix_error(error, f"the parameters of tool {name!r}") from error
 
 
 @remembered(256, CHECKED_BYTES, sys.getsizeof)
@@ -75,40 +74,42 @@ def _compile(text: str) -> None:
 
 
 def check_format(name: str, source: Source | None) -> None:
-    """Raises what compiling the format of a custom tool would raise, ``ToolError`` if it is none."""
+    """Compiles a custom tool's format. Raises its errors, with the tool's name, and ``ToolError`` for other types."""
     if source is None:
         return
     if not isinstance(source, Source):
         raise ToolError(
-            f"tool {name!r}: its format is {source!r:.80}; it can be a Lark, a Regex, what sequence, choice, repeat "
-            f"and text make of these, or None for any text"
+            f"tool {name!r}: its format is {source!r:.80}; it must be a Lark, a Regex, a composition of these by "
+            f"sequence, choice, repeat and text, or None for any text"
         )
     if is_checked():
         return
     try:
         source.grammar()
     except ConstrainError as error:
-        raise named(error, f"the format of tool {name!r}") from error
+        raise prefix_error(error, f"the format of tool {name!r}") from error
 
 
 def check_function(name: str, function: Any, calls: Iterable[tuple[tuple[Any, ...], Mapping[str, Any]]] = ()) -> None:
-    """Raises ``ToolError`` for what cannot be run as a tool, or does not take such calls (context left out)."""
+    """Raises ``ToolError`` if a function cannot be a tool, or does not accept the given calls (without context)."""
     if not callable(function) or isinstance(function, type):
         raise ToolError(
-            f"tool {name!r}: {function!r:.80} is no function; a class or a type is what an answer can be (schema=), "
-            f"and what a parameter can be annotated with"
+            f"tool {name!r}: {function!r:.80} is not a function; pass a class or type as schema=, or annotate a "
+            f"parameter with it"
         )
     written = innermost(function)
     if inspect.isgeneratorfunction(written) or inspect.isasyncgenfunction(written):
-        raise ToolError(f"tool {name!r}: its function yields; a tool returns one result, so collect them in a list")
+        raise ToolError(f"tool {name!r}: its function yields; return one result instead, such as a list")
     for args, kwargs in calls:
         _, takes_context = callers_parameters(function, name, {})
         try:
             inspect.signature(function).bind(*((None, *args) if takes_context else args), **kwargs)
         except TypeError as error:
-            raise ToolError(f"tool {name!r}: its function cannot be called with what a model gives: {error}") from error
+            raise ToolError(
+                f"tool {name!r}: its function does not accept the arguments that a model may give: {error}"
+            ) from error
 
 
-def named(error: ConstrainError, what: str) -> ConstrainError:
-    """The same error, saying in what it is."""
+def prefix_error(error: ConstrainError, what: str) -> ConstrainError:
+    """Returns the same error with a description of its place in front of the message."""
     return type(error)(f"{what}: {error.message}", pointer=error.pointer, line=error.line, column=error.column)

@@ -1,4 +1,4 @@
-"""``tool``: a function becomes a tool."""
+"""``tool``: makes a tool from a function."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, overload
 
 from constrain.chat.tools.annotations import names_around
-from constrain.chat.tools.checks import check_function, check_name, check_schema, named
+from constrain.chat.tools.checks import check_function, check_name, check_schema, prefix_error
 from constrain.chat.tools.docstrings import read_docstring
 from constrain.chat.tools.kinds import CustomTool, FunctionTool
 from constrain.errors import ConstrainError, ToolError
@@ -114,7 +114,7 @@ def as_tools(given: Iterable[object]) -> tuple[Tool, ...]:
             raise ToolError(f"tools[{index}]: two tools are called {one.name!r}; give one of them another name")
         if isinstance(one, FunctionTool) and one.is_unbound:
             raise ToolError(
-                f"tools[{index}]: tool {one.name!r} is a method of a class; take it from an object of the class"
+                f"tools[{index}]: tool {one.name!r} is a method of a class; take it from an instance of the class"
             )
     return tools
 
@@ -129,7 +129,7 @@ def _as_tool(given: Any, place: str) -> Tool:
             return tool_from_json(given)
         return _make(given, {}, None, None, {}, strict=False)
     except ConstrainError as error:
-        raise named(error, place) from error
+        raise prefix_error(error, place) from error
 
 
 def _make(
@@ -145,7 +145,7 @@ def _make(
 
     called = function.__func__ if isinstance(function, staticmethod | classmethod) else function
     if isinstance(called, FunctionTool):
-        raise ToolError(f"{called.name!r} is a tool already")
+        raise ToolError(f"{called.name!r} is already a tool")
     named = _name_of(called) if name is None else name
     check_name(named)
     check_function(named, called)
@@ -177,14 +177,14 @@ def _make(
 
 
 def _name_of(function: Any) -> str:
-    """The name that a function was given; of an object that can be called, its class's."""
+    """Returns the name of a function; for a callable object, the name of its class."""
     while isinstance(function, functools.partial):
         function = function.func
     return str(getattr(function, "__name__", type(function).__name__))
 
 
 def _docstring(function: Any) -> str:
-    """The docstring of the function itself; of an object that can be called, of its ``__call__`` or else its class."""
+    """Returns the docstring of a function; for a callable object, of its ``__call__`` or else its class."""
     while isinstance(function, functools.partial):
         function = function.func
     if inspect.isroutine(function):
@@ -194,7 +194,7 @@ def _docstring(function: Any) -> str:
 
 
 def _is_method(function: Any) -> bool:
-    """Was it written in the body of a class, and not bound to an object of it?"""
+    """Returns whether a function was defined in the body of a class and is not bound to an object."""
     scope = getattr(function, "__qualname__", "").rpartition(".")[0]
     if not inspect.isfunction(function) or not scope or scope.endswith("<locals>"):
         return False
@@ -209,5 +209,5 @@ def _strict(name: str, schema: dict[str, Any]) -> dict[str, Any]:
         return strict_schema(schema)
     except ConstrainError as error:
         raise ToolError(
-            f"tool {name!r}: its parameters cannot keep to strict mode: {error}; leave out strict=True"
+            f"tool {name!r}: its parameters do not fit strict mode: {error}; leave out strict=True"
         ) from error

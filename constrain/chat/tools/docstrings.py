@@ -1,4 +1,4 @@
-"""What a docstring says of a function and of its parameters, in Google's, NumPy's or Sphinx's style."""
+"""Docstrings in Google's, NumPy's or Sphinx's style: descriptions of a function and of its parameters."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from docstring_parser import Docstring
 
 _MORE_GOOGLE_SECTIONS = ("Keyword Args", "Keyword Arguments", "Other Parameters")
-"""Sections of parameters in Google's style (Sphinx's napoleon knows them) that the parser does not know of itself."""
+"""Sections of parameters in Google's style that docstring_parser does not know (Sphinx's napoleon does)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Documentation:
-    """``description``: of the function, without the sections; ``parameters``: descriptions by name, stars left out."""
+    """Descriptions in a docstring: of the function, without the sections; of ``parameters``, by name without stars."""
 
     description: str = ""
     parameters: Mapping[str, str] = field(default_factory=dict)
@@ -33,7 +33,7 @@ def read_docstring(text: str) -> Documentation:
     ... ''')
     Documentation(description='Adds.', parameters={'first': 'a number', 'others': 'more of them'})
     """
-    parsed = max(_in_all_styles(text), key=lambda one: (len(one.params), len(one.meta)), default=None)
+    parsed = max(_parse_all_styles(text), key=lambda one: (len(one.params), len(one.meta)), default=None)
     if parsed is None:
         return Documentation(text.strip())
     parameters: dict[str, str] = {}
@@ -44,8 +44,8 @@ def read_docstring(text: str) -> Documentation:
     return Documentation((parsed.description or "").strip(), parameters)
 
 
-def _in_all_styles(text: str) -> list[Docstring]:
-    """The docstring in every style that it can be read in."""
+def _parse_all_styles(text: str) -> list[Docstring]:
+    """Parses a docstring in every style that can read it."""
     from docstring_parser import ParseError, google, numpydoc, rest
 
     more = [google.Section(title, "param", google.SectionType.MULTIPLE) for title in _MORE_GOOGLE_SECTIONS]
@@ -57,7 +57,9 @@ def _in_all_styles(text: str) -> list[Docstring]:
     found = []
     for parse in parsers:
         try:
-            found.append(parse(f"\n{text}"))  # the first line would lose its place among the others' indentation
+            found.append(
+                parse(f"\n{text}")
+            )  # a leading line feed keeps the first line's place among the others' indentation
         except ParseError:  # noqa: PERF203 - it is in another style
             continue
     return found

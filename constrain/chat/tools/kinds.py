@@ -1,4 +1,4 @@
-"""Tools: what a model may call, with arguments or with a text."""
+"""Tools: functions that a model may call with arguments, and custom tools that take a text."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FunctionTool:
-    """A tool that takes arguments: made by ``tool`` of a function, or by ``tool_from_json``. Callable as the function.
+    """A tool with arguments, made by ``tool`` from a function or by ``tool_from_json``. Calling it calls the function.
 
     Attributes:
-        name: by which a model calls it.
-        description: what it does, for the model; may be empty.
-        parameters: the JSON Schema of its arguments, an object, as the model is shown it.
-        schema: the JSON Schema to compile for its arguments: what the types read, and no more.
-        strict: whether ``parameters`` keeps to OpenAI's strict mode. Arguments match it in either case.
-        function: what ``call`` runs; None if there is none.
-        takes_context: whether the function is given the context of the call first.
+        name: name by which a model calls it.
+        description: purpose of the tool, for the model; may be empty.
+        parameters: JSON Schema of its arguments (an object) that the model is shown.
+        schema: JSON Schema that is compiled for its arguments: exactly the values that the types can read.
+        strict: whether ``parameters`` follows OpenAI's strict mode. Arguments match it in either case.
+        function: function that ``call`` runs; None if there is none.
+        takes_context: whether the function's first argument is the context of the call.
     """
 
     name: str
@@ -49,11 +49,11 @@ class FunctionTool:
         return f"FunctionTool({self.name!r})"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Calls the function itself."""
+        """Calls the function."""
         return self._runnable()(*args, **kwargs)
 
     def __get__(self, instance: object, owner: type | None = None) -> FunctionTool:
-        """A tool defined in the body of a class, bound to an object of it."""
+        """Binds a tool defined in the body of a class to an object of the class."""
         if not self.is_unbound:
             return self
         assert self.function is not None
@@ -61,9 +61,9 @@ class FunctionTool:
         return self if bound is self.function else replace(self, function=bound, is_unbound=False)
 
     def read(self, text: str) -> Arguments:
-        """The arguments in a text that matches ``schema``. Raises ``OutputValidationError`` for other texts.
+        """Returns the arguments in a text that matches ``schema``. Raises ``OutputValidationError`` for other texts.
 
-        Of a tool from JSON, it is only seen that the text is a JSON object: ``validate`` checks more.
+        For a tool from JSON, it checks only that the text is a JSON object; ``validate`` checks more.
         """
         document = _json_object(text)
         if self.signature is None:
@@ -71,9 +71,9 @@ class FunctionTool:
         return self.signature.read(text)
 
     def validate(self, arguments: str | bytes | Mapping[str, Any]) -> Arguments:
-        """The arguments in a JSON text, or in the JSON object that it stands for.
+        """Returns the arguments in a JSON text or JSON object.
 
-        Raises ``OutputValidationError`` with the text, and with a pointer where one is known.
+        Raises ``OutputValidationError`` with the text, and with a pointer if one is known.
 
         >>> from constrain import tool
         >>> def area(width: int, height: int = 1) -> int:
@@ -82,26 +82,26 @@ class FunctionTool:
         {'width': 3, 'height': 1}
         """
         text = _json_text(arguments)
-        if self.signature is None or self.strict:  # the schema says more than a signature
+        if self.signature is None or self.strict:  # the schema is narrower than the signature
             from constrain.inspection.explanation import explain
 
             written = json.dumps(_json_object(text), ensure_ascii=False).encode(errors="surrogatepass")
             found = explain(self.schema, written, property_order="any", numbers="any")
             if not found.matches:
-                raise OutputValidationError(f"no arguments of tool {self.name!r}: {found}", text=text)
+                raise OutputValidationError(f"invalid arguments of tool {self.name!r}: {found}", text=text)
         return self.read(text)
 
     def call(self, arguments: Arguments | str | bytes | Mapping[str, Any], *, context: Any = None) -> Any:
-        """Runs the function, also one that is ``async``, and returns its result.
+        """Runs the function, which may be ``async``, and returns its result.
 
-        Raises ``OutputValidationError``; ``ToolError`` if there is no function, or if it is ``async`` and an event loop
-        runs in this thread: there, await ``acall``; and what the function raises.
+        Raises ``OutputValidationError``, all errors of the function, and ``ToolError`` if there is no function, or if
+        it is ``async`` and an event loop runs in this thread: then await ``acall``.
         """
         args, kwargs = self._call(arguments, context)
         return run(self.name, self._runnable(), args, kwargs)
 
     async def acall(self, arguments: Arguments | str | bytes | Mapping[str, Any], *, context: Any = None) -> Any:
-        """The same in an event loop; a function that is not ``async`` runs in a thread beside it."""
+        """Runs the function in an event loop; a function that is not ``async`` runs in a thread of its own."""
         args, kwargs = self._call(arguments, context)
         return await run_async(self._runnable(), args, kwargs)
 
@@ -114,11 +114,9 @@ class FunctionTool:
 
     def _runnable(self) -> Callable[..., Any]:
         if self.function is None:
-            raise ToolError(f"tool {self.name!r} has no function to run; read the arguments of the call instead")
+            raise ToolError(f"tool {self.name!r} has no function to run; use the arguments of the call yourself")
         if self.is_unbound:
-            raise ToolError(
-                f"tool {self.name!r} is a method of a class; take it from an object of the class, as its attribute"
-            )
+            raise ToolError(f"tool {self.name!r} is a method of a class; take it from an instance, as an attribute")
         return self.function
 
 
@@ -127,12 +125,12 @@ class CustomTool:
     """A tool that takes a text.
 
     Args:
-        name: by which a model calls it.
-        description: what it does, for the model.
-        format: what its input is: a ``Lark`` or ``Regex``, or whatever ``sequence`` and the like make; None for any
-            text.
-        function: what ``call`` runs with the text, which may be ``async``; None if there is none. A first parameter
-            that is a context, as with ``tool``, is given the context of the call.
+        name: name by which a model calls it.
+        description: purpose of the tool, for the model.
+        format: language of its input: a ``Lark``, a ``Regex``, or a composition by ``sequence``, ``choice``, ``repeat``
+            and ``text``; None for any text.
+        function: function that ``call`` runs with the text, which may be ``async``; None if there is none. A first
+            parameter that is a context, as with ``tool``, receives the context of the call.
 
     Raises ``ToolError``, and ``GrammarError`` or ``PatternError`` for a format that cannot be compiled.
 
@@ -158,25 +156,25 @@ class CustomTool:
 
     @property
     def takes_context(self) -> bool:
-        """Whether the function is given the context of the call first."""
+        """Whether the function's first argument is the context of the call."""
         return self.function is not None and callers_parameters(self.function, self.name, {})[1]
 
     def validate(self, text: str) -> str:
-        """The text, if it is of the format. Raises ``OutputValidationError``."""
+        """Returns the text if it matches the format. Raises ``OutputValidationError``."""
         if self.format is not None:
             from constrain.inspection.explanation import explain
 
             found = explain(self.format, text)
             if not found.matches:
-                raise OutputValidationError(f"no input of tool {self.name!r}: {found}", text=text)
+                raise OutputValidationError(f"invalid input of tool {self.name!r}: {found}", text=text)
         return text
 
     def call(self, text: str, *, context: Any = None) -> Any:
-        """As ``FunctionTool.call``, with a text."""
+        """Runs the function with a text: see ``FunctionTool.call``."""
         return run(self.name, self._runnable(), self._args(text, context), {})
 
     async def acall(self, text: str, *, context: Any = None) -> Any:
-        """As ``FunctionTool.acall``, with a text."""
+        """Runs the function with a text, in an event loop: see ``FunctionTool.acall``."""
         return await run_async(self._runnable(), self._args(text, context), {})
 
     def _args(self, text: str, context: Any) -> tuple[Any, ...]:
@@ -184,35 +182,38 @@ class CustomTool:
 
     def _runnable(self) -> Callable[..., Any]:
         if self.function is None:
-            raise ToolError(f"tool {self.name!r} has no function to run; read the text of the call instead")
+            raise ToolError(f"tool {self.name!r} has no function to run; use the text of the call yourself")
         return self.function
 
 
 def _json_text(arguments: str | bytes | Mapping[str, Any]) -> str:
-    """Arguments as JSON text. Raises ``OutputValidationError`` for what is no text, TypeError for what is no JSON."""
+    """Returns arguments as JSON text.
+
+    Raises ``OutputValidationError`` for invalid UTF-8, TypeError for non-JSON values.
+    """
     if isinstance(arguments, Mapping):
         return json.dumps(dict(arguments))
     try:
         return arguments.decode() if isinstance(arguments, bytes) else arguments.encode().decode()
     except UnicodeError as error:
-        raise OutputValidationError(f"the arguments are no UTF-8: {error}", text=repr(arguments)) from error
+        raise OutputValidationError(f"the arguments are not UTF-8: {error}", text=repr(arguments)) from error
 
 
 def _json_object(text: str) -> dict[str, Any]:
-    """The object that a text is. Raises ``OutputValidationError``."""
+    """Returns the JSON object that a text spells. Raises ``OutputValidationError``."""
     try:
         document = read_answer(text, pairs=_object, constant=_not_json)
     except ValueError as error:
         raise OutputValidationError(f"the arguments cannot be read as JSON: {error}", text=text) from error
     if not isinstance(document, dict):
-        raise OutputValidationError(f"the arguments are a JSON object, not {text:.80}", text=text)
+        raise OutputValidationError(f"the arguments must be a JSON object, not {text:.80}", text=text)
     return document
 
 
 def _object(members: list[tuple[str, Any]]) -> dict[str, Any]:
     result = dict(members)
     if len(result) < len(members):
-        raise ValueError(f"a key stands twice in one object: {', '.join(key for key, _ in members)}")
+        raise ValueError(f"a key occurs twice in one object: {', '.join(key for key, _ in members)}")
     return result
 
 
@@ -221,4 +222,4 @@ def _not_json(name: str) -> Any:
 
 
 Tool = FunctionTool | CustomTool
-"""What a model may call."""
+"""A tool that a model may call."""

@@ -1,7 +1,7 @@
-"""Tools in OpenAI's JSON, in the shapes of both endpoints.
+"""Tools in OpenAI's JSON, in the forms of both endpoints.
 
-Chat completions nest what a tool is under its type, ``{"type": "function", "function": {"name": ...}}``; responses do
-not, ``{"type": "function", "name": ...}``. A custom tool's format is flat there, too.
+Chat completions put the definition of a tool under its type, ``{"type": "function", "function": {"name": ...}}``.
+Responses put it beside the type, ``{"type": "function", "name": ...}``, and a custom tool's format is flat, too.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-from constrain.chat.tools.checks import check_function, check_name, check_schema, named
+from constrain.chat.tools.checks import check_function, check_name, check_schema, prefix_error
 from constrain.chat.tools.kinds import CustomTool, FunctionTool, Tool
 from constrain.chat.tools.parameters import callers_parameters
 from constrain.errors import PatternError, SchemaError, ToolError
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 Shape = Literal["chat", "responses"]
 
 _NO_PARAMETERS: dict[str, Any] = {"type": "object", "properties": {}, "additionalProperties": False}
-"""Of a tool that has none: OpenAI's guide takes a missing ``parameters`` for an empty list of them."""
+"""Schema of a tool without ``parameters``: OpenAI's guide says that it takes no arguments."""
 
 
-_SAYS_NOTHING_OF_KEYS = {"$schema", "type", "properties", "title", "description"}
-"""Keywords beside which ``"properties": {}`` is meant as a list of parameters that is empty."""
+_NEUTRAL_KEYWORDS = {"$schema", "type", "properties", "title", "description"}
+"""Keywords that say nothing about further keys: with these alone, ``"properties": {}`` means no parameters."""
 
 
 def tool_from_json(document: Mapping[str, Any], function: Callable[..., Any] | None = None) -> Tool:
@@ -56,7 +56,7 @@ def tool_from_json(document: Mapping[str, Any], function: Callable[..., Any] | N
     if kind not in ("function", "custom"):
         raise ToolError(f"a tool's type is 'function' or 'custom', not {kind!r}", pointer="/type")
     inner, pointer = document, ""
-    if kind in document:  # nested
+    if kind in document:  # nested, as in chat completions
         inner, pointer = _get(document, kind, Mapping, ""), f"/{kind}"
     name = _get(inner, "name", str, pointer)
     description = _get(inner, "description", str, pointer, missing="")
@@ -68,9 +68,9 @@ def tool_from_json(document: Mapping[str, Any], function: Callable[..., Any] | N
         try:
             source = _format(inner, pointer)
         except PatternError as error:
-            if error.line is None:  # a pattern by itself, which is one line; one in a grammar has a line
+            if error.line is None:  # a pattern is one line; an error in a grammar has a line number
                 error.line = 1
-            raise named(error, f"the format of tool {name!r}") from error
+            raise prefix_error(error, f"the format of tool {name!r}") from error
         return CustomTool(name, description, source, function)
     strict = _get(inner, "strict", bool, pointer, missing=False)
     given = _get(inner, "parameters", Mapping, pointer, missing=_NO_PARAMETERS)
@@ -82,7 +82,7 @@ def _function_tool(
     name: str, description: str, parameters: dict[str, Any], *, strict: bool, function: Callable[..., Any] | None
 ) -> FunctionTool:
     schema = {"type": "object", **parameters}
-    if parameters.get("properties") == {} and parameters.keys() <= _SAYS_NOTHING_OF_KEYS:
+    if parameters.get("properties") == {} and parameters.keys() <= _NEUTRAL_KEYWORDS:
         schema["additionalProperties"] = False
     if schema["type"] != "object":
         raise SchemaError(
@@ -104,7 +104,7 @@ def _function_tool(
 
 
 def _extremes(schema: Mapping[str, Any]) -> list[dict[str, None]]:
-    """Arguments that a function must take if it takes all: as few and as many as there may be, by name."""
+    """Returns the smallest and the largest set of arguments, by name, that a function must accept."""
     declared = schema.get("properties", {})
     required = dict.fromkeys(schema.get("required", ()))
     most = dict.fromkeys(declared) | required
@@ -114,7 +114,7 @@ def _extremes(schema: Mapping[str, Any]) -> list[dict[str, None]]:
 
 
 def _format(document: Mapping[str, Any], pointer: str) -> Source | None:
-    """The format of a custom tool; None for any text."""
+    """Returns the format of a custom tool; None for any text."""
     outer = _get(document, "format", Mapping, pointer, missing={"type": "text"})
     pointer += "/format"
     kind = _get(outer, "type", str, pointer)
@@ -123,7 +123,7 @@ def _format(document: Mapping[str, Any], pointer: str) -> Source | None:
     if kind != "grammar":
         raise ToolError(f"a format's type is 'text' or 'grammar', not {kind!r}", pointer=f"{pointer}/type")
     inner = outer
-    if "grammar" in outer:  # nested
+    if "grammar" in outer:  # nested, as in chat completions
         inner, pointer = _get(outer, "grammar", Mapping, pointer), f"{pointer}/grammar"
     syntax = _get(inner, "syntax", str, pointer)
     definition = _get(inner, "definition", str, pointer)
@@ -133,7 +133,7 @@ def _format(document: Mapping[str, Any], pointer: str) -> Source | None:
         return Lark(definition)
     if "\n" in definition:
         raise PatternError(r"a pattern is one line; write \n for a line break", column=definition.index("\n") + 1)
-    parse_pattern(definition, "rust")  # of what ``Regex`` takes beyond it, OpenAI refuses all
+    parse_pattern(definition, "rust")  # OpenAI refuses all features that ``Regex`` adds to Rust's syntax
     return Regex(definition)
 
 
@@ -142,7 +142,7 @@ _REQUIRED: Any = object()
 
 
 def _get(document: Mapping[str, Any], key: str, kind: Any, pointer: str, missing: Any = _REQUIRED) -> Any:
-    """A member of a type; null is as good as no member where that may be."""
+    """Returns a member of the expected type; null counts as missing if the member may be missing."""
     value = document.get(key)
     if value is None and missing is not _REQUIRED:
         return missing

@@ -1,4 +1,4 @@
-"""A function's parameters: those that a caller of its tool fills in, and the context before them."""
+"""A function's parameters: the ones that a caller of its tool fills in, and the context before them."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 CONTEXT_NAMES = ("ctx", "context")
-"""Names by which a first parameter without annotation is known as the context."""
+"""Names that make a first parameter without annotation the context."""
 
 _UNRESOLVED = (AttributeError, NameError, RecursionError, SyntaxError, TypeError, ValueError)
-"""What evaluating an annotation raises."""
+"""Errors that the evaluation of an annotation raises."""
 
 
 def callers_parameters(
     function: Callable[..., Any], tool: str, names: Mapping[str, Any], *, is_method: bool = False
 ) -> tuple[list[Parameter], bool]:
-    """The parameters that a caller fills in, and whether the context stands before them. Raises ``ToolError``."""
+    """Returns the parameters that a caller fills in, and whether a context precedes them. Raises ``ToolError``."""
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (ValueError, TypeError, NameError) as error:
@@ -53,7 +53,7 @@ def _is_context(parameter: Parameter, tool: str, function: Callable[..., Any], n
             Parameter.VAR_POSITIONAL,
             Parameter.VAR_KEYWORD,
         )
-    annotation = resolved(parameter, tool, function, names)
+    annotation = resolve_annotation(parameter, tool, function, names)
     if mentions_context(annotation) and not is_context(annotation):
         raise ToolError(
             f"tool {tool!r}: parameter {parameter.name!r} has ToolContext inside its annotation; annotate the first "
@@ -62,8 +62,8 @@ def _is_context(parameter: Parameter, tool: str, function: Callable[..., Any], n
     return is_context(annotation)
 
 
-def resolved(parameter: Parameter, tool: str, function: Callable[..., Any], names: Mapping[str, Any]) -> Any:
-    """The annotation with its references resolved; ``Any`` where there is none. Raises ``ToolError``."""
+def resolve_annotation(parameter: Parameter, tool: str, function: Callable[..., Any], names: Mapping[str, Any]) -> Any:
+    """Returns a parameter's annotation, evaluated; ``Any`` if it has none. Raises ``ToolError``."""
     if parameter.annotation is Parameter.empty:
         return Any
     try:
@@ -76,7 +76,7 @@ def resolved(parameter: Parameter, tool: str, function: Callable[..., Any], name
 
 
 def keyword_names(function: Callable[..., Any]) -> frozenset[str]:
-    """Names by which a call gives other parameters than ``**kwargs``."""
+    """Returns the names by which a call can pass parameters other than ``**kwargs``."""
     kinds = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
     names = {one.name for one in inspect.signature(innermost(function)).parameters.values() if one.kind in kinds}
     while isinstance(function, functools.partial):

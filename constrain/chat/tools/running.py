@@ -1,4 +1,4 @@
-"""Running the functions of tools, those that are ``async`` too."""
+"""Runs the functions of tools, including ``async`` ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def run(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    """The result of a call; an event loop is started for what must be awaited. Raises ``ToolError`` inside of one."""
+    """Runs a function; starts an event loop if it is ``async``. Raises ``ToolError`` if a loop runs already."""
     result = function(*args, **kwargs)
     if not inspect.isawaitable(result):
         return result
@@ -22,16 +22,16 @@ def run(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: 
         if inspect.iscoroutine(result):
             result.close()
         raise ToolError(f"tool {name!r} is async, and an event loop runs here: await its acall(...)")
-    return asyncio.run(_awaited(result))
+    return asyncio.run(_await_result(result))
 
 
 async def run_async(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    """The result of a call; in a thread if calling it may take time."""
+    """Returns the result of a call; a function that is not ``async`` runs in a thread."""
     result = function(*args, **kwargs) if is_async(function) else await asyncio.to_thread(function, *args, **kwargs)
     return await result if inspect.isawaitable(result) else result
 
 
-async def _awaited(result: Awaitable[Any]) -> Any:
+async def _await_result(result: Awaitable[Any]) -> Any:
     return await result
 
 

@@ -1,14 +1,14 @@
-"""A function's signature as a Pydantic model of its arguments, and back from a value of the model to the call.
+"""A function's signature as a Pydantic model of its arguments, and a call of the function from a value of the model.
 
 Each parameter is one property, under its alias or its name:
 
-- ``*args: T`` is an array of ``T`` under the parameter's name, ``**kwargs: T`` an object of ``T``; none need be given.
-  An object of its own can hold what a call can, and more properties could not: ``f(1, a=2)`` is a call of
-  ``f(a, /, **kwargs)``. Its keys are all but those that the call takes for other parameters.
+- ``*args: T`` is an array of ``T`` under the parameter's name, ``**kwargs: T`` an object of ``T``; both are optional.
+  Keyword arguments need an object of their own, since their keys could equal other properties: ``f(1, a=2)`` is a valid
+  call of ``f(a, /, **kwargs)``. Keys that the call needs for other parameters are excluded.
 - ``**kwargs: Unpack[D]`` is an object of the ``TypedDict`` D.
-- Parameters that ``functools.partial`` gave a value, and the context, are no properties.
+- Parameters with a value from ``functools.partial``, and the context, are not properties.
 
-Other properties are refused: what the schema describes, what the model reads and what can be called is the same.
+Other properties are refused. So the shown schema, the compiled schema and the possible calls agree.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from pydantic.json_schema import GenerateJsonSchema
 from typing_extensions import Doc
 
 from constrain.chat.tools.arguments import Arguments
-from constrain.chat.tools.parameters import callers_parameters, keyword_names, resolved
-from constrain.chat.tools.variadic import collected, hide_names
+from constrain.chat.tools.parameters import callers_parameters, keyword_names, resolve_annotation
+from constrain.chat.tools.variadic import collect_values, hide_names
 from constrain.errors import ConstrainError, ToolError
 from constrain.language.result import ResultType
 from constrain.types.schema import type_schema
@@ -49,12 +49,12 @@ _NO_TYPE_ERRORS = (
     TypeError,
     ValueError,
 )
-"""What evaluating an annotation, or making a model or a schema of it, raises."""
+"""Errors of evaluating an annotation, or of making a model or a schema from it."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Argument:
-    """A parameter of the function, and the field of the model that holds its value."""
+    """A parameter of the function, and the model's field that holds its value."""
 
     parameter: Parameter
     field: str
@@ -62,12 +62,13 @@ class _Argument:
 
 @dataclass(frozen=True, slots=True)
 class CallSignature:
-    """What a call of a function may be given.
+    """The arguments that a function accepts.
 
     Attributes:
-        model: reads the arguments.
+        model: reader of the arguments.
         takes_context: whether the first parameter is the context.
-        document: the model's JSON Schema to show; ``tightened``: the one to compile.
+        document: JSON Schema of the model for the prompt.
+        tightened: JSON Schema of the model for compilation.
     """
 
     model: type[BaseModel]
@@ -78,7 +79,7 @@ class CallSignature:
     _arguments: tuple[_Argument, ...]
 
     def read(self, text: str) -> Arguments:
-        """The call that a JSON text stands for. Raises ``OutputValidationError``."""
+        """Reads the call in a JSON text. Raises ``OutputValidationError``."""
         fields = vars(self._result.parse(text))
         values: dict[str, Any] = {}
         args: list[Any] = []
@@ -109,25 +110,25 @@ def read_signature(
     """Reads a function's signature. Raises ``ToolError``.
 
     Args:
-        function: what is called.
-        tool: the name, for messages.
-        documented: descriptions of parameters by the docstring, which ``Annotated`` ones give way to.
-        overrides: descriptions that all others give way to.
-        names: what annotations may name beside the globals of the function's module.
-        is_method: whether the first parameter is the object or class that the function is yet to be bound to.
+        function: function that a call runs.
+        tool: name of the tool, for messages.
+        documented: descriptions of parameters from the docstring; ``Annotated`` descriptions win over them.
+        overrides: descriptions that win over all others.
+        names: names that annotations may use in addition to the globals of the function's module.
+        is_method: whether the first parameter is the object or class that the function will be bound to.
     """
     parameters, takes_context = callers_parameters(function, tool, names, is_method=is_method)
     if unknown := [name for name in overrides if name not in {one.name for one in parameters}]:
         raise ToolError(
-            f"tool {tool!r}: there is a description of {unknown[0]!r}, which is no parameter of the model's"
+            f"tool {tool!r}: there is a description of {unknown[0]!r}, but the model fills in no such parameter"
         )
     reserved = keyword_names(function)
     described = {**documented, **overrides}
     definitions = {
-        one.name: _definition(one, tool, function, names, described.get(one.name), reserved) for one in parameters
+        one.name: _define_field(one, tool, function, names, described.get(one.name), reserved) for one in parameters
     }
     fields = _field_names([one.name for one in parameters])
-    model, adapter, document, tightened = _model(tool, fields, definitions)
+    model, adapter, document, tightened = _make_model(tool, fields, definitions)
     keys = _keys(tool, model, fields)
     for one in parameters:
         if one.kind is Parameter.VAR_KEYWORD:
@@ -136,7 +137,7 @@ def read_signature(
     return CallSignature(model, takes_context, document, tightened, ResultType(document, adapter), arguments)
 
 
-def _definition(
+def _define_field(
     parameter: Parameter,
     tool: str,
     function: Callable[..., Any],
@@ -144,13 +145,13 @@ def _definition(
     description: str | None,
     reserved: frozenset[str],
 ) -> tuple[Any, FieldInfo]:
-    """Annotation and ``Field(...)`` of a parameter; what the latter says comes before what the former does."""
-    annotation = resolved(parameter, tool, function, names)
+    """Returns annotation and ``Field(...)`` of a parameter; settings in the field win over the annotation's."""
+    annotation = resolve_annotation(parameter, tool, function, names)
     more: dict[str, Any] = {}
     if description is None:
         description = _marked_description(annotation)
     if parameter.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD):
-        annotation, more = collected(parameter, tool, annotation, reserved)
+        annotation, more = collect_values(parameter, tool, annotation, reserved)
     elif isinstance(parameter.default, FieldInfo):
         annotation = Annotated[annotation, parameter.default]
     elif parameter.default is not Parameter.empty:
@@ -165,7 +166,7 @@ def _definition(
 
 
 def _marked_description(annotation: Any) -> str | None:
-    """The description in ``Annotated[T, "description"]`` or ``Annotated[T, Doc("description")]``."""
+    """Returns the description in ``Annotated[T, "description"]`` or ``Annotated[T, Doc("description")]``."""
     for mark in getattr(annotation, "__metadata__", ()):
         if isinstance(mark, str):
             return mark
@@ -175,7 +176,7 @@ def _marked_description(annotation: Any) -> str | None:
 
 
 def _default(value: Any) -> dict[str, Any]:
-    """How a field has this default: shown, or kept to itself where it is no JSON."""
+    """Returns the settings of a field with a default: shown in the schema, or hidden if it is not JSON."""
     try:
         shown = value is not Ellipsis and _is_json(pydantic_core.to_jsonable_python(value))
     except pydantic_core.PydanticSerializationError:
@@ -184,17 +185,17 @@ def _default(value: Any) -> dict[str, Any]:
 
 
 class _Arguments(BaseModel):
-    """Arguments of a call, and no others.
+    """The arguments of a call; other properties are refused.
 
-    Dataclasses and TypedDicts take ``extra="forbid"`` over from the configuration of what they are fields of, and not
-    in every version does their JSON Schema say so; here it holds for the arguments alone.
+    Pydantic would pass ``extra="forbid"`` on to dataclasses and TypedDicts in the fields, and not every version writes
+    that into their JSON Schema. Here the rule applies to the arguments alone.
     """
 
     model_config = ConfigDict(protected_namespaces=())
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """The model's own, without other fields."""
+        """Returns the model's own core schema, without other fields."""
         schema = handler(source)
         fields: Any = handler.resolve_ref_schema(schema)
         while fields["type"] != "model-fields":
@@ -204,23 +205,23 @@ class _Arguments(BaseModel):
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        """The model's own, without other properties."""
+        """Returns the model's own JSON Schema, without other properties."""
         document = handler(schema)
         handler.resolve_ref_schema(document)["additionalProperties"] = False
         return document
 
 
 class _Shown(GenerateJsonSchema):
-    """Pydantic's generator without the titles that it makes of names, and defaults that are no JSON."""
+    """Pydantic's schema generator without generated titles and without defaults that are not JSON."""
 
     ignored_warning_kinds = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012 - as Pydantic has it
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002
-        """Never: titles of the user's own are kept all the same."""
+        """Returns False: only titles that the user wrote are kept."""
         return False
 
     def default_schema(self, schema: Any) -> dict[str, Any]:
-        """The type with its default."""
+        """Returns the schema of the type with its default."""
         result: dict[str, Any] = super().default_schema(schema)
         if not _is_json(result.get("default")):
             del result["default"]
@@ -236,7 +237,7 @@ def _is_json(value: object) -> bool:
 
 
 def _field_names(names: list[str]) -> dict[str, str]:
-    """By name of a field: the parameter's. They differ where a model has attributes of that name, or hides it."""
+    """Returns parameter names by field name. They differ if the model has an attribute of that name, or hides it."""
     fields: dict[str, str] = {}
     for index, name in enumerate(names):
         field = name
@@ -248,10 +249,10 @@ def _field_names(names: list[str]) -> dict[str, str]:
     return fields
 
 
-def _model(
+def _make_model(
     tool: str, fields: Mapping[str, str], definitions: Mapping[str, tuple[Any, FieldInfo]]
 ) -> tuple[type[BaseModel], TypeAdapter[BaseModel], dict[str, Any], dict[str, Any]]:
-    """A model of such fields, what reads it, its schema to show and that to compile. Raises ``ToolError``."""
+    """Returns a model with the fields, its reader, and its schemas to show and to compile. Raises ``ToolError``."""
     members: dict[str, Any] = {field: definitions[name] for field, name in fields.items()}
     try:
         model: type[BaseModel] = create_model(f"{tool}_arguments", __base__=_Arguments, **members)
@@ -259,11 +260,11 @@ def _model(
         document = adapter.json_schema(schema_generator=_Shown)
         tightened = type_schema(adapter)
     except _NO_TYPE_ERRORS as error:
-        if len(fields) > 1:  # which one is it?
+        if len(fields) > 1:  # tries the fields one by one to name the wrong one
             for field, name in fields.items():
-                _model(tool, {field: name}, definitions)
+                _make_model(tool, {field: name}, definitions)
         names = ", ".join(map(repr, fields.values()))
-        why = str(error).partition("\n")[0].partition(". ")[0]  # Pydantic goes on with advice for models
+        why = str(error).partition("\n")[0].partition(". ")[0]  # the rest of Pydantic's message is advice for models
         raise ToolError(
             f"tool {tool!r}: no JSON Schema can be made of the type of parameter {names} ({why}); annotate it with "
             f"what Pydantic can read from JSON, or have it given as the context"
@@ -273,7 +274,7 @@ def _model(
 
 
 def _keys(tool: str, model: type[BaseModel], fields: Mapping[str, str]) -> dict[str, str]:
-    """The property of each parameter. Raises ``ToolError`` where two have the same."""
+    """Returns the property of each parameter. Raises ``ToolError`` if two have the same."""
     keys: dict[str, str] = {}
     for field, info in model.model_fields.items():
         name, key = fields[field], info.validation_alias

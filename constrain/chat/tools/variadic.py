@@ -1,4 +1,4 @@
-"""``*args`` and ``**kwargs`` as one property each: an array, and an object whose keys the call has no other use for."""
+"""``*args`` and ``**kwargs`` as one property each: an array, and an object of keys that no other parameter uses."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 
 _OF_ALL_VALUES = ("alias", "validation_alias", "title", "description", "examples", "json_schema_extra")
-"""What ``Field`` says of the property; all else it says of each value."""
+"""Settings of ``Field`` that apply to the property; other settings apply to each value."""
 
 
 @dataclass(frozen=True, slots=True)
 class _KeysExcept:
-    """A dictionary without some keys."""
+    """A dictionary without certain keys."""
 
     names: frozenset[str]
 
@@ -40,13 +40,15 @@ class _KeysExcept:
         return value
 
 
-def collected(parameter: Parameter, tool: str, annotation: Any, reserved: frozenset[str]) -> tuple[Any, dict[str, Any]]:
-    """The type of all values of a variadic parameter together, and what its field says. Raises ``ToolError``.
+def collect_values(
+    parameter: Parameter, tool: str, annotation: Any, reserved: frozenset[str]
+) -> tuple[Any, dict[str, Any]]:
+    """Returns the type of all values of a variadic parameter, and the settings of its field. Raises ``ToolError``.
 
-    ``annotation``: resolved; ``reserved``: names of parameters, which cannot be keys.
+    ``annotation``: evaluated annotation; ``reserved``: names of parameters, which cannot be keys.
     """
     if get_origin(annotation) is Unpack or getattr(annotation, "__unpacked__", False):
-        return _unpacked(parameter, tool, annotation, reserved)
+        return _unpack(parameter, tool, annotation, reserved)
     info = FieldInfo.from_annotation(annotation)
     if not info.is_required():
         raise ToolError(f"tool {tool!r}: parameter {parameter.name!r} stands for many values and can have no default")
@@ -61,27 +63,27 @@ def collected(parameter: Parameter, tool: str, annotation: Any, reserved: frozen
     return Annotated[kind, _KeysExcept(reserved)] if reserved else kind, {**more, "default_factory": dict}
 
 
-def _unpacked(parameter: Parameter, tool: str, annotation: Any, reserved: frozenset[str]) -> tuple[Any, dict[str, Any]]:
-    """Of ``**kwargs: Unpack[D]``."""
+def _unpack(parameter: Parameter, tool: str, annotation: Any, reserved: frozenset[str]) -> tuple[Any, dict[str, Any]]:
+    """Returns the type and settings of ``**kwargs: Unpack[D]``. Raises ``ToolError``."""
     kind: Any = get_args(annotation)[0] if get_origin(annotation) is Unpack else None
     if parameter.kind is Parameter.VAR_POSITIONAL or not is_typeddict(kind):
         raise ToolError(
-            f"tool {tool!r}: parameter {parameter.name!r} unpacks what is no TypedDict of keyword arguments; "
+            f"tool {tool!r}: parameter {parameter.name!r} unpacks a type other than a TypedDict of keyword arguments; "
             f"annotate it with the type of one value, or take one parameter of a tuple type"
         )
     if taken := sorted(reserved & (kind.__required_keys__ | kind.__optional_keys__)):
         raise ToolError(f"tool {tool!r}: the key {taken[0]!r} of parameter {parameter.name!r} is a parameter itself")
     try:
         TypeAdapter(kind).validate_python({})
-    except ValidationError:  # it has required keys
+    except ValidationError:  # some keys are required
         return kind, {}
     return kind, {"default_factory": dict}
 
 
 def hide_names(document: dict[str, Any], shown: frozenset[str]) -> None:
-    """Leaves out of the schema of ``**kwargs`` the names of parameters that are not shown, such as the context's.
+    """Removes names of hidden parameters, such as the context's, from the shown schema of ``**kwargs``.
 
-    They are no keys all the same: the model of the arguments and the schema to compile have them.
+    They are still refused as keys: by the model of the arguments and by the compiled schema.
     """
     if "propertyNames" in document:
         forbidden = document["propertyNames"]["not"]

@@ -26,7 +26,7 @@ __all__ = [
 class Allowance:
     """Work that several questions may take together: derivatives, and nodes of the expressions they make.
 
-    A question that takes more than is left raises LimitError, and nothing is left then.
+    A question that needs more than is left raises LimitError; after that, no work is left.
     """
 
     def __init__(self, work: int) -> None: ...
@@ -34,37 +34,37 @@ class Allowance:
     def left(self) -> int: ...
 
 def is_empty(expression: Expression, allowance: Allowance | None = None) -> bool:
-    """Does the expression match nothing at all? Raises LimitError where deciding takes too many states."""
+    """Whether the expression matches no text. Raises LimitError if deciding takes too many states."""
 
 def matches(expression: Expression, text: bytes, allowance: Allowance | None = None) -> bool:
-    """Does the expression match the whole text?"""
+    """Whether the expression matches the whole text."""
 
 def has_endless_matches(expression: Expression, max_states: int, allowance: Allowance | None = None) -> bool | None:
-    """Does the expression match endlessly many texts? None if more than ``max_states`` derivatives do not tell."""
+    """Whether the expression matches infinitely many texts; None if ``max_states`` derivatives cannot decide."""
 
 def list_matches(expression: Expression, limit: int, allowance: Allowance | None = None) -> list[bytes] | None:
-    """All texts the expression matches, shortest first; None if there are more than ``limit``."""
+    """All texts that the expression matches, shortest first; None if there are more than ``limit``."""
 
 class StorageError(ValueError):
-    """Stored tables are not as they were written."""
+    """Stored tables are damaged or of another build."""
 
 def checksum(data: Buffer) -> bytes:
-    """16 bytes that tell damaged data from whole: every change of up to 8 bytes in a row changes them, others do too.
+    """A checksum of 16 bytes; it detects every change of up to 8 adjacent bytes, and nearly every other one.
 
-    No protection against forgery.
+    It does not protect against forgery.
     """
 
 def seed() -> bytes:
-    """The 16 bytes with which this process hashes the tables of grammars it compiles; drawn at random at first use."""
+    """The 16 bytes with which this process hashes the tables of its grammars; random, drawn at first use."""
 
 def offer_seed(seed: bytes) -> bool:
-    """Makes an earlier process's seed that of this one, if it has none yet; says whether it is that now.
+    """Offers a seed of 16 bytes to the process, which takes it if it has none yet; returns whether it uses that seed.
 
-    Constraints of one seed share the context-independent tokens of a vocabulary. ValueError if it has not 16 bytes.
+    Constraints of one seed share the context-independent tokens of a vocabulary. Raises ValueError for other lengths.
     """
 
 class Vocabulary:
-    """A tokenizer's tokens as a byte trie, with the masks that all grammars share."""
+    """The tokens of a tokenizer as a byte trie, with the masks that all grammars share."""
 
     def __init__(
         self,
@@ -73,10 +73,10 @@ class Vocabulary:
         eos: Sequence[int],
         names: Sequence[tuple[int, bytes]] = (),
     ) -> None:
-        """``tokens[i]`` are the bytes of token i, empty if it has no text; ids in ``special`` and ``eos`` have none.
+        """``tokens[i]``: bytes of token i, empty for ids without text; ``special`` and ``eos`` have none.
 
-        ``names``: of special tokens, by which grammars may ask for them. Raises ValueError for ids outside of
-        ``tokens``, and for names of others than ``special``.
+        ``names``: (id, name) of special tokens that grammars may use. Raises ValueError for an id outside of
+        ``tokens``, and for the name of an id that is not in ``special``.
         """
 
     @property
@@ -85,63 +85,63 @@ class Vocabulary:
     def memory_bytes(self) -> int: ...
     def token_bytes(self, token_id: int) -> bytes: ...
     def knows(self, token: bytes) -> bool:
-        """Whether some token is read as these bytes."""
+        """Whether a token has exactly these bytes."""
 
     def description(self) -> bytes:
-        """All that tells this vocabulary from others."""
+        """Bytes that identify this vocabulary: equal for equal vocabularies only."""
 
     def store(self) -> bytes:
-        """The context-independent tokens that grammars share, for ``restore``."""
+        """The shared context-independent tokens, as bytes for ``restore``."""
 
     def restore(self, stored: Buffer) -> None:
-        """Keeps stored context-independent tokens of an equal vocabulary, while there is room.
+        """Takes over stored context-independent tokens of an equal vocabulary, while there is room.
 
-        ``stored`` must begin at a multiple of 8 and be whole, as checksum tells. Raises StorageError otherwise.
+        ``stored`` must begin at a multiple of 8 and have passed ``checksum``. Raises StorageError otherwise.
         """
 
 class CompiledGrammar:
-    """The automaton of a grammar over a vocabulary, built as it is used; safe to share between threads."""
+    """The automaton of a grammar over a vocabulary, built while it is used; safe to share between threads."""
 
     def __init__(
         self, grammar: Grammar, vocabulary: Vocabulary, memory_limit: int = ..., limits: dict[str, int] = ...
     ) -> None:
-        """``memory_limit``: bytes its tables may take before they are built anew from what is in use.
+        """Compiles a grammar for a vocabulary.
 
-        ``limits``: other values than the kernel's for what a text may meet, by name; for tests. ValueError for a name
-        that is none of these.
+        ``memory_limit``: bytes of tables at which they are built again from the parts in use. ``limits``: values by
+        name that replace the kernel's own limits, for tests; ValueError for an unknown name.
 
-        Raises GrammarError (malformed, generates nothing, lexemes that cannot be told apart) or LimitError.
+        Raises GrammarError (malformed, generates no text, lexemes that cannot be separated) or LimitError.
         """
 
     @staticmethod
     def restore(stored: Buffer, vocabulary: Vocabulary, memory_limit: int = ...) -> CompiledGrammar:
-        """What ``store`` of the same build returned, in some process, for an equal vocabulary.
+        """Reads a grammar that ``store`` of the same build has written, in any process, for an equal vocabulary.
 
-        ``stored`` must begin at a multiple of 8 and be whole, as ``checksum`` tells. Raises StorageError otherwise.
+        ``stored`` must begin at a multiple of 8 and have passed ``checksum``. Raises StorageError otherwise.
         """
 
     def precompute(self, max_masks: int, max_bytes: int) -> int:
-        """Computes masks along texts as they are mostly written; returns how many places were met.
+        """Computes masks along texts as they are usually written; returns the number of places visited.
 
-        Ends when these are ``max_masks``, when the tables take ``max_bytes``, or when there is nothing else to meet.
+        Stops after ``max_masks`` places, when the tables take ``max_bytes``, or when no place is left.
         """
 
     def store(self) -> bytes:
-        """The grammar with its tables and the masks met so far."""
+        """The grammar with its tables and all known masks, as bytes for ``restore``."""
 
     @property
     def n_words(self) -> int:
-        """32-bit words of a bitmask."""
+        """Number of 32-bit words of a bitmask."""
 
     @property
     def memory_bytes(self) -> int:
-        """Bytes of grammar and tables, as of the last mask that was computed. Takes no lock."""
+        """Bytes of grammar and tables after the last computed mask. Takes no lock."""
 
     def accepts(self, text: bytes) -> bool: ...
     def stats(self) -> dict[str, int]: ...
 
 class Matcher:
-    """One sequence's place in a compiled grammar. Not to be used by two threads at once."""
+    """The position of one sequence in a compiled grammar. Not to be used by two threads at once."""
 
     @overload
     def __init__(
@@ -150,9 +150,10 @@ class Matcher:
         max_tokens: int | None = None,
         lexeme_limits: Sequence[int | None] = (),
     ) -> None:
-        """``lexeme_limits``: tokens after which a lexeme is brought to its end, by ``Terminal.kind``.
+        """Makes a matcher at the beginning of a text.
 
-        Raises BudgetError if no text is known that takes at most ``max_tokens``.
+        ``lexeme_limits``: tokens after which a lexeme is brought to its end, by ``Terminal.kind``. Raises BudgetError
+        if no known text takes at most ``max_tokens``.
         """
 
     @overload
@@ -167,33 +168,33 @@ class Matcher:
     def completion_tokens(self) -> list[int]: ...
     def forced_bytes(self) -> bytes: ...
     def forced_after(self, before: bytes) -> tuple[bytes, list[int]]:
-        """(forced bytes, open starts), for the end ``before`` of what was accepted; a start is an offset into both.
+        """(forced bytes, open starts), given ``before``, the end of the accepted text; starts are offsets into both.
 
-        A token may begin at an open start that goes on beyond the end of the forced bytes. These end with a whole
-        UTF-8 character. No starts if nothing is forced.
+        At an open start a token may begin that continues beyond the end of the forced bytes, which end with a whole
+        UTF-8 character. There are no starts if no byte is forced.
         """
 
     @property
     def knows_mask(self) -> bool:
-        """Is the mask here known, so that the next ``fill_...`` only looks it up?"""
+        """Whether the current mask is known, so that the next ``fill_...`` only looks it up."""
 
     @property
     def is_quick(self) -> bool:
-        """Will the next ``fill_...`` and ``accept`` only look things up?"""
+        """Whether the next ``fill_...`` and ``accept`` only look up tables."""
 
     @property
     def is_in_use(self) -> bool:
-        """Would a call have to wait for another thread, which uses the same grammar?"""
+        """Whether a call would have to wait for another thread that uses the same grammar."""
 
     def compute_mask(self) -> None:
-        """Computes the mask here, if it is not known, without the GIL."""
+        """Computes the current mask, if it is not known, without the GIL."""
 
     def diagnose(self, token_id: int) -> tuple[bool, bool, bool, tuple[str, ...], int, list[int]]:
-        """Whether a token is allowed, and why it is not.
+        """Says whether a token is allowed, and if not, why.
 
-        (allowed, failed at the end of the text, left out by the limit of a lexeme, limits of the kernel that the mask
-        met if the token is not in it, byte offset of the failure, terminals that were expected). A token that a limit
-        or the budget leaves out is allowed all the same.
+        Returns (allowed, failed at the end of the text, left out by the limit of a lexeme, limits of the kernel that
+        the mask met if the token is not in it, byte offset of the failure, terminals that were expected). ``allowed``
+        ignores limits and the budget.
         """
 
     @property

@@ -1,8 +1,8 @@
-"""Documents: which schema a place or a reference means.
+"""Documents: the schema that a place or a reference means.
 
-``compiler``, ``keywords``, ``lint`` and ``strict`` ask ``references``, the entrance. Read ``dialects`` first (the
-drafts, and where each has subschemas), then ``documents`` (the caller's registry), ``sources`` (schemas with a base
-URI of their own), ``locations`` (of subschemas) and ``references``. ``dynamic_scope`` is for ``$dynamicRef`` and
-``$recursiveRef`` alone; ``subschemas`` walks over the subschemas of an object for ``lint``; ``keyword_sets`` names sets
+``compiler``, ``keywords``, ``lint`` and ``strict`` call ``references``, the entrance. Read ``dialects`` first (the
+drafts, and the places of subschemas in each), then ``documents`` (the caller's registry), ``sources`` (schemas with a
+base URI of their own), ``locations`` (of subschemas) and ``references``. ``dynamic_scope`` is for ``$dynamicRef`` and
+``$recursiveRef`` only; ``subschemas`` walks over the subschemas of an object for ``lint``; ``keyword_sets`` names sets
 of keywords.
 """

@@ -1,4 +1,4 @@
-"""Dialects: the drafts, where each has subschemas, and metaschemas of one's own with their ``$vocabulary``."""
+"""Dialects: the drafts, the places of subschemas in each, and custom metaschemas with ``$vocabulary``."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MAX_SCHEMA_DEPTH = 500
-"""Levels of subschemas within subschemas; hand-written schemas stay below 50, and pointers grow with it. Beyond:
-LimitError."""
+"""Levels of subschemas within subschemas; hand-written schemas have fewer than 50. Beyond: LimitError."""
 
 
 class Dialect(NamedTuple):
-    """What differs between the drafts apart from the set of keywords."""
+    """The differences between drafts, apart from the set of keywords."""
 
     name: str
     id_keyword: str
@@ -48,21 +47,21 @@ ANCHOR_KEYWORDS: dict[Dialect, tuple[str, ...]] = {
     DRAFT_2019: ("$anchor",),
     DRAFT_2020: ("$anchor", "$dynamicAnchor"),
 }
-"""Keywords that name a place within a resource, apart from the fragment of an ``$id``."""
+"""Keywords that name a place within a resource, by draft; the fragment of an ``$id`` may name one, too."""
 
 RECURSIVE_ANCHOR = frozenset((DRAFT_2019,))
 """The drafts with ``$recursiveAnchor``."""
 
 
 class Declared(NamedTuple):
-    """What ``$schema`` says: a draft, and the keywords of it that the metaschema's ``$vocabulary`` leaves out."""
+    """The meaning of ``$schema``: a draft, without the keywords that the metaschema's ``$vocabulary`` leaves out."""
 
     dialect: Dialect
     left_out: frozenset[str] = frozenset()
 
 
-# Where subschemas are. ``definitions`` and ``$defs`` are read in every draft: a schema that has the other one of them
-# than its draft asks for means the same by it.
+# Places of subschemas. ``definitions`` and ``$defs`` are read in every draft: a schema that uses the one of another
+# draft means the same.
 
 _ONE = frozenset(("additionalItems", "additionalProperties", "items", "not"))
 _ONE_6 = _ONE | {"contains", "propertyNames"}
@@ -93,7 +92,7 @@ SUBSCHEMAS = {
 
 
 def escape(token: str) -> str:
-    """``/token`` as a JSON Pointer writes it (RFC 6901 section 3)."""
+    """Returns ``/token`` as a JSON Pointer writes it (RFC 6901 section 3)."""
     if "~" in token or "/" in token:
         token = token.replace("~", "~0").replace("/", "~1")
     return "/" + token
@@ -102,7 +101,7 @@ def escape(token: str) -> str:
 def subschemas_of_draft(
     schema: dict[str, object], dialect: Dialect
 ) -> Iterator[tuple[tuple[str, ...], dict[str, object]]]:
-    """The subschemas directly inside ``schema`` that are objects, each with the steps that lead to it."""
+    """Yields the object subschemas directly inside ``schema``, each with the steps that lead to it."""
     single, several = SINGLE_SUBSCHEMA[dialect], SUBSCHEMAS[dialect]
     for keyword, value in schema.items():
         if isinstance(value, dict):
@@ -119,7 +118,7 @@ def subschemas_of_draft(
 
 
 def is_schema_position(schema: object, steps: list[str], dialect: Dialect) -> bool:
-    """Whether ``steps`` lead from a schema to one of its subschemas, and not into some other keyword's value."""
+    """Returns whether ``steps`` lead from a schema to a subschema, not into the value of another keyword."""
     single, several = SINGLE_SUBSCHEMA[dialect], SUBSCHEMAS[dialect]
     rest = iter(steps)
     for keyword in rest:
@@ -157,7 +156,7 @@ CORE_VOCABULARY = {
     DRAFT_2019: "https://json-schema.org/draft/2019-09/vocab/core",
     DRAFT_2020: "https://json-schema.org/draft/2020-12/vocab/core",
 }
-"""The vocabulary that every metaschema must name: it tells the draft."""
+"""The vocabulary that every metaschema must name, by draft; it identifies the draft."""
 
 VOCABULARIES = {
     DRAFT_2019: {
@@ -181,11 +180,11 @@ VOCABULARIES = {
         "https://json-schema.org/draft/2020-12/vocab/content": _NOTHING,
     },
 }
-"""The keywords of each vocabulary that assert something."""
+"""The asserting keywords of each vocabulary, by draft."""
 
 
 def declared_vocabulary(vocabulary: object, uri: str, pointer: str) -> Declared:
-    """The dialect of a metaschema at ``uri`` with this ``$vocabulary``; ``pointer``: the ``$schema`` that names it."""
+    """Returns the dialect of the metaschema ``uri`` with this ``$vocabulary``; ``pointer``: its ``$schema`` keyword."""
     if not isinstance(vocabulary, dict) or not all(isinstance(needed, bool) for needed in vocabulary.values()):
         raise SchemaError(f"the $vocabulary of {uri} must map URIs to booleans", pointer=pointer)
     dialect = next((draft for draft, core in CORE_VOCABULARY.items() if core in vocabulary), None)
@@ -200,9 +199,9 @@ def declared_vocabulary(vocabulary: object, uri: str, pointer: str) -> Declared:
 
 
 def without_keywords(schema: dict[str, object], declared: Declared) -> dict[str, object]:
-    """A copy of a schema that lacks ``declared.left_out`` there and in its subschemas.
+    """Returns a copy of a schema without ``declared.left_out``, in the schema and its subschemas.
 
-    Subschemas with an ``$id`` and a ``$schema`` of their own stay as they are.
+    Subschemas with their own ``$id`` and ``$schema`` stay unchanged.
     """
     dialect, left_out = declared
     stack: list[tuple[dict[str, object], int]] = []
@@ -231,10 +230,10 @@ def without_keywords(schema: dict[str, object], declared: Declared) -> dict[str,
 
 
 def sign_of_draft_4(document: object) -> str | None:
-    """What shows that a schema without ``$schema``, malformed or with lost references otherwise, is one of draft 4."""
+    """Returns the sign of draft 4 in a schema without ``$schema`` that is invalid in newer drafts."""
     if not isinstance(document, dict) or "$schema" in document:
         return None
-    stack: list[tuple[object, bool]] = [(document, True)]  # with "is a schema": not the names in properties
+    stack: list[tuple[object, bool]] = [(document, True)]  # with a flag "is a schema": the value of properties is none
     while stack:
         node, is_schema = stack.pop()
         if isinstance(node, list):

@@ -1,6 +1,6 @@
-"""Documents beside the one that is compiled: from the caller's registry, or the metaschemas of the drafts.
+"""Further documents: from the caller's registry, or the metaschemas of the drafts.
 
-Nothing is fetched here; a registry that retrieves does so by its caller's decision.
+This package never fetches a document; a registry may, by its caller's decision.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 NEWEST = Declared(DRAFT_2020)
-"""What is assumed where nothing is declared."""
+"""The dialect of schemas without ``$schema``."""
 
 _DECLARED = {uri: Declared(dialect) for uri, dialect in DIALECTS.items()}
 _METASCHEMAS = ("http://json-schema.org/", "https://json-schema.org/")
 
 
 class Documents:
-    """Looks up documents and dialects, each once; ``notes`` is what a reader should know about them."""
+    """Finds documents and dialects, each once; ``notes`` are warnings about dialects."""
 
     def __init__(self, registry: object = None) -> None:
         if registry is not None and not isinstance(registry, Mapping):
@@ -34,7 +34,7 @@ class Documents:
         self.notes: dict[str, None] = {}
 
     def find(self, uri: str, pointer: str) -> object:
-        """The document at ``uri`` (without fragment), ``None`` if there is none; ``pointer``: where it is asked for."""
+        """Returns the document at ``uri`` (without fragment); ``None`` if there is none."""
         if uri not in self._found:
             try:
                 self._found[uri] = _look_up(self._registry, uri)
@@ -46,13 +46,13 @@ class Documents:
         return self._found[uri]
 
     def registered(self) -> Iterator[tuple[str, object]]:
-        """What the registry lists."""
+        """Yields the documents that the registry lists."""
         if self._registry is not None:
             for uri in self._registry:
                 yield uri.removesuffix("#"), _contents(self._registry[uri])
 
     def declared(self, schema: dict[str, object], inherited: Declared, pointer: str) -> Declared:
-        """The dialect of a resource's root schema at ``pointer``; one without ``$schema`` inherits."""
+        """Returns the dialect of a resource's root schema at ``pointer``; without ``$schema``, the inherited one."""
         uri = schema.get("$schema")
         if uri is None and "$schema" not in schema:
             return inherited
@@ -64,7 +64,7 @@ class Documents:
         return known
 
     def _by_metaschema(self, uri: str, pointer: str) -> Declared:
-        """What the metaschema says by its ``$vocabulary``; without one, it is what its own ``$schema`` is."""
+        """Returns the dialect that a metaschema declares by ``$vocabulary``, or else by its own ``$schema``."""
         seen: set[str] = set()
         current: object = uri
         while isinstance(current, str) and current not in seen:
@@ -81,9 +81,9 @@ class Documents:
                 declared = declared_vocabulary(metaschema["$vocabulary"], current, pointer)
                 if declared.left_out:
                     ignored = ", ".join(sorted(declared.left_out))
-                    self.notes[f"the metaschema {current!r:.200} leaves out vocabularies; ignored are: {ignored}"] = (
-                        None
-                    )
+                    self.notes[
+                        f"the metaschema {current!r:.200} leaves out vocabularies; ignored keywords: {ignored}"
+                    ] = None
                 return declared
             current = metaschema.get("$schema")
         self.notes[f"the dialect {uri!r:.200} is not known; the schema is read as draft 2020-12"] = None
@@ -91,7 +91,7 @@ class Documents:
 
 
 def split_uri(base: str, reference: str, pointer: str) -> tuple[str, str]:
-    """``reference`` against ``base`` (RFC 3986 section 5), as URI without fragment, and fragment."""
+    """Returns ``reference`` resolved against ``base`` (RFC 3986 section 5): URI without fragment, and fragment."""
     try:
         uri, fragment = urldefrag(urljoin(base, reference))
     except ValueError as error:
@@ -118,12 +118,12 @@ def _look_up(registry: Mapping[str, object] | None, uri: str) -> object:
 
 
 def _contents(found: object) -> object:
-    """The schema itself, if it is wrapped as a ``referencing.Resource``."""
+    """Returns the schema itself, also from a ``referencing.Resource``."""
     return getattr(found, "contents", found)
 
 
 def is_perhaps_embedded(document: object) -> bool:
-    """Whether a registered document may be part of another one, on which its meaning depends."""
+    """Returns whether a registered document may be part of another one that determines its meaning."""
     if not isinstance(document, dict):
         return False
     identifier = document.get("$id", document.get("id"))

@@ -1,9 +1,9 @@
-"""Dynamic scopes: which resources an evaluation came through, as far as ``$dynamicRef`` and ``$recursiveRef`` ask.
+"""Dynamic scopes: the resources on the way of an evaluation, for ``$dynamicRef`` and ``$recursiveRef``.
 
-A schema inside a resource means different things to callers that came through different resources, if it has a dynamic
-reference. So a location exists once per dynamic scope. Of a scope only this matters: for each dynamic anchor, the
-outermost resource that declares it. A scope only grows, an anchor's resource never changes in it, and equal scopes are
-one object; documents without dynamic references have only the empty one.
+With a dynamic reference, a schema inside a resource depends on the resources through which its callers came. So a
+location exists once per dynamic scope. The relevant part of a scope is the outermost resource that declares each
+dynamic anchor. A scope only grows, an anchor's resource in it never changes, and equal scopes are one object. Documents
+without dynamic references have only the empty scope.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from constrain.json_schema.documents.locations import SchemaSource
 
 MAX_DYNAMIC_SCOPES = 1_000
-"""Dynamic scopes of one schema; choices between resources can combine exponentially, metaschemas make 2. Beyond:
+"""Dynamic scopes of one schema; choices between resources can combine exponentially, metaschemas have 2. Beyond:
 LimitError."""
 
 RECURSIVE = ""
-"""The name under which ``$recursiveAnchor`` stands among the dynamic anchors; no anchor has an empty name."""
+"""The name of ``$recursiveAnchor`` among the dynamic anchors; no anchor has an empty name."""
 
 
 class DynamicScopeNeeded(Exception):  # noqa: N818  a signal between phases, no error
-    """A dynamic reference was met while no dynamic scopes were kept; the compilation must begin again with them."""
+    """A signal that a dynamic reference was met without dynamic scopes; compilation restarts with them."""
 
 
 class Scopes:
@@ -35,7 +35,7 @@ class Scopes:
         self._interned: dict[frozenset[tuple[str, SchemaSource]], Scope] = {}
 
     def enter(self, scope: Scope, source: SchemaSource) -> Scope:
-        """The scope after ``source`` was entered from ``scope``."""
+        """Returns the scope after ``source`` is entered from ``scope``."""
         if scope.outermost.keys() >= source.dynamic.keys():
             return scope
         outermost = {**dict.fromkeys(source.dynamic, source), **scope.outermost}
@@ -44,7 +44,7 @@ class Scopes:
         if entered is None:
             if len(self._interned) >= MAX_DYNAMIC_SCOPES:
                 raise LimitError(
-                    f"dynamic references are reached in more ways than MAX_DYNAMIC_SCOPES = {MAX_DYNAMIC_SCOPES} allows"
+                    f"dynamic references have more dynamic scopes than MAX_DYNAMIC_SCOPES = {MAX_DYNAMIC_SCOPES}"
                 )
             entered = self._interned[key] = Scope(outermost)
         return entered

@@ -1,4 +1,4 @@
-"""Sets of keywords that several modules ask about."""
+"""Sets of keywords that several modules use."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ IN_PLACE_APPLICATORS = frozenset(
         "dependentSchemas", "dependencies",
     )
 )  # fmt: skip
-"""Keywords by which other schemas apply to the same value."""
+"""Keywords that apply other schemas to the same value."""
 
 ABOUT_STRINGS = IN_PLACE_APPLICATORS - {"dependentSchemas", "dependencies"} | {
     "type", "const", "enum", "minLength", "maxLength", "pattern", "format",
 }  # fmt: skip
-"""Keywords that say something about a string."""
+"""Keywords that restrict strings."""
 
 ANNOTATIONS = frozenset(
     (
@@ -21,4 +21,4 @@ ANNOTATIONS = frozenset(
         "contentEncoding", "contentMediaType", "contentSchema", "$schema", "$defs", "definitions", "$vocabulary",
     )
 )  # fmt: skip
-"""Keywords that assert nothing in any draft, and do not change what ``$ref`` means."""
+"""Keywords that assert nothing in any draft, and do not change the meaning of ``$ref``."""

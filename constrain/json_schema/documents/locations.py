@@ -1,7 +1,7 @@
-"""Sources, resources and locations, as data: where a subschema is.
+"""Sources, resources and locations of subschemas, as data.
 
-A location is one subschema at one place. A resource is a source (a schema with a base URI) as seen from one dynamic
-scope (``constrain.json_schema.documents.dynamic_scope``).
+A location is one subschema at one place. A resource is a source (a schema with a base URI) in one dynamic scope
+(``dynamic_scope``).
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from constrain.json_schema.documents.dialects import escape
 if TYPE_CHECKING:
     from constrain.json_schema.documents.dialects import Declared, Dialect
 
-    Place = tuple[str, dict[str, object]]  # where in a source, as a JSON Pointer from its root, and the schema there
+    Place = tuple[str, dict[str, object]]  # a JSON Pointer from the root of a source, and the schema there
 
 
 class SchemaSource:
     """A schema with a base URI of its own: a whole document, or a subschema with an ``$id``.
 
-    ``pointer`` and ``depth`` are those of its root. ``anchors`` (``None``: not looked for yet) and ``dynamic`` (only
-    filled in where dynamic scopes are kept) say where names are; ``None`` stands for a name that several schemas
-    have. ``embedded``: by identity of the subschema. ``resources``: the source as seen from each dynamic scope.
+    ``pointer`` and ``depth`` are those of its root. ``anchors`` (``None``: not searched yet) and ``dynamic`` (only with
+    dynamic scopes) map names to places; ``None`` marks a name that several schemas have. ``embedded``: sources inside,
+    by identity of the subschema. ``resources``: this source in each dynamic scope.
     """
 
     __slots__ = ("anchors", "base", "declared", "depth", "dynamic", "embedded", "pointer", "resources", "schema")
@@ -39,7 +39,7 @@ class SchemaSource:
 
 
 class Scope:
-    """For each dynamic anchor, the outermost resource that declares it."""
+    """The outermost resource that declares each dynamic anchor."""
 
     __slots__ = ("outermost",)
 
@@ -48,11 +48,11 @@ class Scope:
 
 
 NO_SCOPE = Scope({})
-"""What is outside of a document, and everything where no dynamic scopes are kept."""
+"""The scope outside a document, and the only scope if dynamic scopes are not kept."""
 
 
 class Resource:
-    """A source as seen from a dynamic scope, which includes the source itself; holds the locations inside it."""
+    """A source in a dynamic scope, which includes the source itself; holds the locations inside it."""
 
     __slots__ = ("base", "dialect", "locations", "root", "scope", "source", "targets")
 
@@ -67,7 +67,7 @@ class Resource:
 
 
 class Location:
-    """One subschema at one place; ``shapes`` and ``goal`` are filled in when first asked for."""
+    """One subschema at one place; ``shapes`` and ``goal`` are filled in on demand."""
 
     __slots__ = ("depth", "expanding", "goal", "order", "parent", "resource", "schema", "shapes", "token")
 
@@ -79,11 +79,11 @@ class Location:
         self.order = order
         self.depth: int = 0 if parent is None else parent.depth + 1
         self.expanding = False
-        self.shapes: Any = None  # ``Shapes``, and below a ``Goal``: neither is known here
+        self.shapes: Any = None  # ``Shapes``, and below a ``Goal``: both are defined in higher packages
         self.goal: Any = None
 
     def pointer(self, *tokens: str | int) -> str:
-        """The JSON Pointer of this location, or of something inside it; built on demand, O(depth)."""
+        """Returns the JSON Pointer of this location, or of something inside it. O(depth)."""
         parts = []
         location: Location | None = self
         while location is not None:

@@ -1,8 +1,8 @@
-"""Where subschemas are: locations, resources (``$id``), and what references lead to.
+"""Locations of subschemas, resources (``$id``), and targets of references.
 
-A location is one subschema at one place. Locations are interned per resource by the identity of the subschema, so
-reaching a subschema through its parent or through a ``$ref`` gives the same location, and recursion closes. A resource
-is a source (a schema with a base URI) as seen from one dynamic scope.
+A location is one subschema at one place. Locations are interned per resource by the identity of the subschema: its
+parent and a ``$ref`` lead to the same location, and recursion closes. A resource is a source (a schema with a base URI)
+in one dynamic scope.
 """
 
 from __future__ import annotations
@@ -21,10 +21,9 @@ if TYPE_CHECKING:
 
 
 class References:
-    """All locations of one document, and what its references point to.
+    """All locations of one document, and the targets of its references.
 
-    ``dynamic``: whether dynamic scopes are kept; without, the first reference that needs them raises
-    ``DynamicScopeNeeded``.
+    ``dynamic``: keeps dynamic scopes; without them, the first reference that needs them raises ``DynamicScopeNeeded``.
     """
 
     def __init__(self, document: object, documents: Documents, *, dynamic: bool = False) -> None:
@@ -35,13 +34,13 @@ class References:
         self.root = self._enter(NO_SCOPE, self._sources.document).root
 
     def notes(self) -> tuple[str, ...]:
-        """What a reader should know about the dialects that were met."""
+        """Returns the warnings about the dialects in use."""
         return tuple(self._documents.notes)
 
     # Locations.
 
     def child(self, parent: Location, token: str, schema: object) -> Location:
-        """The location of ``schema``, which is found in ``parent`` at ``token`` (``/keyword`` or ``/keyword/key``)."""
+        """Returns the location of ``schema``, found in ``parent`` at ``token`` (``/keyword`` or ``/keyword/key``)."""
         resource = parent.resource
         location = resource.locations.get(id(schema))
         if location is not None:
@@ -58,7 +57,7 @@ class References:
         return self._new(schema, parent, token, resource)
 
     def inside(self, parent: Location, schema: dict[str, object]) -> Location:
-        """A location for a schema that stands for a part of a keyword's value; its pointer is that of ``parent``."""
+        """Returns a location for a schema made of a part of a keyword's value; it has the pointer of ``parent``."""
         return self._new(schema, parent, "", parent.resource)
 
     def _new(self, schema: object, parent: Location | None, token: str, resource: Resource) -> Location:
@@ -70,7 +69,7 @@ class References:
         return location
 
     def _enter(self, scope: Scope, source: SchemaSource) -> Resource:
-        """``source`` as it is seen when an evaluation comes to it from ``scope``."""
+        """Returns the resource of ``source`` for an evaluation that comes from ``scope``."""
         if self._scopes is not None:
             if source.anchors is None:
                 self._sources.index(source)
@@ -82,10 +81,10 @@ class References:
             resource.root.depth = source.depth
         return resource
 
-    # What references point to.
+    # Targets of references.
 
     def resolve(self, at: Location, reference: object) -> Location:
-        """What ``$ref`` in ``at`` points to."""
+        """Returns the target of ``$ref`` in ``at``."""
         if not isinstance(reference, str):
             raise SchemaError(f"$ref must be a string, not {reference!r:.80}", pointer=at.pointer("$ref"))
         targets = at.resource.targets
@@ -95,7 +94,7 @@ class References:
         return location
 
     def resolve_dynamic(self, at: Location, reference: object) -> Location:
-        """What ``$dynamicRef`` in ``at`` points to (2020-12, section 8.2.3.2)."""
+        """Returns the target of ``$dynamicRef`` in ``at`` (2020-12, section 8.2.3.2)."""
         if not isinstance(reference, str):
             raise SchemaError(f"$dynamicRef must be a string, not {reference!r:.80}", pointer=at.pointer("$dynamicRef"))
         key = "$dynamicRef", reference
@@ -114,7 +113,7 @@ class References:
         return location
 
     def resolve_recursive(self, at: Location, reference: object) -> Location:
-        """What ``$recursiveRef`` in ``at`` points to (2019-09, section 8.2.4.2.1)."""
+        """Returns the target of ``$recursiveRef`` in ``at`` (2019-09, section 8.2.4.2.1)."""
         if reference != "#":
             raise SchemaError(f'$recursiveRef must be "#", not {reference!r:.80}', pointer=at.pointer("$recursiveRef"))
         source = at.resource.source
@@ -124,7 +123,7 @@ class References:
         return self._enter(at.resource.scope, source).root
 
     def _outermost(self, at: Location, source: SchemaSource, name: str) -> tuple[SchemaSource, str, object]:
-        """The outermost place in the dynamic scope that declares ``name``, as ``source`` does."""
+        """Returns the outermost place in the dynamic scope that declares ``name``, as ``source`` does."""
         if self._scopes is None:
             raise DynamicScopeNeeded
         outermost = at.resource.scope.outermost.get(name, source)

@@ -1,6 +1,6 @@
-"""Sources: schemas with a base URI of their own, what is named in them, and which of them a reference names.
+"""Sources: schemas with a base URI of their own, the names in them, and references to these.
 
-All of this is static: it does not depend on the way on which an evaluation came to a reference.
+Everything here is static: it does not depend on the dynamic scope.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ Key = TypeVar("Key")
 
 
 class Sources:
-    """The sources of one document and of those that it refers to.
+    """The sources of one document and of the documents it refers to.
 
-    ``dynamic``: whether dynamic anchors are looked for.
+    ``dynamic``: collects dynamic anchors, too.
     """
 
     def __init__(self, document: object, documents: Documents, *, dynamic: bool) -> None:
@@ -54,7 +54,7 @@ class Sources:
             self._names()
 
     def find(self, at: Location, reference: str, keyword: str) -> tuple[SchemaSource, str, object]:
-        """The source, the place in it and the schema that a reference names by itself."""
+        """Returns the source, the place in it and the schema that a reference names, before dynamic scopes."""
         resource = at.resource
         if reference.startswith("#"):
             source, fragment = resource.source, reference[1:]
@@ -70,7 +70,7 @@ class Sources:
                 raise SchemaError(f"{keyword} {reference!r:.200} points to nothing", pointer=at.pointer(keyword))
             if not isinstance(found[2], (dict, bool)):
                 raise SchemaError(
-                    f"{keyword} {reference!r:.200} points to something that is no schema", pointer=at.pointer(keyword)
+                    f"{keyword} {reference!r:.200} points to a value that is not a schema", pointer=at.pointer(keyword)
                 )
             return found
         if source.anchors is None:
@@ -80,7 +80,7 @@ class Sources:
         assert source.anchors is not None
         anchor = source.anchors.get(fragment)
         if anchor is None:
-            several = "that several schemas have" if fragment in source.anchors else "that no schema has"
+            several = "of several schemas" if fragment in source.anchors else "that no schema has"
             raise SchemaError(
                 f"{keyword} {reference!r:.200} names an anchor {several} (a JSON Pointer begins with a slash)",
                 pointer=at.pointer(keyword),
@@ -88,7 +88,7 @@ class Sources:
         return source, *anchor
 
     def _walk(self, source: SchemaSource, pointer: str) -> tuple[SchemaSource, str, object] | None:
-        """Follows a JSON Pointer from the root of ``source``, into embedded resources where it meets them."""
+        """Follows a JSON Pointer from the root of ``source``, into embedded resources on its way."""
         node, token, start = source.schema, "", 0
         steps = pointer[1:].split("/")
         for index, part in enumerate(steps):
@@ -106,7 +106,7 @@ class Sources:
                 return None
             if isinstance(node, dict) and ("$id" in node or "id" in node):
                 dialect = source.declared.dialect
-                # what a reference points to is meant as a schema, wherever it is
+                # the target of a reference is meant as a schema, wherever it is
                 if index == len(steps) - 1 or is_schema_position(source.schema, steps[start : index + 1], dialect):
                     inner = self.embedded(source, node, source.pointer, token, source.depth + index + 1 - start)
                     if inner is not None:
@@ -127,7 +127,7 @@ class Sources:
     def embedded(
         self, outer: SchemaSource, schema: dict[str, object], prefix: str, token: str, depth: int
     ) -> SchemaSource | None:
-        """The source that ``schema`` (at ``prefix + token``) starts, if its ``$id`` is one and not just an anchor."""
+        """Returns the source that ``schema`` (at ``prefix + token``) starts; ``None`` if its ``$id`` starts none."""
         source = outer.embedded.get(id(schema))
         if source is not None:
             return source
@@ -135,7 +135,7 @@ class Sources:
         keyword = declared.dialect.id_keyword
         identifier = schema.get(keyword)
         if identifier is None and "$schema" in schema:
-            keyword = "$id"  # of another draft, within draft 4; the other way round, "id" has a meaning of its own
+            keyword = "$id"  # an $id of a newer draft within draft 4; "id" within a newer draft has another meaning
             identifier = schema.get(keyword)
         if not isinstance(identifier, str) or identifier.startswith("#"):
             return None
@@ -146,7 +146,7 @@ class Sources:
             if self._may_be_old and "$schema" not in schema:
                 raise UnsupportedSchemaError(
                     f"{keyword} beside $ref starts a resource from 2019-09 on, and is ignored before: say with $schema "
-                    "which draft this is",
+                    "which draft is meant",
                     pointer=pointer,
                 )
             if declared.dialect.ref_ignores_siblings:
@@ -156,7 +156,7 @@ class Sources:
         return source
 
     def _named_source(self, at: Location, uri: str, reference: str, keyword: str) -> SchemaSource:
-        """The source with the base URI ``uri``: in this document, in one already met, or in a new one."""
+        """Returns the source with the base URI ``uri``: in this document, in one already loaded, or in a new one."""
         named = self._names()
         declared = at.resource.source.declared
         if uri in named:
@@ -173,7 +173,7 @@ class Sources:
         return source
 
     def _retrieve(self, at: Location, uri: str, reference: str, keyword: str) -> None:
-        """Enters what ``uri`` names into the table; a document without ``$schema`` inherits the dialect of ``at``."""
+        """Loads the document at ``uri``; without ``$schema``, it inherits the dialect of ``at``."""
         document = self._documents.find(uri, at.pointer(keyword))
         declared = at.resource.source.declared
         if document is None or is_perhaps_embedded(document):
@@ -186,22 +186,22 @@ class Sources:
                 pointer=at.pointer(keyword),
             )
         if not isinstance(document, (dict, bool)):
-            raise SchemaError(f"the document {uri!r:.200} is no schema", pointer=at.pointer(keyword))
+            raise SchemaError(f"the document {uri!r:.200} is not a schema", pointer=at.pointer(keyword))
         source = self._root_source(document, uri, declared, uri + "#")
         self._enter_remote(uri, document, declared, self.index(source))
 
     def _search(self, declared: Declared) -> None:
         """Enters all resources that are embedded in documents of the registry.
 
-        A ``referencing.Registry`` lists them as if they were documents, but what they mean depends on those around
-        them: the base of a relative ``$id``, the dialect.
+        A ``referencing.Registry`` lists them as documents, but their meaning depends on the enclosing document: the
+        base of a relative ``$id``, the dialect.
         """
         if declared in self._searched:
             return
         self._searched.add(declared)
         found: list[tuple[str, object, list[SchemaSource]]] = []
         for uri, document in self._documents.registered():
-            # a document that cannot be used is reported where a reference names it
+            # an unusable document is reported at the reference that names it
             with suppress(SchemaError):
                 source = self._root_source(document, uri, declared, uri + "#")
                 found.append((uri, document, self.index(source)))
@@ -220,7 +220,7 @@ class Sources:
     # Names.
 
     def _names(self) -> dict[str, SchemaSource | None]:
-        """The sources of the document by base URI; made when the first reference needs it."""
+        """Returns the sources of the document by base URI; built for the first reference that needs it."""
         if self._named is None:
             self._named = {}
             for source in self.index(self.document):
@@ -272,36 +272,36 @@ class Sources:
 
 
 def _enter_name(table: dict[Key, SchemaSource | None], name: Key, source: SchemaSource) -> None:
-    """Enters a source under its URI; ``None`` takes the place of schemas that differ."""
+    """Enters a source under its URI; ``None`` marks a URI of different schemas."""
     other = table.setdefault(name, source)
     if other is not None and other is not source and not _equal(other.schema, source.schema):
         table[name] = None
 
 
 def _enter_anchor(table: dict[str, Place | None], name: str, place: Place) -> None:
-    """Enters a place under the name of an anchor; ``None`` takes the place of schemas that differ."""
+    """Enters a place under the name of an anchor; ``None`` marks a name of different schemas."""
     other = table.setdefault(name, place)
     if other is not None and other[1] is not place[1] and not _equal(other[1], place[1]):
         table[name] = None
 
 
 def _equal(a: object, b: object) -> bool:
-    """Whether two schemas are written alike; Python takes 1 for equal to true."""
+    """Returns whether two schemas are written alike; unlike in Python, 1 differs from true."""
     try:
         return a == b and repr(a) == repr(b)
-    except RecursionError:  # nested too deeply to be used in any case
+    except RecursionError:  # nested too deeply to be usable
         return False
 
 
 def _source(schema: object, base: str, declared: Declared, pointer: str, depth: int) -> SchemaSource:
-    """A source without the keywords that its dialect leaves out."""
+    """Returns a source without the keywords that its dialect leaves out."""
     if declared.left_out and isinstance(schema, dict):
         schema = without_keywords(schema, declared)
     return SchemaSource(schema, base, declared, pointer, depth)
 
 
 def _array_index(step: str) -> int | None:
-    """A step of a JSON Pointer as an array index (RFC 6901 section 4): digits without a leading zero."""
+    """Returns a step of a JSON Pointer as an array index (RFC 6901 section 4): digits without a leading zero."""
     if step.isascii() and step.isdigit() and (step == "0" or step[0] != "0"):
         return int(step)
     return None

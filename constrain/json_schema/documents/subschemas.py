@@ -1,4 +1,4 @@
-"""Where the subschemas of a schema object are, keyword by keyword."""
+"""Places of the subschemas of a schema object, keyword by keyword."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ LISTS = frozenset(("allOf", "anyOf", "oneOf", "prefixItems", "items"))
 """Keywords whose value is a list of schemas; ``items`` is one up to draft 2019-09."""
 
 MAPS = frozenset(("properties", "patternProperties", "dependentSchemas", "dependencies", "$defs", "definitions"))
-"""Keywords whose value has schemas under names of the author's own (``dependencies`` also has lists of keys)."""
+"""Keywords whose value maps names to schemas (in ``dependencies`` also to lists of keys)."""
 
 
 class Subschema(NamedTuple):
-    """A subschema and where it is: ``token`` is the JSON Pointer from the schema that has it."""
+    """A subschema; ``token`` is its JSON Pointer from the schema that contains it."""
 
     keyword: str
     name: str
@@ -35,7 +35,7 @@ class Subschema(NamedTuple):
 
 
 def subschemas(schema: Mapping[str, object]) -> Iterator[Subschema]:
-    """The schemas directly inside of a schema object, in its order."""
+    """Yields the schemas directly inside a schema object, in its order."""
     for keyword, value in schema.items():
         if isinstance(value, list):
             if keyword in LISTS:

@@ -3,6 +3,6 @@
 ``compiler`` calls ``emitter``, which makes one rule for each goal with arrays or objects. Read ``emitter`` first, then
 ``scalars`` (terminals), with ``number_spellings`` and ``string_spellings`` for ``numbers="any"`` and ``escapes="any"``.
 ``arrays``, ``objects`` and ``unordered_objects`` are the automata of plain shapes; ``combined``, ``independent_keys``
-and ``remembered_members`` those of formulas; all of them know the emitter as ``emitting`` has it. ``arguments`` is how
-model families write the arguments of a call.
+and ``remembered_members`` those of formulas; all of them call the emitter by its interface in ``emitting``.
+``arguments`` holds the forms in which model families write the arguments of a call.
 """

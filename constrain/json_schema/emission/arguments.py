@@ -1,7 +1,7 @@
-"""How arguments of a call are written: as a JSON object, or with an outermost object of another form.
+"""Forms of the arguments of a call: a JSON object, or an outermost object in another form.
 
-Only the outermost object is another one, and maybe how ``true``, ``false`` and ``null`` are spelled; what is within is
-JSON. So the automata of objects stay what they are, and the lexemes that they are made of are exchanged.
+Only the outermost object differs, and perhaps the spelling of ``true``, ``false`` and ``null``; all inner values are
+JSON. So the automata of objects stay unchanged, and their lexemes are replaced.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Outermost:
-    """An object without brackets: ``before_key key after_key value behind_value``, with ``between`` two of these.
+    """An object without brackets: ``before_key key after_key value behind_value``, with ``between`` two members.
 
-    ``identifiers``: whether keys must be names of variables. ``raw_strings``: whether the values of members that are
-    strings, whatever they are, stand as they are; they do not hold ``behind_value``.
+    ``identifiers``: keys must be names of variables. ``raw_strings``: string members are written without quotes and
+    escapes, and do not contain ``behind_value``.
     """
 
     before_key: str = ""
@@ -49,27 +49,28 @@ class Outermost:
     raw_strings: bool = False
 
     def punctuation(self) -> Punctuation:
-        """Its lexemes; those without text are left out of the grammar."""
+        """Returns the lexemes of the form; empty ones are left out of the grammar."""
         nothing = Terminal("", EMPTY_TEXT)
         between = Terminal(self.between, Literal(self.between.encode()), role=Role.NONE) if self.between else nothing
         return Punctuation(nothing, nothing, nothing, nothing, nothing, nothing, between, nothing, EMPTY_TEXT, None)
 
     def key(self, name: str) -> bytes:
-        """How a key is written. Raises UnsupportedSchemaError."""
+        """Returns the spelling of a key. Raises UnsupportedSchemaError."""
         if self.identifiers and not (name.isidentifier() and name.isascii()):
             raise UnsupportedSchemaError(
-                f"{name!r:.80} is no name of an argument in calls that are written as in Python", pointer=""
+                f"{name!r:.80} is not an identifier, so it cannot be an argument of a call written as in Python",
+                pointer="",
             )
         if not name or (self.after_key and (self.after_key[0] in name)) or "\n" in name or not name.isprintable():
             raise UnsupportedSchemaError(
-                f"{name!r:.80} cannot be written as the name of an argument, which stands between "
+                f"{name!r:.80} cannot be an argument name, which is written between "
                 f"{self.before_key!r} and {self.after_key!r}",
                 pointer="",
             )
         return f"{self.before_key}{name}{self.after_key}".encode()
 
     def raw(self, shapes: tuple[StringShape, ...]) -> Terminal:
-        """Strings of any of the shapes, and what is behind the value. Raises UnsupportedSchemaError for none."""
+        """Returns the terminal of raw strings and the end of the value. Raises UnsupportedSchemaError if none fits."""
         from constrain.json_schema.spelling.languages import has_text
 
         end = self.behind_value.encode()
@@ -83,7 +84,7 @@ class Outermost:
         expression = Intersection((sequence(union(texts), Literal(end)), Complement(early)))
         if not has_text((expression,), 0, None):
             raise UnsupportedSchemaError(
-                f"all strings that are allowed here hold {self.behind_value!r}, with which values end in this form",
+                f"every string allowed here contains {self.behind_value!r}, which ends a value in this form",
                 pointer="",
             )
         return Terminal("string", expression, kind=Kind.STRING)
@@ -93,8 +94,8 @@ class Outermost:
 class ArgumentForm:
     """The form in which the arguments of a call are written.
 
-    ``constants``: what stands for ``true``, ``false`` and ``null``, if others do. ``any_escapes``: whether the escapes
-    of strings may be any of JSON's; otherwise they are those of the canonical spelling, whatever the policy.
+    ``constants``: other spellings of ``true``, ``false`` and ``null``. ``any_escapes``: strings may have all escapes of
+    JSON; otherwise they have canonical escapes, whatever the policy.
     """
 
     outermost: Outermost | None = None
@@ -102,7 +103,7 @@ class ArgumentForm:
     any_escapes: bool = True
 
     def of_scalar(self, terminal: Terminal) -> Terminal:
-        """The same with its own constants; strings are in quotes and stay what they are."""
+        """Returns the terminal with the form's own constants; strings in quotes stay unchanged."""
         match terminal.expression:
             case Literal(text) if text in self.constants:
                 return replace(terminal, expression=Literal(self.constants[text]))
@@ -123,4 +124,4 @@ PYTHON_ARGUMENTS = ArgumentForm(
 XML_ARGUMENTS = ArgumentForm(
     Outermost(before_key="<parameter=", after_key=">\n", behind_value="\n</parameter>\n", raw_strings=True)
 )
-"""An element for each argument: strings as they are, other values as JSON."""
+"""An element for each argument: strings without quotes and escapes, other values as JSON."""

@@ -1,4 +1,4 @@
-"""The automaton of an array: a chain for the prefix, then a loop that counts as far as bounds ask for it."""
+"""The automaton of an array: a chain for the prefix, then a loop that counts as far as bounds need it."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 
 MAX_MINIMUM_ITEMS = 50_000
-"""Items that an array must have: to finish takes all of them. Beyond: LimitError."""
+"""Items that an array must have; an answer has to write all of them. Beyond: LimitError."""
 
 
 def add_array(emitter: Emitting, automaton: RuleAutomaton, shape: ArrayShape) -> None:
     """Adds the arrays of a productive shape, from START to END."""
     if shape.minimum > MAX_MINIMUM_ITEMS:
-        raise LimitError(f"an array needs more items than MAX_MINIMUM_ITEMS = {MAX_MINIMUM_ITEMS}")
+        raise LimitError(f"an array must have more items than MAX_MINIMUM_ITEMS = {MAX_MINIMUM_ITEMS}")
     edges = automaton.edges
     punctuation = emitter.punctuation
     longest = longest_length(shape)
@@ -65,7 +65,7 @@ def _add_loop(
     symbols: tuple[int | None, int | None],
     bounds: tuple[int, int | None],
 ) -> None:
-    """After an item: from ``bounds[0]`` to ``bounds[1]`` more of them, then the closing bracket."""
+    """Adds, after an item, ``bounds[0]`` to ``bounds[1]`` more items, then the closing bracket."""
     comma, close = symbols
     minimum, maximum = bounds
     edges = automaton.edges

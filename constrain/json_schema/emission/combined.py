@@ -1,4 +1,4 @@
-"""Automata of combinations (``constrain.json_schema.formulas.shape_automaton``) as automata of rules."""
+"""Automata of rules from automata of combinations (``formulas.shape_automaton``)."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class _AutomatonEmission:
             read for read in automaton.reads if read.source in useful and read.target in useful and read.goal.productive
         ]
         self.distinct = rule.slot(VALUE_SET) if isinstance(base, ArrayShape) and base.unique else -1
-        self.used: dict[str, int] = {}  # slots that say whether a key was read, with keys in any order
+        self.used: dict[str, int] = {}  # slots that record keys as read, with keys in any order
         self.texts = -1  # the slot of undeclared keys that were read
         if any(isinstance(read.label, int) for read in self.reads):
             self.texts = rule.slot(TEXT_SET)
@@ -80,7 +80,7 @@ class _AutomatonEmission:
                     edges.append(Edge(self.states[source], symbol, self.states[target], conditions))
 
     def _something_left(self, reads: list[Read]) -> list[tuple[Condition, ...]]:
-        """The conditions under any of which one of the reads is possible, if keys may be used up."""
+        """Returns the conditions under each of which a key for one of the reads is left."""
         slots = {self.used.get(read.label, -1) if isinstance(read.label, str) else -1 for read in reads}
         if not self.used or -1 in slots:
             return [()]

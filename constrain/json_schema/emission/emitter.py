@@ -1,4 +1,4 @@
-"""Shapes to grammar: one rule per goal that has arrays or objects; scalars are terminals on the edges around them."""
+"""Grammars from shapes: one rule per goal with arrays or objects; scalars are terminals on the edges."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ if TYPE_CHECKING:
     from constrain.json_schema.shapes.strings import StringShape
 
 MAX_EDGES = 2_000_000
-"""Edges of one grammar; the largest real schemas make about 100,000. Beyond: LimitError."""
+"""Edges of one grammar; the largest real schemas have about 100,000. Beyond: LimitError."""
 
 
 RULE_STEPS = 10
-"""Steps of a compilation that a rule takes; ``EDGE_STEPS``: each of its edges, in the kernel too."""
+"""Compilation steps for one rule; ``EDGE_STEPS``: for each of its edges, kernel included."""
 
 EDGE_STEPS = 4
 
 TERMINAL_STEPS = 15
-"""Steps that a terminal takes, without what is in its expression."""
+"""Compilation steps for one terminal, without its expression."""
 
 
 class Emitter(Emitting):
@@ -62,7 +62,7 @@ class Emitter(Emitting):
         self.policies = policies
         self._arguments = arguments
         self._outermost: Outermost | None = None
-        """How the object is written whose rule is being made, if it is not JSON."""
+        """The form of the object whose rule is being made, if it is not JSON."""
         self._outermost_symbols: dict[str, int] = {}
         self._outermost_values: dict[Goal, tuple[int, ...]] = {}
         self._raw: set[int] = set()
@@ -82,11 +82,11 @@ class Emitter(Emitting):
         self._ambiguous: set[Goal] = set()
         self._always_apart = keys_apart
         self.keys_apart = keys_apart
-        """Whether declared keys are read apart from their colons in the rule that is being made."""
+        """Whether keys and colons are separate lexemes in the rule that is being made."""
         self._edges = 0
 
     def emit(self, root: Goal, reachable: Iterable[Goal]) -> Grammar:
-        """The grammar of a productive goal; ``reachable``: itself and all goals it leads to."""
+        """Returns the grammar of a productive goal; ``reachable``: the goal and all goals it leads to."""
         self._ambiguous = ambiguous_goals(reachable)
         around = self.punctuation.around
         if self._arguments is not None:
@@ -124,7 +124,7 @@ class Emitter(Emitting):
         self.rules[0] = Rule("text", tuple(edges), accepting)
 
     def _emit_arguments(self, root: Goal, form: ArgumentForm) -> None:
-        """Adds the objects of a goal, and nothing else of it, as the first rule."""
+        """Adds the objects of a goal, and no other values, as the first rule."""
         assert root.shapes is not None
         objects = root.shapes._replace(
             simple=0,
@@ -144,7 +144,7 @@ class Emitter(Emitting):
             self._outermost, self.punctuation = None, json_punctuation
 
     def raw_arguments(self) -> frozenset[str]:
-        """The arguments that are strings written as they are. Raises UnsupportedSchemaError if one is in some calls."""
+        """Returns the arguments that are strings written raw. Raises UnsupportedSchemaError for a mixed one."""
         assert self.rules[0] is not None
         onward: dict[int, list[Edge]] = {}
         for edge in self.rules[0].edges:
@@ -154,7 +154,7 @@ class Emitter(Emitting):
         for edge in self.rules[0].edges:
             if edge.symbol is not EPSILON and edge.symbol in keys:
                 places = [edge.target]
-                for place in places:  # a key may be apart from a colon without text
+                for place in places:  # a key, also without a colon
                     places += [each.target for each in onward.get(place, ()) if each.symbol is EPSILON]
                 read = (each.symbol for place in places for each in onward.get(place, ()))
                 found = {symbol in self._raw for symbol in read if symbol is not EPSILON}
@@ -162,14 +162,14 @@ class Emitter(Emitting):
         for name, found in ways.items():
             if len(found) > 1:
                 raise UnsupportedSchemaError(
-                    f"the argument {name!r:.80} is a string beside some arguments and another value beside others: "
-                    "this form does not say which it is",
+                    f"the argument {name!r:.80} is a string in some calls and another value in others: "
+                    "this form cannot express the difference",
                     pointer="",
                 )
         return frozenset(name for name, found in ways.items() if True in found)
 
     def add(self, terminal: Terminal) -> int | None:
-        """The symbol of a terminal that may have no text at all; the same object is added once."""
+        """Returns the symbol of a terminal, ``None`` if it has no text; adds the same object once."""
         return EPSILON if terminal.expression is EMPTY_TEXT else self._symbol(terminal)
 
     def _symbol(self, terminal: Terminal) -> int:
@@ -187,7 +187,7 @@ class Emitter(Emitting):
         return symbol
 
     def key(self, name: str) -> int:
-        """The symbol of a declared key, its colon included unless ``keys_apart``."""
+        """Returns the symbol of a declared key, with its colon unless ``keys_apart``."""
         if self._outermost is not None:
             return self._argument(name, self._outermost)
         keys = self._bare_keys if self.keys_apart else self._keys
@@ -210,10 +210,10 @@ class Emitter(Emitting):
         return symbol
 
     def undeclared_key(self, expression: Expression) -> int:
-        """The symbol of a class of undeclared keys, without the colon; the same expression is added once."""
+        """Returns the symbol of a class of undeclared keys, without the colon; adds the same expression once."""
         if self._outermost is not None:
             raise UnsupportedSchemaError(
-                "arguments that a schema does not declare by name cannot be written in this form", pointer=""
+                "this form cannot express arguments that the schema does not declare by name", pointer=""
             )
         terminal = self._undeclared.get(id(expression))
         if terminal is None:
@@ -224,13 +224,13 @@ class Emitter(Emitting):
         return self._symbol(terminal)
 
     def symbols(self, goal: Goal) -> tuple[int, ...]:
-        """The symbols that read a value of a productive goal; reserves its rule if it needs one."""
+        """Returns the symbols that read a value of a productive goal; reserves a rule if one is needed."""
         if self._outermost is not None:
             return self._argument_symbols(goal, self._outermost)
         return self._json_symbols(goal)
 
     def _argument_symbols(self, goal: Goal, outermost: Outermost) -> tuple[int, ...]:
-        """The symbols that read a value of the outermost object, and what is behind it."""
+        """Returns the symbols that read a value of the outermost object and its end."""
         symbols = self._outermost_values.get(goal)
         if symbols is None:
             shapes = goal.shapes
@@ -316,10 +316,10 @@ class Emitter(Emitting):
 
 
 def ambiguous_goals(goals: Iterable[Goal]) -> set[Goal]:
-    """The goals that may be read side by side with others of a different kind, some with undeclared keys.
+    """Returns the goals that may be read side by side with goals of another kind, one with undeclared keys.
 
-    There, one and the same key may be a declared one and an undeclared one. Both must end at the closing quote then:
-    a lexeme that goes on to the colon would be preferred to one that ends before it.
+    There, the same key may be declared and undeclared. Both lexemes must then end at the closing quote: a lexeme with
+    the colon would be longer and always win.
     """
     found = {
         goal
@@ -343,7 +343,7 @@ def ambiguous_goals(goals: Iterable[Goal]) -> set[Goal]:
 
 
 def _identity(shape: StringShape) -> tuple[object, ...]:
-    """Equal for equal shapes whose patterns are the same objects; patterns are not hashed, which takes long."""
+    """Returns a key for equal shapes whose patterns are the same objects; hashing patterns takes too long."""
     return tuple(map(id, shape.parts)), shape.minimum, shape.maximum, shape.values
 
 

@@ -1,4 +1,4 @@
-"""What the makers of automata ask of the emitter."""
+"""The interface of the emitter, for the makers of automata."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 class Emitting(Protocol):
-    """An ``Emitter``: it gives terminals and goals their symbols.
+    """An ``Emitter``: gives terminals and goals their symbols.
 
-    ``keys_apart``: declared keys are read apart from their colons in the rule that is being made.
+    ``keys_apart``: keys and colons are separate lexemes in the rule that is being made.
     """
 
     policies: Policies
@@ -23,13 +23,13 @@ class Emitting(Protocol):
     keys_apart: bool
 
     def add(self, terminal: Terminal) -> int | None:
-        """The symbol of a terminal that may have no text at all."""
+        """Returns the symbol of a terminal, ``None`` if it has no text."""
 
     def key(self, name: str) -> int:
-        """The symbol of a declared key, its colon included unless ``keys_apart``."""
+        """Returns the symbol of a declared key, with its colon unless ``keys_apart``."""
 
     def undeclared_key(self, expression: Expression) -> int:
-        """The symbol of a class of undeclared keys, without the colon."""
+        """Returns the symbol of a class of undeclared keys, without the colon."""
 
     def symbols(self, goal: Goal) -> tuple[int, ...]:
-        """The symbols that read a value of a productive goal."""
+        """Returns the symbols that read a value of a productive goal."""

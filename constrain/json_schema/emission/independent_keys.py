@@ -1,7 +1,7 @@
-"""Objects with groups of independent keys (``constrain.json_schema.formulas.independent_keys``) as automata of rules.
+"""Automata of rules for objects with groups of independent keys (``formulas.independent_keys``).
 
-In schema order, chains of states go over the keys: ``first`` until a member was read, ``following`` after one. Both
-lead to ``expected``, where the key must come; a comma is only read where it may::
+In schema order, chains of states go over the keys: ``first`` before any member, ``following`` after one. Both lead to
+``expected``, where the key must come; a comma is read only if the key may come::
 
     first 0 --> first 1 --> ... --> first n --}--> END     (each step skips a key)
        |           |
@@ -31,7 +31,7 @@ Effects = tuple[tuple[Action, int], ...]
 
 
 def add_independent(emitter: Emitting, rule: RuleAutomaton, keys: IndependentKeys) -> None:
-    """Adds the objects, some of which are known to exist, from the start of the rule to its end."""
+    """Adds the objects, of which at least one is known to exist, from the start of the rule to its end."""
     _IndependentEmission(emitter, rule, keys).add()
 
 
@@ -42,9 +42,9 @@ class _IndependentEmission:
         self.keys = keys
         places = range(len(keys.names))
         self.reads: list[list[tuple[Guard, Effects, Goal]]] = [[] for _ in places]
-        self.readable: list[list[Guard]] = [[] for _ in places]  # where each key can be read
+        self.readable: list[list[Guard]] = [[] for _ in places]  # states before each key
         self.skips: list[list[tuple[Guard, Effects]]] = [[] for _ in places]
-        self.complete: list[list[Guard]] = []  # by group: where it asks for nothing more
+        self.complete: list[list[Guard]] = []  # by group: its accepting states
         for place, (goal, required) in keys.free.items():
             if goal.productive:
                 self.reads[place].append(((), (), goal))
@@ -157,7 +157,7 @@ class _IndependentEmission:
 
 
 def _guards(slot: int, states: Iterable[int]) -> list[Guard]:
-    """The conditions under any of which a group is in one of these states."""
+    """Returns the conditions under each of which a group is in one of these states."""
     runs: list[list[int]] = []
     for state in sorted(states):
         if runs and runs[-1][1] == state - 1:

@@ -1,8 +1,8 @@
 """``numbers="any"``: all JSON spellings of the numbers of a shape, by value.
 
-Beside what the canonical policy writes: a fraction of zeros and ``-0`` for whole numbers too, and scientific notation
-within the limits of ``constrain.regex.scientific``. Numbers stay finite as binary64 if they have a fraction or an
-exponent, and those with an exponent are 0 or at least the least float, so that reading them makes nothing of them 0.
+In addition to the canonical spellings, whole numbers may have a fraction of zeros and be ``-0``, and scientific
+notation is allowed within the limits of ``constrain.regex.scientific``. Numbers with a fraction or an exponent are
+finite as binary64. Numbers with an exponent are 0 or at least the least float, so that no reader rounds them to 0.
 """
 
 from __future__ import annotations
@@ -40,8 +40,9 @@ if TYPE_CHECKING:
     from constrain.regex.scientific import Normalized
 
 MAX_SCIENTIFIC_DIVISOR = 25
-"""Multiples, and numbers that must not be multiples, of something with greater digits (37, 0.037, 3700: 37) are spelled
-without an exponent, zero excepted, unless they are few: whether one can still be reached takes too long to tell."""
+"""The digits of a divisor (37, 0.037, 3700: 37) up to which its multiples, or other numbers than these, may have an
+exponent; proving that such a number can still be finished takes too long for larger ones. Above it, only zero and short
+lists have exponents."""
 
 _MINUS = Literal(b"-")
 _ANY_SIGN = Repetition(_MINUS, 0, 1)
@@ -51,7 +52,8 @@ _LEAST_FLOAT: Number = Decimal("5e-324")
 
 
 SPELLING_BYTES = 32 << 20
-"""Bytes that the remembered spellings of numbers may take together, and as many those of intervals, with exponents."""
+"""Bytes of remembered spellings of numbers, and as many of intervals with exponents; beyond it, the least recently used
+are forgotten."""
 
 
 def _shape_bytes(shape: NumberShape, **_: object) -> int:
@@ -59,7 +61,7 @@ def _shape_bytes(shape: NumberShape, **_: object) -> int:
 
 
 def all_spellings_but_of_integers(shape: NumberShape, *, by_double: bool) -> Expression:
-    """The same, but integers are spelled as such: draft 4 asks for no fraction and no exponent."""
+    """Returns all spellings, but integers have no fraction and no exponent, as draft 4 demands."""
     if not shape.integer:
         return all_spellings(shape, by_double=by_double)
     zero = [Literal(b"-0")] if admits_number(shape, 0) else []
@@ -68,9 +70,9 @@ def all_spellings_but_of_integers(shape: NumberShape, *, by_double: bool) -> Exp
 
 @remembered(2048, SPELLING_BYTES, _shape_bytes, tree_bytes)
 def all_spellings(shape: NumberShape, *, by_double: bool) -> Expression:
-    """The spellings of the numbers of ``shape``; ``NOTHING`` if all are larger than a float can hold.
+    """Returns the spellings of the numbers of ``shape``; ``NOTHING`` if all are larger than a float can hold.
 
-    ``by_double``: none reads as the double of a value that is excluded, or of a multiple that is; where multiples are,
+    ``by_double``: no text reads as the double of an excluded value or an excluded multiple; with excluded multiples,
     only 0 is written with an exponent.
     """
     if shape.values is not None:
@@ -92,14 +94,14 @@ def all_spellings(shape: NumberShape, *, by_double: bool) -> Expression:
 
 
 ALL = {by: partial(all_spellings, by_double=by) for by in (False, True)}
-"""``all_spellings``, by double or not."""
+"""``all_spellings``, with ``by_double`` or without."""
 
 ALL_BUT_OF_INTEGERS = {by: partial(all_spellings_but_of_integers, by_double=by) for by in (False, True)}
-"""``all_spellings_but_of_integers``, by double or not."""
+"""``all_spellings_but_of_integers``, with ``by_double`` or without."""
 
 
 def _scientific(shape: NumberShape, step: Fraction | None, *, by_double: bool) -> Expression:
-    """The spellings with an exponent. ``by_double``: none reads as an excluded value."""
+    """Returns the spellings with an exponent. ``by_double``: no text reads as an excluded value."""
     if step is not None:
         listed = list_numbers(shape, MAX_LISTED_MULTIPLES)
         if listed is not None:
@@ -123,7 +125,7 @@ def _scientific(shape: NumberShape, step: Fraction | None, *, by_double: bool) -
 
 
 def _reads_as(value: Number) -> Expression:
-    """The spellings with an exponent of the numbers that read as the same double as a value."""
+    """Returns the spellings with an exponent of the numbers that read as the same double as a value."""
     low, low_open, high, high_open = around(value)
     return _interval(
         NumberShape(minimum=low, exclusive_minimum=low_open, maximum=high, exclusive_maximum=high_open), None
@@ -131,7 +133,7 @@ def _reads_as(value: Number) -> Expression:
 
 
 def _power_of_ten(divisor: Fraction) -> tuple[int, int]:
-    """(d, s): the divisor is ``d * 10**-s``, and d is no multiple of 10."""
+    """Returns (d, s) such that the divisor is ``d * 10**-s``, and d is not a multiple of 10."""
     digits, position = _normalized(to_decimal(divisor))
     return int(digits), len(digits) - position
 
@@ -156,7 +158,7 @@ def _interval(shape: NumberShape, places: int | None) -> Expression:
 def _positive(
     low: Number | None, high: Number | None, *, low_open: bool, high_open: bool, places: int | None
 ) -> Expression:
-    """The numbers greater than 0 within the bounds, or within those of all floats."""
+    """Returns the numbers greater than 0 within the bounds, or within those of all floats."""
     if low is None or low < _LEAST_FLOAT:
         low, low_open = _LEAST_FLOAT, False
     if high is None or high > _GREATEST_FLOAT:
@@ -185,7 +187,7 @@ def _scientific_values(values: Iterable[Number]) -> Expression:
 
 
 def _normalized(value: Number) -> Normalized:
-    """Digits and position of the magnitude of a number other than zero."""
+    """Returns digits and position of the magnitude of a number other than zero."""
     text, _, power = str(value).lower().partition("e")
     whole, _, fraction = text.lstrip("-").partition(".")
     digits = (whole + fraction).lstrip("0")

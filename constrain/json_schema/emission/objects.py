@@ -1,7 +1,6 @@
 """The automaton of an object with its keys in schema order: declared keys, then those of the key classes.
 
-``C0`` offers the first key or skips it, ``M1`` follows that member, so that a comma is only read where a member
-follows::
+``C0`` offers the first key or skips it, ``M1`` follows its member; a comma is read only if a member follows::
 
     START --{--> C0 --"a":--> V0 --value--> M1 --}--> END
                   |                          |
@@ -9,8 +8,8 @@ follows::
                   v                          v
                  C1 --"b":--> V1 ...        C1
 
-Edges are linear in the number of keys. A counter exists only where the number of members is bounded in a way that
-the automaton does not already show, a set of used keys only where an undeclared key may come twice.
+Edges are linear in the number of keys. A counter exists only if the number of members has a bound that the automaton
+does not enforce by itself, a set of used keys only if an undeclared key could come twice.
 """
 
 from __future__ import annotations
@@ -30,25 +29,25 @@ if TYPE_CHECKING:
 
 
 class OrderedMembers(NamedTuple):
-    """The members of an object with keys in order; ``counter``, if any, keeps them from ``minimum`` to ``maximum``."""
+    """The members of an object with keys in order; ``counter``, if any, counts ``minimum`` to ``maximum`` of them."""
 
     members: list[Member]
     classes: list[KeyClass]
-    extra: float  # how many keys the classes hold together
+    extra: float  # number of keys in all classes
     minimum: int
     maximum: int | None
     counter: int
 
     def at_most(self, number: int) -> tuple[Condition, ...]:
-        """The condition that there are at most ``number`` members so far."""
+        """Returns the condition that there are at most ``number`` members so far."""
         return () if self.maximum is None else (Condition(self.counter, 0, number),)
 
     def at_least(self, number: float) -> tuple[Condition, ...]:
-        """The condition that there are at least ``number`` members so far."""
+        """Returns the condition that there are at least ``number`` members so far."""
         return () if number <= 0 else (Condition(self.counter, int(number), None),)
 
     def counted(self) -> tuple[tuple[Action, int], ...]:
-        """What an edge that reads a key does."""
+        """Returns the actions of an edge that reads a key."""
         return () if self.counter < 0 else ((Action.INCREMENT, self.counter),)
 
 
@@ -83,7 +82,7 @@ def add_object(emitter: Emitting, automaton: RuleAutomaton, shape: ObjectShape) 
 
 
 def declared_members(emitter: Emitting, shape: ObjectShape, *, only_required: bool) -> list[Member]:
-    """In schema order, then the required ones that no ``properties`` declares."""
+    """Returns the declared members in schema order, then the required keys outside ``properties``."""
     required = frozenset(shape.required)
     key = emitter.key
     members = [
@@ -110,7 +109,7 @@ def _ordered_members(
 def _add_members(emitter: Emitting, automaton: RuleAutomaton, ordered: OrderedMembers, first: int, needed: int) -> int:
     """Adds the declared members; returns the state that offers an undeclared one.
 
-    ``needed`` is the number of required members, all of which are still to come.
+    ``needed``: number of required members, all of them still to come.
     """
     edges = automaton.edges
     add, punctuation = emitter.add, emitter.punctuation
@@ -137,7 +136,7 @@ def _add_members(emitter: Emitting, automaton: RuleAutomaton, ordered: OrderedMe
 
 
 def _add_classes(emitter: Emitting, automaton: RuleAutomaton, ordered: OrderedMembers, offer: int) -> None:
-    """Adds a loop over the undeclared keys, which never come twice."""
+    """Adds a loop over the undeclared keys, each at most once."""
     edges, maximum = automaton.edges, ordered.maximum
     punctuation = emitter.punctuation
     following = automaton.state()

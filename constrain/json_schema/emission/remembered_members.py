@@ -1,7 +1,7 @@
-"""Objects whose formulas are tested against memory (``formulas.remembered.members``) as automata of rules.
+"""Automata of rules for objects whose formulas are tested against memory (``formulas.remembered.members``).
 
-A test of a condition is a walk along its diagram: a state for each node, and edges that read nothing and ask memory for
-what the node asks for. So at most one way leads through it, and to its end if the condition holds::
+A test of a condition is a walk along its diagram: a state for each node, and edges that read nothing and test the
+memory. At most one path leads through the diagram, and it reaches the end if the condition holds::
 
     { --> offer --test--> "key": value --> following --tests of all parts--> }
             ^                                  |
@@ -28,7 +28,7 @@ Effects = tuple[tuple[Action, int], ...]
 
 
 def add_remembered(emitter: Emitting, rule: RuleAutomaton, members: RememberedMembers) -> None:
-    """Adds the objects, some of which are known to exist, from the start of the rule to its end."""
+    """Adds the objects, of which at least one is known to exist, from the start of the rule to its end."""
     _RememberedEmission(emitter, rule, members).add()
 
 
@@ -41,7 +41,7 @@ class _RememberedEmission:
         self.viability = members.viability
         self.ways: dict[Key | UndeclaredKeys, list[tuple[int, ValueCell]]] = {}
         self.used: dict[Key, int] = {}  # 0: not read; n: its value is of the nth cell
-        self.number: dict[UndeclaredKeys, int] = {}  # how many members, where that matters
+        self.number: dict[UndeclaredKeys, int] = {}  # the number of members, if needed
         self.texts = -1  # the slot of undeclared keys that were read
         self.broken: dict[int, int] = {}  # by variable: whether some value violates its goal
         for key in members.keys:
@@ -120,7 +120,7 @@ class _RememberedEmission:
         return () if each.number == inf else (Condition(self.number[each], 0, int(each.number) - 1),)
 
     def _more(self, following: int) -> list[tuple[int, tuple[Condition, ...]]]:
-        """Where another member may come, and under which further conditions."""
+        """Returns the states where another member may come, each with its conditions."""
         needed: dict[tuple[int, tuple[Condition, ...]], None] = {}
         for owner, ways in self.ways.items():
             left = (Condition(self.used[owner], 0, 0),) if isinstance(owner, Key) else self._keys_left(owner)
@@ -132,7 +132,7 @@ class _RememberedEmission:
     # Tests.
 
     def _tested(self, source: int, condition: int) -> int:
-        """The state where the condition turned out to hold."""
+        """Returns the state after the condition tested true."""
         if condition == ALWAYS:
             return source
         target = self.rule.state()
@@ -152,7 +152,7 @@ class _RememberedEmission:
         return target
 
     def _guards(self, variable: int, answer: bool) -> list[Condition]:  # noqa: FBT001  (a truth value is what it is)
-        """The conditions under any of which memory gives this answer."""
+        """Returns the conditions under each of which memory gives this answer."""
         kind, owner, number = self.variables[variable]
         if isinstance(owner, Key):
             slot = self.used[owner]
@@ -166,7 +166,7 @@ class _RememberedEmission:
 
 
 def _runs(slot: int, numbers: list[int]) -> list[Condition]:
-    """The conditions under any of which a counter has one of these numbers, which ascend."""
+    """Returns the conditions under each of which a counter has one of these numbers, given in ascending order."""
     found: list[Condition] = []
     for number in numbers:
         if found and found[-1].maximum == number - 1:

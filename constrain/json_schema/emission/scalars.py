@@ -36,9 +36,9 @@ _SIMPLE_TERMINALS = {NULL: NULL_VALUE, FALSE | TRUE: BOOLEAN_VALUE}
 
 
 def number_spellings(numbers: str, precision: str, *, plain_integers: bool) -> NumberSpellings:
-    """The spellings of a shape's numbers under the policies ``numbers`` and ``precision``.
+    """Returns the function for the spellings of a shape's numbers under the policies ``numbers`` and ``precision``.
 
-    ``plain_integers``: an integer has neither fraction nor exponent, whatever its value (draft 4).
+    ``plain_integers``: an integer has neither fraction nor exponent (draft 4).
     """
     by_double = precision == "double"
     if numbers == "canonical":
@@ -49,7 +49,7 @@ def number_spellings(numbers: str, precision: str, *, plain_integers: bool) -> N
 
 
 def scalar_terminals(shapes: Shapes, location: Location | None, spellings: NumberSpellings) -> list[Terminal]:
-    """Terminals that together read the scalar values of ``shapes``; those of frequent shapes are shared constants."""
+    """Returns terminals that together read the scalar values of ``shapes``; frequent shapes share constants."""
     canonical = spellings in CANONICAL.values()
     if shapes is ANY_SHAPES:
         return [STRING, NUMBER if canonical else _any_number(spellings), SIMPLE_VALUE]

@@ -1,6 +1,6 @@
-"""``escapes="any"``: the terminals of strings and keys with all spellings.
+"""``escapes="any"``: terminals of strings and keys with all spellings.
 
-Everything before emission is about strings, each of which has one spelling there (``spelling.canonical``).
+All stages before emission use the one canonical spelling of each string (``spelling.canonical``).
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
 
 class StringSpellings:
-    """All spellings of what the terminals of one grammar read; of the same terminal or expression, the same object."""
+    """All spellings of the terminals of one grammar; equal objects for equal terminals and expressions."""
 
     def __init__(self) -> None:
         self._spelling = AnySpelling()
-        self._terminals: dict[int, tuple[Terminal, Terminal]] = {}  # by identity, with what keeps it alive
+        self._terminals: dict[int, tuple[Terminal, Terminal]] = {}  # by identity, with the key object to keep it alive
 
     def of(self, expression: Expression) -> Expression:
-        """All spellings of the strings that an expression matches."""
+        """Returns all spellings of the strings that an expression matches."""
         return self._spelling.of(expression)
 
     def of_terminal(self, terminal: Terminal) -> Terminal:
-        """The same terminal with all spellings of the strings among its texts."""
+        """Returns the terminal with all spellings of the strings among its texts."""
         known = self._terminals.get(id(terminal))
         if known is None:
             known = self._terminals[id(terminal)] = terminal, self._widened(terminal)

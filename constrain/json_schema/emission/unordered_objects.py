@@ -1,8 +1,8 @@
-"""The automaton of an object with its keys in any order: one state that offers every key not used yet.
+"""The automaton of an object with its keys in any order: one state that offers every unused key.
 
-Every declared key has a counter that says whether it was used, so edges and slots are linear in the number of keys and
-only the sets of keys that occur are ever distinguished. ``others`` counts members that are not required, so that a
-maximum always leaves room for the required ones; ``total`` counts all, where bounds or a last key ask for it.
+Each declared key has a counter that records its use, so edges and slots are linear in the number of keys, and only the
+sets of keys that occur are ever distinguished. ``others`` counts members that are not required, so that a maximum
+always leaves room for the required ones; ``total`` counts all members, if bounds or a last key need it.
 """
 
 from __future__ import annotations
@@ -21,16 +21,15 @@ if TYPE_CHECKING:
 
 
 MAX_NEW_KEYS = 300
-"""Undeclared keys that an object must have: to finish takes all of them, each apart from those before. Beyond:
-LimitError."""
+"""Undeclared keys that an object must have; an answer has to write all of them, and each must differ from all before.
+Beyond: LimitError."""
 
 MAX_KEY_CHOICES = 200_000
-"""Choices of keys in any order on the way to a least number of members: keys, times ``minProperties``. Beyond:
-LimitError."""
+"""Number of keys in any order, times ``minProperties``. Beyond: LimitError."""
 
 
 class Member(NamedTuple):
-    """A declared key that some value satisfies."""
+    """A declared key with a productive goal."""
 
     key: int  # terminal
     goal: Goal
@@ -38,9 +37,9 @@ class Member(NamedTuple):
 
 
 def check_new_keys(shape: ObjectShape, members: list[Member]) -> None:
-    """Raises LimitError where too many undeclared keys are needed."""
+    """Raises LimitError if an object must have too many undeclared keys."""
     if shape.minimum - len(members) > MAX_NEW_KEYS:
-        raise LimitError(f"an object needs more undeclared keys than MAX_NEW_KEYS = {MAX_NEW_KEYS}")
+        raise LimitError(f"an object must have more undeclared keys than MAX_NEW_KEYS = {MAX_NEW_KEYS}")
 
 
 def _check_choices(shape: ObjectShape, members: list[Member]) -> None:
@@ -51,7 +50,7 @@ def _check_choices(shape: ObjectShape, members: list[Member]) -> None:
 
 
 def add_key(emitter: Emitting, automaton: RuleAutomaton, edge: Edge) -> int:
-    """Adds an edge that reads a declared key, one for the colon if that is apart; returns where the value begins."""
+    """Adds an edge that reads a declared key, and one for a separate colon; returns the state before the value."""
     automaton.edges.append(edge)
     if not emitter.keys_apart:
         return edge.target
@@ -61,16 +60,16 @@ def add_key(emitter: Emitting, automaton: RuleAutomaton, edge: Edge) -> int:
 
 
 class _Counted(NamedTuple):
-    """What edges that read keys do, and which conditions hold, where the members of an object are counted."""
+    """Actions of edges that read keys, and conditions, in an object whose members are counted."""
 
     required_actions: tuple[tuple[Action, int], ...]
     optional_actions: tuple[tuple[Action, int], ...]
     more: tuple[Condition, ...]
-    """Under which another member may follow."""
+    """Conditions for a further member."""
     fits: tuple[Condition, ...]
-    """Under which one may follow that is not required, so that the required ones still find room."""
+    """Conditions for a further member that is not required, with room left for the required ones."""
     enough: tuple[Condition, ...]
-    """Under which the object may end."""
+    """Conditions for the end of the object."""
 
 
 def add_unordered(
@@ -99,7 +98,7 @@ def add_unordered(
 
 
 def _count(automaton: RuleAutomaton, shape: ObjectShape, needed: int, greatest: float, available: float) -> _Counted:
-    """Counters of all members, of those that are not required, and of required ones, where each matters."""
+    """Returns counters of all members, of optional ones, and of required ones, each only if it is needed."""
     actions: tuple[tuple[Action, int], ...] = ()
     more: tuple[Condition, ...] = ()
     enough: tuple[Condition, ...] = ()

@@ -1,12 +1,12 @@
-r"""What a format allows by its definition, where ``expressions`` keeps to less.
+r"""Full definitions of the formats whose expressions are narrower.
 
-Needed where a format is negated: "no date-time" must leave out every string that a validator may take for one. So these
-languages are as wide as the definitions, or wider where the definition is no regular language:
+Negation needs them: "no date-time" must exclude every string that a validator may accept as one. So these languages are
+as wide as the definitions, or wider if the definition is no regular language:
 
 - date, time, date-time (RFC 3339): the year 0000, the leap second 23:59:60 UTC, any number of digits;
 - duration (RFC 3339, appendix A): any number of digits;
 - hostname, email: labels with ``--`` in third and fourth place, whether or not their Punycode is valid;
-- idn-hostname, idn-email: ``idn.definitions`` has them;
+- idn-hostname, idn-email: see ``idn.definitions``;
 - uri-template (RFC 6570): the reserved operators, too;
 - relative-json-pointer: index manipulation, too.
 """
@@ -30,7 +30,7 @@ _FRACTION = r"(?:\.\d+)?"
 
 
 def format_definition(name: str) -> Expression:
-    """What may count as a string of one of WIDER_FORMATS."""
+    """Returns every text that may count as a string of one of WIDER_FORMATS."""
     return _DEFINITIONS[name]()
 
 
@@ -46,9 +46,9 @@ def _time() -> Expression:
 
 
 def _leap_second() -> Expression:
-    """Second 60 of the minute that is 23:59 in UTC: hours and minutes are told apart, and both must fit.
+    """Returns second 60 of the minute that is 23:59 in UTC, for each offset.
 
-    An offset of +hh:mm is taken away from the time, one of -hh:mm is added to it.
+    The local time is UTC plus an offset of +hh:mm, or minus an offset of -hh:mm.
     """
     hours = range(24)
     minutes = range(60)

@@ -1,19 +1,19 @@
 r"""The string formats of JSON Schema (2020-12 Validation, section 7.3), and a few more, as expressions.
 
-Each expression matches the content of a JSON string, without the quotes. Within their definitions formats stay inside
-what Python's types hold (``definitions`` has the definitions themselves):
+Each expression matches the content of a JSON string, without the quotes. Within their definitions, formats are limited
+to values that Python's types hold (``definitions`` has the full definitions):
 
 - date, time, date-time (RFC 3339): years 0001 to 9999, real days, no second 60, 1 to 18 digits after the point;
 - duration (RFC 3339, appendix A): digit counts whose sum fits into a ``timedelta``;
 - hostname (RFC 1123): no label with ``--`` in third and fourth place, since the validity of Punycode is no regular
   property; email (RFC 5321) accordingly;
-- uri-template (RFC 6570): the operators that have a meaning;
+- uri-template (RFC 6570): the operators with a defined meaning;
 - relative-json-pointer: without index manipulation.
 
-Two kinds of names are Pydantic's own, as its schemas have them: ``uuid1`` to ``uuid8`` for UUIDs of one version (RFC
+Some names come from Pydantic's schemas: ``uuid1`` to ``uuid8`` for UUIDs of one version (RFC
 9562), and ``ipvanyaddress``.
 
-``idn.expressions`` has the internationalized ones. ``regex`` is not a regular language and has no expression
+``idn.expressions`` has the internationalized formats. ``regex`` is not a regular language and has no expression
 (IRREGULAR_FORMATS).
 """
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def format_expression(name: str) -> Expression | None:
-    """What a string of this format contains, spelled as inside a JSON string; None if the format is not known.
+    """Returns the content of a string of this format, spelled as in JSON; None if the format is not known.
 
     >>> format_expression("regex") is None
     True
@@ -46,12 +46,12 @@ def format_expression(name: str) -> Expression | None:
 
 @cache
 def day() -> Expression:
-    """A real day of the years 0001 to 9999; the expression that all callers share."""
+    """Returns a real day of the years 0001 to 9999; all callers share the expression."""
     return date_of(r"[1-9]\d{3}|0[1-9]\d\d|00[1-9]\d|000[1-9]", "0[48]|[2468][048]|[13579][26]")
 
 
 def date_of(year: str, leap_century: str) -> Expression:
-    """A day of one of these years; the centuries are those whose first year has a 29th of February."""
+    """Returns a day of one of these years; ``leap_century``: centuries whose first year has a 29th of February."""
     leap_year = rf"\d\d(?:0[48]|[2468][048]|[13579][26])|(?:{leap_century})00"
     any_year = r"(?:0[13578]|1[02])-(?:0[1-9]|[12]\d|3[01])|(?:0[469]|11)-(?:0[1-9]|[12]\d|30)|02-(?:0[1-9]|1\d|2[0-8])"
     return either(sequence(year, "-", any_year), sequence(leap_year, "-02-29"))
@@ -69,8 +69,8 @@ def _date_time() -> Expression:
 
 @cache
 def _duration() -> Expression:
-    # The greatest sum, with a year of 365 and a month of 30 days, is below the 999,999,999 days of a timedelta, and
-    # that of the hours, minutes and seconds below 2**32 seconds, which is what Pydantic reads.
+    # The greatest sum, with a year of 365 and a month of 30 days, is below the 999,999,999 days of a timedelta. The
+    # greatest sum of hours, minutes and seconds is below 2**32 seconds, Pydantic's limit.
     day = r"\d{1,8}D"
     month = sequence(r"\d{1,7}M", optional(day))
     year = sequence(r"\d{1,6}Y", optional(month))
@@ -141,7 +141,7 @@ DELIMITERS = r"!$&'()*+,;="
 
 @cache
 def _identifier(*, scheme: bool, reference: bool, more: str, private: str) -> Expression:
-    """``scheme``: with one; ``reference``: without one; ``more``: further characters, of queries also ``private``."""
+    """Returns URIs (``scheme``), references, or both; ``more``: further characters, in queries also ``private``."""
     common = UNRESERVED + more + DELIMITERS
     character = tree(f"[{common}:@]|{PERCENT}")
     segments = many(sequence("/", many(character)))
@@ -172,7 +172,7 @@ def _uri_template() -> Expression:
 
 
 def template_of(operator: str) -> Expression:
-    """RFC 6570, section 2, with the apostrophe that an erratum adds."""
+    """Returns an expression of RFC 6570, section 2, with the apostrophe that an erratum adds."""
     literal = rf"[!#$&-;=?-\[\]_a-z~{_UCSCHAR}{_PRIVATE}]|{PERCENT}"
     variable = tree(f"[A-Za-z0-9_]|{PERCENT}")
     name = sequence(variable, many(sequence(optional(r"\."), variable)))
@@ -186,7 +186,7 @@ def template_of(operator: str) -> Expression:
 
 @cache
 def json_pointer() -> Expression:
-    """A JSON Pointer; the expression that all callers share."""
+    """Returns a JSON Pointer; all callers share the expression."""
     return tree("(?:/(?:[^/~]|~[01])*)*")
 
 
@@ -235,9 +235,9 @@ WIDER_FORMATS = frozenset(
         "uri-template",
     )
 )
-"""Those whose definitions allow more than is written."""
+"""Formats whose definitions allow more than their expressions."""
 
 IRREGULAR_FORMATS = {
     "regex": "the format 'regex' cannot be enforced exactly: groups nest, so patterns are no regular language",
 }
-"""Formats that cannot be enforced, and why."""
+"""Formats that cannot be enforced, with the reason."""

@@ -1,18 +1,18 @@
-r"""What is written of a format in generation, where its readers take less than the format allows.
+r"""Texts of formats in generation, where usual readers reject some of the format.
 
 A schema that says ``format: email`` and no more mostly comes from a type that checks its strings once more, such as
-Pydantic's ``EmailStr`` or ``z.string().email()``, and these refuse some of what the RFCs allow:
+Pydantic's ``EmailStr`` or ``z.string().email()``. These types reject some strings that the RFCs allow:
 
 - email: a local part without quotes, of letters, digits and ``_'+-``; a domain of two labels or more, whose last one
   has letters alone and is of no special use (RFC 6761), of at most 63 characters;
-- date-time: with a capital ``T`` and ``Z``, to the nanosecond. Offsets stay: a time would be another one without them
-  (zod 3 has to be told of them: ``datetime({ offset: true })``; zod 4 says so itself, with a pattern);
+- date-time: with a capital ``T`` and ``Z``, to the nanosecond. Offsets stay, since a time without its offset is another
+  time (zod 3 needs ``datetime({ offset: true })`` to accept them; zod 4 emits a pattern);
 - ipv6: an IPv4 address at the end only behind ``::``, and at most four groups before that;
-- uri: what the URL Standard of WHATWG can read, too: of its special schemes (such as ``https``), a host that is a name
-  or an address, and a port that there is.
+- uri: also readable by the URL Standard of WHATWG: with its special schemes (such as ``https``), the host is a name or
+  an address, and the port is valid.
 
-Each is part of what ``expressions`` has. All of that is written where nothing would be left otherwise, or where it
-takes too long to tell.
+Each is a subset of the format in ``expressions``. The whole format is written if the subset would leave no string, or
+if this takes too long to find out.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ if TYPE_CHECKING:
 
 
 MAX_MAIL_HOST_LENGTH = 63
-"""That of a label (RFC 1035, section 2.3.4): so none is too long, and none has to be counted."""
+"""Characters of a host in a mail address: the limit of one label (RFC 1035, section 2.3.4), so labels need no count."""
 
 SPECIAL_USE_DOMAINS = ("arpa", "invalid", "local", "localhost", "onion", "test")
-"""RFC 6761 and its successors: top-level domains at which nobody has a mailbox."""
+"""Top-level domains without mailboxes (RFC 6761 and its successors)."""
 
 SPECIAL_SCHEMES = ("file", "ftp", "http", "https", "ws", "wss")
-"""URL Standard, section 4.2: those whose host is read as a domain or an address."""
+"""Schemes whose host is read as a domain or an address (URL Standard, section 4.2)."""
 
 
 def generated_format(name: str) -> Expression:
-    """What is written of one of GENERATED_FORMATS."""
+    """Returns the texts that generation writes for one of GENERATED_FORMATS."""
     return _GENERATED[name]()
 
 
 @cache
 def _email() -> Expression:
-    # No apostrophe at the very end: that is how zod has it.
+    # zod allows no apostrophe at the end.
     local = tree(r"(?:[A-Za-z0-9_'+\-]+\.)*[A-Za-z0-9_'+\-]*[A-Za-z0-9_+\-]")
     domain = many(sequence(label_of(None), r"\."), 1)
     host = Window(sequence(domain, _top_level()), ByteClass(((0x2D, 0x7A),)), 1, MAX_MAIL_HOST_LENGTH)
@@ -97,9 +97,9 @@ def _uri() -> Expression:
 
 
 def _named_host() -> Expression:
-    """A name whose last label begins with a letter, so that it is not taken for an IPv4 address.
+    """Returns a name whose last label begins with a letter, so that no reader takes it for an IPv4 address.
 
-    No label is Punycode, which may be wrong; the URL Standard does not bound lengths.
+    No label is Punycode, which may be invalid. The URL Standard does not limit lengths.
     """
     name = tree(r"(?:[A-Za-z0-9](?:[A-Za-z0-9_\-]*[A-Za-z0-9])?\.)*[A-Za-z](?:[A-Za-z0-9_\-]*[A-Za-z0-9])?")
     return Intersection((name, Complement(tree(r"(?:[^.]*\.)*[Xx][Nn]--.*"))))
@@ -113,4 +113,4 @@ _GENERATED: dict[str, Callable[[], Expression]] = {
 }
 
 GENERATED_FORMATS = frozenset(_GENERATED)
-"""The formats of which less is written in generation."""
+"""Formats that generation narrows."""

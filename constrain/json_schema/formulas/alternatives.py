@@ -1,14 +1,14 @@
-"""Alternatives of one object that may hold together: what closing objects for generation makes of them.
+"""Closing of objects whose alternatives may hold together (``anyOf`` and overlapping ``oneOf``), for generation.
 
-An object may have the keys that any alternative declares that holds for it. Where two may hold at once, the objects of
-both, with the keys of both, are one more alternative. So each keeps its own order of keys, and no value is ever asked
-to violate a schema. That may double the alternatives with each one; where they get too many, each is closed by itself,
-and the report says so.
+An object may have every key that one of its valid alternatives declares. If two alternatives may hold at once, the
+objects of both, with the keys of both, become one more alternative. So each alternative keeps its own order of keys,
+and no value has to violate a schema. Each overlap may double the number of alternatives. If they become too many, each
+is closed by itself, and a warning says so.
 
-Alternatives that overlap, directly or by way of others, are one object, which stays open if none of them declares a
-key, or if nothing would be left. In an object that is closed, an alternative that declares nothing adds no key, and one
-that says something about additional keys itself allows what it says. One that overlaps with no other is an object of
-its own.
+Alternatives that overlap, directly or through others, are treated as one object. The object stays open if no
+alternative declares a key, or if closing would leave no value. In a closed object, an alternative that declares nothing
+adds no key, and an alternative with its own ``additionalProperties`` allows the keys that it names. An alternative
+without overlap is an object of its own.
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ if TYPE_CHECKING:
     from constrain.json_schema.shapes.goals import Goals
 
 MAX_TOGETHER = 40
-"""Alternatives that those of one object make together: all that five can make, and many more that are much alike.
-Beyond: each object has the keys of one alternative only, and a warning says so."""
+"""Alternatives of one object, combinations included: enough for all combinations of five. Beyond: each object has the
+keys of one alternative only, and a warning says so."""
 
 FEW_ALTERNATIVES = 8
-"""So many are compared pair by pair; of more, at first only a key is looked for whose value tells them apart."""
+"""Number of alternatives up to which all pairs are compared; for more, a discriminating key is searched first."""
 
 
 def alternatives_together(goals: Goals, shapes: Shapes, pointer: str) -> tuple[Together, ...]:
-    """The objects of a value that cannot be closed each by itself. Raises LimitError."""
+    """Returns the groups of alternatives that must be closed together. Raises LimitError."""
     alternatives: list[Alternative] = [*shapes.objects, *(each for each in shapes.combined if not is_array(each))]
     if len(alternatives) < 2:
         return ()
@@ -78,7 +78,7 @@ def _together(goals: Goals, members: list[Alternative], pointer: str) -> Togethe
 
 
 def _closed(goals: Goals, shape: Alternative) -> Alternative:
-    """The alternative without the keys that it does not declare, and be it without any key."""
+    """Returns the alternative without undeclared keys, even if no key is left."""
     if isinstance(shape, Combination):
         return shape.closed or closed_combination(goals, shape) or shape
     return _closed_shape(shape)
@@ -89,7 +89,7 @@ def _closed_shape(shape: ObjectShape) -> ObjectShape:
 
 
 def _all_together(goals: Goals, members: list[Alternative]) -> list[Alternative] | None:
-    """The members, and what they have in common where that allows more keys; ``None`` if that is too much."""
+    """Returns the members and their larger combinations; ``None`` if there are too many."""
     found: list[Alternative] = []
     for number, member in enumerate(members, 1):
         more = [member]
@@ -107,11 +107,11 @@ def _all_together(goals: Goals, members: list[Alternative]) -> list[Alternative]
 def _without_absorbed(
     goals: Goals, found: list[Alternative], more: list[Alternative], later: list[Alternative]
 ) -> list[Alternative]:
-    """Both lists without what one of the second list makes superfluous, whichever later ones hold, too."""
+    """Returns both lists without alternatives that a member of the second list makes redundant in every combination."""
     kept = [*found, *more]
     superfluous: set[int] = set()
     for larger in sorted(more[1:], key=lambda each: -len(_base(each).properties)):
-        if id(larger) not in superfluous:  # what one of those makes superfluous is so already
+        if id(larger) not in superfluous:  # an alternative that one of these absorbs is gone already
             superfluous |= {
                 id(each)
                 for each in kept
@@ -150,13 +150,13 @@ def _formulas(shape: Alternative) -> tuple[Formula, ...]:
     return shape.formulas if isinstance(shape, Combination) else ()
 
 
-# Which alternatives may hold together.
+# Overlaps between alternatives.
 
 
 def _overlapping(goals: Goals, alternatives: list[Alternative]) -> Iterator[list[Alternative]]:
-    """Groups of alternatives that may overlap, directly or by way of others, where that makes a difference.
+    """Yields groups of alternatives that may overlap, directly or through others, and need joint closing.
 
-    It makes none between two that declare the same keys and of which something is left, each by itself.
+    Two alternatives that declare the same keys, and keep values when closed, need none.
     """
     profiles = [_profile(goals, each) for each in alternatives]
     lasting = [_surely_lasts(each) for each in alternatives]
@@ -182,7 +182,7 @@ def _overlapping(goals: Goals, alternatives: list[Alternative]) -> Iterator[list
 
 
 def _profile(goals: Goals, shape: Alternative) -> object:
-    """What decides how an alternative is closed, and the objects within it."""
+    """Returns a key that is equal for alternatives with the same closed form, nested objects included."""
     base = _base(shape)
     return (
         base.open,
@@ -196,22 +196,22 @@ def _profile(goals: Goals, shape: Alternative) -> object:
 
 
 def _declaring(shape: Alternative) -> frozenset[Formula]:
-    """The formulas by which keys are declared."""
+    """Returns the formulas that declare keys."""
     return frozenset(each for each in _formulas(shape) if declares_keys(Combination(ANY_OBJECT, (each,))))
 
 
 def _concerned(one: Alternative, two: Alternative) -> bool:
-    """Whether one of the two is to be closed; what others say themselves is left as it is."""
+    """Returns whether at least one of the two alternatives needs closing."""
     return _base(one).open or _base(two).open
 
 
 def _surely_lasts(shape: Alternative) -> bool:
-    """Whether it is plain to see that some object is left where the alternative is closed."""
+    """Returns whether the closed alternative obviously has a value; False if that is unclear."""
     return isinstance(shape, ObjectShape) and not shape.minimum and shape.properties.keys() >= set(shape.required)
 
 
 def _structure(goals: Goals, goal: Goal) -> Goal | None:
-    """The goal, if there may be objects within its values."""
+    """Returns the goal if its values may contain objects."""
     seen = {goal}
     stack = [goal]
     while stack:
@@ -227,7 +227,7 @@ def _structure(goals: Goals, goal: Goal) -> Goal | None:
 
 
 def _pairs(goals: Goals, alternatives: list[Alternative]) -> Iterator[tuple[int, int]]:
-    """Pairs of alternatives, without those that a required key with listed values tells apart."""
+    """Yields pairs of alternatives, except pairs whose listed values of a required key differ."""
     numbers = range(len(alternatives))
     if len(alternatives) > FEW_ALTERNATIVES:
         bases = [_base(each) for each in alternatives]
@@ -245,7 +245,7 @@ def _pairs(goals: Goals, alternatives: list[Alternative]) -> Iterator[tuple[int,
 
 
 def _listed(goals: Goals, goal: Goal) -> list[object] | None:
-    """All values of the goal, if they are listed scalars."""
+    """Returns all values of the goal if they are listed scalars."""
     shapes = goals.shapes(goal)
     if shapes.arrays or shapes.objects or shapes.combined:
         return None
@@ -266,7 +266,7 @@ def _may_overlap(goals: Goals, a: Alternative, b: Alternative) -> bool:
 
 
 def _surely(formula: Formula, shape: Alternative) -> bool:
-    """Whether it is plain to see that the formula holds for all these objects."""
+    """Returns whether the formula obviously holds for all objects of the shape; False if that is unclear."""
     match formula:
         case Atom(each):
             return isinstance(each, ObjectShape) and _implies(_base(shape), each)
@@ -277,11 +277,11 @@ def _surely(formula: Formula, shape: Alternative) -> bool:
     return False
 
 
-# What makes one more alternative superfluous.
+# Redundant alternatives.
 
 
 def _covers(goals: Goals, one: Alternative, both: Alternative) -> bool:
-    """Whether ``one``, of which ``both`` is a part, allows the same keys, in the object and within it, once closed."""
+    """Returns whether ``one``, once closed, allows every key of ``both``, its subset, at every level."""
     if _declaring(one) != _declaring(both):
         return False
     part, whole = _base(both), _base(one)
@@ -302,9 +302,9 @@ def _covers(goals: Goals, one: Alternative, both: Alternative) -> bool:
 
 
 def _absorbs(goals: Goals, larger: Alternative, shape: Alternative) -> bool:
-    """Whether all objects of ``shape``, closed, are of ``larger``, closed, with their keys in the same order.
+    """Returns whether the closed ``larger`` has every object of the closed ``shape``, with keys in the same order.
 
-    And that whatever else is asked of the keys that ``shape`` declares.
+    This stays true under further constraints on the keys that ``shape`` declares.
     """
     if isinstance(larger, Combination) or isinstance(shape, Combination):
         return False
@@ -322,19 +322,19 @@ def _absorbs(goals: Goals, larger: Alternative, shape: Alternative) -> bool:
             return False
 
     def absorbed(one: Goal, two: Goal) -> bool:
-        """Objects within the values may have fewer keys where less is asked for, since they are closed, too."""
+        """Returns whether every closed value of the first goal is one of the second."""
         return one is two or one is NOTHING or (_goal_implies(one, two) and _structure(goals, one) is None)
 
     return _implies(kept, larger, absorbed)
 
 
 def _late(shape: ObjectShape) -> list[str]:
-    """The required keys that come after those that are declared."""
+    """Returns the required keys that come after the declared ones."""
     return [name for name in shape.required if name not in shape.properties]
 
 
 def _absorbs_with(larger: Alternative, shape: Alternative, member: Alternative) -> bool:
-    """Whether ``larger`` still absorbs ``shape`` where both must have the shape of ``member``, too."""
+    """Returns whether ``larger`` still absorbs ``shape`` after both are intersected with ``member``."""
     if isinstance(larger, Combination) or isinstance(shape, Combination) or isinstance(member, Combination):
         return False
     return not shape.open or _asks_for(_closed_shape(member), larger, except_for=shape.properties)
@@ -345,7 +345,7 @@ def _goal_implies(one: Goal, two: Goal) -> bool:
 
 
 def _implies(one: ObjectShape, two: ObjectShape, implies: Callable[[Goal, Goal], bool] = _goal_implies) -> bool:
-    """Whether it is plain to see that all objects of the first shape have the second."""
+    """Returns whether every object of the first shape obviously has the second."""
     if not set(one.required) >= set(two.required) or max(one.minimum, len(one.required)) < two.minimum:
         return False
     if two.maximum is not None and (one.maximum is None or one.maximum > two.maximum):
@@ -359,7 +359,7 @@ def _asks_for(
     implies: Callable[[Goal, Goal], bool] = _goal_implies,
     except_for: Container[str] = (),
 ) -> bool:
-    """Whether the first shape asks of every key what the second asks, apart from some keys."""
+    """Returns whether the first shape constrains every key, apart from some, as much as the second."""
     if one.additional is NOTHING and not one.patterns and not two.patterns:
         asked, other = two.properties, two.additional
         return all(
@@ -371,7 +371,7 @@ def _asks_for(
     if not all(implies(ours[name], theirs[name]) for name in names):
         return False
     by_pattern = {pattern.text: pattern.goal for pattern in two.patterns}
-    others = dict.fromkeys((*by_pattern.values(), two.additional))  # what a key may be asked for without that pattern
+    others = dict.fromkeys((*by_pattern.values(), two.additional))  # the constraints on a key without this pattern
     for pattern in one.patterns:
         wanted: Iterable[Goal] = (by_pattern[pattern.text],) if pattern.text in by_pattern else others
         if not all(implies(pattern.goal, goal) for goal in wanted):

@@ -1,8 +1,8 @@
-"""Arrays that satisfy formulas: the questions their items answer, and the automaton that asks them.
+"""Automata of arrays that satisfy formulas, and the questions that items answer.
 
-The questions (variables of the decision diagram, in this order): are there at least n items; do at least n items
-satisfy G (``contains``); does the array have this shape, for every shape in the formulas. A shape is out of question
-once an item violates it, and certain once nothing it asks for can follow.
+The questions are the variables of the decision diagram, in this order: are there at least n items; do at least n items
+satisfy G (``contains``); does the array have this shape, for every shape in the formulas. A shape is false once an item
+violates it, and true once no later item can violate it.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class ArrayQuestions:
         return literals
 
     def about_item(self, index: int) -> dict[Goal, list[int]]:
-        """The variables that are false if the item at ``index`` does not satisfy the goal."""
+        """Returns, by goal, the variables that become false if the item at ``index`` violates the goal."""
         variables: dict[Goal, list[int]] = {}
         for place, shape in enumerate(self.shapes):
             goal = item_goal(shape, index)
@@ -81,7 +81,7 @@ class ArrayQuestions:
         return variables
 
     def settled(self, node: int, position: int) -> int:
-        """``node`` once the items before ``position`` are read."""
+        """Returns the diagram ``node`` after the items before ``position``."""
         certain = (
             variable
             for variable, shape in enumerate(self.shapes, self.first)
@@ -90,7 +90,7 @@ class ArrayQuestions:
         return self.decisions.set_all(node, certain, value=True)
 
     def closes(self, node: int) -> bool:
-        """Whether the formulas hold if nothing follows."""
+        """Returns whether the formulas hold if the array ends here."""
         return self.decisions.follow(node, self.answers) == ALWAYS
 
 
@@ -100,7 +100,7 @@ def _lengths(shape: ArrayShape) -> list[int]:
 
 
 class ArrayMoves:
-    """The items that an array may have, one after the other. Counters: of all items, and for each counted goal."""
+    """Yields the possible next items of an array. Counters: number of all items, then of each counted goal."""
 
     def __init__(self, goals: Goals, questions: ArrayQuestions) -> None:
         self.questions = questions
@@ -116,11 +116,11 @@ class ArrayMoves:
         self.start = State(offers=False, position=0, node=questions.node, counters=counters)
 
     def closes(self, state: State) -> bool:
-        """Whether the formulas hold if no item follows."""
+        """Returns whether the formulas hold if the array ends here."""
         return self.questions.closes(state.node)
 
     def after(self, state: State) -> Iterator[Move]:
-        """The next item, in each of its cases."""
+        """Yields the next item, once for each case of its value."""
         questions = self.questions
         length = state.counters[0] + 1
         node = self.decisions.reach(state.node, questions.lengths, length)
@@ -144,14 +144,14 @@ class ArrayMoves:
         return asked
 
     def _relevant(self, node: int, counters: Counters) -> Counters:
-        """The counters, zero where no open question asks for them."""
+        """Returns the counters, with 0 for each that no open question needs."""
         support = self.decisions.support(node)
         length = counters[0] if support & self.length_bits else 0
         counts = [count if support & those else 0 for count, those in zip(counters[1:], self.count_bits, strict=True)]
         return (length, *counts)
 
     def _counting(self, place: int, goal: Goal, numbers: dict[int, int]) -> Question:
-        """The question whether this item satisfies a counted goal."""
+        """Returns the question whether this item satisfies a counted goal."""
 
         def one_more(node: int, counters: Counters) -> tuple[int, Counters]:
             count = counters[place] + 1
@@ -162,8 +162,8 @@ class ArrayMoves:
 
 
 def array_automaton(goals: Goals, shape: Combination, pointer: str) -> ShapeAutomaton:
-    """The automaton of the arrays of a combination. Raises LimitError; UnsupportedSchemaError at ``pointer``."""
+    """Returns the automaton of a combination of arrays. Raises LimitError; UnsupportedSchemaError at ``pointer``."""
     questions = ArrayQuestions(shape)
     if any(each.unique for each in questions.shapes):
-        raise UnsupportedSchemaError("uniqueItems that need not hold cannot be enforced", pointer=pointer)
+        raise UnsupportedSchemaError("uniqueItems cannot be enforced under not, if, anyOf or oneOf", pointer=pointer)
     return explore_states(goals, ArrayMoves(goals, questions), ShapeAutomaton())

@@ -1,4 +1,4 @@
-"""Cases of a member's value: which of the questions that formulas ask it answers with yes, and which with no."""
+"""Cases of a member's value: the questions of the formulas that the value answers with yes, and with no."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from constrain.json_schema.shapes.goals import Goals
 
     Effect = Callable[[int, "Counters"], tuple[int, "Counters"]]
-    """Takes a diagram and counters to what one answer leaves of them."""
+    """A function from a diagram and counters to the diagram and counters after one answer."""
 
 Counters = tuple[int, ...]
-"""Numbers of members so far, as questions ask for them: of all members first, then of each kind that is counted."""
+"""Numbers of members so far: all members first, then each counted kind."""
 
 
 class Case(NamedTuple):
-    """Values that satisfy ``goal`` leave ``node`` to be decided, with these counters."""
+    """Values that satisfy ``goal``; they leave the diagram ``node`` to decide, with these counters."""
 
     goal: Goal
     node: int
@@ -28,7 +28,7 @@ class Case(NamedTuple):
 
 
 class Question(NamedTuple):
-    """Something that depends on whether a value satisfies ``goal``; ``variables``: bits of those it matters to."""
+    """A question about a value: does it satisfy ``goal``? ``variables``: bits of the variables that the answer sets."""
 
     goal: Goal
     variables: int
@@ -37,9 +37,9 @@ class Question(NamedTuple):
 
 
 def question_about(decisions: Decisions, goal: Goal, variables: Sequence[int], *, if_satisfied: bool) -> Question:
-    """The question that makes the variables false if the value does not satisfy the goal.
+    """Returns the question that sets the variables to false if the value violates the goal.
 
-    If the value does, they are true, or (unless ``if_satisfied``) still open.
+    If the value satisfies the goal, the variables become true, or stay open without ``if_satisfied``.
     """
     return Question(
         goal,
@@ -52,14 +52,14 @@ def question_about(decisions: Decisions, goal: Goal, variables: Sequence[int], *
 
 
 class Cases:
-    """Splits the values of one member into cases, by the questions that matter."""
+    """Splits the values of one member into cases, one for each combination of answers."""
 
     def __init__(self, goals: Goals, decisions: Decisions) -> None:
         self.goals = goals
         self.decisions = decisions
 
     def split(self, case: Case, questions: Iterable[Question]) -> list[Case]:
-        """The cases of ``case`` in which the formulas can still hold."""
+        """Returns the cases of ``case`` in which the formulas can still hold."""
         support = self.decisions.support
         if case.node == NEVER or case.goal is NOTHING:
             return []
@@ -90,7 +90,7 @@ class Cases:
         return self.split(Case(goal, node, counters), rest)
 
     def _merged(self, case: Case, goal: Goal, yes: list[Case], no: list[Case]) -> list[Case]:
-        """Both lists; as one case if it makes no difference what the goal is."""
+        """Returns both lists; or one case, if the answer makes no difference."""
         if len(yes) == len(no) == 1 and yes[0][1:] == no[0][1:]:
             satisfied = self.goals.conjunction(case.goal, goal)
             violated = self.goals.conjunction(case.goal, self.goals.negation(goal))

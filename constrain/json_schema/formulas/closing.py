@@ -1,12 +1,12 @@
-"""Closing objects for generation: keys that no schema that holds declares are left out.
+"""Closing of objects for generation: keys that no applicable schema declares are left out.
 
-Done once, on the finished shape, as with ``unevaluatedProperties: false`` (2020-12 Core, section 11.3). So a schema
-that applies to an object and holds for it declares its keys, ``if`` among them, and where it says something about
-additional keys itself, the object may have any that it allows. What stands under ``not`` declares nothing, and be it
-under two of them.
+Closing happens once, on the finished shape, with the meaning of ``unevaluatedProperties: false`` (2020-12 Core, section
+11.3). Every schema that applies to an object and holds declares its keys, ``if`` included. A schema with its own
+``additionalProperties`` keeps the keys that this keyword allows. Schemas under ``not`` declare nothing, even under two
+of them.
 
-An object in which no schema declares a key stays open, and so does one of which nothing would be left. What that means
-for alternatives (``anyOf``) is in ``constrain.json_schema.formulas.alternatives``.
+An object stays open if no schema declares a key, or if closing would leave no value. ``alternatives`` closes the
+objects of ``anyOf``.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ if TYPE_CHECKING:
     from constrain.json_schema.shapes.strings import StringShape
 
 MAX_OCCURRENCES = 20_000
-"""Places of shapes in the formulas of one object. Beyond: LimitError."""
+"""Occurrences of shapes in the formulas of one object. Beyond: LimitError."""
 
 
 def emitted(goal: Goal, *, close_objects: bool) -> tuple[list[ObjectShape], list[Combination]]:
-    """The objects of a productive goal, and its combinations, as the grammar has them.
+    """Returns the objects and combinations of a productive goal that the grammar contains.
 
-    Those that have a value are there, closed if that is asked for.
+    Only objects and combinations with values are returned, closed if ``close_objects``.
     """
     shapes = goal.shapes
     assert shapes is not None
@@ -71,7 +71,7 @@ def emitted(goal: Goal, *, close_objects: bool) -> tuple[list[ObjectShape], list
 
 
 def emitted_strings(goal: Goal, *, close_objects: bool) -> tuple[StringShape, ...]:
-    """The strings of a goal as the grammar has them: in generation, of some formats what their readers take."""
+    """Returns the strings of a goal that the grammar contains: for some formats, generation writes a subset."""
     assert goal.shapes is not None
     strings = goal.shapes.strings
     if not close_objects or not any(shape.formats for shape in strings):
@@ -80,7 +80,7 @@ def emitted_strings(goal: Goal, *, close_objects: bool) -> tuple[StringShape, ..
 
 
 def closed_forms(goal: Goal) -> tuple[list[ObjectShape], list[Combination]]:
-    """The objects of a goal, and its combinations: closed, and be it that nothing is left, but for those left open."""
+    """Returns the closed objects and combinations of a goal, even empty ones; those marked as open stay open."""
     shapes = goal.shapes
     assert shapes is not None
     apart = {id(member) for group in goal.together for member in group.members}
@@ -100,7 +100,7 @@ def closed_forms(goal: Goal) -> tuple[list[ObjectShape], list[Combination]]:
 
 
 def leave_open(goal: Goal) -> bool:
-    """Leaves open of what nothing would be left otherwise; whether that is anything."""
+    """Marks objects of the goal as open if closing leaves no value; returns whether any were marked."""
     shapes = goal.shapes
     assert shapes is not None
     apart = {id(member) for group in goal.together for member in group.members}
@@ -130,19 +130,19 @@ def leave_open(goal: Goal) -> bool:
 
 
 def has_value(shape: ObjectShape | Combination) -> bool:
-    """Whether some object has this shape, or some array or object is of this combination."""
+    """Returns whether the shape or combination has a value."""
     if isinstance(shape, Combination):
         return shape.automaton is not None and shape.automaton.is_productive()
     return is_productive(shape)
 
 
 def is_productive(shape: ObjectShape) -> bool:
-    """Whether some object has this shape."""
+    """Returns whether the shape has an object."""
     return unproductive_member(shape) is None and (shape.minimum == 0 or capacity(shape) >= shape.minimum)
 
 
 def _closed(shape: ObjectShape) -> ObjectShape:
-    """The shape without the keys that it does not declare, unless it declares none or nothing would be left."""
+    """Returns the shape without undeclared keys; unchanged if it declares no key or would have no value."""
     if not _closes(shape):
         return shape
     without = _without_undeclared(shape)
@@ -158,7 +158,7 @@ def _without_undeclared(shape: ObjectShape) -> ObjectShape:
 
 
 def declares_keys(shape: ObjectShape | Combination) -> bool:
-    """Whether it names keys that may be there; those that ``not`` and ``propertyNames`` exclude do not count."""
+    """Returns whether the shape declares a key that may be present; ``not`` and ``propertyNames`` declare none."""
     if isinstance(shape, Combination):
         assert isinstance(shape.base, ObjectShape)
         return _names_keys(shape.base) or any(_names_keys(each.shape) for each in _asserted(shape.formulas))
@@ -172,21 +172,21 @@ def _names_keys(shape: ObjectShape) -> bool:
 
 
 def closed_combination(goals: Goals, shape: Combination) -> Combination | None:
-    """The combination without the keys that no schema that holds declares; ``None`` for one that stays as it is."""
+    """Returns the combination without undeclared keys; ``None`` if it stays as it is."""
     base = shape.base
     assert isinstance(base, ObjectShape)
     if not base.open:
         return None
     asserted = _asserted(shape.formulas)
     declaring = [each for each in asserted if each.shape.open]
-    free = [each.holding for each in asserted if not each.shape.open]  # they say what all other keys are to be
+    free = [each.holding for each in asserted if not each.shape.open]  # these constrain all other keys
     patterns = list(base.patterns)
     for each in declaring:
         cells = divide_keys(goals, patterns, [pattern._replace(goal=ANY) for pattern in each.shape.patterns])
         patterns = [*cells.both, *cells.left, *cells.right]
     formulas: list[Formula] = []
     properties: dict[str, Goal] = {}
-    for name in names_in_order(shape):  # all of them, so that they come in the same order as without closing
+    for name in names_in_order(shape):  # all of them, for the same order as without closing
         if name in base.properties:
             properties[name] = base.properties[name]
             continue
@@ -210,14 +210,14 @@ def closed_combination(goals: Goals, shape: Combination) -> Combination | None:
 
 
 class _Asserted(NamedTuple):
-    """A shape that applies and holds if ``holding`` does."""
+    """A shape that applies and holds if the formula ``holding`` is true."""
 
     shape: ObjectShape
     holding: Formula
 
 
 def _asserted(formulas: tuple[Formula, ...]) -> list[_Asserted]:
-    """The shapes of objects that the formulas ask for: nothing under a ``Not``, and be it two of them."""
+    """Returns the object shapes that the formulas assert; none under ``Not``, not even under two."""
     found: list[_Asserted] = []
     seen: set[tuple[Formula, tuple[Formula, ...]]] = set()
     stack: list[tuple[Formula, tuple[Formula, ...]]] = [(formula, ()) for formula in reversed(formulas)]
@@ -244,7 +244,7 @@ def _declares(shape: ObjectShape, name: str) -> bool:
 
 
 def _overlaps(shape: ObjectShape, cell: KeyPattern) -> bool:
-    """Whether one of the shape's patterns matches the keys of the cell, which matches none or all of them."""
+    """Returns whether a pattern of the shape matches the keys of the cell, which are all alike to each pattern."""
     return any(not is_surely_empty((pattern.expression, cell.expression)) for pattern in shape.patterns)
 
 
@@ -253,7 +253,7 @@ def _goal(patterns: list[KeyPattern], name: str) -> Goal:
 
 
 def generated(shape: StringShape) -> StringShape:
-    """What is written of this shape in generation: some of its strings, or all of them."""
+    """Returns the subset of the strings of this shape that generation writes, or the shape itself."""
     for name in shape.formats:
         whole = format_expression(name)
         parts = tuple(generated_format(name) if part is whole else part for part in shape.parts)
@@ -263,7 +263,7 @@ def generated(shape: StringShape) -> StringShape:
 
 
 def _has_some(shape: StringShape) -> bool:
-    """Whether it is clear that there are such strings, within the limits of such questions."""
+    """Returns whether the shape has strings; False if the limits of such questions leave it open."""
     if len(shape.parts) == 1 and shape.minimum == 0 and shape.maximum is None:
         return True
     try:

@@ -1,4 +1,4 @@
-"""The complement of a disjunction of shapes, and what is made with it: exclusive and conditional alternatives."""
+"""Complements of shapes, and the alternatives built with them: exclusive and conditional ones."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 def complement(goals: Goals, shapes: Shapes) -> Shapes:
-    """The values that have none of the shapes."""
+    """Returns the values that have none of the shapes."""
     if shapes is ANY_SHAPES:
         return NO_SHAPES
     if shapes is NO_SHAPES:
@@ -100,12 +100,12 @@ def _complement_objects(
 
 
 def _opposite(goals: Goals, formula: Formula) -> Formula:
-    """Where objects are closed, what ``not`` says declares nothing, and be it within another ``not``."""
+    """Returns the negated formula; with closed objects, it declares no keys, not even under a second ``not``."""
     return Not(formula) if goals.policies.close_objects else negated(formula)
 
 
 def _simplified(formula: Formula) -> Formula:
-    """``formula`` without a negation around an empty list."""
+    """Returns ``formula`` without a negation around an empty list."""
     match formula:
         case Not(And(())):
             return Or(())
@@ -115,7 +115,7 @@ def _simplified(formula: Formula) -> Formula:
 
 
 def _opposite_array(shape: ArrayShape) -> ArrayShape | None:
-    """The arrays that do not have a shape that says a single thing, as a plain shape if there is one."""
+    """Returns the complement of a shape with a single constraint, if it is a plain shape of arrays."""
     if shape.prefix or shape.rest is not ANY or shape.unique:
         return None
     if shape.maximum is None and shape.minimum:
@@ -126,7 +126,7 @@ def _opposite_array(shape: ArrayShape) -> ArrayShape | None:
 
 
 def _opposite_object(goals: Goals, shape: ObjectShape) -> ObjectShape | None:
-    """The objects that do not have a shape that says a single thing, as a plain shape if there is one."""
+    """Returns the complement of a shape with a single constraint, if it is a plain shape of objects."""
     if shape.patterns or shape.additional is not ANY:
         return None
     keys = [key for key, goal in shape.properties.items() if goal is not ANY]
@@ -146,7 +146,7 @@ def _opposite_object(goals: Goals, shape: ObjectShape) -> ObjectShape | None:
 
 
 def conditional(goals: Goals, condition: Shapes, then: Shapes, otherwise: Shapes) -> Shapes:
-    """The values of ``then`` among those of ``condition``, and of ``otherwise`` among all others."""
+    """Returns the values of ``condition`` that are in ``then``, and all other values that are in ``otherwise``."""
     if condition is ANY_SHAPES:
         return then
     if condition is NO_SHAPES:
@@ -171,9 +171,9 @@ def conditional(goals: Goals, condition: Shapes, then: Shapes, otherwise: Shapes
 
 
 def _conjuncts(test: Formula, unless: Formula, yes: Formula, no: Formula) -> tuple[Formula, ...]:
-    """If ``test``, then ``yes``, else (``unless``) ``no``; more simply where one of them is always the same.
+    """Returns formulas for: if ``test``, then ``yes``; else (``unless``) ``no``. Constant cases are simplified.
 
-    What applies only if ``test`` holds stands beside it, so that one can see when a schema applies.
+    A schema that applies only if ``test`` holds is kept next to it, so that closing sees when it applies.
     """
     if _always(test):
         return (yes,)
@@ -197,15 +197,15 @@ def _never(formula: Formula) -> bool:
 
 
 def objects_where(goals: Goals, formulas: Iterable[Formula]) -> Shapes:
-    """All values, except for objects that do not satisfy the formulas."""
+    """Returns all values except objects that violate the formulas."""
     return with_structures(ANY_SHAPES._replace(objects=()), (ANY_ARRAY, *restricted(goals, ANY_OBJECT, formulas)))
 
 
 def arrays_where(goals: Goals, formulas: Iterable[Formula]) -> Shapes:
-    """All values, except for arrays that do not satisfy the formulas."""
+    """Returns all values except arrays that violate the formulas."""
     return with_structures(ANY_SHAPES._replace(arrays=()), (ANY_OBJECT, *restricted(goals, ANY_ARRAY, formulas)))
 
 
 def has_keys(*keys: str) -> Formula:
-    """The objects that have all of the keys."""
+    """Returns the formula for objects with all of the keys."""
     return Atom(ObjectShape({}, keys))

@@ -1,7 +1,7 @@
-"""Proofs that no value satisfies two disjunctions of shapes at once: what makes ``oneOf`` a plain alternation.
+"""Proofs that two disjunctions of shapes share no value, which make ``oneOf`` a plain alternation.
 
-A proof is looked for only where it is cheap: types, constants, bounds, lengths, and for objects a required key whose
-values differ (a discriminator) or that the other side does not allow. "Not proved" is the answer to all else.
+The proof uses cheap facts only: types, constants, bounds, lengths, and for objects a required key with different values
+(a discriminator) or a key that the other side forbids. Every other pair counts as not proved.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ MAX_BRANCH_PAIRS = 50_000
 """Pairs of ``oneOf`` branches that are compared: about 300 branches. Beyond: LimitError."""
 
 COMPARISON_STEPS = 10
-"""Steps of a compilation that comparing two alternatives takes, or two arrays or objects of them."""
+"""Compilation steps for one comparison of two alternatives, arrays or objects."""
 
 DISCRIMINATOR_DEPTH = 2
-"""Levels below the value at which differing members are looked for."""
+"""Levels below the value at which the proof compares members."""
 
 
 def find_overlap(goals: Goals, branches: list[Shapes]) -> tuple[int, int] | None:
-    """Two branches that are not proved disjoint, by index; ``None`` if all are."""
+    """Returns the indices of two branches that are not proved disjoint; ``None`` if all are."""
     shared = _shared_constant(branches)
     if shared is not None:
         return shared
     kinds = [_kinds(branch) for branch in branches]
     pairs = 0
-    unlisted: list[int] = []  # branches with more than listed values
+    unlisted: list[int] = []  # branches with values that are not listed
     for index, (constants, others) in enumerate(kinds):
         for earlier in range(index) if others else unlisted:
             if not ((constants | others) & kinds[earlier][1] or others & kinds[earlier][0]):
@@ -59,7 +59,7 @@ def find_overlap(goals: Goals, branches: list[Shapes]) -> tuple[int, int] | None
 
 
 def exclusive_union(goals: Goals, alternatives: list[Shapes], context: Shapes) -> Shapes:
-    """What satisfies ``context`` and exactly one of the alternatives."""
+    """Returns the values of ``context`` that satisfy exactly one of the alternatives."""
     from constrain.json_schema.formulas.complements import complement
 
     narrowed = [intersect(goals, context, alternative) for alternative in alternatives]
@@ -95,7 +95,7 @@ def exclusive_union(goals: Goals, alternatives: list[Shapes], context: Shapes) -
 
 
 def _shared_constant(branches: list[Shapes]) -> tuple[int, int] | None:
-    """Two branches that list the same scalar."""
+    """Returns two branches that list the same scalar."""
     seen: dict[object, int] = {}
     for index, branch in enumerate(branches):
         values: list[object] = [("simple", bit) for bit in (NULL, FALSE, TRUE) if branch.simple & bit]
@@ -108,7 +108,7 @@ def _shared_constant(branches: list[Shapes]) -> tuple[int, int] | None:
 
 
 def _kinds(branch: Shapes) -> tuple[int, int]:
-    """Bits for the types of which a branch has listed values, and of which it has others."""
+    """Returns two bit sets of JSON types: those with listed values in the branch, and those with other values."""
     constants = others = 0
     for bit, shapes in ((1, branch.numbers), (2, branch.strings)):
         for shape in shapes:
@@ -122,18 +122,18 @@ def _kinds(branch: Shapes) -> tuple[int, int]:
 
 
 def without_formulas(shapes: Shapes) -> Shapes:
-    """Shapes that hold for all these values, and maybe for others."""
+    """Returns shapes of all these values, and perhaps of more, without formulas."""
     arrays = tuple(shape.base for shape in shapes.combined if isinstance(shape.base, ArrayShape))
     objects = tuple(shape.base for shape in shapes.combined if isinstance(shape.base, ObjectShape))
     return shapes._replace(arrays=shapes.arrays + arrays, objects=shapes.objects + objects, combined=())
 
 
 def are_disjoint(goals: Goals, a: Shapes, b: Shapes, depth: int) -> bool:
-    """Whether it is proved that no value has a shape of both; looks ``depth`` levels into objects and arrays."""
+    """Returns whether no value provably has a shape of both; compares ``depth`` levels of arrays and objects."""
     if a.simple & b.simple:
         return False
     spend(COMPARISON_STEPS)
-    if a.combined or b.combined:  # what they have in common has the shapes they begin with in common
+    if a.combined or b.combined:  # disjoint base shapes make the whole disjoint
         a, b = without_formulas(a), without_formulas(b)
     return (
         not any(intersect_numbers(x, y) is not None for x in a.numbers for y in b.numbers)
@@ -161,7 +161,7 @@ def _disjoint_goals(goals: Goals, a: Goal, b: Goal, depth: int) -> bool:
 
 
 def _is_cheap(goal: Goal) -> bool:
-    """Whether the goal is expanded already or expands without expanding others, which may be under way."""
+    """Returns whether the goal is expanded already, or expands without expanding other goals."""
     if goal.shapes is not None:
         return True
     location = goal.location

@@ -1,6 +1,7 @@
-"""The states of a combination's automaton, found from the opening bracket on: one search for arrays and for objects.
+"""The search for the states of a combination's automaton, from the opening bracket on.
 
-Arrays and objects differ in which members may come next, and in what these leave to be decided: ``Moves``.
+Arrays and objects share the search. They differ in their ``Moves``: the members that may come next, and the questions
+that these leave open.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ if TYPE_CHECKING:
 
 
 class State(NamedTuple):
-    """What the members still to come must decide. ``offers``: one of them must follow.
+    """The questions that later members must decide. ``offers``: a member must follow.
 
-    ``position``: items read, up to the length of the longest prefix; named keys that had their turn, 0 in any order.
-    ``node``: the diagram. ``read``: the named keys that were read, as bits, where that must be known.
+    ``position``: number of items read, up to the longest prefix; or number of named keys already read or skipped, 0 in
+    any order. ``node``: the diagram. ``read``: bits of the named keys that were read, where a formula needs them.
     """
 
     offers: bool
@@ -33,7 +34,7 @@ class State(NamedTuple):
 
 
 class Move(NamedTuple):
-    """A way on from an offer: a member is read, or a key left out (``goal`` is ``None``). ``label``: as of ``Read``."""
+    """A transition from an offer: reads a member, or skips a key (``goal`` is ``None``). ``label``: as in ``Read``."""
 
     label: str | int | None
     goal: Goal | None
@@ -41,21 +42,21 @@ class Move(NamedTuple):
 
 
 class Moves(Protocol):
-    """The members that the values of one combination may have, one after the other."""
+    """The possible members of the values of one combination, one after the other."""
 
     start: State
 
     def closes(self, state: State) -> bool:
-        """Whether the formulas hold if no member follows."""
+        """Returns whether the formulas hold if the value ends here."""
 
     def after(self, state: State) -> Iterable[Move]:
-        """The ways on from an offer."""
+        """Yields the transitions from an offer."""
 
 
 def explore_states(goals: Goals, moves: Moves, automaton: ShapeAutomaton) -> ShapeAutomaton:
-    """Adds to an automaton all states, with the ways between them. Raises LimitError."""
+    """Adds all states and transitions to an automaton. Raises LimitError."""
     numbers: dict[State, int] = {}
-    found: list[State] = []  # by number; grows while it is gone through
+    found: list[State] = []  # by number; grows during the loop
 
     def number(state: State) -> int:
         known = numbers.get(state)

@@ -1,11 +1,11 @@
-"""Boolean formulas over shapes, and binary decision diagrams (Bryant 1986) that decide them.
+"""Boolean formulas over shapes, and binary decision diagrams (Bryant 1986) for them.
 
-A formula says which of several shapes one value must and must not have. Formulas share parts and compare by identity,
-so that deeply nested ``oneOf`` stays small; the diagrams are ordered by the variables' numbers and canonical: equal
-conditions are equal numbers.
+A formula lists the shapes that a value must and must not have. Formulas share parts and compare by identity, so that
+deeply nested ``oneOf`` stays small. Diagrams are ordered by variable number and canonical: equal conditions are equal
+numbers.
 """
 
-# ruff: noqa: FBT001  (truth values are what this is about)
+# ruff: noqa: FBT001  (truth values are the data here)
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
 
 
 CHOICE_STEPS = 1
-"""Steps of a compilation that a case takes of which a diagram is made; ``MEMORY_SHARE``: bytes of it in a step."""
+"""Compilation steps for each case of a diagram operation; ``MEMORY_SHARE``: bytes of memory per step."""
 
 MEMORY_SHARE = 100
 
 MAX_DECISIONS = 30_000
-"""Nodes of the decision diagrams of one value; real schemas need some dozens. Beyond: LimitError."""
+"""Nodes of the decision diagrams of one value; real schemas need dozens. Beyond: LimitError."""
 
 
 def negated(formula: Formula) -> Formula:
-    """The formula that holds where this one does not."""
+    """Returns the negation of the formula."""
     return formula.part if isinstance(formula, Not) else Not(formula)
 
 
 def listed_atoms(formulas: tuple[Formula, ...], limit: int) -> list[Atom]:
-    """The same as a list. Raises LimitError at once where there are too many for diagrams of ``limit`` nodes."""
+    """Returns the atoms as a list. Raises LimitError at once if diagrams of ``limit`` nodes cannot hold them."""
     found = list(islice(atoms(formulas), limit + 1))
     if len(found) > limit:
         raise too_many(limit)
@@ -44,27 +44,27 @@ def listed_atoms(formulas: tuple[Formula, ...], limit: int) -> list[Atom]:
 
 
 def too_many(limit: int) -> LimitError:
-    """The error for diagrams that grow too large."""
+    """Returns the error for diagrams above the limit."""
     return LimitError(f"schemas combine to more cases than MAX_DECISIONS = {limit} allows")
 
 
 def bits(variables: Iterable[int]) -> int:
-    """The variables as a set: one bit each."""
+    """Returns the variables as a bit set."""
     return sum(1 << variable for variable in variables)
 
 
 NEVER, ALWAYS = 0, 1
-"""The diagrams of the conditions that never and always hold."""
+"""The diagrams of the conditions that are never and always true."""
 
 NO_VARIABLE = 1 << 60
-"""Comes after all variables: what those two ask for."""
+"""A number above all variables: the variable of the two constant diagrams."""
 
 
 class Decisions:
-    """Decision diagrams that share their nodes. A node asks for one variable: ``low`` if it is false, ``high`` if true.
+    """Decision diagrams that share nodes. A node tests one variable: ``low`` if it is false, ``high`` if it is true.
 
-    No node asks for a variable that one above it has asked for, and none has two equal branches. Diagrams are as deep
-    as there are variables, so nothing here recurs.
+    A path tests each variable at most once, and no node has two equal branches. Diagrams may be as deep as there are
+    variables, so the methods use no recursion.
     """
 
     def __init__(self, limit: int = MAX_DECISIONS) -> None:
@@ -73,14 +73,14 @@ class Decisions:
         self._supports: list[int] = [0, 0]
         self._ids: dict[tuple[int, int, int], int] = {}
         self._choices: dict[tuple[int, int, int], int] = {}
-        self._settings: dict[tuple[int, bool], dict[int, int]] = {}  # by variable and value: what nodes come to
+        self._settings: dict[tuple[int, bool], dict[int, int]] = {}  # by variable and value: node to remaining node
 
     def variable(self, number: int) -> int:
-        """The condition that this variable is true."""
+        """Returns the condition that this variable is true."""
         return self._node(number, NEVER, ALWAYS)
 
     def conjunction(self, literals: Iterable[tuple[int, bool]]) -> int:
-        """The condition that these variables have these values."""
+        """Returns the condition that these variables have these values."""
         node = ALWAYS
         for variable, wanted in sorted(set(literals), reverse=True):
             asked = self.variable(variable)
@@ -88,11 +88,11 @@ class Decisions:
         return node
 
     def support(self, node: int) -> int:
-        """The variables that the condition depends on, as bits."""
+        """Returns the variables of the condition, as a bit set."""
         return self._supports[node]
 
     def size(self, node: int) -> int:
-        """The number of questions that the diagram has."""
+        """Returns the number of nodes of the diagram."""
         seen: set[int] = set()
         stack = [node]
         while stack:
@@ -103,7 +103,7 @@ class Decisions:
         return len(seen)
 
     def question(self, node: int) -> tuple[int, int, int]:
-        """The variable that a node asks for, and what it comes to if that is false and if it is true."""
+        """Returns the variable of a node, and its branches for false and for true."""
         return self._nodes[node]
 
     def _node(self, variable: int, low: int, high: int) -> int:
@@ -122,7 +122,7 @@ class Decisions:
         return found
 
     def choose(self, condition: int, then: int, otherwise: int) -> int:  # noqa: C901  (the innermost loop: in one piece)
-        """``then`` where ``condition`` holds, ``otherwise`` elsewhere."""
+        """Returns the condition that equals ``then`` where ``condition`` holds, and ``otherwise`` elsewhere."""
         if condition <= ALWAYS:
             return then if condition else otherwise
         if then == otherwise:
@@ -172,7 +172,7 @@ class Decisions:
                 return found
 
     def set(self, node: int, variable: int, value: bool) -> int:
-        """What is left of a condition once a variable is known."""
+        """Returns the condition with the variable set to ``value``."""
         bit = 1 << variable
         if not self._supports[node] & bit:
             return node
@@ -201,20 +201,20 @@ class Decisions:
         return known[node]
 
     def set_all(self, node: int, variables: Iterable[int], *, value: bool) -> int:
-        """What is left of a condition once these variables are known to have the same value."""
+        """Returns the condition with all these variables set to ``value``."""
         for variable in variables:
             node = self.set(node, variable, value)
         return node
 
     def reach(self, node: int, thresholds: Mapping[int, int], number: int) -> int:
-        """What is left of a condition once a count is ``number``; ``thresholds``: variables "at least n", by n."""
+        """Returns the condition after a count is ``number``; ``thresholds``: variables "at least n", by n."""
         for threshold, variable in thresholds.items():
             if threshold <= number:
                 node = self.set(node, variable, True)  # noqa: FBT003
         return node
 
     def cofactor(self, node: int, answers: Mapping[int, bool]) -> int:
-        """What is left of a condition once several variables are known."""
+        """Returns the condition with several variables set."""
         asked_for = bits(answers)
         nodes, supports = self._nodes, self._supports
         found: dict[int, int] = {}
@@ -240,10 +240,10 @@ class Decisions:
         return found[node]
 
     def restrict(self, node: int, known: int, unset: int = -1) -> int:
-        """A condition that agrees with ``node`` where ``known`` holds (and ``unset`` is false), smaller if it can be.
+        """Returns a condition that agrees with ``node`` where ``known`` holds (and ``unset`` is false), maybe smaller.
 
-        Where one branch of ``known`` never holds, the other branch of ``node`` is taken without asking (Coudert and
-        Madre 1990). So it is ALWAYS if ``known`` implies it. ``node`` does not ask for ``unset``.
+        Where one branch of ``known`` never holds, the result takes the other branch of ``node`` without a test (Coudert
+        and Madre 1990). So the result is ALWAYS if ``known`` implies ``node``. ``node`` does not test ``unset``.
         """
         nodes = self._nodes
         found: dict[tuple[int, int], int] = {}
@@ -280,14 +280,14 @@ class Decisions:
         return found[key]
 
     def follow(self, node: int, answers: Sequence[bool]) -> int:
-        """What a condition comes to if each variable has the value at its index in ``answers``."""
+        """Returns the value of a condition if each variable has the value at its index in ``answers``."""
         while node > ALWAYS:
             variable, low, high = self._nodes[node]
             node = high if answers[variable] else low
         return node
 
     def build(self, formula: Formula, of_atom: Callable[[Atom], int], known: dict[Formula, int]) -> int:
-        """The diagram of a formula; ``known`` remembers those of its parts."""
+        """Returns the diagram of a formula; ``known`` holds the diagrams of its parts."""
         found = known.get(formula)
         if found is None:
             match formula:
@@ -307,7 +307,7 @@ class Decisions:
         return found
 
     def build_all(self, node: int, formulas: Iterable[Formula], of_atom: Callable[[Atom], int]) -> int:
-        """The diagram of ``node`` and all the formulas, which share their parts."""
+        """Returns the diagram of ``node`` and all the formulas, which share their parts."""
         known: dict[Formula, int] = {}
         for formula in formulas:
             node = self.choose(node, self.build(formula, of_atom, known), NEVER)

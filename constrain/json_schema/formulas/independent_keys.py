@@ -1,12 +1,11 @@
-"""Objects whose formulas fall into groups that have no key in common: one small automaton for each group.
+"""Objects whose formulas fall into groups without common keys: one small automaton for each group.
 
-One automaton for all of them would have the product of their states. Here a rule keeps the state of each group in a
-counter of its own. That is possible where the formulas say nothing of undeclared keys and of the number of members:
-then the groups do not depend on one another, and an object is complete once each of them is.
+One automaton for all keys would have the product of the groups' states. Here a rule keeps the state of each group in a
+counter of its own. This is possible if no formula mentions undeclared keys or the number of members: then the groups
+are independent, and an object is complete once each group is.
 
-The state of a group is a decision diagram, as in ``constrain.json_schema.formulas.shape_automaton``; reading or
-skipping a key leaves it or leads to one about fewer questions, so states can be numbered in the order in which they are
-passed.
+The state of a group is a decision diagram, as in ``shape_automaton``. Reading or skipping a key keeps the diagram or
+leads to one with fewer questions, so states are numbered in the order of the path.
 """
 
 from __future__ import annotations
@@ -31,14 +30,14 @@ if TYPE_CHECKING:
     from constrain.json_schema.shapes.keys import KeyClass
 
 MIN_GROUPS = 5
-"""Fewer groups than these are cheap enough in one automaton, which needs no memory."""
+"""Least number of groups that get their own automata; fewer are cheap in one automaton, which needs no memory."""
 
 MAX_GROUP_STATES = 200
-"""States of one group: more are left to one automaton for all keys."""
+"""Number of states of one group; with more, one automaton covers all keys instead."""
 
 
 class Change(NamedTuple):
-    """A key that is read with a value for ``goal``, or skipped (``goal`` is ``None``), and the states around it.
+    """A transition: a key is read with a value for ``goal``, or skipped (``goal`` is ``None``).
 
     States are numbered; ``place`` is the key's place in the object.
     """
@@ -50,18 +49,18 @@ class Change(NamedTuple):
 
 
 class Group:
-    """The automaton of the formulas that name some keys. State 0 is where it starts."""
+    """The automaton of the formulas that name some keys. State 0 is the start."""
 
     def __init__(self, places: list[int]) -> None:
         self.places = places  # of its keys, ascending
         self.changes: list[Change] = []
-        self.accepting: set[int] = set()  # where all its keys have had their turn, or in any order: may be missing
+        self.accepting: set[int] = set()  # after its last key; in any order: with the other keys missing
         self.states = 0
 
     def useful(self, *, any_order: bool) -> list[Change]:
-        """The changes on the way to an accepting state, by goals that are known to be productive."""
+        """Returns the changes that lead to an accepting state through productive goals."""
         changes = [change for change in self.changes if change.goal is None or change.goal.productive]
-        if any_order:  # every change leads to a state with a greater number, or to the same
+        if any_order:  # a change never leads to a smaller number
             live = set(self.accepting)
             for change in sorted(changes, key=lambda change: -change.before):
                 if change.after in live:
@@ -76,7 +75,7 @@ class Group:
         return found
 
     def is_productive(self, *, any_order: bool) -> bool:
-        """Whether some object is known to satisfy the formulas."""
+        """Returns whether a known object satisfies the formulas."""
         return 0 in self.accepting or any(change.before == 0 for change in self.useful(any_order=any_order))
 
 
@@ -94,35 +93,35 @@ class IndependentKeys:
         self.classes: list[tuple[KeyClass, Goal]] = []
 
     def goals(self) -> Iterable[Goal]:
-        """The goals of all members."""
+        """Yields the goals of all members."""
         for group in self.groups:
             yield from (change.goal for change in group.changes if change.goal is not None)
         yield from (goal for goal, _ in self.free.values())
         yield from (goal for _, goal in self.classes)
 
     def has_endless_keys(self) -> bool:
-        """Whether there are objects with any of endlessly many keys."""
+        """Returns whether the objects may have infinitely many different keys."""
         return any(goal.productive for _, goal in self.classes)
 
     def useful_goals(self) -> Iterable[Goal]:
-        """The goals of members that objects have; two values of every optional key are enough for endlessly many."""
+        """Yields the goals of members that objects have; two values of each optional key give endlessly many."""
         return self.goals()
 
     def is_productive(self) -> bool:
-        """Whether some object is known to satisfy everything."""
+        """Returns whether a known object satisfies all groups."""
         return all(goal.productive for goal, required in self.free.values() if required) and all(
             group.is_productive(any_order=self.any_order) for group in self.groups
         )
 
     def blockers(self) -> list[Goal] | None:
-        """The goals that are not known to be productive; ``None`` if some value is known."""
+        """Returns the goals not known to be productive; ``None`` if a value is known."""
         if self.is_productive():
             return None
         return [goal for goal in self.goals() if not goal.productive]
 
 
 def independent_keys(goals: Goals, shape: Combination) -> IndependentKeys | None:
-    """The groups of a combination, or ``None`` where there are few or they depend on one another."""
+    """Returns the groups of a combination; ``None`` if they are few or depend on one another."""
     base = shape.base
     assert isinstance(base, ObjectShape)
     if len(shape.formulas) < MIN_GROUPS or base.minimum > len(base.required) or base.maximum is not None:
@@ -131,7 +130,7 @@ def independent_keys(goals: Goals, shape: Combination) -> IndependentKeys | None
     if parts is None or len(parts) < MIN_GROUPS:
         return None
     any_order = goals.policies.property_order == "any"
-    names = dict.fromkeys(base.properties)  # in the order that one automaton for all keys has
+    names = dict.fromkeys(base.properties)  # in the order of one automaton for all keys
     for atom in atoms(shape.formulas):
         assert isinstance(atom.shape, ObjectShape)
         names.update(dict.fromkeys((*atom.shape.properties, *atom.shape.required)))
@@ -160,7 +159,7 @@ def independent_keys(goals: Goals, shape: Combination) -> IndependentKeys | None
 
 
 def _parts(formulas: tuple[Formula, ...]) -> list[tuple[set[str], tuple[Formula, ...]]] | None:
-    """The formulas in groups, each with its keys; ``None`` if some formula asks for more than named keys."""
+    """Returns the formulas in groups, each with its keys; ``None`` if a formula mentions more than named keys."""
     owner: dict[str, int] = {}
     parts: dict[int, tuple[set[str], list[Formula]]] = {}
     for number, formula in enumerate(formulas):
@@ -187,7 +186,7 @@ def _group(goals: Goals, shape: Combination, places: list[int], *, any_order: bo
         try:
             return _explored(goals, AboutShapes(shape, any_order=False), places)
         except LimitError:
-            pass  # variables for keys may do better
+            pass  # variables for keys may be smaller
     return _explored(goals, AboutKeys(shape, any_order=any_order), places)
 
 
@@ -206,7 +205,7 @@ def _explored(goals: Goals, questions: ObjectQuestions, places: list[int]) -> Gr
 
 
 class _Way(NamedTuple):
-    """A change before states have numbers: the index of its key, and the diagrams before and after it."""
+    """A transition before states have numbers: the index of its key, and the diagrams before and after it."""
 
     key: int
     before: int
@@ -215,9 +214,9 @@ class _Way(NamedTuple):
 
 
 class _GroupSearch:
-    """Finds the diagrams of a group, and the ways between them. ``ends``: those where all keys have had their turn.
+    """Finds the diagrams of a group and the transitions between them. ``ends``: diagrams after all keys.
 
-    Other than the states of ``constrain.json_schema.formulas.exploration``, these do not say which key is next.
+    Unlike the states of ``exploration``, diagrams do not record the next key.
     """
 
     def __init__(self, goals: Goals, questions: ObjectQuestions) -> None:
@@ -229,7 +228,7 @@ class _GroupSearch:
         self.ways: list[_Way] = []
 
     def in_any_order(self) -> bool:
-        """Searches with any key next; returns whether at most MAX_GROUP_STATES were found."""
+        """Searches with every key as the next; returns whether at most MAX_GROUP_STATES were found."""
         queue = self.ends = list(self.nodes)
         for node in queue:
             self.goals.explore()
@@ -263,21 +262,21 @@ class _GroupSearch:
         return True
 
     def _read(self, node: int, index: int, position: int) -> list[tuple[int, Goal | None]]:
-        """What is left once the key is read, in each case of its value, with the goal of that case."""
+        """Returns the diagram after the key is read, for each case of its value, with the goal of the case."""
         questions = self.questions
         case = Case(questions.key_goals[0][questions.names[index]], questions.present(node, index), (0,))
         cases = self.cases.split(case, questions.about_value(index))
         return [(questions.settled(each.node, position), each.goal) for each in cases]
 
     def _add(self, node: int, index: int, ways: list[tuple[int, Goal | None]]) -> list[int]:
-        """Adds the ways by which the formulas can still hold, and returns where they lead to."""
+        """Adds the transitions after which the formulas can still hold; returns their targets."""
         possible = [(after, goal) for after, goal in ways if after != NEVER]
         self.ways += (_Way(index, node, after, goal) for after, goal in possible)
         return [after for after, _ in possible]
 
 
 def _numbered(nodes: Iterable[int], ways: list[_Way]) -> dict[int, int]:
-    """A number for each diagram, greater than those of the diagrams that lead to it."""
+    """Returns a number for each diagram, greater than the numbers of its predecessors."""
     after: dict[int, set[int]] = {node: set() for node in nodes}
     waiting = dict.fromkeys(after, 0)
     for _, source, target, _ in ways:

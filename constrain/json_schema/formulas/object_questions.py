@@ -1,17 +1,17 @@
-"""Objects that satisfy formulas: the questions that their members answer.
+"""Questions that the members of an object answer, for objects that satisfy formulas.
 
-There are two sets of variables for the decision diagrams, beside "are there at least n members". With one for each
-shape in the formulas ("does the object have this shape"), a shape is out of question once a member violates it or a
-required key is skipped, and certain once nothing it asks for can follow. Where shapes exclude one another, this is
-small.
+A decision diagram has variables "are there at least n members", and one of two further sets. The first set has one
+variable for each shape in the formulas ("does the object have this shape"). A shape is false once a member violates it
+or a required key is skipped, and true once no later member can violate it. This set is small if shapes exclude one
+another.
 
-With variables for keys the questions are: is this key there; does its value satisfy G (true of an absent one); do all
-values of this class of undeclared keys. This is small where many shapes ask the same of a key. It is also what keys in
-any order need, where it depends on the keys that are left whether a shape can still be violated: a key whose questions
-are open has not been read, so the members that are needed can always come.
+The second set has variables for keys: is this key there; does its value satisfy G (true of an absent key); do all
+values of this class of undeclared keys satisfy G. This set is small if many shapes constrain the same key alike. Keys
+in any order need it, because there the remaining keys decide whether a shape can still be violated. A key with open
+questions has not been read, so a needed member can always come.
 """
 
-# ruff: noqa: ARG002, D102, FBT003  (the two kinds of questions have the same methods; truth values are what it is about)
+# ruff: noqa: ARG002, D102, FBT003  (the two kinds of questions have the same methods; truth values are the data)
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from constrain.json_schema.shapes.data import Combination
 
 MAX_SHAPE_DECISIONS = 10_000
-"""Nodes of the diagrams over shapes: where they get larger, keys may do better."""
+"""Nodes of the diagrams over shapes; above it, variables for keys are tried instead."""
 
 
 class ObjectQuestions(ABC):
     """The variables of one combination of object shapes, and the diagram of its formulas.
 
-    ``shapes[0]`` holds in any case; ``atoms`` are about the others.
+    ``shapes[0]`` always holds; ``atoms`` are the other shapes.
     """
 
     limit = MAX_DECISIONS
@@ -70,7 +70,7 @@ class ObjectQuestions(ABC):
         self.node = self.settled(node, 0)
 
     def size_literals(self, shape: ObjectShape) -> list[tuple[int, bool]]:
-        """What a shape says about the number of members."""
+        """Returns the shape's bounds on the number of members, as literals."""
         literals = []
         if shape.minimum > len(shape.required):
             literals.append((self.sizes[shape.minimum], True))
@@ -78,43 +78,43 @@ class ObjectQuestions(ABC):
             literals.append((self.sizes[shape.maximum + 1], False))
         return literals
 
-    # What the two kinds of variables make of it.
+    # The part that differs between the two kinds of variables.
 
     @abstractmethod
     def number_variables(self) -> None:
-        """Gives every question a number, from ``len(self.sizes)`` on."""
+        """Numbers the questions, from ``len(self.sizes)`` on."""
 
     @abstractmethod
     def base_literals(self) -> list[tuple[int, bool]]:
-        """What the base asks for, apart from goals of values and the number of members."""
+        """Returns the literals of the base shape, without goals of values and bounds on members."""
 
     @abstractmethod
     def literals(self, index: int) -> list[tuple[int, bool]]:
-        """The values of variables that the shape at ``index`` stands for."""
+        """Returns the literals that express the shape at ``index``."""
 
     @abstractmethod
     def present(self, node: int, index: int) -> int:
-        """What is left of a condition if the key at ``index`` is there."""
+        """Returns the condition with the key at ``index`` present."""
 
     @abstractmethod
     def skipped(self, node: int, index: int) -> int:
-        """What is left of a condition if the key at ``index`` is not there."""
+        """Returns the condition with the key at ``index`` absent."""
 
     @abstractmethod
     def about_value(self, index: int) -> list[Question]:
-        """What the value of the key at ``index`` decides."""
+        """Returns the questions that the value of the key at ``index`` answers."""
 
     @abstractmethod
     def about_class(self, index: int) -> list[Question]:
-        """What the value of some key of this class decides."""
+        """Returns the questions that a value of this class of keys answers."""
 
     @abstractmethod
     def settled(self, node: int, position: int) -> int:
-        """``node`` once the keys before ``position`` are read or skipped."""
+        """Returns the diagram ``node`` after the keys before ``position`` are read or skipped."""
 
     @abstractmethod
     def closes(self, node: int, position: int) -> bool:
-        """Whether the formulas hold if nothing follows."""
+        """Returns whether the formulas hold if the object ends here."""
 
 
 class AboutShapes(ObjectQuestions):
@@ -125,7 +125,7 @@ class AboutShapes(ObjectQuestions):
     def number_variables(self) -> None:
         self.first = len(self.sizes) - 1  # the variable of shape i is first + i
         names, last = self.names, len(self.names)
-        self.required_until: list[int] = []  # by shape: where the last required key has had its turn
+        self.required_until: list[int] = []  # by shape: the position after its last required key
         self.settling: list[list[int]] = [[] for _ in range(last + 1)]
         self.requiring: list[list[int]] = [[] for _ in names]
         places = {name: place for place, name in enumerate(names)}

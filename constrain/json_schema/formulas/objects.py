@@ -1,4 +1,4 @@
-"""Objects that satisfy formulas: the members they may have, and the automaton that asks those the questions."""
+"""Automata of objects that satisfy formulas, and the members that may come next."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from constrain.json_schema.shapes.goals import Goals
 
 MAX_TRACKED_KEYS = 10
-"""Keys in any order of which every set that may have been read is a state of its own. Beyond: LimitError."""
+"""Keys in any order whose subsets are each a state of the automaton. Beyond: LimitError."""
 
 
 class ObjectMoves:
-    """The members that an object may have. Counters: of all members, and for each finite class of undeclared keys."""
+    """Yields the next members of an object. Counters: of all members, then of each finite class of undeclared keys."""
 
     def __init__(self, goals: Goals, questions: ObjectQuestions, *, tracks_keys: bool) -> None:
         self.questions = questions
@@ -41,11 +41,11 @@ class ObjectMoves:
         self.start = State(offers=False, position=0, node=questions.node, counters=(0,) * (1 + len(self.finite)))
 
     def closes(self, state: State) -> bool:
-        """Whether the formulas hold if no member follows."""
+        """Returns whether the formulas hold if the object ends here."""
         return self.questions.closes(state.node, state.position)
 
     def after(self, state: State) -> Iterator[Move]:
-        """The named keys, in their order or in any, and after or beside them those that no schema names."""
+        """Yields the named keys, in their order or in any, and the undeclared keys after or between them."""
         names = self.questions.names
         if self.questions.any_order:
             for index in range(len(names)):
@@ -94,7 +94,7 @@ class ObjectMoves:
                     yield Move(index, goal, self._state(state.position, left, counters, state.read))
 
     def _state(self, position: int, node: int, counters: Counters, read: int) -> State:
-        """The state after a member, with the number of members where it still matters."""
+        """Returns the state after a member; the number of members is kept only while it matters."""
         members = counters[0] if self.decisions.support(node) & self.size_bits else 0
         return State(offers=False, position=position, node=node, counters=(members, *counters[1:]), read=read)
 
@@ -109,7 +109,7 @@ def _explored(goals: Goals, questions: ObjectQuestions, *, tracks_keys: bool = F
 def object_automaton(
     goals: Goals, shape: Combination, pointer: str
 ) -> ShapeAutomaton | IndependentKeys | RememberedMembers:
-    """The automaton of the objects of a combination. Raises LimitError."""
+    """Returns the automaton of a combination of objects. Raises LimitError."""
     if len(shape.formulas) >= MIN_GROUPS:
         independent = independent_keys(goals, shape)
         if independent is not None:
@@ -128,9 +128,9 @@ def object_automaton(
 
 
 def _in_any_order(goals: Goals, shape: Combination, pointer: str) -> ShapeAutomaton:
-    """An automaton with a state for whatever may be left: where that is less than what there is to test."""
+    """Returns an automaton of remaining questions, or of remembered members if that is smaller."""
     questions = AboutKeys(shape, any_order=True)
-    # Numbers of members that count, where keys may run out: it matters which keys are left.
+    # Where a bound on members counts and keys may run out, the remaining keys matter.
     endless = any(
         key_class.keys.number == inf and all(goal is ANY for goal in key_class.goals) for key_class in questions.classes
     )
@@ -138,7 +138,7 @@ def _in_any_order(goals: Goals, shape: Combination, pointer: str) -> ShapeAutoma
     runs_out = finite or bool(questions.sizes and not endless)
     if runs_out and len(questions.names) > MAX_TRACKED_KEYS:
         raise LimitError(
-            f'with property_order="any", numbers of members cannot be bounded beside other conditions for more than '
+            f'property_order="any" allows minProperties or maxProperties beside other conditions for at most '
             f"MAX_TRACKED_KEYS = {MAX_TRACKED_KEYS} keys",
             pointer=pointer,
         )

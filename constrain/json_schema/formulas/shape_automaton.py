@@ -1,12 +1,11 @@
-"""Automata of arrays and objects that satisfy Boolean formulas: states say what is left of the formulas.
+"""Automata of arrays and objects that satisfy Boolean formulas; a state holds the remaining formulas.
 
-A state is a decision diagram (``constrain.json_schema.formulas.formulas``) over questions that the members still to
-come will answer ("is the key a there?", "do all items satisfy G?"), with as many counters as questions ask for. Reading
-a member answers some; where that depends on the member's value, the value is split into cases, each a goal of its own
-(``constrain.json_schema.formulas.cases``).
+A state is a decision diagram (``formulas``) over questions that later members answer ("is the key a there?", "do all
+items satisfy G?"), with the counters that the questions need. Reading a member answers some questions. If an answer
+depends on the member's value, the value is split into cases, each a goal of its own (``cases``).
 
-An *offer* state reads a member, a state *after* one may close the value or go on to an offer, as may OPENED, where
-nothing has been read yet. ``constrain.json_schema.formulas.exploration`` finds the states.
+An *offer* state reads a member. A state *after* a member, and OPENED, before any member, may close the value or go on
+to an offer. ``exploration`` finds the states.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from constrain.json_schema.shapes.keys import KeyClass
 
 MAX_READS = 50_000
-"""Ways to read a member, over all states of one automaton. Beyond: LimitError."""
+"""Transitions that read a member, over all states of one automaton. Beyond: LimitError."""
 
 
 OPENED = -1
@@ -30,7 +29,7 @@ OPENED = -1
 
 
 class Read(NamedTuple):
-    """A member that takes an offer to a state after it. ``label``: a key, the number of a key class, or None (item)."""
+    """A member that leads from an offer to a state after it. ``label``: a key, a number (key class), or None (item)."""
 
     source: int
     label: str | int | None
@@ -50,17 +49,17 @@ class ShapeAutomaton:
         self.any_order = False
 
     def add_read(self, read: Read) -> None:
-        """Adds a way to read a member."""
+        """Adds a transition that reads a member."""
         if len(self.reads) >= MAX_READS:
             raise LimitError(f"schemas combine to an automaton with more edges than MAX_READS = {MAX_READS}")
         self.reads.append(read)
 
     def goals(self) -> Iterator[Goal]:
-        """The goals of all members."""
+        """Yields the goals of all members."""
         return (read.goal for read in self.reads)
 
     def live(self) -> set[int]:
-        """The states from which the value can be closed, by goals that are known to be productive."""
+        """Returns the states from which productive goals lead to the end of the value."""
         before: dict[int, list[int]] = {}
         for source, target in (*self.skips, *self.go_on):
             before.setdefault(target, []).append(source)
@@ -77,7 +76,7 @@ class ShapeAutomaton:
         return found
 
     def useful(self) -> set[int]:
-        """The states that some value passes through."""
+        """Returns the states on the way of some value."""
         live = self.live()
         after: dict[int, list[int]] = {}
         for source, target in (*self.skips, *self.go_on):
@@ -95,11 +94,11 @@ class ShapeAutomaton:
         return found
 
     def is_productive(self) -> bool:
-        """Whether some value is known to be read by it."""
+        """Returns whether a value is known."""
         return OPENED in self.live()
 
     def blockers(self) -> list[Goal] | None:
-        """Goals of which one at least must turn out productive before any value can be; ``None`` if some value is."""
+        """Returns goals of which at least one must be productive before any value exists; ``None`` if one exists."""
         live = self.live()
         if OPENED in live:
             return None

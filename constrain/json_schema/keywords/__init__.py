@@ -1,7 +1,7 @@
-"""Keywords: what a schema object says.
+"""Keywords: the meaning of a schema object.
 
-``expansion`` makes goals and expands them into shapes, and is the working memory of one compilation. It looks a keyword
-up in ``table`` and calls its function, which adds to ``assertions``; ``asserted`` turns them into shapes. Read
+``expansion`` makes goals, expands them into shapes, and is the working memory of one compilation. It finds the function
+of a keyword in ``table``; the function adds to ``assertions``, and ``asserted`` turns these into shapes. Read
 ``table`` first, then ``assertions``. Keywords about one type are in ``numeric``, ``strings``, ``arrays`` and
 ``objects``; those about the value as a whole in ``combinators``, ``conditionals``, ``contains``, ``format`` and
 ``unevaluated``. ``unknown`` warns of keywords that a draft does not have.

@@ -1,4 +1,4 @@
-"""Keywords about arrays."""
+"""Keywords for arrays."""
 
 # ruff: noqa: ARG001  (all keyword functions have one signature)
 
@@ -16,22 +16,22 @@ if TYPE_CHECKING:
 
 
 def min_items(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """The least number of items."""
+    """``minItems``: the least number of items."""
     found.min_items = goals.count(at, "minItems", value)
     found.arrays_restricted = True
 
 
 def max_items(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """The greatest number of items."""
+    """``maxItems``: the greatest number of items."""
     found.max_items = goals.count(at, "maxItems", value)
     found.arrays_restricted = True
 
 
 def items(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """One schema for all items after ``prefixItems``; in drafts up to 2019-09 also one schema for each."""
+    """``items``: one schema for all items after ``prefixItems``; up to 2019-09 also a list, a schema for each item."""
     if isinstance(value, list):
         if found.prefix:
-            raise SchemaError("items as a list and prefixItems exclude each other", pointer=at.pointer("items"))
+            raise SchemaError("items as a list cannot stand beside prefixItems", pointer=at.pointer("items"))
         found.prefix = goals.children(at, "items", value)
     else:
         found.items = goals.child(at, "/items", value)
@@ -39,15 +39,15 @@ def items(goals: Goals, at: Location, value: object, found: Assertions) -> None:
 
 
 def prefix_items(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """From 2020-12 on: one schema for each of the first items."""
+    """``prefixItems``, from 2020-12 on: one schema for each of the first items."""
     if found.prefix:
-        raise SchemaError("items as a list and prefixItems exclude each other", pointer=at.pointer("prefixItems"))
+        raise SchemaError("items as a list cannot stand beside prefixItems", pointer=at.pointer("prefixItems"))
     found.prefix = goals.children(at, "prefixItems", value)
     found.arrays_restricted = True
 
 
 def additional_items(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """Up to 2019-09, and only beside ``items`` as a list: what the items after those satisfy."""
+    """``additionalItems``, up to 2019-09 and only beside ``items`` as a list: the schema of all later items."""
     goal = goals.child(at, "/additionalItems", value)
     if isinstance(at.schema, dict) and isinstance(at.schema.get("items"), list):
         found.items = goal
@@ -55,13 +55,13 @@ def additional_items(goals: Goals, at: Location, value: object, found: Assertion
 
 
 def unevaluated_items(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """Depends on what other keywords evaluate, and is seen to after them (``keywords.unevaluated``)."""
+    """``unevaluatedItems``: recorded here, since ``keywords.unevaluated`` needs the other keywords first."""
     if value is not True and value != {}:
         found.unevaluated = True
 
 
 def unique_items(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """No two items are equal."""
+    """``uniqueItems``: no two items are equal."""
     if not isinstance(value, bool):
         raise SchemaError(f"uniqueItems must be a boolean, not {value!r:.80}", pointer=at.pointer("uniqueItems"))
     if value:
@@ -69,7 +69,7 @@ def unique_items(goals: Goals, at: Location, value: object, found: Assertions) -
 
 
 def array_shape(found: Assertions) -> ArrayShape | None:
-    """The shape that the array keywords of one schema make together."""
+    """Returns the shape that the array keywords of one schema describe together."""
     if not found.arrays_restricted:
         return ANY_ARRAY
     if found.max_items is not None and found.min_items > found.max_items:
@@ -78,6 +78,6 @@ def array_shape(found: Assertions) -> ArrayShape | None:
 
 
 def constant_array(goals: Goals, at: Location, value: list[object]) -> ArrayShape:
-    """Exactly this array."""
+    """Returns the shape of exactly this array."""
     prefix = tuple(goals.constant(at, item) for item in value)
     return ArrayShape(prefix, NOTHING, len(value), len(value))

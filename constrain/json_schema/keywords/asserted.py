@@ -1,4 +1,4 @@
-"""From what the keywords of one schema object assert to shapes."""
+"""Conversion of the assertions of one schema object to shapes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def asserted_shapes(found: Assertions, goals: Goals) -> Shapes:
-    """The values that satisfy all that was asserted."""
+    """Returns the values that satisfy all assertions."""
     shapes = own_shapes(found, goals)
     if found.parts:
         found.parts.insert(found.parts_before_properties, shapes)
@@ -39,7 +39,7 @@ def asserted_shapes(found: Assertions, goals: Goals) -> Shapes:
 
 
 def own_shapes(found: Assertions, goals: Goals) -> Shapes:
-    """The same without what other schemas say that apply to the same value."""
+    """Returns the values that satisfy the object's own assertions, without schemas that apply in place."""
     types = found.types
     numbers = found.numbers
     if numbers is not None and not types & TYPE_NUMBER:

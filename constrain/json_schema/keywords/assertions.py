@@ -1,4 +1,4 @@
-"""What the keywords of one schema object assert, collected keyword by keyword."""
+"""The assertions of one schema object, collected keyword by keyword."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ALL_TYPES = 127
 
 
 class Assertions:
-    """Mutable while the keywords of one schema object are read; every field begins as "nothing said"."""
+    """The assertions collected so far; mutable, and every field starts without a restriction."""
 
     types: int = ALL_TYPES
     numbers: NumberShape | None = ANY_NUMBER
@@ -37,12 +37,12 @@ class Assertions:
     max_properties: int | None = None
     open: bool = True
 
-    unevaluated: bool = False  # unevaluatedItems or unevaluatedProperties has to be seen to
-    exclusive: list[Shapes] | None = None  # a oneOf and its branches, which overlap by themselves
+    unevaluated: bool = False  # unevaluatedItems or unevaluatedProperties is there
+    exclusive: list[Shapes] | None = None  # a oneOf and its branches, which overlap without the other keywords
 
     def __init__(self) -> None:
         self.key_patterns: list[KeyPattern] = []
-        self.parts_before_properties = 0  # keys come in the order in which the schema names them
+        self.parts_before_properties = 0  # keys in the order of the schema
         self.parts: list[Shapes] = []
 
     def restrict_numbers(self, shape: NumberShape) -> None:

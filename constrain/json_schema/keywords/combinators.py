@@ -1,4 +1,4 @@
-"""Keywords about the value as a whole: ``type``, ``const``, ``enum``, ``$ref`` and the combinations of schemas."""
+"""Keywords for values of all types: ``type``, ``const``, ``enum``, ``$ref`` and combinations of schemas."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ TYPE_BITS = {
 
 
 def type_(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """One type, or a list of types."""
+    """``type``: one type, or a list of types."""
     names = value if isinstance(value, list) else [value]
     types = 0
     for name in names:
@@ -56,24 +56,23 @@ def type_(goals: Goals, at: Location, value: object, found: Assertions) -> None:
 
 
 def const(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """Exactly one value."""
+    """``const``: exactly one value."""
     found.parts.append(constants(goals, at, [value], "const"))
 
 
 def enum(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """One of several values."""
+    """``enum``: one of several values."""
     if not isinstance(value, list):
         raise SchemaError(f"enum must be a list, not {value!r:.80}", pointer=at.pointer("enum"))
     found.parts.append(constants(goals, at, value, "enum"))
 
 
 MAX_STRUCTURED_VALUES = 50_000
-"""Arrays and objects that one ``enum`` lists: each becomes goals, of which there are no more (``MAX_GOALS``). Beyond:
-LimitError."""
+"""Arrays and objects in one ``enum``; each becomes a goal, and ``MAX_GOALS`` is as large. Beyond: LimitError."""
 
 
 def constants(goals: Goals, at: Location, values: list[object], keyword: str) -> Shapes:
-    """Exactly these values; equal ones (1 and 1.0) count once."""
+    """Returns the shapes of exactly these values; equal values (1 and 1.0) count once."""
     _require_few_structured(at, values, keyword)
     spend(len(values) + 1)
     simple = 0
@@ -121,34 +120,34 @@ def _require_few_structured(at: Location, values: list[object], keyword: str) ->
 
 
 def ref(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """What another schema says applies here too."""
+    """``$ref``: another schema also applies here."""
     found.parts.append(goals.expand(goals.references.resolve(at, value)))
 
 
 def dynamic_ref(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """The same, where the way on which the evaluation came decides which schema that is."""
+    """``$dynamicRef``: another schema also applies here; the dynamic scope decides which one."""
     found.parts.append(goals.expand(goals.references.resolve_dynamic(at, value)))
 
 
 def recursive_ref(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """The same in 2019-09, where it is always the root of a resource."""
+    """``$recursiveRef`` of 2019-09: the root of a resource also applies here; the dynamic scope decides which one."""
     found.parts.append(goals.expand(goals.references.resolve_recursive(at, value)))
 
 
 def all_of(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """All of several schemas."""
+    """``allOf``: all of several schemas."""
     found.parts += branches(goals, at, "allOf", value)
 
 
 def any_of(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """At least one of several schemas."""
+    """``anyOf``: at least one of several schemas."""
     found.parts.append(union(branches(goals, at, "anyOf", value)))
 
 
 def one_of(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """Branches of which no two can hold at once are alternatives like those of ``anyOf``.
+    """``oneOf``: exactly one of several schemas; if no two can hold at once, alternatives as in ``anyOf``.
 
-    Where that is not so for the branches alone, it may be for what is left of them under the other keywords.
+    If branches overlap, their intersections with the other keywords may still be disjoint.
     """
     alternatives = branches(goals, at, "oneOf", value)
     if find_overlap(goals, alternatives) is None:
@@ -158,12 +157,12 @@ def one_of(goals: Goals, at: Location, value: object, found: Assertions) -> None
 
 
 def branches(goals: Goals, at: Location, keyword: str, value: object) -> list[Shapes]:
-    """The shapes of each schema in the list."""
+    """Returns the shapes of each schema in the list."""
     if not isinstance(value, list) or not value:
         raise SchemaError(f"{keyword} must be a list of schemas, not {value!r:.80}", pointer=at.pointer(keyword))
     return [goals.in_place(at, f"/{keyword}/{index}", schema) for index, schema in enumerate(value)]
 
 
 def not_(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """Whatever does not satisfy the schema."""
+    """``not``: every value that violates the schema."""
     found.parts.append(complement(goals, goals.in_place(at, "/not", value)))

@@ -1,4 +1,4 @@
-"""Keywords by which a schema applies only if something else holds: ``if``, ``dependentRequired`` and their like."""
+"""Keywords for schemas that apply under a condition: ``if``, ``dependentSchemas`` and ``dependentRequired``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def if_(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """What satisfies the schema satisfies ``then``, all else ``else``; without those two it only declares keys."""
+    """``if``: valid values satisfy ``then``, all others ``else``; without these two, ``if`` only declares keys."""
     schema = at.schema
     assert isinstance(schema, dict)
     if "then" not in schema and "else" not in schema and not goals.policies.close_objects:
@@ -30,17 +30,17 @@ def if_(goals: Goals, at: Location, value: object, found: Assertions) -> None:
 
 
 def dependent_required(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """Keys that must be there if some other key is."""
+    """``dependentRequired``: keys that must be present if another key is."""
     _dependencies(goals, at, "dependentRequired", value, found, lists=True, schemas=False)
 
 
 def dependent_schemas(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """Schemas for the whole object that apply if some key is there."""
+    """``dependentSchemas``: schemas for the whole object that apply if a key is present."""
     _dependencies(goals, at, "dependentSchemas", value, found, lists=False, schemas=True)
 
 
 def dependencies(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """Up to draft 7, both in one."""
+    """``dependencies``, up to draft 7: required keys or a schema, if a key is present."""
     _dependencies(goals, at, "dependencies", value, found, lists=True, schemas=True)
 
 
@@ -51,7 +51,7 @@ def _dependencies(
         raise SchemaError(f"{keyword} must be a JSON object, not {value!r:.80}", pointer=at.pointer(keyword))
     formulas: list[Formula] = []
     for key, written in value.items():
-        # a single string: as draft 3 wrote it, and many schemas do
+        # a single string: the form of draft 3, and of many schemas
         dependency = [written] if lists and isinstance(written, str) else written
         if lists and isinstance(dependency, list):
             if not all(isinstance(name, str) for name in dependency):

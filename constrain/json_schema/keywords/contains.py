@@ -1,4 +1,4 @@
-"""``contains``, ``minContains`` and ``maxContains``: how many items satisfy a schema."""
+"""``contains``, ``minContains`` and ``maxContains``: the number of items that satisfy a schema."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 def contains(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """Up to draft 7: at least one item satisfies the schema."""
+    """``contains`` up to draft 7: at least one item satisfies the schema."""
     found.parts.append(arrays_where(goals, [Atom(ItemCount(goals.child(at, "/contains", value), 1))]))
 
 
 def contains_between(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """From 2019-09 on: as many items as ``minContains`` (or 1) and ``maxContains`` say."""
+    """``contains`` from 2019-09 on: ``minContains`` (default 1) to ``maxContains`` items satisfy the schema."""
     assert isinstance(at.schema, dict)
     goal = goals.child(at, "/contains", value)
     least = goals.count(at, "minContains", at.schema.get("minContains", 1))

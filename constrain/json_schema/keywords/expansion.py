@@ -1,4 +1,4 @@
-"""Making goals and expanding them into shapes: one compilation's working memory."""
+"""Goals and their expansion into shapes: one compilation's working memory."""
 
 from __future__ import annotations
 
@@ -33,52 +33,53 @@ if TYPE_CHECKING:
     from constrain.language.tree import Expression
 
 MAX_EXPLORED = 60_000
-"""States of all automata that one schema's formulas make; the largest real schemas need 50,000. Beyond: LimitError."""
+"""States of all automata of one schema's formulas; the largest real schemas need 50,000. Beyond: LimitError."""
 
 MAX_CASES = 60_000
-"""Questions by which the values of members are split into cases, over all automata of one schema; real ones need
+"""Questions that split the values of members into cases, over all automata of one schema; the largest real schemas need
 41,000. Beyond: LimitError."""
 
 MAX_IN_PLACE_DEPTH = 60
-"""Schemas that apply to the same value by way of each other (``$ref`` to ``allOf`` to ``$ref`` ...). Beyond:
-LimitError."""
+"""Schemas in a chain that all apply to the same value (``$ref`` to ``allOf`` to ``$ref`` ...). Beyond: LimitError."""
 
 MAX_COMBINED_PARTS = 150_000
-"""Parts of all goals that combine several; recursion under ``allOf`` could combine exponentially many sets of them.
-Beyond: LimitError."""
+"""Parts of all goals that combine several; recursion under ``allOf`` could combine exponentially many. Beyond:
+LimitError."""
 
 LOCATION_STEPS = 15
-"""Steps of a compilation that a subschema takes, keywords apart; ``KEYWORD_STEPS``: each keyword."""
+"""Compilation steps for one subschema, without its keywords; ``KEYWORD_STEPS``: for each keyword."""
 
 KEYWORD_STEPS = 3
 
 REFERENCE_STEPS = 3
-"""Steps that following a reference takes."""
+"""Compilation steps for following one reference."""
 
 STATE_STEPS = 10
-"""Steps that a state of an automaton takes, or a question that splits a member into cases."""
+"""Compilation steps for one state of an automaton, or one question that splits a member into cases."""
 
 PLAIN_KEYWORDS = ANNOTATIONS | {"type"}
 REFERENCE_KEYWORDS = ANNOTATIONS | {"$ref"}
 
 
 class Expansion(Goals):
-    """Interned goals over the locations of one document, and what was noticed on the way."""
+    """Interned goals over the locations of one document, and notes of the compilation."""
 
     def __init__(self, references: References, policies: Policies) -> None:
         self.references = references
         self.policies = policies
         self.pattern_pointers: dict[str, str] = {}
         self.warnings: dict[str, None] = {}
-        self.numbers: list[tuple[Location, str, Sequence[Number]]] = []  # constants, with where they were read
-        # Numbers with a fraction or an exponent that are no doubles: values, with where they were read; and bounds.
+        self.numbers: list[tuple[Location, str, Sequence[Number]]] = []  # constants, with their pointers
+        # Numbers with a fraction or an exponent that are no doubles: values, with their pointers; and bounds.
         self.long_floats: list[tuple[Location, str, Number]] = []
         self.float_bounds: set[Number] = set()
         self.has_unique_items = False
         self.has_integers_by_spelling = references.root.resource.dialect is DRAFT_4
-        self.negates_integers = False  # asks somewhere for what is no integer
-        self.shortages: dict[Goal, str] = {}  # why goals lost shapes whose items cannot all be different
-        self.enumerations: dict[frozenset[Value], Goal] = {}  # what several arrays of different items compete for
+        self.negates_integers = False  # some schema excludes integers
+        self.shortages: dict[Goal, str] = {}  # messages for goals that lost arrays: too few different items
+        self.enumerations: dict[
+            frozenset[Value], Goal
+        ] = {}  # values that several arrays of different items compete for
         self._conjunctions: dict[frozenset[Goal], Goal] = {}
         self._unknown: dict[str, Location] = {}
         self._combined_parts = 0
@@ -86,16 +87,16 @@ class Expansion(Goals):
         self.formulas: dict[int, tuple[object, Formula]] = {}  # of shapes, by id, where formulas are shared
         self.explored = 0
         self._cases = 0
-        self._only_strings = 0  # how many propertyNames are being read, one within another
+        self._only_strings = 0  # nesting of the propertyNames being read
         self._for_strings: dict[Location, Shapes | None] = {}
         self.pattern_expressions: dict[str, Expression] = {}
         self.variants: dict[Location, Variants | None] = {}
-        self._ends: dict[Location, Goal | None] = {}  # of chains of references, where they begin
+        self._ends: dict[Location, Goal | None] = {}  # by location: ends of chains of references
 
     # Making goals.
 
     def child(self, parent: Location, token: str, schema: object) -> Goal:
-        """The goal of a subschema that applies to a part of the value."""
+        """Returns the goal of a subschema that applies to a part of the value."""
         if schema.__class__ is dict:
             assert isinstance(schema, dict)
             if PLAIN_KEYWORDS.issuperset(schema):
@@ -122,7 +123,7 @@ class Expansion(Goals):
         return goal_at(self.references.child(parent, token, schema))
 
     def children(self, parent: Location, keyword: str, schemas: object) -> tuple[Goal, ...]:
-        """The goals of a list of subschemas."""
+        """Returns the goals of a list of subschemas."""
         if not isinstance(schemas, list):
             raise SchemaError(
                 f"{keyword} must be a list of schemas, not {schemas!r:.80}", pointer=parent.pointer(keyword)
@@ -130,7 +131,7 @@ class Expansion(Goals):
         return tuple(self.child(parent, f"/{keyword}/{index}", schema) for index, schema in enumerate(schemas))
 
     def root(self) -> Goal:
-        """The goal of the whole document."""
+        """Returns the goal of the whole document."""
         schema = self.references.root.schema
         if isinstance(schema, dict) and "$ref" in schema:
             root = self._referenced(self.references.root)
@@ -142,9 +143,9 @@ class Expansion(Goals):
         return goal_at(self.references.root)
 
     def _referenced(self, location: Location) -> Goal | None:
-        """The goal of a schema that is a ``$ref`` and nothing else: that of the schema at the end of the chain.
+        """Returns the goal at the end of the chain of references that starts at a plain ``$ref``.
 
-        ``None`` if the chain has no end. Chains that others lead into are followed once.
+        Returns ``None`` if the chain has no end. A chain that other chains lead into is followed once.
         """
         seen: dict[Location, None] = {}
         goal: Goal | None = None
@@ -162,7 +163,7 @@ class Expansion(Goals):
         return goal
 
     def _reference_in(self, location: Location) -> Location | None:
-        """What a schema refers to that is a ``$ref`` and nothing else; ``None`` for others."""
+        """Returns the target of a schema that is a plain ``$ref``; ``None`` for other schemas."""
         schema = location.schema
         if not isinstance(schema, dict) or "$ref" not in schema:
             return None
@@ -172,7 +173,7 @@ class Expansion(Goals):
         return self.references.resolve(location, schema["$ref"])
 
     def _end(self, location: Location) -> Goal:
-        """The goal of the schema at the end of a chain of references."""
+        """Returns the goal of the schema at the end of a chain of references."""
         schema = location.schema
         if isinstance(schema, bool):
             return ANY if schema else NOTHING
@@ -185,11 +186,11 @@ class Expansion(Goals):
         return goal_at(location)
 
     def constant(self, at: Location, value: object) -> Goal:
-        """The goal of being exactly ``value``, which is part of a constant at ``at``."""
+        """Returns the goal of exactly ``value``, which is part of a constant at ``at``."""
         return Goal(self.references.inside(at, {"enum": [value]}))
 
     def conjunction(self, a: Goal, b: Goal) -> Goal:
-        """The goal of satisfying both."""
+        """Returns the goal of satisfying both."""
         if a is b or b is ANY:
             return a
         if a is ANY:
@@ -215,7 +216,7 @@ class Expansion(Goals):
         return goal
 
     def negation(self, goal: Goal) -> Goal:
-        """The goal of violating ``goal``."""
+        """Returns the goal of violating ``goal``."""
         if goal is ANY:
             return NOTHING
         if goal is NOTHING:
@@ -224,7 +225,7 @@ class Expansion(Goals):
             return goal.negated
         negation = goal.negation
         if negation is None:
-            if goal.is_fixed:  # shared by all compilations, and so is its negation
+            if goal.is_fixed:  # shared by all compilations, as its negation is
                 assert goal.shapes is not None
                 self.note_negated(goal.shapes)
                 negation = fixed_goal(complement(self, goal.shapes))
@@ -235,22 +236,22 @@ class Expansion(Goals):
         return negation
 
     def either(self, a: Goal, b: Goal) -> Goal:
-        """The goal of satisfying at least one of the two."""
+        """Returns the goal of satisfying at least one of the two."""
         return self.negation(self.conjunction(self.negation(a), self.negation(b)))
 
     def pointer_of(self, goal: Goal) -> str:
-        """Where a goal comes from, for messages."""
+        """Returns the JSON Pointer of the schema that a goal comes from, for messages."""
         return (origin(goal) or self.references.root).pointer()
 
     def explore(self, states: int = 1) -> None:
-        """Counts states of an automaton that is made of formulas."""
+        """Counts states of an automaton of formulas. Raises LimitError."""
         self.explored += states
         spend(states * STATE_STEPS)
         if self.explored > MAX_EXPLORED:
             raise LimitError(f"schemas combine to automata of more states than MAX_EXPLORED = {MAX_EXPLORED}")
 
     def count_cases(self, questions: int) -> None:
-        """Counts the questions by which values of a member are split into cases."""
+        """Counts questions that split the values of a member into cases. Raises LimitError."""
         self._cases += questions
         spend(questions * STATE_STEPS)
         if self._cases > MAX_CASES:
@@ -259,7 +260,7 @@ class Expansion(Goals):
     # Expanding goals.
 
     def shapes(self, goal: Goal) -> Shapes:
-        """The disjunction of shapes that ``goal`` stands for."""
+        """Returns the disjunction of shapes that ``goal`` expands to."""
         shapes = goal.shapes
         if shapes is None:
             if goal.location is not None:
@@ -270,14 +271,14 @@ class Expansion(Goals):
                 begun = goal.begun
                 if begun is None or begun.shapes is None:
                     shapes, parts = ANY_SHAPES, goal.parts
-                else:  # many goals that have all but the last part in common: each is one more intersection
+                else:  # goals that share all but the last part: one further intersection for each
                     shapes, parts = begun.shapes, goal.parts[len(begun.parts) :]
                 shapes = intersect_all(self, [shapes, *map(self.shapes, parts)])
             goal.shapes = shapes
         return shapes
 
     def in_place(self, parent: Location, token: str, schema: object) -> Shapes:
-        """The shapes of a subschema that applies to the same value as ``parent``."""
+        """Returns the shapes of a subschema that applies to the same value as ``parent``."""
         if schema is True:
             return ANY_SHAPES
         if schema is False:
@@ -285,7 +286,7 @@ class Expansion(Goals):
         return self.expand(self.references.child(parent, token, schema))
 
     def expand(self, location: Location) -> Shapes:
-        """The shapes of the schema at ``location``."""
+        """Returns the shapes of the schema at ``location``."""
         if self._only_strings:
             return self._expand_for_strings(location)
         shapes: Shapes | None = location.shapes
@@ -302,7 +303,7 @@ class Expansion(Goals):
         self._in_place_depth += 1
         if self._in_place_depth > MAX_IN_PLACE_DEPTH:
             raise LimitError(
-                f"more schemas than MAX_IN_PLACE_DEPTH = {MAX_IN_PLACE_DEPTH} apply to one value by way of each other",
+                f"a chain of more schemas than MAX_IN_PLACE_DEPTH = {MAX_IN_PLACE_DEPTH} applies to one value",
                 pointer=location.pointer(),
             )
         location.expanding = True
@@ -322,14 +323,14 @@ class Expansion(Goals):
         return shapes
 
     def strings(self, parent: Location, token: str, schema: object) -> tuple[StringShape, ...]:
-        """The strings that satisfy a subschema, which may contain itself: what it says of parts does not matter."""
+        """Returns the strings that satisfy a subschema; it may contain itself, since its parts do not matter here."""
         self._only_strings += 1
         shapes = self.in_place(parent, token, schema)
         self._only_strings -= 1
         return shapes.strings
 
     def _expand_for_strings(self, location: Location) -> Shapes:
-        """Shapes that are right for strings."""
+        """Returns shapes that are correct for strings only."""
         if location in self._for_strings:
             known = self._for_strings[location]
             if known is None:
@@ -349,7 +350,7 @@ class Expansion(Goals):
         return shapes
 
     def read_keywords(self, location: Location, schema: Mapping[str, object], found: Assertions) -> None:
-        """Collects what these keywords assert."""
+        """Collects the assertions of these keywords."""
         handlers: Mapping[str, Handler | None] = keywords_of(location.resource.dialect)
         keyword = ""
         try:
@@ -365,20 +366,20 @@ class Expansion(Goals):
                 error.pointer = location.pointer(keyword)
             raise
 
-    # What handlers report.
+    # Notes of keyword functions.
 
     def note_dialect(self, at: Location) -> None:
-        """Notes that a schema restricts types: in draft 4, ``integer`` is a matter of spelling, too."""
+        """Records that a schema restricts types: in draft 4, spelling decides about ``integer``, too."""
         if at.resource.dialect is DRAFT_4:
             self.has_integers_by_spelling = True
 
     def note_negated(self, shapes: Shapes) -> None:
-        """Notes what is asked for the opposite of."""
+        """Records shapes whose complement a schema needs."""
         if any(shape.integer for shape in shapes.numbers):
             self.negates_integers = True
 
     def count(self, at: Location, keyword: str, value: object) -> int:
-        """A keyword's value that must be a whole number of at least 0."""
+        """Returns a keyword's value that must be a whole number of at least 0. Raises SchemaError."""
         if isinstance(value, (float, Decimal)):
             value = exact(value)
         if not isinstance(value, int) or isinstance(value, bool) or value < 0:
@@ -388,7 +389,7 @@ class Expansion(Goals):
         return value
 
     def report(self) -> tuple[str, ...]:
-        """What a reader should know, in the order it was met."""
+        """Returns the warnings, in the order of discovery."""
         warnings = (*self.references.notes(), *self.warnings)
         if not self._unknown:
             return warnings
@@ -398,7 +399,7 @@ class Expansion(Goals):
 
 
 def goal_at(location: Location) -> Goal:
-    """The goal of satisfying the schema at ``location``."""
+    """Returns the goal of the schema at ``location``."""
     goal: Goal | None = location.goal
     if goal is None:
         goal = location.goal = Goal(location)

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 def format_(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """Asserted if it is known, in every draft, or refused if that cannot be done exactly.
+    """``format``: enforced in every draft if it is known; refused if exact enforcement is impossible.
 
-    Schemas of older drafts use the formats of newer ones and mean them. An unknown format is an annotation, or refused
-    under ``formats="strict"``.
+    Schemas of older drafts also use the formats of newer ones. An unknown format is an annotation, or refused under
+    ``formats="strict"``.
     """
     if not isinstance(value, str):
         raise SchemaError(f"format must be a string, not {value!r:.80}", pointer=at.pointer("format"))

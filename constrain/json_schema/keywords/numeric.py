@@ -1,4 +1,4 @@
-"""Keywords about numbers."""
+"""Keywords for numbers."""
 
 from __future__ import annotations
 
@@ -16,44 +16,44 @@ if TYPE_CHECKING:
 
 
 def minimum(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """The least number."""
+    """``minimum``: the least number."""
     found.restrict_numbers(NumberShape(minimum=_number(goals, at, "minimum", value)))
 
 
 def maximum(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """The greatest number."""
+    """``maximum``: the greatest number."""
     found.restrict_numbers(NumberShape(maximum=_number(goals, at, "maximum", value)))
 
 
 def exclusive_minimum(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """A bound that the number must exceed."""
+    """``exclusiveMinimum``: a bound that the number must exceed."""
     bound = _number(goals, at, "exclusiveMinimum", value)
     found.restrict_numbers(NumberShape(minimum=bound, exclusive_minimum=True))
 
 
 def exclusive_maximum(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """A bound that the number must stay below."""
+    """``exclusiveMaximum``: a bound that the number must stay below."""
     bound = _number(goals, at, "exclusiveMaximum", value)
     found.restrict_numbers(NumberShape(maximum=bound, exclusive_maximum=True))
 
 
 def boolean_exclusive_minimum(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """Draft 4: a flag that makes ``minimum`` exclusive.
+    """``exclusiveMinimum`` of draft 4: a flag that makes ``minimum`` exclusive.
 
-    A schema without ``$schema`` is read as one of draft 4 by ``documents.dialects.sign_of_draft_4``.
+    ``documents.dialects.sign_of_draft_4`` finds the flag in schemas without ``$schema``.
     """
     if _flag(at, "exclusiveMinimum", value) and isinstance(at.schema, dict) and "minimum" in at.schema:
         exclusive_minimum(goals, at, at.schema["minimum"], found)
 
 
 def boolean_exclusive_maximum(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """Draft 4: a flag that makes ``maximum`` exclusive."""
+    """``exclusiveMaximum`` of draft 4: a flag that makes ``maximum`` exclusive."""
     if _flag(at, "exclusiveMaximum", value) and isinstance(at.schema, dict) and "maximum" in at.schema:
         exclusive_maximum(goals, at, at.schema["maximum"], found)
 
 
 def multiple_of(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """The number is a whole multiple of this one, by exact decimal value."""
+    """``multipleOf``: the number is a whole multiple of this one, by exact decimal value."""
     divisor = _number(goals, at, "multipleOf", value)
     if divisor <= 0:
         raise SchemaError(f"multipleOf must be greater than 0, not {value!r}", pointer=at.pointer("multipleOf"))

@@ -1,4 +1,4 @@
-"""Keywords about objects."""
+"""Keywords for objects."""
 
 # ruff: noqa: ARG001  (all keyword functions have one signature)
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def properties(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """Schemas for the values of keys."""
+    """``properties``: schemas for the values of keys."""
     if not isinstance(value, dict) or not all(key.__class__ is str for key in value):
         raise SchemaError(f"properties must be a JSON object, not {value!r:.80}", pointer=at.pointer("properties"))
     child = goals.child
@@ -33,7 +33,7 @@ def properties(goals: Goals, at: Location, value: object, found: Assertions) -> 
 
 
 def pattern_properties(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """Schemas for the values of all keys that a pattern matches."""
+    """``patternProperties``: schemas for the values of all keys that a pattern matches."""
     if not isinstance(value, dict):
         raise SchemaError(
             f"patternProperties must be an object, not {value!r:.80}", pointer=at.pointer("patternProperties")
@@ -47,7 +47,7 @@ def pattern_properties(goals: Goals, at: Location, value: object, found: Asserti
 
 
 def property_names(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """A schema that all keys satisfy, as strings."""
+    """``propertyNames``: a schema that all keys satisfy, as strings."""
     shapes = goals.strings(at, "/propertyNames", value)
     if any(shape is ANY_STRING for shape in shapes):
         return
@@ -66,14 +66,14 @@ def _content(shape: StringShape) -> Expression:
 
 
 def additional_properties(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """The schema of the values of keys that neither ``properties`` nor ``patternProperties`` covers."""
+    """``additionalProperties``: the schema for keys outside ``properties`` and ``patternProperties``."""
     found.additional = goals.child(at, "/additionalProperties", value)
     found.open = False
     found.objects_restricted = True
 
 
 def required(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """Keys that must be there."""
+    """``required``: keys that must be present."""
     if not isinstance(value, list) or not all(isinstance(key, str) for key in value):
         hint = "; name the property in the required of the object that has it" if isinstance(value, bool) else ""
         message = f"required must be a list of strings, not {value!r:.80}{hint}"
@@ -83,21 +83,21 @@ def required(goals: Goals, at: Location, value: object, found: Assertions) -> No
 
 
 def min_properties(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """The least number of members."""
+    """``minProperties``: the least number of members."""
     found.min_properties = goals.count(at, "minProperties", value)
     found.objects_restricted = True
 
 
 def max_properties(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """The greatest number of members."""
+    """``maxProperties``: the greatest number of members."""
     found.max_properties = goals.count(at, "maxProperties", value)
     found.objects_restricted = True
 
 
 def unevaluated_properties(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """Without applicators beside it, what ``additionalProperties`` says; beside ``additionalProperties``, nothing.
+    """``unevaluatedProperties``: acts as ``additionalProperties``; beside ``additionalProperties``, it has no effect.
 
-    What else there is to it is in ``constrain.json_schema.keywords.unevaluated``.
+    ``keywords.unevaluated`` handles it beside keywords that apply other schemas.
     """
     assert isinstance(at.schema, dict)
     if value is True or value == {} or "additionalProperties" in at.schema:
@@ -111,7 +111,7 @@ def unevaluated_properties(goals: Goals, at: Location, value: object, found: Ass
 
 
 def object_shape(goals: Goals, found: Assertions) -> ObjectShape | None:
-    """The shape that the object keywords of one schema make together."""
+    """Returns the shape that the object keywords of one schema describe together."""
     if not found.objects_restricted:
         return ANY_OBJECT
     if found.max_properties is not None and max(found.min_properties, len(found.required)) > found.max_properties:
@@ -140,6 +140,6 @@ def object_shape(goals: Goals, found: Assertions) -> ObjectShape | None:
 
 
 def constant_object(goals: Goals, at: Location, value: dict[str, object]) -> ObjectShape:
-    """Exactly this object."""
+    """Returns the shape of exactly this object."""
     members = {key: goals.constant(at, item) for key, item in value.items()}
     return ObjectShape(members, tuple(members), (), NOTHING, open=False)

@@ -1,4 +1,4 @@
-"""Keywords about strings."""
+"""Keywords for strings."""
 
 # ruff: noqa: ARG001  (all keyword functions have one signature)
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
 
 def min_length(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """The least number of code points."""
+    """``minLength``: the least number of code points."""
     found.restrict_strings(StringShape(minimum=goals.count(at, "minLength", value)))
 
 
 def max_length(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """The greatest number of code points."""
+    """``maxLength``: the greatest number of code points."""
     found.restrict_strings(StringShape(maximum=goals.count(at, "maxLength", value)))
 
 
 def pattern(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """An ECMA-262 pattern to be found somewhere in the string."""
+    """``pattern``: an ECMA-262 pattern that is found somewhere in the string."""
     expression = pattern_expression(at, value, "pattern")
     if matches_nothing(expression):
         found.strings = None

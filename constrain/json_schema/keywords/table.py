@@ -1,8 +1,8 @@
-"""The table of keywords, per draft: which function reads which keyword.
+"""The table of keywords: the function for each keyword of each draft.
 
-To add a keyword: a function in the module of its type, an entry here, and, if it says something about strings, its name
-in ``documents.keyword_sets.ABOUT_STRINGS``, without which ``propertyNames`` ignores it. ``language.hint`` shows it to
-the model; ``strict.merging`` joins two of it.
+To add a keyword: a function in the module of its type, an entry here, and, if it restricts strings, its name in
+``documents.keyword_sets.ABOUT_STRINGS``; otherwise ``propertyNames`` ignores it. ``language.hint`` shows keywords to
+the model; ``strict.merging`` joins two values of one keyword.
 """
 
 # ruff: noqa: ARG001  (all keyword functions have one signature)
@@ -29,11 +29,11 @@ else:
 
 
 def unknown_keyword(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """Stands for keywords that no table lists; JSON Schema says to ignore those."""
+    """Handles keywords outside the table: JSON Schema says to ignore these."""
 
 
 def identifier(keyword: str) -> Handler:
-    """A keyword that is read before all others; here only its type is checked."""
+    """Returns a function that checks the type of an identifying keyword; ``documents`` reads its value earlier."""
 
     def check(goals: Goals, at: Location, value: object, found: Assertions) -> None:
         if not isinstance(value, str):
@@ -43,13 +43,13 @@ def identifier(keyword: str) -> Handler:
 
 
 def identifier_of_draft_4(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """Only noted where it is no string: often a list of properties that lacks the keyword around it."""
+    """``id`` of draft 4: a value that is no string is ignored with a warning; often it is a misplaced property."""
     if not isinstance(value, str):
         goals.warnings.setdefault(f"the id at {at.pointer('id')} is not a string and is ignored")
 
 
 def recursive_anchor(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """Read by ``$recursiveRef``."""
+    """``$recursiveAnchor``: checks its type; ``$recursiveRef`` reads its value."""
     if not isinstance(value, bool):
         raise SchemaError(
             f"$recursiveAnchor must be a boolean, not {value!r:.80}", pointer=at.pointer("$recursiveAnchor")
@@ -137,5 +137,5 @@ _TABLES: dict[Dialect, Mapping[str, Handler | None]] = {
 
 
 def keywords_of(dialect: Dialect) -> Mapping[str, Handler | None]:
-    """The function for each keyword of a draft; ``None`` for what asserts nothing."""
+    """Returns the function for each keyword of a draft; ``None`` for keywords that assert nothing."""
     return _TABLES[dialect]

@@ -1,9 +1,8 @@
 """``unevaluatedProperties`` and ``unevaluatedItems`` beside keywords that apply other schemas to the same value.
 
-Which members count as evaluated depends on which of those schemas hold (2020-12 Core, section 11). So the ways in
-which a schema can hold are told apart as *variants*: shapes, and what is evaluated where they hold. A variant that
-leaves open whether some further branch holds asks for more than it must, never for less; so the union of all variants
-is exact.
+The evaluated members depend on which of those schemas hold (2020-12 Core, section 11). So the ways in which a schema
+can hold become *variants*: shapes, with the members evaluated if they hold. A variant that leaves open whether a
+further branch holds may ask for more than necessary, never for less; so the union of all variants is exact.
 """
 
 from __future__ import annotations
@@ -42,17 +41,17 @@ if TYPE_CHECKING:
     from constrain.json_schema.shapes.goals import Goals
 
 MAX_VARIANTS = 300
-"""Ways in which one schema can hold that evaluate different members. Beyond: LimitError."""
+"""Ways in which one schema can hold with different evaluated members. Beyond: LimitError."""
 
 MAX_SCHEMAS_WITH_VARIANTS = 500
-"""Schemas whose variants one compilation works out: they may lie deeply within one another. Beyond: LimitError."""
+"""Schemas whose variants one compilation computes; they may be deeply nested. Beyond: LimitError."""
 
 UNEVALUATED = frozenset(("unevaluatedProperties", "unevaluatedItems"))
 SPLIT = IN_PLACE_APPLICATORS | UNEVALUATED
 
 
 class Evaluated(NamedTuple):
-    """The members that count as evaluated: ``patterns`` are texts of key patterns, ``contained`` goals of items."""
+    """The evaluated members: ``patterns`` are texts of key patterns, ``contained`` goals of items."""
 
     keys: frozenset[str] = frozenset()
     patterns: frozenset[str] = frozenset()
@@ -62,7 +61,7 @@ class Evaluated(NamedTuple):
     contained: frozenset[Goal] = frozenset()
 
     def with_(self, other: Evaluated) -> Evaluated:
-        """What either evaluates."""
+        """Returns the members that either evaluates."""
         return Evaluated(
             self.keys | other.keys,
             self.patterns | other.patterns,
@@ -79,12 +78,12 @@ Variants = dict[Evaluated, Shapes]
 
 
 def unevaluated(goals: Goals, at: Location) -> Shapes:
-    """The shapes of a schema with one of these keywords."""
+    """Returns the shapes of a schema with one of these keywords."""
     return union(variants(goals, at).values())
 
 
 def variants(goals: Goals, at: Location) -> Variants:
-    """The ways in which the schema at ``at`` can hold."""
+    """Returns the ways in which the schema at ``at`` can hold."""
     schema = at.schema
     if not isinstance(schema, dict):
         shapes = goals.expand(at)
@@ -95,7 +94,7 @@ def variants(goals: Goals, at: Location) -> Variants:
             raise endless(at)
         if len(goals.variants) > MAX_SCHEMAS_WITH_VARIANTS:
             raise LimitError(
-                f"more schemas than MAX_SCHEMAS_WITH_VARIANTS = {MAX_SCHEMAS_WITH_VARIANTS} evaluate members in place",
+                f"more schemas than MAX_SCHEMAS_WITH_VARIANTS = {MAX_SCHEMAS_WITH_VARIANTS} affect unevaluated members",
                 pointer=at.pointer(),
             )
         goals.variants[at] = None
@@ -122,7 +121,7 @@ def _variants(goals: Goals, at: Location, schema: dict[str, object]) -> Variants
 
 
 def _own(goals: Goals, at: Location, schema: dict[str, object]) -> Evaluated:
-    """What the keywords of the schema itself evaluate."""
+    """Returns the members that the keywords of the schema object itself evaluate."""
     prefix, items = schema.get("prefixItems"), schema.get("items")
     all_items = "items" in schema
     contained: frozenset[Goal] = frozenset()
@@ -145,7 +144,7 @@ def _own(goals: Goals, at: Location, schema: dict[str, object]) -> Evaluated:
 
 
 def _ways(goals: Goals, at: Location, keyword: str, value: object) -> Variants | None:
-    """The ways in which what one keyword says can hold; ``None`` for keywords that apply no schema in place."""
+    """Returns the ways in which one keyword can hold; ``None`` for keywords that apply no schema in place."""
     match keyword:
         case "$ref":
             return variants(goals, goals.references.resolve(at, value))
@@ -182,7 +181,7 @@ def _inside(goals: Goals, at: Location, token: str, schema: object) -> Variants:
 
 
 def _merged(found: Iterable[tuple[Evaluated, Shapes]]) -> Variants:
-    """Variants that evaluate the same, as one."""
+    """Returns the variants, with one for all that evaluate the same members."""
     result: Variants = {}
     for evaluated, shapes in found:
         if any(shapes):
@@ -199,7 +198,7 @@ def _both(goals: Goals, a: Variants, b: Variants) -> Variants:
 
 
 def _any_of(goals: Goals, branches: list[Variants]) -> Variants:
-    """Any non-empty choice of branches: those chosen hold, the others may."""
+    """Returns a variant for each non-empty choice of branches: the chosen ones hold, the others may."""
     result: Variants = {}
     for branch in branches:
         result = _merged((*result.items(), *branch.items(), *_both(goals, result, branch).items()))
@@ -219,7 +218,7 @@ def _one_of(goals: Goals, branches: list[Variants]) -> Variants:
 
 
 def _conditional(goals: Goals, at: Location, value: object) -> Variants:
-    """Unlike as an assertion, ``if`` matters here even without ``then`` and ``else``."""
+    """Returns the variants of ``if``, which evaluates members even without ``then`` and ``else``."""
     schema = at.schema
     assert isinstance(schema, dict)
     holds = _inside(goals, at, "/if", value)
@@ -236,7 +235,7 @@ def _dependent(goals: Goals, at: Location, keyword: str, value: object) -> Varia
         raise SchemaError(f"{keyword} must be a JSON object, not {value!r:.80}", pointer=at.pointer(keyword))
     result: Variants = {NOTHING_EVALUATED: ANY_SHAPES}
     schemas = value
-    if keyword == "dependencies":  # lists of keys evaluate nothing
+    if keyword == "dependencies":  # a list of required keys evaluates no member
         found = Assertions()
         dependencies(goals, at, {key: keys for key, keys in value.items() if isinstance(keys, (str, list))}, found)
         result = {NOTHING_EVALUATED: asserted_shapes(found, goals)}
@@ -275,5 +274,5 @@ _FIXED = (ANY, NOTHING, *PLAIN.values())
 
 
 def _order(goal: Goal) -> tuple[int, int]:
-    """Sorts the goals of ``contains`` by where they stand, so that one schema always has the same grammar."""
+    """Returns the position of a ``contains`` goal, as a sort key: the same schema always gives the same grammar."""
     return (-1, _FIXED.index(goal)) if goal.location is None else (goal.location.order, 0)

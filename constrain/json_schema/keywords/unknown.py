@@ -1,4 +1,4 @@
-"""What is said about keywords that a draft does not have: they are ignored, and often another one was meant."""
+"""Warnings about keywords that the draft does not have, with suggestions."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ if TYPE_CHECKING:
     from constrain.json_schema.documents.locations import Location
 
 LIKENESS = 0.82
-"""Least likeness (``difflib``) of a keyword to the one that is suggested: ``requierd`` has it, ``desc`` has not."""
+"""Least similarity (``difflib``, 0 to 1) of a keyword to the suggested one: ``requierd`` is above it, ``desc``
+below."""
 
 _INSTEAD = {
-    "nullable": 'it is of OpenAPI 3.0; for null, too, write "type": [..., "null"]',
+    "nullable": 'it is of OpenAPI 3.0; to allow null, write "type": [..., "null"]',
     "optional": "a property may be left out unless the required of its object lists it",
     "extends": "it is of draft 3; write allOf",
     "disallow": "it is of draft 3; write not",
@@ -31,14 +32,14 @@ _INSTEAD = {
     "property": "did you mean properties?",
     "props": "did you mean properties?",
 }
-"""What to write instead of keywords that no draft from 4 on has."""
+"""Replacements for keywords that no draft from 4 on has."""
 
 _OWN = "x-"
-"""What authors' own keywords begin with."""
+"""The prefix of authors' own keywords."""
 
 
 def about_unknown(keyword: str, at: Location) -> str:
-    """The warning about a keyword that the draft of the schema at ``at`` does not have."""
+    """Returns the warning about a keyword that the draft of the schema at ``at`` does not have."""
     dialect = at.resource.dialect
     ignored = f"the keyword {keyword!r:.80} is not one of {dialect.name} and is ignored"
     hint = _hint(keyword, dialect)

@@ -1,6 +1,5 @@
-"""Lint: what the author of a schema should know.
+"""Lint: advice to the author of a schema.
 
-``inspection.check`` and ``server`` call ``linter``, which gathers ``findings``: keywords that are refused or ignored,
-parts that no value can ever use (``unsatisfiable``), and ``advice`` on schemas that compile and give worse answers
-than they could. Read ``findings`` first.
+``inspection.check`` and ``server`` call ``linter``, which gathers ``findings``: refused or ignored keywords, parts that
+no value can use (``unsatisfiable``), and ``advice`` for better answers. Read ``findings`` first.
 """

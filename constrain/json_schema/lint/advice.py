@@ -1,4 +1,4 @@
-"""Advice to the author of a schema: what compiles, and will still give worse answers than it could.
+"""Advice on schemas that compile, but give worse answers than they could.
 
 Rules, by their stable names:
 
@@ -44,14 +44,14 @@ _CATEGORIES = frozenset(
         "unit", "role", "stage", "tier", "class", "sentiment", "difficulty", "language", "frequency",
     )
 )  # fmt: skip
-"""Words that, as the last of a property's name, promise one of a few values."""
+"""Words that, at the end of a property's name, suggest one of a few values."""
 
 _ALTERNATIVES = re.compile(
     r"\b(?:one of|either|must be|can be|possible values|allowed values|valid values)\b.*(?:,|\bor\b|\|)"
     r"|['\"`][\w -]+['\"`]\s*(?:,|/|\||\bor\b)\s*['\"`][\w -]+['\"`]|\b\w+\|\w+\|\w+\b",
     re.IGNORECASE | re.DOTALL,
 )
-"""Descriptions that list the values of a property."""
+"""A pattern for descriptions that list the values of a property."""
 
 _STRUCTURE = {
     "object": frozenset(
@@ -62,12 +62,12 @@ _STRUCTURE = {
     ),
     "array": frozenset(("items", "prefixItems", "contains", "unevaluatedItems")),
 }  # fmt: skip
-"""Keywords that say what an object or array has in it."""
+"""Keywords that constrain the content of an object or array."""
 
 _OTHER_SCHEMAS = frozenset(
     ("$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf", "if", "enum", "const", "not")
 )
-"""Keywords beside which a schema's own keywords do not tell the whole story."""
+"""Keywords that apply other schemas, so that a schema's own keywords are not all of its constraints."""
 
 _ENDLESS = re.compile(r"(?<!\\)(?:\\\\)*(?:[*+]|\{\d+,\})")
 
@@ -94,10 +94,10 @@ def _advice(document: object) -> Iterator[Finding]:
         for part in subschemas(schema):
             place = pointer + part.token
             if part.keyword in ("not", "if", "propertyNames", "contains"):
-                continue  # these describe nothing that is written
+                continue  # their schemas describe no part of the answer
             if part.keyword in _VALUES and _is_catch_all(part.schema):
                 yield Finding("catch-all", place, "every value is allowed here: say what it looks like")
-            # what a branch of allOf leaves open, another may close
+            # another branch of allOf may close this one
             inner.append((place, part.schema, part.keyword in ("allOf", "then", "else", "dependentSchemas")))
         pending.extend(reversed(inner))
 
@@ -116,7 +116,7 @@ def _types(schema: dict[str, object]) -> list[object]:
 
 
 def _loose(pointer: str, schema: dict[str, object]) -> Iterator[Finding]:
-    """Objects and arrays of anything."""
+    """Yields findings about objects and arrays of anything."""
     if not _OTHER_SCHEMAS.isdisjoint(schema):
         return
     for kind, keywords in _STRUCTURE.items():
@@ -126,7 +126,7 @@ def _loose(pointer: str, schema: dict[str, object]) -> Iterator[Finding]:
 
 
 def _unbounded(pointer: str, schema: dict[str, object]) -> Iterator[Finding]:
-    """Strings and arrays of any length."""
+    """Yields findings about strings and arrays of any length."""
     if not _OTHER_SCHEMAS.isdisjoint(schema):
         return
     types = _types(schema)
@@ -139,7 +139,7 @@ def _unbounded(pointer: str, schema: dict[str, object]) -> Iterator[Finding]:
 
 
 def _is_bounded(pattern: str) -> bool:
-    """Is the pattern anchored on both sides and free of endless repetition? (``[*]`` passes for endless.)."""
+    """Returns whether the pattern has both anchors and no endless repetition (it takes ``[*]`` for one)."""
     return pattern.startswith("^") and pattern.endswith("$") and _ENDLESS.search(pattern) is None
 
 
@@ -149,7 +149,7 @@ def _is_tuple(schema: dict[str, object]) -> bool:
 
 
 def _properties(document: object, pointer: str, schema: dict[str, object]) -> Iterator[Finding]:
-    """What is to be said about the properties of one object."""
+    """Yields findings about the properties of one object."""
     properties = schema.get("properties")
     if not isinstance(properties, dict):
         return
@@ -168,7 +168,7 @@ def _properties(document: object, pointer: str, schema: dict[str, object]) -> It
 
 
 def _target(document: object, schema: dict[str, object]) -> dict[str, object]:
-    """What a plain reference within the document points to; the schema itself where there is none."""
+    """Returns the target of a plain reference within the document; the schema itself without one."""
     for _ in range(_MAX_REFERENCES):
         reference = schema.get("$ref")
         if not isinstance(reference, str) or not reference.startswith("#/"):
@@ -197,7 +197,7 @@ def _is_free_text(schema: dict[str, object]) -> bool:
 
 
 def _why_enum(name: str, schema: dict[str, object]) -> str | None:
-    """What suggests that a string is one of a few."""
+    """Returns the sign that a string is one of a few values, or None."""
     words = _words(name)
     if words and words[-1] in _CATEGORIES:
         return f"{name!r:.80} sounds like one of a few values"
@@ -218,12 +218,12 @@ def _is_label(example: object) -> bool:
 
 
 def _words(name: str) -> list[str]:
-    """The words of a name in camelCase, snake_case or kebab-case."""
+    """Returns the words of a name in camelCase, snake_case or kebab-case."""
     return [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)]
 
 
 def _order(pointer: str, names: list[str]) -> Iterator[Finding]:
-    """Keys are written in the order of the schema: what is to be thought out first must come first."""
+    """Yields a finding if the answer comes before the reasoning: keys are written in the order of the schema."""
     last = None
     for name in names:
         if _REASONS.intersection(_words(name)):

@@ -1,4 +1,4 @@
-"""A finding about a schema: which rule, where, and in words."""
+"""A finding about a schema: rule, place and message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a schema's author should know: what is enforced, what is refused, what can never hold, and what to do better."""
+"""Findings about a schema: refused keywords, unusable parts, and advice."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from constrain.json_schema.lint.findings import Finding
 from constrain.json_schema.lint.unsatisfiable import find_unsatisfiable
 
 MAX_REFUSALS = 100
-"""Refused keywords that are looked for; each is found by compiling again without those before it."""
+"""Refused keywords that are reported; each takes one more compilation, without the earlier ones."""
 
 
 IDENTIFIERS = frozenset(("$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor"))
-"""Keywords that name a schema and ask nothing of a value."""
+"""Keywords that name a schema and do not constrain values."""
 
 
 @dataclass(frozen=True)
@@ -40,15 +40,15 @@ class Lint:
 
     @property
     def exact(self) -> bool:
-        """Whether every keyword is enforced, and some value satisfies them all."""
+        """Returns whether every keyword is enforced, and some value satisfies them all."""
         return not self.refused
 
 
 def lint_schema(schema: object, *, registry: object = None, **policies: str) -> Lint:
-    """Looks at a parsed JSON Schema (dict or bool); ``registry`` and policies as for ``compile_schema``.
+    """Returns the findings about a parsed JSON Schema (dict or bool); registry, policies: as in ``compile_schema``.
 
-    What can never hold is only looked for in schemas of which nothing is refused. Raises SchemaError or LimitError
-    where an error names no place in the schema.
+    Parts that no value can use are searched only if nothing is refused. Raises SchemaError or LimitError if an error
+    names no place in the schema.
 
     >>> [finding.rule for finding in lint_schema({"type": "array", "items": {"const": 1}}).advice]
     ['unbounded-array']
@@ -64,7 +64,7 @@ def lint_schema(schema: object, *, registry: object = None, **policies: str) -> 
 
 
 def _without_refused(schema: object, registry: object, policies: dict[str, str]) -> tuple[list[Finding], object]:
-    """The refused keywords, and the schema without them."""
+    """Returns the refused keywords, and the schema without them."""
     refused: list[Finding] = []
     remaining = copy.deepcopy(schema)
     while len(refused) < MAX_REFUSALS:
@@ -84,7 +84,7 @@ def _without_refused(schema: object, registry: object, policies: dict[str, str])
 
 
 def _remove(schema: object, pointer: str) -> bool:
-    """Takes the keyword at a JSON Pointer out of a schema; ``False`` if that is not possible."""
+    """Removes the keyword at a JSON Pointer from a schema; returns ``False`` if that is not possible."""
     parts = [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
     for part in parts[:-1]:
         if isinstance(schema, dict) and part in schema:
@@ -100,7 +100,7 @@ def _remove(schema: object, pointer: str) -> bool:
 
 
 def _enforced(schema: object, without: set[str]) -> dict[str, tuple[str, ...]]:
-    """The places of every keyword that restricts values, except those ``without``."""
+    """Returns the places of every keyword that constrains values, except those ``without``."""
     restricting = {
         keyword
         for dialect in DIALECTS.values()

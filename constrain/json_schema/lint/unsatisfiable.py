@@ -1,7 +1,7 @@
-"""Parts of a schema that no value can ever use: branches, properties, items and listed values.
+"""Parts of a schema that no value can use: branches, properties, items and listed values.
 
-Each part is asked about as a schema of its own: what the schema around it says, and that the part is used. The goals of
-a compilation answer; nothing is emitted.
+Each part is tested by a schema of its own: the constraints of the schema around it, and the use of the part. The goals
+of a compilation give the answer; no rules are emitted.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ if TYPE_CHECKING:
     from constrain.json_schema.documents.locations import Location
 
 MAX_QUESTIONS = 2_000
-"""Parts of one schema that ``check`` asks about; large hand-written schemas have some hundreds. Beyond: the rest is not
-looked at, and a finding says so."""
+"""Parts of one schema that ``check`` tests; large hand-written schemas have some hundreds. Beyond: the rest is not
+tested, and a finding says so."""
 
 MAX_LISTED_VALUES = 100
-"""Values of one ``enum`` that are asked about one by one."""
+"""Values of one ``enum`` that are tested one by one; values of longer lists are not."""
 
 _NAMES = frozenset(("$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$schema"))
-"""Keywords by which a schema is found, which a question about it leaves out."""
+"""Keywords that identify a schema; a test schema leaves them out."""
 
 _NOT_ENTERED = frozenset(("not", "if", "contentSchema"))
 """Keywords whose value need not hold."""
 
 _INDEPENDENT = ANNOTATIONS | {"type", "properties", "required", "additionalProperties"}
-"""Where an object says no more than this, each of its properties may stand there if it has a value at all."""
+"""Keywords of an object whose properties are independent: each may be present if it has a value at all."""
 
 _RULES = {
     "properties": ("unsatisfiable-property", "this key can never be there"),
     "patternProperties": ("unsatisfiable-property", "no value can stand under a key that matches this pattern"),
     "additionalProperties": ("unsatisfiable-property", "no value can stand under an additional key"),
-    "unevaluatedProperties": ("unsatisfiable-property", "no value can stand under a key that is not evaluated"),
+    "unevaluatedProperties": ("unsatisfiable-property", "no value can stand under an unevaluated key"),
     "$defs": ("unsatisfiable-definition", "no value can have this definition"),
     "definitions": ("unsatisfiable-definition", "no value can have this definition"),
     "dependentSchemas": ("unsatisfiable-branch", "the key that this depends on can never be there"),
@@ -59,11 +59,11 @@ _RULES = {
     "contains": ("unsatisfiable-items", "no item can be one of these"),
     "propertyNames": ("unsatisfiable-property", "no key is allowed"),
 }
-"""What is said about subschemas that have no value by themselves."""
+"""Rule and message for subschemas that have no value by themselves."""
 
 
 def find_unsatisfiable(schema: object, *, registry: object = None, **policies: str) -> tuple[Finding, ...]:
-    """The parts that no value can use, of a schema that has values and of which nothing is refused."""
+    """Returns the parts that no value can use, of a schema with values and without refused keywords."""
     settings = Policies(**{**POLICY_DEFAULTS, **policies}, close_objects=False)
     try:
         return tuple(_Search(schema, registry, settings, dynamic=False).run())
@@ -72,7 +72,7 @@ def find_unsatisfiable(schema: object, *, registry: object = None, **policies: s
 
 
 class _Search:
-    """Goes through all subschemas of one document."""
+    """A walk over all subschemas of one document."""
 
     def __init__(self, schema: object, registry: object, policies: Policies, *, dynamic: bool) -> None:
         self.schema = schema
@@ -102,7 +102,7 @@ class _Search:
                 if part.keyword in _NOT_ENTERED or _is_deliberate(part.schema):
                     continue
                 if self.questions >= MAX_QUESTIONS:
-                    message = f"parts of the schema beyond MAX_QUESTIONS = {MAX_QUESTIONS} were not looked at"
+                    message = f"only MAX_QUESTIONS = {MAX_QUESTIONS} parts of the schema were tested"
                     yield Finding("not-examined", _pointer(path), message)
                     return
                 finding = self._ask_about(path, schema, part)
@@ -113,7 +113,7 @@ class _Search:
             pending.extend(reversed(inner))
 
     def _ask_about(self, path: tuple[Subschema, ...], schema: dict[str, object], part: Subschema) -> Finding | None:
-        """The finding about a part that can never be used."""
+        """Returns the finding about an unusable part, or None."""
         place = _pointer((*path, part))
         keyword, also = part.keyword, [part.schema]
         if keyword in ("anyOf", "oneOf"):
@@ -127,17 +127,17 @@ class _Search:
             rule, message = _RULES[keyword]
             why = self._why_none((*path, part), _with(part.schema, [])) if isinstance(part.schema, dict) else None
             if why is None and keyword == "properties" and not _is_plain_object(schema):
-                # it has a value; but may the key stand in this object?
+                # the part has a value; but may the key stand in this object?
                 why = self._why_none(path, _with(schema, [{"type": "object", "required": [part.name]}]))
             return None if why is None else Finding(rule, place, f"{message}: {why}")
         else:
             return None
-        self._at((*path, part))  # met here first, so that this is its pointer
+        self._at((*path, part))  # entered here first, to fix its pointer
         why = self._why_none(path, _with(schema, also))
         return None if why is None else Finding(rule, place, f"{message}: {why}")
 
     def _values(self, path: tuple[Subschema, ...], schema: dict[str, object]) -> Iterator[Finding]:
-        """The listed values that other keywords exclude."""
+        """Yields findings about listed values that other keywords exclude."""
         values = schema.get("enum")
         if not isinstance(values, list) or len(schema) == 1 or len(values) > MAX_LISTED_VALUES:
             return
@@ -155,19 +155,19 @@ class _Search:
         return at
 
     def _why_none(self, path: tuple[Subschema, ...], question: dict[str, object]) -> str | None:
-        """Why a schema has no value, read as if it stood at ``path``; None if it has one, or that cannot be told."""
+        """Returns why a schema at ``path`` has no value; None if it has one, or if that is unknown."""
         self.questions += 1
         try:
             goal = goal_at(self.goals.references.inside(self._at(path), question))
             mark_productive(expand_all(self.goals, goal))
             return None if goal.productive else why_empty(self.goals, goal).message
         except (UnsupportedSchemaError, LimitError, PatternError):
-            self._begin()  # what was being expanded is left half done
+            self._begin()  # goals under expansion are unusable now
             return None
 
 
 def _with(schema: dict[str, object], also: list[object]) -> dict[str, object]:
-    """What a schema says, and more."""
+    """Returns the schema with further constraints."""
     question = {keyword: value for keyword, value in schema.items() if keyword not in _NAMES}
     if also:
         own = schema.get("allOf")
@@ -180,7 +180,7 @@ def _is_plain_object(schema: dict[str, object]) -> bool:
 
 
 def _is_deliberate(schema: object) -> bool:
-    """Does the author say that nothing is allowed here?"""
+    """Returns whether the author forbids every value here on purpose."""
     return schema is False or schema == {"not": {}} or schema == {"not": True}
 
 

@@ -1,4 +1,4 @@
-"""Arrays: the shape and its intersection."""
+"""The shape of arrays and its intersection."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def intersect_arrays(goals: Goals, a: ArrayShape, b: ArrayShape) -> ArrayShape | None:
-    """The arrays of both shapes, or ``None`` if the bounds leave none."""
+    """Returns the arrays of both shapes; ``None`` if the bounds leave none."""
     if a is ANY_ARRAY:
         return b
     if b is ANY_ARRAY:
@@ -26,12 +26,12 @@ def intersect_arrays(goals: Goals, a: ArrayShape, b: ArrayShape) -> ArrayShape |
 
 
 def item_goal(shape: ArrayShape, index: int) -> Goal:
-    """What the item at ``index`` must satisfy."""
+    """Returns the goal of the item at ``index``."""
     return shape.prefix[index] if index < len(shape.prefix) else shape.rest
 
 
 def longest_length(shape: ArrayShape) -> int | None:
-    """The greatest number of items whose goals are all productive, as far as is known; ``None``: no bound."""
+    """Returns the greatest number of items with productive goals, as far as known; ``None``: no bound."""
     for index, goal in enumerate(shape.prefix):
         if not goal.productive:
             return index if shape.maximum is None else min(index, shape.maximum)
@@ -41,7 +41,7 @@ def longest_length(shape: ArrayShape) -> int | None:
 
 
 def unproductive_item(shape: ArrayShape) -> tuple[Goal, int] | None:
-    """An item that must be there and is not known to have a value; ``None`` if the shape has a value."""
+    """Returns a required item not known to have a value, with its index; ``None`` if there is none."""
     for index in range(min(shape.minimum, len(shape.prefix))):
         if not shape.prefix[index].productive:
             return shape.prefix[index], index

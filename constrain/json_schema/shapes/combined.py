@@ -1,8 +1,7 @@
-"""Arrays and objects that satisfy Boolean formulas over shapes: what ``not``, ``if`` and overlapping ``oneOf`` make.
+"""Arrays and objects that satisfy Boolean formulas over shapes, from ``not``, ``if`` and overlapping ``oneOf``.
 
-An alternative of such a kind has a plain shape that holds in any case (``base``), and formulas beside it. Formulas are
-only read once all goals can be expanded: then ``constrain.json_schema.formulas.shape_automaton`` makes an automaton of
-them.
+Such an alternative has a plain shape that always holds (``base``), and formulas. Formulas are read only after all goals
+can be expanded: then ``formulas.shape_automaton`` turns them into an automaton.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ TRUE_FORMULA = And(())
 
 
 def intersect_combined(goals: Goals, a: Shapes, b: Shapes) -> tuple[Combination, ...]:
-    """Of the arrays and objects of both disjunctions, those that have a formula from either side."""
+    """Returns the arrays and objects of both disjunctions that have a formula from either side."""
     found: list[Combination | None] = []
     ours: tuple[Combination | Structure, ...] = (*a.combined, *a.arrays, *a.objects)
     theirs: tuple[Combination | Structure, ...] = (*b.combined, *b.arrays, *b.objects)
@@ -76,7 +75,7 @@ def _intersect(
 
 
 def names_in_order(shape: Combination) -> list[str]:
-    """The keys that any of the shapes of objects names, in the order in which they come."""
+    """Returns the keys that shapes of objects in the combination name, in their order."""
     base = shape.base
     assert isinstance(base, ObjectShape)
     names = dict.fromkeys(base.properties)
@@ -88,12 +87,12 @@ def names_in_order(shape: Combination) -> list[str]:
 
 
 def is_array(shape: Combination) -> bool:
-    """Whether arrays are meant, and not objects."""
+    """Returns whether the combination is of arrays, not objects."""
     return isinstance(shape.base, ArrayShape)
 
 
 def formula_of(shape: ArrayShape | ObjectShape | Combination) -> Formula:
-    """The formula that holds for exactly the arrays or objects of this shape."""
+    """Returns the formula that holds for exactly the arrays or objects of this shape."""
     if isinstance(shape, Combination):
         base = shape.base
         parts: list[Formula] = [] if base is ANY_ARRAY or base is ANY_OBJECT else [Atom(base)]
@@ -103,12 +102,12 @@ def formula_of(shape: ArrayShape | ObjectShape | Combination) -> Formula:
 
 
 def array_formula(shapes: Shapes, of: FormulaOf = formula_of) -> Formula:
-    """The formula that holds for exactly the arrays among these values; ``of`` gives that of one shape."""
+    """Returns the formula of exactly the arrays among these values; ``of`` makes the formula of one shape."""
     return _any_of((*shapes.arrays, *filter(is_array, shapes.combined)), of)
 
 
 def object_formula(shapes: Shapes, of: FormulaOf = formula_of) -> Formula:
-    """The same for objects."""
+    """Returns the formula of exactly the objects among these values."""
     return _any_of((*shapes.objects, *(shape for shape in shapes.combined if not is_array(shape))), of)
 
 
@@ -120,7 +119,7 @@ def _any_of(shapes: Iterable[ArrayShape | ObjectShape | Combination], of: Formul
 def restricted(
     goals: Goals, base: ArrayShape | ObjectShape, formulas: Iterable[Formula]
 ) -> Iterator[ArrayShape | ObjectShape | Combination]:
-    """The alternative of this shape that satisfies the formulas, if there is one; a plain shape where that is all."""
+    """Yields the alternative of this shape with the formulas, if it can have values; a plain shape if possible."""
     kept: dict[Formula, None] = {}
     stack = list(formulas)[::-1]
     while stack:
@@ -140,7 +139,7 @@ def restricted(
 
 
 def atoms(formulas: tuple[Formula, ...]) -> Iterator[Atom]:
-    """The atoms of the formulas, each once, from left to right."""
+    """Yields the atoms of the formulas, each once, from left to right."""
     seen: set[Formula] = set()
     stack = list(reversed(formulas))
     while stack:
@@ -158,10 +157,9 @@ def atoms(formulas: tuple[Formula, ...]) -> Iterator[Atom]:
 
 
 def as_one(goals: Goals, shapes: Shapes) -> Shapes:
-    """The same values with one alternative for all arrays, and one for all objects.
+    """Returns the same values with one alternative for all arrays, and one for all objects.
 
-    The same shape becomes the same formula every time: where alternatives are multiplied again and again, the diagrams
-    do not grow by it.
+    Equal shapes always become the same formula, so diagrams do not grow when alternatives are multiplied repeatedly.
     """
     known = goals.formulas
 
@@ -178,7 +176,7 @@ def as_one(goals: Goals, shapes: Shapes) -> Shapes:
 
 
 def with_structures(scalars: Shapes, structures: Iterable[ArrayShape | ObjectShape | Combination]) -> Shapes:
-    """The scalars of some shapes, with these arrays and objects."""
+    """Returns the scalars of the shapes, together with these arrays and objects."""
     arrays, objects, combined = [], [], []
     for shape in structures:
         if isinstance(shape, Combination):
@@ -191,5 +189,5 @@ def with_structures(scalars: Shapes, structures: Iterable[ArrayShape | ObjectSha
 
 
 def scalars_of(shapes: Shapes) -> Shapes:
-    """The shapes without arrays and objects."""
+    """Returns the shapes without arrays and objects."""
     return Shapes(shapes.simple, shapes.numbers, shapes.strings)

@@ -1,7 +1,7 @@
-"""Goals and shapes, as data: what a value must satisfy, and the disjunctions that goals expand to.
+"""Goals and shapes, as data: constraints on a value, and the disjunctions that goals expand to.
 
-A goal expands to shapes; shapes of arrays and objects have goals for their parts. So all of these are in one file; what
-is done with them is in the others.
+A goal expands to shapes, and shapes of arrays and objects have goals for their parts. So this file holds both; the
+other files hold the functions over them.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 class Goal:
     """One schema location to satisfy, or a goal to violate (``negated``), or several such goals (``parts``) at once.
 
-    A goal that is none of these has a fixed set of shapes.
+    Any other goal has a fixed set of shapes.
 
-    ``shapes`` is the disjunction the goal expands to, once known. ``productive``: some finite value satisfies it.
-    ``together``: which of its objects are closed together, for generation.
-    ``keywords.expansion.Expansion`` makes goals, and never two of the same meaning-giving locations.
+    ``shapes`` is the disjunction that the goal expands to, once known. ``productive``: some finite value satisfies the
+    goal. ``together``: the objects that are closed together, for generation. ``keywords.expansion.Expansion`` makes
+    goals, and only one for each meaning.
     """
 
     __slots__ = ("begun", "left_open", "location", "negated", "negation", "parts", "productive", "shapes", "together")
@@ -34,32 +34,32 @@ class Goal:
     def __init__(self, location: Location | None, parts: tuple[Goal, ...] = ()) -> None:
         self.location = location
         self.parts = parts or (self,)
-        self.begun: Goal | None = None  # of several parts: a goal of the first ones
+        self.begun: Goal | None = None  # for several parts: the goal of all but the last
         self.negated: Goal | None = None
-        self.negation: Goal | None = None  # the goal whose ``negated`` this is, once someone asked
+        self.negation: Goal | None = None  # the goal whose ``negated`` this is, once made
         self.shapes: Shapes | None = None
         self.together: tuple[Together, ...] = ()
-        self.left_open: tuple[int, ...] = ()  # ids of objects that are not closed, since no value would be left
+        self.left_open: tuple[int, ...] = ()  # ids of objects that stay open, because closing would leave no value
         self.productive = False
 
     @property
     def is_fixed(self) -> bool:
-        """Whether the goal belongs to no schema: it, or the goal that it negates, is shared by all compilations."""
+        """Returns whether all compilations share the goal, or the goal that it negates."""
         if self.negated is not None:
             return self.negated.is_fixed
         return self.location is None and self.parts == (self,)
 
 
 ANY = Goal(None)
-"""Satisfied by every value. Its shapes are set where shapes are defined."""
+"""The goal that every value satisfies. Its shapes are set below."""
 
 
 NOTHING = Goal(None)
-"""Satisfied by no value."""
+"""The goal that no value satisfies."""
 
 
 class ArrayShape(NamedTuple):
-    """Arrays of ``minimum`` to ``maximum`` items: item *i* satisfies ``prefix[i]``, those after it ``rest``.
+    """Arrays of ``minimum`` to ``maximum`` items: item *i* satisfies ``prefix[i]``, later items ``rest``.
 
     ``unique``: no two items are equal.
     """
@@ -75,7 +75,7 @@ ANY_ARRAY = ArrayShape()
 
 
 class KeyPattern(NamedTuple):
-    """Keys whose JSON content ``expression`` matches have values that satisfy ``goal``."""
+    """A pattern: keys whose JSON content ``expression`` matches have values that satisfy ``goal``."""
 
     text: str
     expression: Expression
@@ -85,9 +85,9 @@ class KeyPattern(NamedTuple):
 class ObjectShape(NamedTuple):
     """Objects of ``minimum`` to ``maximum`` members, among them all of ``required``.
 
-    The value of a key in ``properties`` satisfies that goal and nothing else is asked of it; that of another key
-    that matches one of ``patterns`` (no two of which match the same key) satisfies the pattern's goal; that of
-    any other key ``additional``. ``open``: no schema said anything about additional keys.
+    The value of a key in ``properties`` satisfies the goal there, and nothing else applies to it. The value of another
+    key that matches one of ``patterns`` (no two patterns match the same key) satisfies the pattern's goal. The value of
+    any other key satisfies ``additional``. ``open``: no schema restricts additional keys.
     """
 
     properties: dict[str, Goal]
@@ -111,28 +111,28 @@ class ItemCount(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Atom:
-    """The value has this shape."""
+    """A formula: the value has this shape."""
 
     shape: ObjectShape | ArrayShape | ItemCount
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Not:
-    """The part does not hold."""
+    """A formula: ``part`` does not hold."""
 
     part: Formula
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class And:
-    """All parts hold."""
+    """A formula: all parts hold."""
 
     parts: tuple[Formula, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Or:
-    """At least one part holds."""
+    """A formula: at least one part holds."""
 
     parts: tuple[Formula, ...]
 
@@ -141,23 +141,23 @@ Formula = Atom | Not | And | Or
 
 
 class Automaton(Protocol):
-    """What is known here of the automata that ``formulas`` makes of combinations."""
+    """The interface of the automata that ``formulas`` makes of combinations."""
 
     def goals(self) -> Iterable[Goal]:
-        """The goals of all members."""
+        """Yields the goals of all members."""
 
     def is_productive(self) -> bool:
-        """Whether some value is known to be read by it."""
+        """Returns whether a value is known."""
 
     def blockers(self) -> list[Goal] | None:
-        """Goals of which one at least must turn out productive before any value can be; ``None`` if some value is."""
+        """Returns goals of which at least one must be productive before any value exists; ``None`` if one exists."""
 
 
 @dataclass(slots=True, eq=False)
 class Combination:
     """The arrays, or the objects, of the shape ``base`` that satisfy all ``formulas``.
 
-    ``closed``: the same for generation, if objects are closed there.
+    ``closed``: the combination with closed objects, for generation.
     """
 
     base: ArrayShape | ObjectShape
@@ -167,7 +167,7 @@ class Combination:
 
     @property
     def emitted(self) -> Combination:
-        """What the grammar is made of: the closed form, unless that has no value."""
+        """Returns the combination that the grammar contains: the closed one, unless that has no value."""
         closed = self.closed
         return closed if closed and closed.automaton and closed.automaton.is_productive() else self
 
@@ -176,7 +176,7 @@ Alternative = ObjectShape | Combination
 
 
 class Together(NamedTuple):
-    """Alternatives that may hold together, and the closed ones in their place; where no object is left, they stay."""
+    """Alternatives that may hold together, and the closed ones that replace them unless these have no object."""
 
     members: tuple[Alternative, ...]
     closed: tuple[Alternative, ...]
@@ -220,7 +220,7 @@ OF_TYPE = {
 
 
 def fixed_goal(shapes: Shapes) -> Goal:
-    """A goal that every compilation shares."""
+    """Returns a goal that every compilation shares."""
     goal = Goal(None)
     goal.shapes, goal.productive = shapes, True
     return goal
@@ -231,4 +231,4 @@ NOTHING.shapes = NO_SHAPES
 
 
 PLAIN = {name: fixed_goal(shapes) for name, shapes in OF_TYPE.items()}
-"""The goals of schemas that say nothing but a type."""
+"""The goals of schemas with a type and nothing else."""

@@ -1,4 +1,4 @@
-"""Where a goal comes from."""
+"""The schema that a goal comes from."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def origin(goal: Goal) -> Location | None:
-    """The schema that a goal comes from, or one of several."""
+    """Returns the schema location of a goal, or one of several."""
     stack = [goal]
     while stack:
         part = stack.pop()
@@ -25,7 +25,7 @@ def origin(goal: Goal) -> Location | None:
 
 
 def place(error: LimitError, goal: Goal) -> None:
-    """Gives the error the place of a goal, unless it names one."""
+    """Gives the error the pointer of a goal, unless it has one."""
     location = origin(goal)
     if error.pointer is None and location is not None:
         error.pointer = location.pointer()

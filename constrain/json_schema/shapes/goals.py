@@ -1,4 +1,4 @@
-"""What all that works with goals asks of one compilation's working memory."""
+"""The interface of one compilation's working memory, for all modules that work with goals."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Goals(Protocol):
-    """Goals over the locations of one document, and what was noticed on the way: ``keywords.expansion.Expansion``."""
+    """Goals over the locations of one document, and notes of the compilation: ``keywords.expansion.Expansion``."""
 
     references: References
     policies: Policies
@@ -38,64 +38,64 @@ class Goals(Protocol):
     variants: dict[Location, Any]
 
     def child(self, parent: Location, token: str, schema: object) -> Goal:
-        """The goal of a subschema that applies to a part of the value."""
+        """Returns the goal of a subschema that applies to a part of the value."""
 
     def children(self, parent: Location, keyword: str, schemas: object) -> tuple[Goal, ...]:
-        """The goals of a list of subschemas."""
+        """Returns the goals of a list of subschemas."""
 
     def constant(self, at: Location, value: object) -> Goal:
-        """The goal of being exactly ``value``, which is part of a constant at ``at``."""
+        """Returns the goal of exactly ``value``, which is part of a constant at ``at``."""
 
     def conjunction(self, a: Goal, b: Goal) -> Goal:
-        """The goal of satisfying both."""
+        """Returns the goal of satisfying both."""
 
     def negation(self, goal: Goal) -> Goal:
-        """The goal of violating ``goal``."""
+        """Returns the goal of violating ``goal``."""
 
     def either(self, a: Goal, b: Goal) -> Goal:
-        """The goal of satisfying at least one of the two."""
+        """Returns the goal of satisfying at least one of the two."""
 
     def pointer_of(self, goal: Goal) -> str:
-        """Where a goal comes from, for messages."""
+        """Returns the JSON Pointer of the schema that a goal comes from, for messages."""
 
     def explore(self, states: int = 1) -> None:
-        """Counts states of an automaton that is made of formulas."""
+        """Counts states of an automaton of formulas. Raises LimitError."""
 
     def count_cases(self, questions: int) -> None:
-        """Counts the questions by which values of a member are split into cases."""
+        """Counts questions that split the values of a member into cases. Raises LimitError."""
 
     def shapes(self, goal: Goal) -> Shapes:
-        """The disjunction of shapes that ``goal`` stands for."""
+        """Returns the disjunction of shapes that ``goal`` expands to."""
 
     def in_place(self, parent: Location, token: str, schema: object) -> Shapes:
-        """The shapes of a subschema that applies to the same value as ``parent``."""
+        """Returns the shapes of a subschema that applies to the same value as ``parent``."""
 
     def expand(self, location: Location) -> Shapes:
-        """The shapes of the schema at ``location``."""
+        """Returns the shapes of the schema at ``location``."""
 
     def strings(self, parent: Location, token: str, schema: object) -> tuple[StringShape, ...]:
-        """The strings that satisfy a subschema, which may contain itself."""
+        """Returns the strings that satisfy a subschema; the subschema may contain itself."""
 
     def read_keywords(self, location: Location, schema: Mapping[str, object], found: Any) -> None:
-        """Collects what these keywords assert; ``found`` is of ``keywords.assertions``."""
+        """Collects the assertions of these keywords in ``found``, an ``Assertions``."""
 
     def note_dialect(self, at: Location) -> None:
-        """Notes that a schema restricts types."""
+        """Records that a schema restricts types."""
 
     def note_negated(self, shapes: Shapes) -> None:
-        """Notes what is asked for the opposite of."""
+        """Records shapes whose complement a schema needs."""
 
     def count(self, at: Location, keyword: str, value: object) -> int:
-        """A keyword's value that must be a whole number of at least 0."""
+        """Returns a keyword's value that must be a whole number of at least 0. Raises SchemaError."""
 
 
 def endless(location: Location, *tokens: str) -> UnsupportedSchemaError:
-    """The error for a schema that reaches itself without descending into the value.
+    """Returns the error for a schema that reaches itself without descending into the value.
 
-    JSON Schema does not say what such a schema means, so that nobody can say whether a value satisfies it.
+    JSON Schema gives such a schema no meaning, so no value can be judged by it.
     """
     return UnsupportedSchemaError(
-        "a $ref cycle that says nothing: the schema applies itself to the same value again; "
-        "let the $ref stand below a keyword such as properties or items, or leave it out",
+        "a $ref cycle without meaning: the schema applies itself to the same value again; "
+        "move the $ref below a keyword such as properties or items, or leave it out",
         pointer=location.pointer(*tokens),
     )

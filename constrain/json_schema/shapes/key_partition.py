@@ -1,4 +1,4 @@
-"""The keys that several object shapes do not name, divided into classes that every shape treats alike."""
+"""Undeclared keys of several object shapes, divided into classes that every shape treats alike."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from constrain.json_schema.shapes.data import ObjectShape
 
 MAX_KEY_CLASSES = 500
-"""Classes of undeclared keys; patterns of several schemas at once may divide them exponentially. Beyond: LimitError."""
+"""Classes of undeclared keys; patterns of several schemas may divide the keys exponentially. Beyond: LimitError."""
 
 
 class SharedKeys(NamedTuple):
-    """``goals``: for each shape, what values of these keys must satisfy."""
+    """A class of keys. ``goals``: for each shape, the goal of their values."""
 
     keys: KeyClass
     goals: tuple[Goal, ...]
 
 
 def partition(shapes: list[ObjectShape], names: list[str]) -> list[SharedKeys]:
-    """The classes of keys that are none of ``names``; the first shape allows a value for each."""
+    """Returns the classes of keys outside ``names``; the first shape allows a value for each."""
     expressions: dict[str, Expression] = {}
     for shape in shapes:
         for pattern in shape.patterns:
@@ -53,7 +53,7 @@ def _goal(shape: ObjectShape, matched: frozenset[str]) -> Goal:
 
 
 def _cells(expressions: dict[str, Expression]) -> list[tuple[frozenset[str], Expression]]:
-    """The combinations of patterns that some key matches all of and no other one of, with those keys' content."""
+    """Returns each combination of patterns that some key matches exactly, with the content of its keys."""
     cells: list[tuple[frozenset[str], tuple[Expression, ...]]] = [(frozenset(), (ANY_CONTENT,))]
     for text, expression in expressions.items():
         divided = []

@@ -1,4 +1,4 @@
-"""The keys an object may have beyond its declared ones: their classes, and how many keys each class holds."""
+"""Undeclared keys of an object: their classes, and the number of keys in each class."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class KeyClass(NamedTuple):
 
 
 def quoted(content: Expression) -> Expression:
-    """A JSON string with this content."""
+    """Returns a JSON string with this content."""
     return JSON_STRING if content is ANY_CONTENT else Concatenation((QUOTE, content, QUOTE))
 
 
 def key_classes(shape: ObjectShape) -> list[KeyClass]:
-    """The classes that have keys, and a value for them."""
+    """Returns the classes that have keys, and values for them."""
     declared = tuple(dict.fromkeys((*shape.properties, *shape.required)))
     classes = []
     patterns = [pattern for pattern in shape.patterns if pattern.goal is not shape.additional]
@@ -58,19 +58,19 @@ def key_classes(shape: ObjectShape) -> list[KeyClass]:
 
 
 def number_of_texts(expression: Expression) -> float:
-    """How many texts match; ``inf`` for more than can run out."""
+    """Returns the number of texts; ``inf`` for more than can run out."""
     number = count_texts(expression)
     return inf if number is None else number
 
 
 def without(expression: Expression, keys: list[str] | tuple[str, ...]) -> Expression:
-    """The JSON strings that match, except for ``keys``."""
+    """Returns the JSON strings that match, except for ``keys``."""
     spelled = tuple(map(spell_string, keys))
     return Intersection((expression, Complement(LiteralSet(spelled)))) if spelled else expression
 
 
 def capacity(shape: ObjectShape) -> float:
-    """The greatest number of members an object of this shape can have."""
+    """Returns the greatest number of members of an object of this shape."""
     declared = dict.fromkeys((*shape.properties, *shape.required))
     members: float = sum(goal.productive for goal in key_goals(shape, declared).values())
     if shape.additional.productive and not shape.patterns:

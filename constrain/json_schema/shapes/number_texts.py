@@ -1,4 +1,4 @@
-"""The texts of a number shape in canonical spelling, and what they cost."""
+"""The texts of a number shape in canonical spelling, and the steps that they cost."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ NumberSpellings = Callable[[NumberShape], Expression]
 
 
 BYTES_PER_STEP = 100
-"""Bytes of text that is written as it is, in a step of a compilation."""
+"""Bytes of literal text per compilation step."""
 
 
 DIGIT_STEPS = 6
-"""Steps that a digit of a bound takes; ``FRACTION_STEPS``: where numbers have fractions; ``SCIENTIFIC_STEPS``: where
-they may be written with an exponent."""
+"""Compilation steps for one digit of a bound; ``FRACTION_STEPS``: with fractions; ``SCIENTIFIC_STEPS``: with
+exponents."""
 
 
 FRACTION_STEPS = 15
@@ -44,19 +44,19 @@ SCIENTIFIC_STEPS = 350
 
 
 MULTIPLE_STEPS = 1_000
-"""Steps that multiples of something with a fraction take, most of them in the kernel; ``WHOLE_MULTIPLE_STEPS``: of a
-whole number, beside the digits of their bounds."""
+"""Compilation steps for the multiples of a fraction, most of them in the kernel; ``WHOLE_MULTIPLE_STEPS``: for those of
+a whole number, in addition to the digits of their bounds."""
 
 
 WHOLE_MULTIPLE_STEPS = 250
 
 
 EXCLUDED_STEPS = 40
-"""Steps that a digit takes of a number that is left out with all that read as the same double."""
+"""Compilation steps for one digit of an excluded number, whose whole double is excluded."""
 
 
 def scalar_steps(shapes: Shapes, numbers: str, precision: str) -> int:
-    """Steps of a compilation that the terminals of these scalars take, by their size alone."""
+    """Returns the compilation steps for the terminals of these scalars, estimated from their size."""
     steps = 0
     for number in shapes.numbers:
         if number.values is not None:
@@ -83,11 +83,11 @@ def _digits(value: Number | None) -> int:
 
 
 def canonical_spellings(shape: NumberShape, *, by_double: bool, spare_zeros: bool = False) -> Expression:
-    """The canonical spellings of a shape's numbers; ``NOTHING`` if all are larger than a float can hold.
+    """Returns the canonical spellings of a shape's numbers; ``NOTHING`` if all are larger than a float can hold.
 
-    ``by_double``: none reads as the double of a value that is excluded, or of a multiple that is, and no bound that is
-    no double decides about a number with a fraction. ``spare_zeros``: multiples and
-    constants may end in zeros that say nothing.
+    ``by_double``: no text reads as the double of an excluded value or an excluded multiple, and a bound that is no
+    double never decides about a number with a fraction. ``spare_zeros``: multiples and constants may end in redundant
+    zeros.
     """
     if shape.values is not None:
         return _listed(shape.values, integer=shape.integer, by_double=by_double, spare_zeros=spare_zeros)
@@ -118,7 +118,7 @@ def canonical_spellings(shape: NumberShape, *, by_double: bool, spare_zeros: boo
 
 
 def with_doubles(shape: NumberShape) -> NumberShape:
-    """The shape of numbers with a fraction or an exponent, which are read as doubles: its bounds are doubles inside."""
+    """Returns the shape of its numbers with a fraction or an exponent: read as doubles, so with doubles as bounds."""
     low, high = shape.minimum, shape.maximum
     if is_long_integer(low):
         shape = shape._replace(minimum=least_double(int(low)), exclusive_minimum=False)  # type: ignore[arg-type]
@@ -128,7 +128,7 @@ def with_doubles(shape: NumberShape) -> NumberShape:
 
 
 def _listed(values: Sequence[Number], *, integer: bool, by_double: bool, spare_zeros: bool) -> Expression:
-    """The spellings of some numbers; with ``by_double``, long integers are written as such."""
+    """Returns the spellings of some numbers; with ``by_double``, long integers have no fraction and no exponent."""
     if integer or not by_double:
         return number_literal_expression(*values, integer=integer, spare_zeros=spare_zeros)
     long = [value for value in values if is_long_integer(value)]
@@ -140,4 +140,4 @@ def _listed(values: Sequence[Number], *, integer: bool, by_double: bool, spare_z
 
 
 CANONICAL: dict[bool, NumberSpellings] = {by: partial(canonical_spellings, by_double=by) for by in (False, True)}
-"""The canonical spellings, by double or not."""
+"""The canonical spellings, with ``by_double`` or without."""

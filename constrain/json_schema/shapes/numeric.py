@@ -1,10 +1,10 @@
-"""Numbers: the shape, its intersection, complement and values.
+"""The shape of numbers: intersection, complement and values.
 
-What is a whole number is asked by value: ``1.0`` is an integer, and ``not: {type: integer}`` excludes it. Draft 4
-also looks at the spelling ("a number without a fraction or exponent part"), but many of its validators do not. A text
-is written only if both readings agree on it. So there ``1.0`` is in neither of the two; and in a schema of draft 4 that
-asks for what is no integer (``not``, ``oneOf`` with branches that overlap), all whole numbers are written as integers
-are (``plainly_whole``), since on these the readings agree whatever the schema says.
+Numbers are whole by value: ``1.0`` is an integer, and ``not: {type: integer}`` excludes it. Draft 4 also regards the
+spelling ("a number without a fraction or exponent part"), but many of its validators do not. In draft 4, a text is
+written only if both readings agree on it, so neither of the two types has ``1.0``. A draft 4 schema that excludes
+integers (``not``, ``oneOf`` with overlapping branches) writes all whole numbers as integers (``plainly_whole``),
+because there the readings always agree.
 """
 
 from __future__ import annotations
@@ -26,21 +26,19 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
 MAX_WHOLE_EXPONENT = 400
-"""Whole decimals up to here become ``int``: more than any float reaches."""
+"""Exponent up to which whole decimals become ``int``; floats have smaller ones."""
 
 MAX_EXPONENT = 10_000
-"""Exponent of a number in a schema, of either sign: greater ones make fractions that take seconds to reckon with.
-Beyond: LimitError."""
+"""Exponent of a number in a schema, of either sign; arithmetic with larger ones takes seconds. Beyond: LimitError."""
 
 MAX_EXCLUDED_IN_A_ROW = 10_000
-"""Multiples that other divisors exclude one after the other; real divisors leave one out of any few. Beyond:
-LimitError."""
+"""Consecutive multiples that other divisors exclude; real divisors leave one of every few. Beyond: LimitError."""
 
 MAX_COMPLEMENT_PIECES = 1_000
-"""Intervals, and alternatives, of the numbers that ``not`` leaves; real schemas make a handful. Beyond: LimitError."""
+"""Intervals, and alternatives, of the numbers that ``not`` leaves; real schemas have a handful. Beyond: LimitError."""
 
 VALUE_STEPS = 2
-"""Steps of a compilation that it takes to compare a listed or excluded number with bounds."""
+"""Compilation steps for one comparison of a listed or excluded number with bounds."""
 
 _TOO_LONG = 10**MAX_INTEGER_DIGITS
 
@@ -48,8 +46,8 @@ _TOO_LONG = 10**MAX_INTEGER_DIGITS
 class NumberShape(NamedTuple):
     """The numbers within the bounds that are multiples of ``multiple``; or, with ``values``, exactly these.
 
-    ``integer``: only whole ones, and those in the spelling of an integer where the policy knows one. Left out are the
-    multiples of each of ``not_multiples`` and the ``excluded`` values; a shape with ``values`` has neither.
+    ``integer``: only whole numbers, spelled as integers if the policy has a spelling for these. ``not_multiples``:
+    divisors whose multiples are excluded; ``excluded``: further excluded values. A shape with ``values`` has neither.
     """
 
     integer: bool = False
@@ -68,7 +66,7 @@ ANY_INTEGER = NumberShape(integer=True)
 
 
 def exact(value: object) -> Number | None:
-    """The number a parsed JSON number stands for, by its decimal spelling; ``None`` if it is no finite number."""
+    """Returns the exact number of a parsed JSON number, by its decimal spelling; ``None`` if it is not finite."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int):
@@ -89,7 +87,7 @@ def exact(value: object) -> Number | None:
 
 
 def intersect_numbers(a: NumberShape, b: NumberShape) -> NumberShape | None:
-    """The numbers of both shapes, or ``None`` if there are none."""
+    """Returns the numbers of both shapes; ``None`` if there are none."""
     if a is ANY_NUMBER or a == b:
         return b
     if b is ANY_NUMBER:
@@ -124,11 +122,11 @@ def intersect_numbers(a: NumberShape, b: NumberShape) -> NumberShape | None:
 
 
 def _among_values(a: NumberShape, b: NumberShape) -> NumberShape | None:
-    """Those of the values that ``a`` lists which have the other shape, too."""
+    """Returns the listed values of ``a`` that are numbers of ``b``."""
     assert a.values is not None
     spend(len(a.values) * VALUE_STEPS)
     values, bounds = a.values, b
-    if b.values is not None or b.excluded:  # looked up, not searched, in lists of thousands
+    if b.values is not None or b.excluded:  # a set, for lists of thousands
         listed = frozenset(b.excluded if b.values is None else b.values)
         values = tuple(value for value in values if (value in listed) == (b.values is not None))
         bounds = b._replace(excluded=(), values=None)
@@ -137,7 +135,7 @@ def _among_values(a: NumberShape, b: NumberShape) -> NumberShape | None:
 
 
 def lcm(a: Fraction, b: Fraction) -> Fraction:
-    """The least positive number that is a whole multiple of both."""
+    """Returns the least positive number that is a whole multiple of both."""
     numerator = a.numerator * b.denominator * b.numerator * a.denominator
     return Fraction(
         numerator, a.denominator * b.denominator * gcd(a.numerator * b.denominator, b.numerator * a.denominator)
@@ -145,7 +143,7 @@ def lcm(a: Fraction, b: Fraction) -> Fraction:
 
 
 def admits_number(shape: NumberShape, value: Number) -> bool:
-    """Whether ``value`` is one of the numbers of ``shape``."""
+    """Returns whether ``value`` is one of the numbers of ``shape``."""
     if shape.values is not None:
         return value in shape.values
     if shape.integer and not _is_multiple(value, _ONE):
@@ -171,7 +169,7 @@ def _is_multiple(value: Number, divisor: Fraction) -> bool:
 
 
 def nonempty(shape: NumberShape) -> NumberShape | None:
-    """``shape``, without what is excluded in vain; or ``None`` if it has no number. Not for listed values."""
+    """Returns ``shape`` without redundant exclusions; ``None`` if it has no number. Not for listed values."""
     if shape.not_multiples or shape.excluded:
         return _nonempty_without(shape)
     low, high = shape.minimum, shape.maximum
@@ -188,7 +186,7 @@ def nonempty(shape: NumberShape) -> NumberShape | None:
 
 
 def _nonempty_without(shape: NumberShape) -> NumberShape | None:
-    """The same where divisors or values are excluded."""
+    """Returns ``shape`` without redundant exclusions, or ``None``; for shapes with exclusions."""
     step = step_of(shape)
     divisors: list[Fraction] = []
     reduced: list[Fraction] = []  # the same as multiples of the step
@@ -209,12 +207,12 @@ def _nonempty_without(shape: NumberShape) -> NumberShape | None:
         return NumberShape(shape.integer, values=(value,)) if not excluded and admits_number(bounds, value) else None
     shape = bounds._replace(excluded=excluded)
     if step is None or shape.minimum is None or shape.maximum is None:
-        return shape  # endlessly many numbers, of which no divisor and no list leaves out all
+        return shape  # endlessly many numbers: no divisor and no list excludes them all
     return shape if next(_walk(shape, step), None) is not None else None
 
 
 def plainly_whole(shapes: tuple[NumberShape, ...]) -> tuple[NumberShape, ...]:
-    """The same numbers, of which the whole ones are spelled as integers."""
+    """Returns the same numbers, with the whole ones spelled as integers."""
     found: list[NumberShape | None] = []
     for shape in shapes:
         if shape.integer:
@@ -231,7 +229,7 @@ def plainly_whole(shapes: tuple[NumberShape, ...]) -> tuple[NumberShape, ...]:
 
 
 def step_of(shape: NumberShape) -> Fraction | None:
-    """The number of which all numbers of ``shape`` are multiples."""
+    """Returns the number of which all numbers of ``shape`` are multiples."""
     step = shape.multiple
     if shape.integer:
         return _ONE if step is None else lcm(step, _ONE)
@@ -239,7 +237,7 @@ def step_of(shape: NumberShape) -> Fraction | None:
 
 
 def _factors(shape: NumberShape, step: Fraction) -> tuple[int | None, int | None]:
-    """The least and the greatest whole number whose product with ``step`` is within the bounds."""
+    """Returns the least and the greatest whole number whose product with ``step`` is within the bounds."""
     first = last = None
     low, high = shape.minimum, shape.maximum
     if step == 1 and (low is None or isinstance(low, int)) and (high is None or isinstance(high, int)):
@@ -257,7 +255,7 @@ def _factors(shape: NumberShape, step: Fraction) -> tuple[int | None, int | None
 
 
 def _walk(shape: NumberShape, step: Fraction) -> Iterator[int]:
-    """The numbers of a shape with both bounds, divided by ``step``, of which they are multiples, in ascending order."""
+    """Yields the numbers of a shape with both bounds, divided by ``step``, their common divisor, in ascending order."""
     first, last = _factors(shape, step)
     assert first is not None
     assert last is not None
@@ -270,7 +268,7 @@ def _walk(shape: NumberShape, step: Fraction) -> Iterator[int]:
         if any(factor % divisor == 0 for divisor in divisors):
             in_a_row += 1
             if in_a_row > MAX_EXCLUDED_IN_A_ROW:
-                message = "numbers that no other divisor excludes are too far apart"
+                message = "the multiples that other divisors leave are too far apart"
                 raise LimitError(f"{message} (MAX_EXCLUDED_IN_A_ROW = {MAX_EXCLUDED_IN_A_ROW})")
             continue
         in_a_row = 0
@@ -278,12 +276,12 @@ def _walk(shape: NumberShape, step: Fraction) -> Iterator[int]:
 
 
 def _excluded_divisors(shape: NumberShape, step: Fraction) -> list[int]:
-    """Divisors of the factors of ``step`` whose products a shape leaves out."""
+    """Returns the divisors of the factors of ``step`` whose products the shape excludes."""
     return [(lcm(step, divisor) / step).numerator for divisor in shape.not_multiples]
 
 
 def _least_count(shape: NumberShape, step: Fraction) -> int:
-    """A number of which a shape with both bounds, whose numbers are multiples of ``step``, has at least as many."""
+    """Returns a lower bound of the number of values of a bounded shape whose numbers are multiples of ``step``."""
     first, last = _factors(shape, step)
     assert first is not None
     assert last is not None
@@ -293,7 +291,7 @@ def _least_count(shape: NumberShape, step: Fraction) -> int:
 
 
 def list_numbers(shape: NumberShape, limit: int) -> tuple[Number, ...] | None:
-    """All numbers of ``shape``, by value; ``None`` if there are more than ``limit``."""
+    """Returns all numbers of ``shape``, by value; ``None`` if there are more than ``limit``."""
     if shape.values is not None:
         return shape.values if len(shape.values) <= limit else None
     if nonempty(shape) is None:
@@ -312,7 +310,7 @@ def list_numbers(shape: NumberShape, limit: int) -> tuple[Number, ...] | None:
 
 
 def to_decimal(fraction: Fraction) -> Number:
-    """A fraction that has a finite decimal expansion, exactly."""
+    """Returns a fraction with a finite decimal expansion, exactly."""
     if fraction.denominator == 1:
         return fraction.numerator
     fives, twos = fraction.denominator, 0
@@ -328,7 +326,7 @@ def to_decimal(fraction: Fraction) -> Number:
     return Decimal(f"{digits}e-{scale}")
 
 
-# The complement. A cut lies just before (0) or just after (1) a value; between two neighbouring cuts, the same shapes
+# The complement. A cut lies just before (0) or just after (1) a value; between two adjacent cuts, the same shapes
 # hold. ``Divisibility``: a shape between its bounds, its divisor and the divisors it excludes.
 
 Cut = tuple[Number, int]
@@ -336,7 +334,7 @@ Divisibility = tuple[Fraction | None, tuple[Fraction, ...]]
 
 
 def complement_numbers(shapes: tuple[NumberShape, ...]) -> tuple[NumberShape, ...]:
-    """Shapes that have exactly the numbers that none of ``shapes`` has, by value."""
+    """Returns shapes of exactly the numbers that none of ``shapes`` has, by value."""
     removed: set[Number] = set()
     returned: dict[Number, None] = {}
     events: dict[Cut, list[tuple[Divisibility, int]]] = {}
@@ -373,7 +371,7 @@ def complement_numbers(shapes: tuple[NumberShape, ...]) -> tuple[NumberShape, ..
 
 
 def _returned_values(shapes: tuple[NumberShape, ...], candidates: Collection[Number]) -> dict[Number, None]:
-    """Those of the candidates that no shape has."""
+    """Returns the candidates that no shape has."""
     if not candidates:
         return {}
     bounded = [(frozenset(shape.excluded), shape._replace(excluded=())) for shape in shapes if shape.values is None]
@@ -389,7 +387,7 @@ def _returned_values(shapes: tuple[NumberShape, ...], candidates: Collection[Num
 def _segments(
     events: dict[Cut, list[tuple[Divisibility, int]]], active: Counter[Divisibility]
 ) -> Iterator[tuple[Cut | None, Cut | None, list[NumberShape]]]:
-    """Intervals, and what numbers in there must be to satisfy none of the conditions that hold there."""
+    """Yields intervals, and the shapes of the numbers there that satisfy none of the active conditions."""
     start: Cut | None = None
     current = _alternatives(active)
     for cut in sorted(events):
@@ -403,7 +401,7 @@ def _segments(
 
 
 def _alternatives(active: Counter[Divisibility]) -> list[NumberShape]:
-    """Shapes without bounds, together the numbers that satisfy none of the conditions."""
+    """Returns shapes without bounds: together, the numbers that satisfy none of the conditions."""
     alternatives = [NumberShape()]
     for (step, divisors), count in active.items():
         if not count:
@@ -418,7 +416,7 @@ def _alternatives(active: Counter[Divisibility]) -> list[NumberShape]:
 
 
 def _piece(shape: NumberShape, start: Cut | None, end: Cut | None, removed: list[Number]) -> NumberShape | None:
-    """The part of ``shape`` between two cuts, without the removed numbers, which are sorted."""
+    """Returns the part of ``shape`` between two cuts, without the removed numbers, which are sorted."""
     whole = shape.multiple is not None and shape.multiple.denominator == 1
     minimum, after_minimum = (None, 0) if start is None else start
     maximum, after_maximum = (None, 1) if end is None else end

@@ -1,4 +1,4 @@
-"""Objects: the shape and its intersection."""
+"""The shape of objects and its intersection."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from constrain.json_schema.shapes.goals import Goals
 
 MAX_KEY_PATTERNS = 200
-"""Patterns for the keys of one object, and classes that they divide the keys into; real schemas stay below 20. Beyond:
-LimitError."""
+"""Patterns for the keys of one object, and classes into which they divide the keys; real schemas have fewer than 20.
+Beyond: LimitError."""
 
 
 KEYS_PER_STEP = 2
-"""Keys of two objects that are joined in a step of a compilation."""
+"""Keys of two objects that are joined per compilation step."""
 
 
 def intersect_objects(goals: Goals, a: ObjectShape, b: ObjectShape) -> ObjectShape | None:
-    """The objects of both shapes, or ``None`` if the bounds leave none."""
+    """Returns the objects of both shapes; ``None`` if the bounds leave none."""
     if a is ANY_OBJECT:
         return b
     if b is ANY_OBJECT:
@@ -58,7 +58,7 @@ def _intersect_properties(goals: Goals, a: ObjectShape, b: ObjectShape) -> dict[
 
 
 def key_goals(shape: ObjectShape, keys: Iterable[str]) -> dict[str, Goal]:
-    """What the values of ``keys`` must satisfy."""
+    """Returns the goals of the values of ``keys``."""
     properties, additional = shape.properties, shape.additional
     goals = {key: properties.get(key, additional) for key in keys}
     spend(len(goals) // KEYS_PER_STEP)
@@ -70,7 +70,7 @@ def key_goals(shape: ObjectShape, keys: Iterable[str]) -> dict[str, Goal]:
 
 
 def unproductive_member(shape: ObjectShape) -> tuple[Goal, str] | None:
-    """A member that must be there and is not known to have a value."""
+    """Returns a required member not known to have a value, with its key; ``None`` if there is none."""
     for key, goal in key_goals(shape, shape.required).items():
         if not goal.productive:
             return goal, key
@@ -103,7 +103,7 @@ def _intersect_patterns(goals: Goals, a: ObjectShape, b: ObjectShape) -> tuple[K
 
 
 def _excluded(patterns: list[KeyPattern]) -> KeyPattern:
-    """Keys that match any of the patterns, none of which may be there; how they overlap does not matter."""
+    """Returns the keys that match any of the patterns, all forbidden; so their overlaps do not matter."""
     expressions: list[Expression] = []
     for each in patterns:
         expressions += each.expression.parts if isinstance(each.expression, Alternation) else (each.expression,)
@@ -144,12 +144,12 @@ def divide_keys(goals: Goals, left: list[KeyPattern], right: list[KeyPattern]) -
 
 
 def too_many_key_patterns() -> LimitError:
-    """The error for patterns that are not compared any more."""
+    """Returns the error for too many patterns to compare."""
     return LimitError(f"an object has more key patterns than MAX_KEY_PATTERNS = {MAX_KEY_PATTERNS}")
 
 
 def _less(pattern: KeyPattern, other: KeyPattern) -> KeyPattern | None:
-    """The keys that match the first pattern only."""
+    """Returns the keys that match the first pattern only; ``None`` if there are none."""
     parts = (pattern.expression, Complement(other.expression))
     if is_surely_empty(parts):
         return None

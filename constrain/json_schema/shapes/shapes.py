@@ -1,4 +1,4 @@
-"""Shapes: a disjunction of alternatives, each of one JSON type; union and intersection of such disjunctions."""
+"""Disjunctions of shapes, each of one JSON type: union and intersection."""
 
 from __future__ import annotations
 
@@ -26,30 +26,30 @@ if TYPE_CHECKING:
     from constrain.json_schema.spelling.cells import Number
 
 MAX_ALTERNATIVES = 1_000
-"""Alternatives of one JSON type at one place; ``anyOf`` under ``allOf`` multiplies, and real schemas stay below 100.
-Beyond: LimitError."""
+"""Alternatives of one JSON type at one place; ``anyOf`` under ``allOf`` multiplies them, and real schemas have fewer
+than 100. Beyond: LimitError."""
 
 MAX_PRODUCT = 64
 """Pairs of alternatives that are intersected one by one; more become formulas, which do not multiply."""
 
 MIN_SHARED = 4
-"""Of that many schemas it pays to share what all but one of them have in common."""
+"""Least number of schemas for which intersections of all but one are shared."""
 
 MIN_INTERSECTED_APART = 16
-"""Schemas that apply to one value, of which numbers and strings are intersected all at once."""
+"""Schemas of one value from which on all their numbers, and all their strings, are intersected at once."""
 
 INTERSECTION_STEPS = 5
-"""Steps of a compilation that an intersection takes, and each pair of alternatives."""
+"""Compilation steps for one intersection, and for each pair of alternatives."""
 
 COMPARISONS_PER_STEP = 10
-"""Shapes that are compared with a new one in a step."""
+"""Shapes that are compared with a new one per compilation step."""
 
 
 Shape = TypeVar("Shape")
 
 
 def union(alternatives: Iterable[Shapes]) -> Shapes:
-    """The values of any of the alternatives; listed scalars become one list."""
+    """Returns the values of any of the alternatives; listed scalars become one list."""
     simple = 0
     numbers: list[NumberShape] = []
     strings: list[StringShape] = []
@@ -88,7 +88,7 @@ def union(alternatives: Iterable[Shapes]) -> Shapes:
 
 
 def intersect(goals: Goals, a: Shapes, b: Shapes) -> Shapes:
-    """The values of both."""
+    """Returns the values of both."""
     if a is ANY_SHAPES or a is b:
         return b
     if b is ANY_SHAPES:
@@ -109,10 +109,10 @@ def intersect(goals: Goals, a: Shapes, b: Shapes) -> Shapes:
 
 
 def intersect_all(goals: Goals, shapes: Sequence[Shapes]) -> Shapes:
-    """The values of all, one after the other.
+    """Returns the values of all, intersected one after the other.
 
-    Of many, numbers and strings are intersected apart from the rest: each number that is left out, and each pattern,
-    would be looked at again with every schema that follows.
+    For many schemas, numbers and strings are intersected separately; otherwise each excluded number and each pattern
+    would be examined again with every further schema.
     """
     kept = [each for each in shapes if each is not ANY_SHAPES]
     if len(kept) < MIN_INTERSECTED_APART or any(len(each.numbers) > 1 or len(each.strings) > 1 for each in kept):
@@ -131,7 +131,7 @@ def intersect_all(goals: Goals, shapes: Sequence[Shapes]) -> Shapes:
 def _intersection(
     shapes: Sequence[tuple[Shape, ...]], meet: Callable[[Sequence[Shape]], Shape | None]
 ) -> tuple[Shape, ...]:
-    """What is in all of these, which have one shape at most."""
+    """Returns the shape common to all of these, which have one shape at most."""
     if not all(shapes):
         return ()
     shape = meet([each[0] for each in shapes])
@@ -139,7 +139,7 @@ def _intersection(
 
 
 def _intersect_numbers(shapes: Sequence[NumberShape]) -> NumberShape | None:
-    """The numbers of all, in pairs of pairs: lists of excluded numbers are joined as often as they double."""
+    """Returns the numbers of all, pair by pair: a list of excluded numbers is copied only when it doubles."""
     found: list[NumberShape] = list(shapes)
     while len(found) > 1:
         pairs = [intersect_numbers(*found[index : index + 2]) for index in range(0, len(found) - 1, 2)]
@@ -151,10 +151,10 @@ def _intersect_numbers(shapes: Sequence[NumberShape]) -> NumberShape | None:
 
 
 def all_but_one(goals: Goals, shapes: Sequence[Shapes]) -> list[Sequence[Shapes]]:
-    """For each index, shapes whose intersection is that of all the others.
+    """Returns, for each index, shapes whose intersection is that of all the others.
 
-    One by one these are quadratically many intersections, and linear in size where each adds a key. Where they have
-    one alternative of a type, so has what those before and those after an index have in common.
+    Made one by one, these are quadratically many intersections of linear size. If all have a single alternative of a
+    type, the intersections of the shapes before and after an index are shared.
     """
     last = len(shapes) - 1
     if last < MIN_SHARED or not all(max(map(len, each[1:])) <= 1 for each in shapes):
@@ -171,7 +171,7 @@ def _structures(shapes: Shapes) -> int:
 
 
 def _is_single(shapes: Shapes) -> bool:
-    """Whether what has these shapes, too, has no more alternatives than before."""
+    """Returns whether an intersection with these shapes never has more alternatives than before."""
     return max(len(shapes.arrays), len(shapes.objects)) <= 1 and not shapes.combined
 
 
@@ -179,7 +179,9 @@ def _product(
     left: tuple[Shape, ...], right: tuple[Shape, ...], meet: Callable[[Shape, Shape], Shape | None]
 ) -> tuple[Shape, ...]:
     if len(left) * len(right) > MAX_ALTERNATIVES:
-        raise LimitError(f"allOf and siblings multiply to more alternatives than MAX_ALTERNATIVES = {MAX_ALTERNATIVES}")
+        raise LimitError(
+            f"allOf and the keywords around it multiply to more alternatives than MAX_ALTERNATIVES = {MAX_ALTERNATIVES}"
+        )
     if len(left) == 1 and len(right) == 1:
         shape = meet(left[0], right[0])
         return () if shape is None else (shape,)

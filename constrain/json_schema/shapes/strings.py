@@ -1,4 +1,4 @@
-"""Strings: the shape, its intersection and complement."""
+"""The shape of strings: intersection and complement."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ if TYPE_CHECKING:
 
 
 NEGATION_BYTES = 16 << 20
-"""Bytes that remembered negations may take together, with what they negate."""
+"""Bytes of remembered negations and the expressions they negate; beyond it, the least recently used are forgotten."""
 
 PATTERN_STEPS = 20
-"""Steps of a compilation that a pattern takes, ``CHARACTERS_PER_STEP`` of its text each, and each ``(?`` in it."""
+"""Compilation steps for a pattern, for each ``CHARACTERS_PER_STEP`` of its text, and for each ``(?`` in it."""
 
 CHARACTERS_PER_STEP = 2
 LOOKAROUND_STEPS = 150
 
 
 class WiderFormat(NamedTuple):
-    """All that may count as a string of a format; an expression is made of it when it is needed."""
+    """All texts that may count as a string of a format; the expression is made on demand."""
 
     name: str
 
@@ -52,17 +52,17 @@ class WiderFormat(NamedTuple):
 class StringShape(NamedTuple):
     """The strings of ``minimum`` to ``maximum`` code points whose JSON content all ``parts`` match.
 
-    With ``values``, exactly these strings. What is written keeps to less than some formats allow: then ``parts``
-    match what is written, and all ``wider`` what may count as a string of this shape. No string is written of which
-    that is uncertain, so a complement is what ``wider`` does not match (and the other way round). ``formats`` are the
-    names of those parts of which generation writes less (``formats.generated``).
+    With ``values``, exactly these strings. For some formats, written strings are a subset of the format: then ``parts``
+    match the written strings, and all ``wider`` match every string that may count as one of this shape. Strings between
+    the two are never written, so the complement is what ``wider`` does not match (and the other way round). ``formats``
+    are the formats of which generation writes less (``formats.generated``).
     """
 
     parts: tuple[Expression, ...] = ()
     minimum: int = 0
     maximum: int | None = None
     values: tuple[str, ...] | None = None
-    wider: tuple[Expression | WiderFormat, ...] | None = None  # None: the same as parts
+    wider: tuple[Expression | WiderFormat, ...] | None = None  # None: equal to parts
     formats: tuple[str, ...] = ()
 
 
@@ -72,7 +72,7 @@ Part = TypeVar("Part", bound=Expression | WiderFormat)
 
 
 def intersect_strings(a: StringShape, b: StringShape) -> StringShape | None:
-    """The strings of both shapes, or ``None`` if there are none."""
+    """Returns the strings of both shapes; ``None`` if there are none."""
     if a is ANY_STRING:
         return b
     if b is ANY_STRING:
@@ -98,16 +98,16 @@ def intersect_strings(a: StringShape, b: StringShape) -> StringShape | None:
     if wider is not None and any(
         has_strings(shape._replace(parts=_joined(one, two), wider=None))
         for one, two in ((a.parts, definition(b)), (definition(a), b.parts))
-    ):  # strings that are certain in one shape and left open in the other; those left open in both are X and not X
+    ):  # strings certain in one shape and uncertain in the other; strings uncertain in both are X and not X
         raise UnsupportedSchemaError(
-            "the only strings allowed here are ones that a format may allow but that are never written, such as the "
+            "all strings allowed here are ones that a format may allow but that are never written, such as the "
             "year 0000 or the second 60"
         )
     return None
 
 
 def intersect_many_strings(shapes: Sequence[StringShape]) -> StringShape | None:
-    """The strings of all shapes: whether there are any is asked once, of all that are not listed."""
+    """Returns the strings of all shapes; asks once whether any are left, for all shapes without listed values."""
     others = [shape for shape in shapes if shape is not ANY_STRING]
     if any(shape.values is not None or shape.wider is not None for shape in others):
         found: StringShape | None = ANY_STRING
@@ -131,7 +131,7 @@ def _joined(a: tuple[Part, ...], b: tuple[Part, ...]) -> tuple[Part, ...]:
 
 
 def definition(shape: StringShape) -> tuple[Expression, ...]:
-    """Expressions that together match whatever may count as a string of this shape, lengths apart."""
+    """Returns expressions that together match every string that may count as one of this shape, except for lengths."""
     if shape.wider is None:
         return shape.parts
     from constrain.json_schema.formats.definitions import format_definition
@@ -140,19 +140,19 @@ def definition(shape: StringShape) -> tuple[Expression, ...]:
 
 
 def shorter(a: int | None, b: int | None) -> int | None:
-    """The lower of two bounds, either of which may be missing."""
+    """Returns the lower of two bounds, either of which may be missing."""
     return a if b is None else b if a is None else min(a, b)
 
 
 def has_strings(shape: StringShape) -> bool:
-    """Whether some string of ``shape`` (without ``values``) is written."""
+    """Returns whether some string of ``shape`` (without ``values``) is written."""
     if shape.maximum is not None and shape.minimum > shape.maximum:
         return False
     return not shape.parts or has_text(shape.parts, shape.minimum, shape.maximum)
 
 
 def content(shape: StringShape) -> Expression:
-    """What stands between the quotes of a string of this shape (without ``values``)."""
+    """Returns the content between the quotes of a string of this shape (without ``values``)."""
     unbounded = shape.minimum == 0 and shape.maximum is None
     if not shape.parts:
         return ANY_CONTENT if unbounded else Repetition(ANY_JSON_CHAR, shape.minimum, shape.maximum)
@@ -164,7 +164,7 @@ ANY_CONTENT = Repetition(ANY_JSON_CHAR, 0, None)
 
 
 def admitted(shape: StringShape, values: tuple[str, ...]) -> tuple[str, ...]:
-    """Those of ``values`` that are strings of ``shape`` (without ``values``)."""
+    """Returns the members of ``values`` that are strings of ``shape`` (without ``values``)."""
     found = [value for value in values if shape.minimum <= len(value)]
     if shape.maximum is not None:
         found = [value for value in found if len(value) <= shape.maximum]
@@ -177,19 +177,19 @@ def admitted(shape: StringShape, values: tuple[str, ...]) -> tuple[str, ...]:
         if len(found) < len(possible):
             uncertain = next(value for value in possible if value not in found)
             raise UnsupportedSchemaError(
-                f"{uncertain!r:.80} is listed, and a format may allow it but it is none of the strings that are written"
+                f"{uncertain!r:.80} is listed, but it is not certain that the format here allows it"
             )
     return tuple(found)
 
 
 MAX_LENGTH_RANGES = 1_000
-"""Ranges of lengths that a complement leaves: each is an alternative. Beyond: LimitError."""
+"""Ranges of lengths that a complement leaves, each an alternative. Beyond: LimitError."""
 
 
 def complement_strings(shapes: tuple[StringShape, ...]) -> tuple[StringShape, ...]:
-    """The strings that have none of ``shapes``: mostly one shape, and more only where lengths alone are left out.
+    """Returns the strings outside all ``shapes``: one shape, or several if lengths alone are excluded.
 
-    Raises UnsupportedSchemaError where a format leaves open whether there are such strings, and LimitError.
+    Raises UnsupportedSchemaError if a format leaves open whether such strings exist, and LimitError.
     """
     parts: list[Expression] = []
     wider: list[Expression] = []
@@ -225,7 +225,7 @@ def complement_strings(shapes: tuple[StringShape, ...]) -> tuple[StringShape, ..
 
 
 def _folded(parts: tuple[Expression, ...], wider: tuple[Expression, ...], kept: StringShape) -> StringShape | None:
-    """``kept`` and, one after the other, the shapes of pairs of parts: tells why nothing is left."""
+    """Returns ``kept`` intersected with the shapes of pairs of parts, one by one, to explain an empty result."""
     shape: StringShape | None = kept
     for part, wide in zip(parts, wider, strict=True):
         shape = None if shape is None else intersect_strings(shape, StringShape((part,), wider=(wide,)))
@@ -233,7 +233,7 @@ def _folded(parts: tuple[Expression, ...], wider: tuple[Expression, ...], kept: 
 
 
 def _outside(parts: tuple[Expression, ...], shape: StringShape) -> Expression:
-    """The JSON contents that not all of ``parts`` match, or that have none of the lengths of ``shape``."""
+    """Returns the JSON contents that some of ``parts`` do not match, or whose length ``shape`` excludes."""
     insides = [_negated(part) for part in parts]
     alternatives: list[Expression]
     if any(inside is None for inside in insides):
@@ -249,13 +249,13 @@ def _outside(parts: tuple[Expression, ...], shape: StringShape) -> Expression:
 
 @remembered(1024, NEGATION_BYTES, tree_bytes)
 def negation(expression: Expression) -> Expression:
-    """The JSON contents that ``expression`` does not match; of the same expression, the same object."""
+    """Returns the JSON contents that ``expression`` does not match; the same object for the same expression."""
     inside = _negated(expression)
     return Intersection((ANY_CONTENT, Complement(expression))) if inside is None else inside
 
 
 def _negated(expression: Expression) -> Expression | None:
-    """What a result of ``negation`` is the negation of; ``None`` for other expressions."""
+    """Returns the expression that a result of ``negation`` negates; ``None`` for other expressions."""
     if isinstance(expression, Intersection) and expression.parts[0] is ANY_CONTENT and len(expression.parts) == 2:
         part = expression.parts[1]
         return part.part if isinstance(part, Complement) else None
@@ -263,7 +263,7 @@ def _negated(expression: Expression) -> Expression | None:
 
 
 def _lengths_without(removed: list[tuple[int, int | None]]) -> list[tuple[int, int | None]]:
-    """The ranges of lengths beside the given ones."""
+    """Returns the ranges of lengths outside the given ones."""
     left: list[tuple[int, int | None]] = []
     start = 0
     for minimum, maximum in sorted(removed, key=lambda lengths: lengths[0]):
@@ -280,7 +280,7 @@ def _lengths_without(removed: list[tuple[int, int | None]]) -> list[tuple[int, i
 
 
 def list_strings(shape: StringShape, limit: int) -> tuple[str, ...] | None:
-    """All strings of ``shape``, or ``None`` if there are more than ``limit``. Raises LimitError if that is unclear."""
+    """Returns all strings of ``shape``; ``None`` if there are more than ``limit``. Raises LimitError if unclear."""
     if shape.values is not None:
         return shape.values if len(shape.values) <= limit else None
     if not shape.parts and shape.maximum is None:
@@ -290,7 +290,7 @@ def list_strings(shape: StringShape, limit: int) -> tuple[str, ...] | None:
 
 
 def pattern_expression(at: Location, text: object, *tokens: str) -> Expression:
-    """The JSON content that an ECMA-262 pattern, searched for anywhere, matches."""
+    """Returns the JSON content in which an ECMA-262 pattern is found anywhere."""
     if not isinstance(text, str):
         raise SchemaError(f"a pattern must be a string, not {text!r:.80}", pointer=at.pointer(*tokens))
     spend(PATTERN_STEPS + len(text) // CHARACTERS_PER_STEP + LOOKAROUND_STEPS * text.count("(?"))
@@ -301,13 +301,13 @@ def pattern_expression(at: Location, text: object, *tokens: str) -> Expression:
 
 
 def matches_nothing(expression: Expression) -> bool:
-    """Whether it is proved that a pattern has no text, such as ``a^``; the kernel is asked only about lookarounds."""
+    """Returns whether a pattern provably has no text, such as ``a^``; asks the kernel only for lookarounds."""
     has_text = _has_text(expression, {})
     return is_surely_empty((expression,)) if has_text is None else not has_text
 
 
 def _has_text(expression: Expression, known: dict[int, bool | None]) -> bool | None:
-    """Whether an expression has a text; ``None`` where that does not follow from its parts. ``known``: answers, by id.
+    """Returns whether an expression has a text; ``None`` if its parts do not decide. ``known``: answers, by id.
 
     Patterns are nested at most ``constrain.regex.parsing.parser.MAX_NESTING`` deep.
     """

@@ -1,4 +1,4 @@
-"""How JSON texts are spelled under the canonical escape policy (see ``constrain.language.tree``)."""
+"""The one spelling of each JSON text under the canonical escape policy (``constrain.language.tree``)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from constrain.errors import UnsupportedSchemaError
 
 
 def spell_content(text: str) -> bytes | None:
-    """The one spelling of what stands between the quotes of a JSON string; ``None`` if no UTF-8 text can hold it."""
+    """Returns the one spelling of the content of a JSON string; ``None`` if UTF-8 cannot encode it."""
     try:
         return encode_basestring(text)[1:-1].encode()
     except UnicodeEncodeError:
@@ -17,14 +17,14 @@ def spell_content(text: str) -> bytes | None:
 
 
 def read_content(content: bytes) -> str:
-    """The string of which ``content`` is the spelling."""
+    """Returns the string that ``content`` spells."""
     text: str = json.loads(b'"%b"' % content)
     return text
 
 
 def spell_string(text: str) -> bytes:
-    """The one spelling of a JSON string, with its quotes. Raises UnsupportedSchemaError for a lone surrogate."""
+    """Returns the one spelling of a JSON string, with its quotes. Raises UnsupportedSchemaError for lone surrogates."""
     content = spell_content(text)
     if content is None:
-        raise UnsupportedSchemaError(f"{text!a:.80} holds a lone surrogate, which no UTF-8 text can hold")
+        raise UnsupportedSchemaError(f"{text!a:.80} contains a lone surrogate, which UTF-8 cannot encode")
     return b'"%b"' % content

@@ -5,8 +5,8 @@ double are an interval around it:
 
     0.3:  0.29999999999999996114 ... < 0.3 < ... 0.30000000000000001665 ...
 
-Ends of cells have up to 767 digits. Numbers are compared with the first ``SIGNIFICANT_DIGITS`` of them, on the safe
-side: a number with more digits than that counts as inside where its first ones are those of an end.
+Ends of cells have up to 767 digits. Numbers are compared with the first ``SIGNIFICANT_DIGITS`` of an end, on the safe
+side: a number with more digits counts as inside if its first digits equal those of an end.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ Number = int | Decimal
 """An exact decimal number; whole ones are ``int``."""
 
 SIGNIFICANT_DIGITS = 20
-"""Digits, from the first that is not 0, by which a number is compared with the end of a cell."""
+"""Digits, from the first nonzero one, by which a number is compared with the end of a cell."""
 
 DECIMAL_DIGITS = 15
-"""Digits of a decimal, from the first that is not 0, that a double keeps; with more, two decimals may share one."""
+"""Significant digits of a decimal that a double always keeps; with more, two decimals may share a double."""
 
 GREATEST_EXACT = 2**53
-"""All integers up to here are doubles."""
+"""The integer up to which all integers are doubles."""
 
 MAX_UNDERFLOW_DIGITS = 320
-"""Digits after the point with which no number but 0 reads as 0."""
+"""Digits after the point up to which only 0 reads as 0."""
 
 LEAST_DOUBLE = Decimal("5e-324")
 
 
 class RoundingCell(NamedTuple):
-    """The numbers that read as one double: from ``low`` to ``high``, which belong to it if ``closed``."""
+    """The numbers that read as one double: ``low`` to ``high``, both included if ``closed``."""
 
     low: Fraction
     high: Fraction
@@ -44,7 +44,7 @@ class RoundingCell(NamedTuple):
 
 
 class Interval(NamedTuple):
-    """The numbers between two bounds, each of which may be one of them."""
+    """The numbers between two bounds, each included or not."""
 
     low: Number
     low_open: bool
@@ -53,7 +53,7 @@ class Interval(NamedTuple):
 
 
 def nearest(value: Number) -> float:
-    """The double that a number reads as; infinite beyond the greatest."""
+    """Returns the double that a number reads as; infinite beyond the greatest."""
     try:
         return float(value)
     except OverflowError:
@@ -61,7 +61,7 @@ def nearest(value: Number) -> float:
 
 
 def cell(double: float) -> RoundingCell:
-    """The numbers that read as a finite double."""
+    """Returns the numbers that read as a finite double."""
     here = Fraction(double)
     below, above = nextafter(double, -inf), nextafter(double, inf)
     low = 2 * here - Fraction(above) if isinf(below) else Fraction(below)
@@ -70,7 +70,7 @@ def cell(double: float) -> RoundingCell:
 
 
 def around(value: Number) -> Interval:
-    """An interval with all numbers that read as the same double as ``value``, and hardly any others."""
+    """Returns an interval with all numbers that read as the same double as ``value``, and hardly any others."""
     double = nearest(value)
     if isinf(double):
         return Interval(value, False, value, False)  # noqa: FBT003
@@ -83,7 +83,7 @@ def around(value: Number) -> Interval:
 
 
 def rounded_up(number: Fraction) -> tuple[Number, bool]:
-    """The least number of ``SIGNIFICANT_DIGITS`` that is not less, and whether it is equal. Not for 0."""
+    """Returns the least number of ``SIGNIFICANT_DIGITS`` that is not less, and whether it is equal. Not for 0."""
     magnitude = abs(number)
     exponent = len(str(magnitude.numerator)) - len(str(magnitude.denominator))
     if magnitude >= Fraction(10) ** exponent:
@@ -98,7 +98,7 @@ def rounded_up(number: Fraction) -> tuple[Number, bool]:
 
 
 def is_no_double(value: Number) -> bool:
-    """Whether a number beyond ``GREATEST_EXACT``, but not beyond all doubles, differs from each of them."""
+    """Returns whether a number above ``GREATEST_EXACT``, but within the range of doubles, is not a double."""
     if -GREATEST_EXACT <= value <= GREATEST_EXACT:
         return False
     double = nearest(value)
@@ -106,27 +106,27 @@ def is_no_double(value: Number) -> bool:
 
 
 def is_long_integer(value: Number | None) -> bool:
-    """The same of an integer.
+    """Returns whether the value is an integer above ``GREATEST_EXACT`` that is not a double.
 
-    Python's ``json`` and its like read such a number exactly if it is written as an integer, and as its double if it is
-    written with a fraction or an exponent.
+    Many readers, such as Python's ``json``, read this number exactly if it is written as an integer, and as its double
+    if it has a fraction or an exponent.
     """
     return value.__class__ is int and is_no_double(value)
 
 
 def least_double(value: int) -> int:
-    """The least double that is not less than an integer beyond ``GREATEST_EXACT``."""
+    """Returns the least double that is not less than an integer above ``GREATEST_EXACT``."""
     double = nearest(value)
     return int(double if double >= value else nextafter(double, inf))
 
 
 def doubles_between(low: Number, high: Number) -> int:
-    """How many doubles there are from that of ``low`` to that of ``high``, less one."""
+    """Returns the number of doubles from that of ``low`` to that of ``high``, minus one."""
     return _ordinal(nearest(high)) - _ordinal(nearest(low))
 
 
 def is_short(value: Number) -> bool:
-    """Whether a number has so few digits that no other such number reads as the same double."""
+    """Returns whether a number has few enough digits that no other such number reads as the same double."""
     if isinstance(value, int):
         return -GREATEST_EXACT < value < GREATEST_EXACT
     return len(value.as_tuple().digits) <= DECIMAL_DIGITS
@@ -139,6 +139,6 @@ def _bits(double: float) -> int:
 
 
 def _ordinal(double: float) -> int:
-    """The place of a double among all in ascending order; 0 is that of 0."""
+    """Returns the position of a double among all in ascending order; 0 for the double 0."""
     bits = _bits(double)
     return bits if bits < 1 << 63 else (1 << 63) - bits

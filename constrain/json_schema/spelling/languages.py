@@ -1,8 +1,8 @@
-"""Questions about patterns: which texts match, is there a text at all, do two patterns overlap, how many texts match.
+"""Questions about patterns: which texts match, whether any does, whether two patterns overlap, how many texts match.
 
-Expressions here describe the content of JSON strings. The kernel answers, and bounds every answer by its own limits;
-this module bounds what all questions of one compilation take together. Only schemas with key patterns, or with several
-conditions on one string, ask any.
+The expressions are of the content of JSON strings. The kernel answers each question within its own limits; this module
+limits all questions of one compilation together. Only schemas with key patterns, or with several conditions on one
+string, have questions.
 """
 
 from __future__ import annotations
@@ -23,35 +23,35 @@ if TYPE_CHECKING:
     from constrain.language.tree import Expression
 
 MAX_PATTERN_WORK = 2_000_000
-"""Derivatives that all questions of one compilation about patterns take: up to a second. Real schemas take a few
-hundredths of it. Beyond: LimitError."""
+"""Derivatives that all questions about patterns of one compilation may take, up to a second; real schemas take a few
+hundredths of this. Beyond: LimitError."""
 
 MANY = 10_000
-"""Numbers of texts above this one are not told apart: no answer of a model has as many different keys."""
+"""Number of texts above which they are not counted: no answer of a model has as many different keys."""
 
 MAX_LISTED_LENGTH = 256
-"""Bytes of a text that is listed together with others; real keys stay below."""
+"""Bytes of a text that is listed together with others; longer ones are not listed, and real keys are shorter."""
 
 MAX_CYCLE_STATES = 5_000
-"""States of a pattern that are searched for a repetition without end; where none is found, texts are listed."""
+"""States of a pattern that are searched for an endless repetition; if none is found, texts are listed."""
 
 MAX_WALKED_LENGTH = 1_000
-"""Greater minima are not walked to: where the possible lengths become periodic tells more."""
+"""Minimum length up to which a pattern is walked; above it, the period of its possible lengths decides."""
 
 _QUESTION_STEPS = 20
-"""Steps of a compilation that a question takes: its expressions are read."""
+"""Compilation steps for one question, for reading its expressions."""
 
 _DERIVATIVES_PER_STEP = 3
-"""The kernel's count of work, against steps of a compilation."""
+"""Units of the kernel's count of work per compilation step."""
 
 _PAIRS_PER_STEP = 10
-"""Pairs of patterns, each counted twice, whose beginnings are compared in a step."""
+"""Pairs of patterns, each counted twice, whose beginnings are compared per compilation step."""
 
 Answer = TypeVar("Answer")
 
 
 class _PatternWork(threading.local):
-    """What the compilation under way in this thread may still take for its questions."""
+    """The work that the current compilation of this thread may still spend on questions."""
 
     def __init__(self) -> None:
         self.allowance = core.Allowance(MAX_PATTERN_WORK)
@@ -62,7 +62,7 @@ _work = _PatternWork()
 
 
 def begin_compilation() -> None:
-    """Allows this thread MAX_PATTERN_WORK from here on."""
+    """Grants this thread MAX_PATTERN_WORK from here on."""
     _work.allowance = core.Allowance(MAX_PATTERN_WORK)
     _work.matching.clear()
 
@@ -75,7 +75,7 @@ def _ask(question: Callable[..., Answer], *arguments: object) -> Answer:
     except LimitError:
         if allowance.left == 0:
             raise LimitError(
-                f"questions about patterns take more work than MAX_PATTERN_WORK = {MAX_PATTERN_WORK} together"
+                f"comparing the patterns takes more work than MAX_PATTERN_WORK = {MAX_PATTERN_WORK}"
             ) from None
         raise
     spend(_QUESTION_STEPS + (before - allowance.left) // _DERIVATIVES_PER_STEP)
@@ -83,10 +83,10 @@ def _ask(question: Callable[..., Answer], *arguments: object) -> Answer:
 
 
 def matching(expression: Expression, texts: Iterable[str]) -> list[str]:
-    """Those of the (decoded, different) texts that are in the language, in their order."""
+    """Returns the (decoded, different) texts that are in the language, in their order."""
     key = id(expression), tuple(texts)
     known = _work.matching.get(key)
-    if known is None:  # the expression is kept, so that no other one gets its id
+    if known is None:  # the expression is kept, so that its id stays unique
         known = _work.matching[key] = expression, _matching(expression, key[1])
     return list(known[1])
 
@@ -106,14 +106,14 @@ def _matches(expression: Expression, content: bytes) -> bool:
 
 
 def list_texts(expression: Expression, limit: int) -> list[bytes] | None:
-    """All texts of the language, or ``None`` if there are more than ``limit``."""
+    """Returns all texts of the language; ``None`` if there are more than ``limit``."""
     return _ask(core.list_matches, expression, limit)
 
 
 def has_text(parts: tuple[Expression, ...], minimum: int = 0, maximum: int | None = None) -> bool:
-    """Whether some text of ``minimum`` to ``maximum`` code points is in the languages of all ``parts``.
+    """Returns whether some text of ``minimum`` to ``maximum`` code points is in the languages of all ``parts``.
 
-    Raises LimitError if that takes too many states.
+    Raises LimitError if the answer takes too many states.
     """
     if minimum > MAX_WALKED_LENGTH:
         return not _ask(core.is_empty, Window(Intersection(parts), ANY_JSON_CHAR, minimum, maximum))
@@ -123,9 +123,9 @@ def has_text(parts: tuple[Expression, ...], minimum: int = 0, maximum: int | Non
 
 
 def is_surely_empty(parts: tuple[Expression, ...], minimum: int = 0, maximum: int | None = None) -> bool:
-    """Whether it is proved that no such text is in the languages of all ``parts``."""
+    """Returns whether provably no text of ``minimum`` to ``maximum`` code points is in all languages."""
     spend(len(parts) ** 2 // _PAIRS_PER_STEP)
-    for one, two in combinations(map(_beginning, parts), 2):  # spares 200 patterns with prefixes most of a second
+    for one, two in combinations(map(_beginning, parts), 2):  # saves most of a second for 200 patterns with prefixes
         if not one.startswith(two) and not two.startswith(one):
             return True
     try:
@@ -137,14 +137,14 @@ def is_surely_empty(parts: tuple[Expression, ...], minimum: int = 0, maximum: in
 
 
 def _beginning(expression: Expression) -> bytes:
-    """A text that all texts of the language begin with."""
+    """Returns a prefix of all texts of the language."""
     if isinstance(expression, Concatenation) and expression.parts:
         expression = expression.parts[0]
     return expression.text if isinstance(expression, Literal) else b""
 
 
 def count_texts(expression: Expression) -> int | None:
-    """How many texts the language has; ``None`` if more than MANY."""
+    """Returns the number of texts of the language; ``None`` if more than MANY."""
     if _ask(core.has_endless_matches, expression, MAX_CYCLE_STATES):
         return None
     texts = list_texts(expression, MANY)
@@ -152,5 +152,5 @@ def count_texts(expression: Expression) -> int | None:
 
 
 def has_endless_texts(expression: Expression) -> bool:
-    """Whether the language surely has endlessly many texts. Raises LimitError if that takes too many states."""
+    """Returns whether the language surely has endlessly many texts. Raises LimitError for too many states."""
     return bool(_ask(core.has_endless_matches, expression, MAX_CYCLE_STATES))

@@ -6,13 +6,13 @@ The canonical spelling policy:
 - integers: ``-?(0|[1-9][0-9]*)``, no fraction, no ``-0``, at most ``MAX_FLOAT_DIGITS`` digits, or
   ``MAX_INTEGER_DIGITS`` with ``precision="decimal"``;
 - other numbers: also a fraction of 1 to ``MAX_FRACTION_DIGITS`` digits, which may end in zeros (``1``, ``1.0`` and
-  ``1.50`` are fine; so is ``-0.0``, which Python writes); 32 digits more than the longest bound or divisor, if that
-  is more. Multiples have as many digits after the point as their divisor, and at least one: those of 0.01 are ``1``,
-  ``1.0``, ``1.5`` and ``1.50``, but not ``1.500``. Constants have as many as the longest of their list, and at least
-  one. All are finite as binary64: at most ``MAX_FLOAT_DIGITS`` digits before the point, and where a bound demands more,
-  up to the greatest float.
+  ``1.50`` are allowed; so is ``-0.0``, which Python writes); or up to 32 digits more than the longest bound or
+  divisor, if that is more. Multiples have as many digits after the point as their divisor, and at least one:
+  multiples of 0.01 are ``1``, ``1.0``, ``1.5`` and ``1.50``, but not ``1.500``. Constants have as many as the longest
+  of their list, and at least one. All are finite as binary64: at most ``MAX_FLOAT_DIGITS`` digits before the point;
+  if a bound demands more, up to the greatest float.
 
-``digits_of`` lists the numbers of digits in force; with ``numbers="any"``, ``constrain.regex.scientific`` has the
+``digits_of`` lists the limits of digits in force; with ``numbers="any"``, ``constrain.regex.scientific`` has the
 spellings.
 """
 
@@ -69,26 +69,26 @@ MAX_BOUND_FRACTION_DIGITS = 1100
 """Digits after the point of a bound, a divisor or a constant; every float has fewer. Beyond: LimitError."""
 
 MAX_LISTED_MULTIPLES = 1000
-"""That few integer multiples are listed, as long as they take at most MAX_LISTED_BYTES."""
+"""Integer multiples up to which they are listed, if they take at most MAX_LISTED_BYTES."""
 
 MAX_LISTED_BYTES = 32_000
 
 MAX_DIVISOR_BESIDE_OTHERS = 100
-"""The divisor, zeros at its end aside, of numbers that must not be multiples of others: multiples of a greater one are
-too far apart to tell, digit by digit, whether one can still be reached. Beyond: LimitError."""
+"""A divisor, without zeros at its end, of numbers that other divisors must not divide; multiples of larger ones are too
+far apart to prove, digit by digit, that one can still be reached. Beyond: LimitError."""
 
 MAX_JOINT_REMAINDERS = 1_000_000
-"""Least common multiple of a divisor and of the others, up to MAX_DIVISOR_BESIDE_OTHERS, whose multiples are excluded:
-seven primes reach it. Beyond: LimitError.
+"""Least common multiple of a divisor and the excluded divisors up to MAX_DIVISOR_BESIDE_OTHERS; seven primes reach it.
+Beyond: LimitError.
 
-Others that are greater exclude too few numbers to matter.
+Larger excluded divisors exclude too few numbers to matter.
 """
 
 FRACTION_DIGITS = 16
 """Digits, those before the point included, by which a number that must not be an integer differs from all integers."""
 
 LEAST_TRAILING_ZEROS = 4
-"""From here on, zeros at the end of a divisor are read as such."""
+"""Zeros at the end of a divisor from which on they are read as zeros, not as remainders."""
 
 _SPARE_FRACTION_DIGITS = 32
 _MINUS = Literal(b"-")
@@ -118,7 +118,7 @@ NUMBER: Expression = Concatenation((_ANY_SIGN, _SHORT_NATURAL, decimals.any_frac
 
 
 NUMBER_BYTES = 16 << 20
-"""Bytes that the remembered expressions of numbers may take together; beyond, the least recently used go."""
+"""Bytes of remembered expressions of numbers; beyond it, the least recently used are forgotten."""
 
 
 def _key_bytes(**named: object) -> int:
@@ -139,7 +139,7 @@ def number_expression(
     by_double: bool = False,
     spare_zeros: bool = False,
 ) -> Expression:
-    """The spellings of the numbers within the bounds, all of which hold; ``NOTHING`` if there is none.
+    """Returns the spellings of the numbers within all given bounds; ``NOTHING`` if there is none.
 
     ``integer``: only integers, without a fraction. Divisors are greater than 0. Bounds are finite. Multiples of any of
     ``not_multiples_of`` are left out, and so are the ``excluded`` values; with ``by_double``, also numbers that read as
@@ -168,16 +168,16 @@ def number_expression(
         if not_multiples_of and multiple_of is None:
             numbers = Intersection((numbers, _apart_from_multiples(not_multiples_of)))
             if 1 in not_multiples_of and all(isinstance(divisor, int) for divisor in not_multiples_of):
-                not_multiples_of = ()  # what is left has a fraction
+                not_multiples_of = ()  # the remaining numbers have a fraction
     return _without(numbers, [_multiples_of(divisor) for divisor in not_multiples_of], outside)
 
 
 def digits_of(by_double: bool) -> dict[str, int]:  # noqa: FBT001
-    """The most digits of numbers, by name.
+    """Returns the greatest numbers of digits, by name.
 
     ``integer``: of an integer. ``before_point`` and ``after_point``: of other numbers; after the point, 32 more than
-    the longest bound has, if that is more. With ``by_double`` also ``compared``: by which a number is told from those
-    that read as another double, and ``multiple``: of a multiple of something that is no double, such as 0.1.
+    the longest bound has, if that is more. With ``by_double`` also ``compared``: digits by which a number is told from
+    those of another double; and ``multiple``: of a multiple of a divisor that is no double, such as 0.1.
     """
     found = {
         "integer": MAX_FLOAT_DIGITS if by_double else MAX_INTEGER_DIGITS,
@@ -188,20 +188,20 @@ def digits_of(by_double: bool) -> dict[str, int]:  # noqa: FBT001
 
 
 def number_literal_expression(*values: Number, integer: bool = False, spare_zeros: bool = False) -> Expression:
-    """The spellings of some numbers: ``1`` is also ``1.0``, unless only integers are wanted.
+    """Returns the spellings of some numbers: ``1`` is also ``1.0``, except with ``integer``.
 
     A fraction has at most as many digits as the longest of all; with ``spare_zeros`` ``MAX_FRACTION_DIGITS``, or 32
     more than its value has, if that is more.
 
-    Those with equally long fractions share everything but their digits, so that thousands take a moment. ``NOTHING`` if
-    ``integer`` and no value is one. Raises ``LimitError`` for a value that takes more than ``MAX_INTEGER_DIGITS``
-    digits before or ``MAX_BOUND_FRACTION_DIGITS`` after the point.
+    Values with equally long fractions share everything but their digits, so that thousands take a moment. ``NOTHING``
+    if ``integer`` and no value is one. Raises ``LimitError`` for a value with more than ``MAX_INTEGER_DIGITS`` digits
+    before the point or ``MAX_BOUND_FRACTION_DIGITS`` after it.
     """
     by_fraction: dict[int, list[bytes]] = {}
     for value in values:
         if integer and not _is_integer(value):
             continue
-        if not (  # without comparing a decimal to a long integer, which takes long
+        if not (  # no comparison of a decimal with a long integer, which is slow
             -_GREATEST_INTEGER <= value <= _GREATEST_INTEGER
             if isinstance(value, int)
             else value.adjusted() < MAX_INTEGER_DIGITS
@@ -222,24 +222,24 @@ def number_literal_expression(*values: Number, integer: bool = False, spare_zero
 
 
 def _text(value: Number) -> tuple[bytes, int]:
-    """The shortest spelling, and how many of its digits are after the point."""
+    """Returns the shortest spelling, and the number of its digits after the point."""
     whole, fraction = _magnitude(value)
     return f"{'-' if value < 0 else ''}{whole}{'.' if fraction else ''}{fraction}".encode(), len(fraction)
 
 
-# What is left out.
+# Exclusions.
 
 
 def _without(numbers: Expression, divisors: list[Expression], outside: list[Expression]) -> Expression:
-    """The numbers that are multiples of none of the divisors, and not outside.
+    """Returns the numbers that none of the divisors divides, without those in ``outside``.
 
-    The kernel settles an intersection with a multiple by arithmetic, which is in vain beside other divisors: then the
-    multiple is written as what is no non-multiple.
+    The kernel settles an intersection with a multiple by arithmetic, which is useless beside other divisors. Then the
+    multiple is written as the complement of its complement.
     """
     if numbers == NOTHING:
         return numbers
     parts = [numbers]
-    if divisors and isinstance(numbers, Intersection):  # of two; with whatever: this is right for any two
+    if divisors and isinstance(numbers, Intersection):  # of two; correct for any two
         interval, multiple = numbers.parts
         parts = [interval]
         divisors = [Alternation((Complement(multiple), *divisors))]
@@ -248,7 +248,7 @@ def _without(numbers: Expression, divisors: list[Expression], outside: list[Expr
 
 
 def _reads_as(value: Number, digits: int) -> Expression:
-    """The numbers, of up to so many digits after the point, that read as the same double as ``value``."""
+    """Returns the numbers, with up to so many digits after the point, that read as the same double as ``value``."""
     if value == 0 and digits <= MAX_UNDERFLOW_DIGITS:
         return _any_zeros((0,))
     low, low_open, high, high_open = around(value)
@@ -257,7 +257,7 @@ def _reads_as(value: Number, digits: int) -> Expression:
 
 
 def _apart_from_multiples(divisors: tuple[Number, ...]) -> Expression:
-    """Numbers whose doubles are multiples of one of the divisors only if they are so themselves."""
+    """Returns the numbers that are multiples of one of the divisors if their doubles are."""
     if not all(isinstance(divisor, int) for divisor in divisors):
         return Alternation((_SHORT_DECIMALS, _any_zeros((0,))))
     if 1 in divisors:
@@ -268,7 +268,7 @@ def _apart_from_multiples(divisors: tuple[Number, ...]) -> Expression:
 
 
 def _fractions() -> Expression:
-    """Numbers whose doubles are no integers: one of their first ``FRACTION_DIGITS`` digits tells them from any integer.
+    """Returns the numbers whose doubles are not integers: one of their first ``FRACTION_DIGITS`` digits shows it.
 
     A number below 10**n, n < 16, differs from its double by less than 10**(n - 16); near 0 by much less.
     """
@@ -287,7 +287,7 @@ def _fractions() -> Expression:
 
 
 def _short_decimals() -> Expression:
-    """Numbers below 10**15 with up to ``DECIMAL_DIGITS`` digits from the first that is not 0, and zeros behind them."""
+    """Returns the numbers below 10**15 with up to ``DECIMAL_DIGITS`` significant digits, and any zeros after these."""
     zeros = Repetition(Literal(b"0"), 0, None)
     parts: list[Expression] = []
     for whole in range(1, DECIMAL_DIGITS + 1):
@@ -301,7 +301,7 @@ def _short_decimals() -> Expression:
 
 
 def _any_zeros(values: tuple[Number, ...]) -> Expression:
-    """The spellings of some numbers, with any number of zeros after the point."""
+    """Returns the spellings of some numbers, with any number of zeros after the point."""
     texts: dict[bool, list[bytes]] = {}
     for value in values:
         text, fraction = _text(value)
@@ -320,7 +320,7 @@ def _any_zeros(values: tuple[Number, ...]) -> Expression:
 
 def _check_beside_others(divisor: Number, others: Iterable[Number]) -> None:
     digits = _without_zeros(_scaled(divisor)[0])
-    message = f"multiples of {digits} that must not be multiples of something else cannot be enforced"
+    message = f"multiples of {digits} cannot be enforced together with excluded multiples of other numbers"
     if digits > MAX_DIVISOR_BESIDE_OTHERS:
         raise LimitError(f"{message} (MAX_DIVISOR_BESIDE_OTHERS = {MAX_DIVISOR_BESIDE_OTHERS})")
     remainders = digits
@@ -339,12 +339,12 @@ def _without_zeros(number: int) -> int:
 
 
 def _multiples_of(divisor: Number) -> Expression:
-    """The multiples of a divisor, in any plain spelling, among numbers as large as a float."""
+    """Returns the multiples of a divisor, in any plain spelling, among numbers as large as a float."""
     return _any_zeros((0,)) if divisor > _GREATEST_FLOAT else _multiple(*_scaled(divisor))
 
 
 def _multiple(divisor: int, scale: int = 0) -> Expression:
-    """``Multiple``; but a small number with many zeros is one with zeros, not a remainder of many digits."""
+    """Returns ``Multiple``; a small number with many zeros becomes one with literal zeros, to keep remainders small."""
     digits, zeros = divisor, 0
     while digits % 10 == 0:
         digits, zeros = digits // 10, zeros + 1
@@ -407,7 +407,7 @@ def _integers(
 
 
 def _bounds_within(low: int | None, high: int | None, greatest: int) -> tuple[int | None, int | None] | None:
-    """The bounds, ``None`` in place of those beyond ``greatest``, of either sign; ``None`` if no integer is left."""
+    """Returns the bounds, ``None`` for those beyond ``greatest`` of either sign; ``None`` if no integer is left."""
     if low is not None and (low > greatest or (high is not None and low > high)):
         return None
     if high is not None and high < -greatest:
@@ -416,23 +416,25 @@ def _bounds_within(low: int | None, high: int | None, greatest: int) -> tuple[in
 
 
 def _is_short_list(first: int, last: int, divisor: int) -> bool:
-    """Whether the multiples from ``first`` to ``last`` times the divisor can be listed."""
+    """Returns whether the multiples from ``first`` to ``last`` times the divisor are few enough to list."""
     if last - first >= MAX_LISTED_MULTIPLES:
         return False
-    longest = max(abs(first * divisor), abs(last * divisor)).bit_length() // 3 + 2  # 3 bits: a little less than a digit
+    longest = (
+        max(abs(first * divisor), abs(last * divisor)).bit_length() // 3 + 2
+    )  # 3 bits are a little less than a digit
     return (last - first + 1) * longest <= MAX_LISTED_BYTES or first == last
 
 
 def _integer_divisor(multiple_of: Number) -> int:
-    """The integers among the multiples of a decimal are the multiples of its reduced numerator."""
+    """Returns the divisor of the integers among the multiples of a decimal: its reduced numerator."""
     if multiple_of > _GREATEST_INTEGER:
-        return _GREATEST_INTEGER + 1  # as good as any: only 0 is left
+        return _GREATEST_INTEGER + 1  # any divisor will do: only 0 is left
     numerator, scale = _scaled(multiple_of)
     return numerator // gcd(numerator, 10**scale)
 
 
 def _integers_around(value: Number) -> tuple[int, int]:
-    """The least and the greatest integer that read as the same double as ``value``, or nearly so."""
+    """Returns the least and the greatest integer that read as the same double as ``value``, or nearly so."""
     low, low_open, high, high_open = around(value)
     return (
         _to_integer(low, ROUND_CEILING) + (low_open and _is_integer(low)),
@@ -441,7 +443,7 @@ def _integers_around(value: Number) -> tuple[int, int]:
 
 
 def _integer_range(low: int | None, high: int | None, digits: int) -> Expression:
-    """The integers between two bounds, of at most so many digits where there is none."""
+    """Returns the integers between two bounds, with at most so many digits on a side without a bound."""
     if low is None and high is None:
         return INTEGER if digits == MAX_INTEGER_DIGITS else _any_integer(digits)
     parts = []
@@ -480,7 +482,7 @@ def _numbers(
         return NOTHING
     if (low is not None and low > _GREATEST_FLOAT) or (high is not None and high < -_GREATEST_FLOAT):
         return NOTHING
-    # Without a bound on a side, numbers of MAX_FLOAT_DIGITS digits will do, unless the other bound lies beyond them.
+    # A side without a bound ends at MAX_FLOAT_DIGITS digits, unless the other bound lies beyond them.
     far = any(bound is not None and abs(int(bound)) > _GREATEST_SHORT for bound in (low, high))
     if low is None or low < (-_GREATEST_FLOAT if far else -_GREATEST_SHORT):
         low, low_open = (-_GREATEST_FLOAT, False) if far else (None, False)
@@ -495,7 +497,7 @@ def _multiples(
     low: Number | None, high: Number | None, *, low_open: bool, high_open: bool, multiple_of: Number, digits: int
 ) -> Expression:
     if multiple_of > _GREATEST_FLOAT:
-        multiple_of = _GREATEST_FLOAT + 1  # as good as any: only 0 is left
+        multiple_of = _GREATEST_FLOAT + 1  # any divisor will do: only 0 is left
     bottom, bottom_scale = _scaled(-_GREATEST_SHORT if low is None else low)
     top, top_scale = _scaled(_GREATEST_SHORT if high is None else high)
     divisor, divisor_scale = _scaled(multiple_of)
@@ -509,7 +511,7 @@ def _multiples(
     if first == last == 0:
         zero = sequence(Literal(b"0"), decimals.zero_fraction(digits))
         return sequence(_ANY_SIGN, zero) if low is None or low < 0 else zero
-    if low is not None and bottom_scale > digits:  # the first multiple within says the same in fewer digits
+    if low is not None and bottom_scale > digits:  # the first multiple inside is an equal bound with fewer digits
         is_negative = low < 0 == first  # then -0 is written, too
         low = Decimal(f"-1E-{digits}") if is_negative else Decimal(f"{first * step}E-{scale}")
         low_open = is_negative
@@ -522,7 +524,7 @@ def _multiples(
 def _number_range(
     low: Number | None, high: Number | None, *, low_open: bool, high_open: bool, digits: int
 ) -> Expression:
-    """The numbers of an interval that is not empty; a negative zero only among negative numbers."""
+    """Returns the numbers of a nonempty interval; a negative zero only among negative numbers."""
     zero_inside = high is None or high > 0 or (high == 0 and not high_open)
     spellings: list[Expression] = []
     if zero_inside:
@@ -549,11 +551,11 @@ def _magnitudes(low: Number, high: Number | None, *, low_open: bool, high_open: 
     return decimals.fractions_from(_magnitude(low), low_open=low_open, digits=digits, integer_digits=MAX_FLOAT_DIGITS)
 
 
-# Decimal arithmetic, exact: the context's precision plays no part in what is used here.
+# Exact decimal arithmetic: the operations used here ignore the context's precision.
 
 
 def _tighter(closed: Number | None, opened: Number | None, *, upper: bool) -> tuple[Number | None, bool]:
-    """The tighter of an inclusive and an exclusive bound, and whether it is exclusive."""
+    """Returns the tighter of an inclusive and an exclusive bound, and whether it is exclusive."""
     if opened is None:
         return closed, False
     if closed is None or (opened <= closed if upper else opened >= closed):
@@ -566,7 +568,7 @@ def _is_integer(value: Number) -> bool:
 
 
 def _to_integer(value: Number, rounding: str) -> int:
-    """Rounded to an integer; beyond the greatest one, the next after that."""
+    """Returns the value rounded to an integer; beyond the greatest one, the next after it."""
     if value > _GREATEST_INTEGER:
         return _GREATEST_INTEGER + 1
     if value < -_GREATEST_INTEGER:
@@ -575,7 +577,7 @@ def _to_integer(value: Number, rounding: str) -> int:
 
 
 def _scaled(value: Number) -> tuple[int, int]:
-    """(n, scale) with value = n / 10**scale and the least scale that is not negative."""
+    """Returns (n, scale) with value = n / 10**scale and the least scale that is not negative."""
     if isinstance(value, int):
         return value, 0
     negative, digits, exponent = value.as_tuple()

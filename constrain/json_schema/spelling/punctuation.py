@@ -1,9 +1,9 @@
-"""Structural lexemes of JSON, with the white space beside them, for each white space policy.
+"""Structural lexemes of JSON, with the white space around them, for each white space policy.
 
-White space belongs to the structural lexemes: ``{`` takes what follows it, ``,`` what is on both sides, ``}`` what is
-before it. So every lexeme ends where its own expression says, whatever follows.
+White space belongs to the structural lexemes: ``{`` includes the space after it, ``,`` the space on both sides, ``}``
+the space before it. So every lexeme ends by its own expression alone.
 
-"flexible" is what ``json.dumps`` and pretty printers write: after ``,`` and inside brackets nothing, one space, or a
+"flexible" is the style of ``json.dumps`` and pretty printers: after ``,`` and inside brackets nothing, one space, or a
 new line with up to MAX_INDENTATION spaces or tabs; after ``:`` nothing or one space; nothing before ``,`` and ``:``,
 before and after the whole text. "any" is RFC 8259: any white space beside any structural character and around.
 """
@@ -16,17 +16,17 @@ from constrain.language.grammar import Role, Terminal
 from constrain.language.tree import EMPTY_TEXT, Alternation, ByteClass, Concatenation, Expression, Literal, Repetition
 
 MAX_INDENTATION = 64
-"""Spaces (or tabs) at the beginning of a line under ``whitespace="flexible"``: 16 levels of 4."""
+"""Spaces (or tabs) at the beginning of a line under ``whitespace="flexible"``: 16 levels of 4; more are not written."""
 
 
 ROLES = {"{": Role.OPEN_LABELLED, "[": Role.OPEN_ORDERED, "}": Role.CLOSE, "]": Role.CLOSE}
 
 
 class Punctuation(NamedTuple):
-    """The lexemes of one policy.
+    """The structural lexemes of one white space policy.
 
     ``colon_tail`` follows a declared key within its own lexeme. ``around`` is the white space before and after the
-    whole text (never empty), if there may be any.
+    whole text (never empty), if it is allowed.
     """
 
     open_object: Terminal

@@ -1,4 +1,4 @@
-"""The rules of OpenAI's strict subset of JSON Schema, structural ones and all, and its limits."""
+"""The rules of OpenAI's strict subset of JSON Schema, and its limits."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ FORMATS = frozenset(("date-time", "time", "date", "duration", "email", "hostname
 TYPES = frozenset(("string", "number", "boolean", "integer", "object", "array", "null"))
 
 TYPED_BY = frozenset(("type", "$ref", "anyOf", "enum", "const", "oneOf", "allOf", "not"))
-"""With one of these a schema says of what type its values are (the last three are refused for themselves)."""
+"""Keywords that fix the type of a schema's values (the last three are refused by rules of their own)."""
 
 MAPS = ("properties", "patternProperties", "dependentSchemas", "$defs", "definitions")
 LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
@@ -43,7 +43,7 @@ SINGLES = (
     "items", "additionalItems", "unevaluatedItems", "contains", "not", "if", "then", "else", "propertyNames",
 )  # fmt: skip
 ASIDE = frozenset(("contains", "dependentSchemas", "else", "if", "not", "propertyNames", "then"))
-"""What holds here does not decide alone what a value is: objects need not be closed."""
+"""Keywords whose schemas do not describe a value alone: objects need not be closed under them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Violation:
 
     @property
     def complaint(self) -> str:
-        """The message with its context."""
+        """Returns the message with its context."""
         return self.message if self.context is None else f"In context={self.context!r}, {self.message}"
 
     def __str__(self) -> str:
@@ -72,7 +72,7 @@ class Violation:
 
 
 def check(document: object, subject: str, *, full: bool) -> list[Violation]:
-    """All violations of a parsed schema: of the structural rules, or with ``full`` of the whole subset."""
+    """Returns all violations of a parsed schema: of the structural rules, or with ``full`` of the whole subset."""
     if not isinstance(document, dict):
         return [Violation("", None, f"{shown(document)} is not of type 'object'.", subject)]
     checks = _Checks(document, subject, full)
@@ -84,7 +84,7 @@ def check(document: object, subject: str, *, full: bool) -> list[Violation]:
 
 
 def shown(value: object) -> str:
-    """A parsed JSON value as Python writes it, shortened."""
+    """Returns a parsed JSON value as Python writes it, shortened."""
     try:
         text = str(value) if isinstance(value, Decimal) else repr(value)
     except RecursionError:
@@ -93,7 +93,7 @@ def shown(value: object) -> str:
 
 
 class _Checks:
-    """The walk over one document."""
+    """A walk over one document."""
 
     def __init__(self, document: Schema, subject: str, full: bool) -> None:  # noqa: FBT001
         self.document = document
@@ -104,12 +104,12 @@ class _Checks:
         self.anchors = _anchors(document)
 
     def add(self, path: tuple[str, ...], keyword: str | None, message: str) -> None:
-        """Notes a violation by the schema at ``path``, or by one of its keywords."""
+        """Records a violation by the schema at ``path``, or by one of its keywords."""
         steps = path if keyword is None else (*path, *keyword.split("/"))
         self.found.append(Violation("".join(map(escape, steps)), path, message, self.subject))
 
     def root(self) -> None:
-        """The root is an object, and not a choice."""
+        """Checks that the root is an object, and not a choice."""
         kind = self.document.get("type")
         if kind != "object":
             message = f"schema must be a JSON Schema of 'type: \"object\"', got 'type: \"{kind}\"'."
@@ -122,8 +122,8 @@ class _Checks:
                 self.found.append(Violation(f"/{keyword}", None, message, self.subject))
 
     def all_schemas(self) -> None:
-        """Every schema of the document, in its order."""
-        # Of each: its path, whether objects must be closed there, its level of nesting, and the definition it is in.
+        """Checks every schema of the document, in its order."""
+        # For each schema: path, whether objects must be closed there, level of nesting, and the enclosing definition.
         stack: list[tuple[object, tuple[str, ...], bool, int, int]] = [(self.document, (), True, 0, id(self.document))]
         while stack:
             node, path, decides, level, base = stack.pop()
@@ -149,7 +149,7 @@ class _Checks:
             stack += children[::-1]
 
     def children(self, node: Schema, path: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, ...], object]]:
-        """The subschemas of ``node``: keyword, steps and schema."""
+        """Yields the subschemas of ``node``: keyword, steps and schema."""
         for keyword, value in node.items():
             if keyword in MAPS:
                 if isinstance(value, dict):
@@ -167,7 +167,7 @@ class _Checks:
                 yield keyword, (keyword,), value
 
     def types(self, node: Schema, path: tuple[str, ...]) -> list[str]:
-        """The types a schema names, if it names types."""
+        """Returns the types that a schema names."""
         if "type" not in node:
             return ["object"] if "properties" in node else []
         types = types_of(node["type"])
@@ -177,7 +177,7 @@ class _Checks:
         return types
 
     def one(self, node: Schema, path: tuple[str, ...], types: list[str], *, decides: bool) -> None:
-        """The rules about one schema object."""
+        """Checks the rules for one schema object."""
         if "object" in types and decides:
             self.object_schema(node, path)
         if "array" in types and not (isinstance(node.get("items"), (dict, list)) or "prefixItems" in node):
@@ -199,9 +199,10 @@ class _Checks:
                 self.add(path, keyword, f"'{keyword}' is not permitted.")
 
     def is_format(self, node: Schema, types: list[str]) -> bool:
-        """Whether a format is one that OpenAI has; or one that means something here, if it is about strings.
+        """Returns whether OpenAI has the format, or, for formats outside strings, whether it has no meaning here.
 
-        The name that zod gives to a pattern (``starts_with``, ``nanoid``) stands beside it: that says what it means.
+        A format that names a pattern of zod (``starts_with``, ``nanoid``) is fine: the pattern beside it has the
+        meaning.
         """
         name = node["format"]
         if not isinstance(name, str):
@@ -211,13 +212,13 @@ class _Checks:
         return "string" not in types or "pattern" in node or name in KNOWN_FORMATS or name in IRREGULAR_FORMATS
 
     def object_schema(self, node: Schema, path: tuple[str, ...]) -> None:
-        """An object is closed and requires its properties, all of them and no others."""
+        """Checks that an object is closed and requires exactly its properties."""
         if node.get("additionalProperties") is not False:
             keyword = "additionalProperties" if "additionalProperties" in node else None
             self.add(path, keyword, "'additionalProperties' is required to be supplied and to be false.")
         properties = node.get("properties", {})
         if not isinstance(properties, dict):
-            return  # said where its schemas are looked for
+            return  # reported with its schemas
         if self.full and "properties" not in node:
             self.add(path, None, "object schema missing properties.")
         required = node.get("required", [])
@@ -236,7 +237,7 @@ class _Checks:
                 self.add(path, f"required/{index}", f"{rule} Extra required key {shown(key)} supplied.")
 
     def reference(self, node: Schema, path: tuple[str, ...]) -> None:
-        """A reference stands alone and points to a definition."""
+        """Checks that a reference stands alone and points to a definition."""
         reference = node["$ref"]
         if not isinstance(reference, str):
             self.add(path, "$ref", f"{shown(reference)} is not of type 'string'.")
@@ -256,14 +257,14 @@ class _Checks:
                 self.add(path, "$ref", message)
 
     def pattern(self, pattern: object, path: tuple[str, ...]) -> None:
-        """A pattern is a regular expression, in the subset without lookaround."""
+        """Checks that a pattern is a regular expression, in the subset without lookaround."""
         if not isinstance(pattern, str):
             self.add(path, "pattern", f"{shown(pattern)} is not of type 'string'.")
             return
         try:
             parse_pattern(pattern, "ecma", json=True, anchored=False)
         except PatternError as error:
-            # What is a regular expression, but not one for us, is for the compiler to say.
+            # The compiler reports regular expressions that it does not support.
             if "not supported" not in error.message and "(MAX_" not in error.message:
                 self.add(path, "pattern", f"{shown(pattern)} is not a 'regex'.")
         except LimitError:
@@ -290,7 +291,7 @@ def _has_lookaround(pattern: str) -> bool:
 
 
 def _anchors(document: Schema) -> frozenset[str]:
-    """The names that ``#name`` may refer to."""
+    """Returns the names that ``#name`` may refer to."""
     found: set[str] = set()
     stack: list[object] = [document]
     while stack:

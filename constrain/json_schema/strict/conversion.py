@@ -1,4 +1,4 @@
-"""Conversion of a schema to OpenAI's strict subset, or an error where that would change what it means."""
+"""Conversion of a schema to OpenAI's strict subset, or an error if the meaning would change."""
 
 from __future__ import annotations
 
@@ -18,19 +18,20 @@ if TYPE_CHECKING:
     Place = dict[str, object] | list[object]
 
 MAX_STRICT_SUBSCHEMAS = 50_000
-"""Subschemas of a converted schema; inlining of references could multiply them without end. Beyond: LimitError."""
+"""Subschemas of a converted schema; inlining references could multiply them endlessly. Beyond: LimitError."""
 
 SCHEMA_MAPS = ("properties", "patternProperties", "$defs", "definitions")
 SCHEMA_LISTS = ("anyOf", "allOf", "prefixItems")
 SINGLE_SCHEMAS = ("items", "additionalItems", "unevaluatedItems")
-"""Where schemas stand that a value, or a part of it, must satisfy. Others (``not``, ``if``, ...) are left alone."""
+"""Keywords with one schema for a value or a part of it. Schemas of other keywords (``not``, ``if``, ...) stay
+unchanged."""
 
 INSTANCES = ("enum", "const", "default", "examples")
-"""Keywords whose values are no schemas."""
+"""Keywords whose values contain no schemas."""
 
 
 class Conversion:
-    """One conversion. ``document`` belongs to it and is not changed: every converted schema object is a new one."""
+    """One conversion. ``document`` is never changed: every converted schema object is a new one."""
 
     def __init__(self, document: Schema) -> None:
         self._document = document
@@ -39,9 +40,9 @@ class Conversion:
         self._ref_ignores_siblings = dialect is not None and dialect.ref_ignores_siblings
 
     def result(self) -> Schema:
-        """The converted document. Parts of it may be shared with each other and with the document."""
+        """Returns the converted document. Its parts may be shared with each other and with the document."""
         top: dict[str, object] = {}
-        # Of each schema to convert: itself, its pointer, where it goes, and the references inlined around it.
+        # For each schema to convert: the schema, its pointer, its target, and the references inlined around it.
         work: list[tuple[Schema, str, Place, str | int, frozenset[str]]] = []
         work.append((self._document, "", top, "", frozenset()))
         done = 0
@@ -60,7 +61,7 @@ class Conversion:
         return root
 
     def _children(self, node: Schema, pointer: str) -> Iterator[tuple[Schema, str, Place, str | int]]:
-        """The schemas in ``node`` that are to be converted, and where; the containers become new ones."""
+        """Yields the schemas in ``node`` to convert, and their targets; the containers become new ones."""
         for keyword in SCHEMA_MAPS:
             if keyword in node:
                 schemas = node[keyword]
@@ -100,7 +101,7 @@ class Conversion:
     # One schema object.
 
     def _converted(self, node: Schema, pointer: str, inlined: frozenset[str]) -> tuple[Schema, frozenset[str]]:
-        """``node`` without its children's conversion, and the references inlined around these."""
+        """Returns ``node`` with unconverted children, and the references inlined around these."""
         identifier = node.get("$id")
         if pointer and isinstance(identifier, str) and not identifier.startswith("#"):
             raise SchemaError("a schema with an $id of its own cannot be converted", pointer=pointer + "/$id")
@@ -115,7 +116,9 @@ class Conversion:
                 break
         if left:
             if any(self._declared(entry) is not None for entry in left):
-                raise SchemaError("allOf combines objects that cannot be merged into one", pointer=pointer + "/allOf")
+                raise SchemaError(
+                    "the entries of allOf cannot be merged into one object schema", pointer=pointer + "/allOf"
+                )
             result["allOf"] = left
         if "oneOf" in result:
             _one_of_to_any_of(result, pointer)
@@ -123,7 +126,7 @@ class Conversion:
         return result, inlined
 
     def _effective(self, node: Schema) -> Schema:
-        """A copy without what says nothing: a null default, and before draft 2019-09 what stands beside ``$ref``."""
+        """Returns a copy without meaningless keywords: a null default, and before 2019-09 keywords beside ``$ref``."""
         ignoring = self._ref_ignores_siblings and "$ref" in node
         return {
             keyword: value
@@ -133,22 +136,22 @@ class Conversion:
         }
 
     def _without_reference(self, node: Schema, pointer: str, inlined: frozenset[str]) -> tuple[Schema, frozenset[str]]:
-        """A schema with keywords beside ``$ref``, merged with what the reference points to."""
+        """Returns a schema with keywords beside ``$ref``, merged with the reference's target."""
         siblings = {keyword: value for keyword, value in node.items() if keyword != "$ref"}
         reference, target = self._resolved(node["$ref"], pointer)
         if isinstance(target, dict) and reference not in inlined:
             both = merged(siblings, self._effective(target))
             if both is not None:
                 return both, inlined | {reference}
-        # A single anyOf is a reference that may have siblings: for recursion, and where keywords do not merge.
+        # An anyOf of one reference may have siblings: for recursion, and for keywords that do not merge.
         if "anyOf" in siblings or "oneOf" in siblings:
-            raise SchemaError("what stands beside $ref cannot be merged with what it points to", pointer=pointer)
+            raise SchemaError("the keywords beside $ref cannot be merged with the schema it points to", pointer=pointer)
         return {"anyOf": [{"$ref": reference}], **siblings}, inlined
 
     def _without_all_of(
         self, node: Schema, pointer: str, inlined: frozenset[str], left: list[object]
     ) -> tuple[Schema, frozenset[str]]:
-        """A schema with the entries of ``allOf`` merged into it; those that cannot be are added to ``left``."""
+        """Returns a schema with the entries of ``allOf`` merged into it; adds other entries to ``left``."""
         entries = node["allOf"]
         if not isinstance(entries, list):
             raise _malformed("allOf", "a list of schemas", entries, pointer)
@@ -182,7 +185,7 @@ class Conversion:
         return result, inlined
 
     def _close(self, node: Schema, pointer: str) -> None:
-        """Closes an object schema and requires all its properties; everything else stays as it is."""
+        """Closes an object schema and requires all its properties; other schemas stay unchanged."""
         if "properties" in node and "type" not in node:
             node["type"] = "object"
         if not _is_object_schema(node):
@@ -208,8 +211,8 @@ class Conversion:
         undeclared = [key for key in required if key not in properties]
         if undeclared and "patternProperties" not in node:
             raise SchemaError(
-                f"required names {undeclared[0]!r:.80}, which properties does not declare: closed, the object could "
-                "not have it",
+                f"required names {undeclared[0]!r:.80}, which properties does not declare, so the closed object could "
+                "never have it",
                 pointer=pointer + "/required",
             )
         self._check_branches(node, frozenset(properties), pointer)
@@ -219,7 +222,7 @@ class Conversion:
         node["additionalProperties"] = False
 
     def _leave_to_branches(self, node: Schema, required: list[str]) -> bool:
-        """An object that declares nothing itself but by ``anyOf``: each branch is closed instead."""
+        """Returns whether only ``anyOf`` declares properties of the object: then each branch is closed instead."""
         branches = node.get("anyOf")
         if node["type"] != "object" or not isinstance(branches, list) or not branches:
             return False
@@ -232,7 +235,7 @@ class Conversion:
         return True
 
     def _check_branches(self, node: Schema, keys: frozenset[str], pointer: str) -> None:
-        """What applies to the same object may not declare other properties: closing would forbid them."""
+        """Raises SchemaError if schemas for one object declare different properties: closing would forbid these."""
         for keyword in ("anyOf", "allOf"):
             branches = node.get(keyword)
             for index, branch in enumerate(branches if isinstance(branches, list) else ()):
@@ -253,7 +256,7 @@ class Conversion:
                 raise SchemaError("closing the object would forbid properties declared here", pointer=pointer + step)
 
     def _declared(self, schema: object) -> frozenset[str] | None:
-        """The properties that an object schema declares, itself or by reference; ``None`` for any other schema."""
+        """Returns the properties that an object schema declares, itself or by reference; ``None`` for other schemas."""
         seen: set[int] = set()
         while isinstance(schema, dict) and id(schema) not in seen:
             seen.add(id(schema))
@@ -281,7 +284,7 @@ class Conversion:
         return reference, target
 
     def _check_references(self, root: Schema) -> None:
-        """What a reference pointed to must still be there."""
+        """Raises SchemaError for references whose targets are gone."""
         for _, node in _schemas_within(root):
             reference = node.get("$ref")
             if (
@@ -293,7 +296,7 @@ class Conversion:
 
 
 def find(document: object, reference: object) -> object:
-    """What ``#`` or ``#/...`` points to in ``document``; ``None`` if that is nothing, or no such reference."""
+    """Returns the target of ``#`` or ``#/...`` in ``document``; ``None`` if there is none."""
     if not isinstance(reference, str) or not reference.startswith("#"):
         return None
     node = document
@@ -313,8 +316,8 @@ def find(document: object, reference: object) -> object:
 
 
 def _schemas_within(document: Schema) -> Iterator[tuple[str, Schema]]:
-    """All that may be schema objects in ``document``, with their pointers."""
-    # Of each value: its pointer, and whether its keys are names and no keywords.
+    """Yields all possible schema objects in ``document``, with their pointers."""
+    # For each value: its pointer, and whether its keys are names, not keywords.
     stack: list[tuple[str, object, bool]] = [("", document, False)]
     while stack:
         pointer, node, names = stack.pop()
@@ -334,7 +337,7 @@ def _one_of_to_any_of(node: Schema, pointer: str) -> None:
     branches = node["oneOf"]
     if isinstance(branches, list) and "properties" in node and sum(map(_is_about_presence, branches)) > 1:
         raise SchemaError(
-            "oneOf tells its branches apart by which properties there are, and in strict mode all are required",
+            "the branches of oneOf differ in their required properties, but strict mode requires all properties",
             pointer=pointer + "/oneOf",
         )
     renamed = {"anyOf" if keyword == "oneOf" else keyword: value for keyword, value in node.items()}
@@ -347,7 +350,7 @@ def _is_about_presence(schema: object) -> bool:
 
 
 def _is_schema_object(schema: object, pointer: str) -> bool:
-    """Whether a schema is an object and no boolean."""
+    """Returns whether a schema is an object, not a boolean. Raises SchemaError for other values."""
     if not isinstance(schema, (dict, bool)):
         raise SchemaError(f"a schema is an object or a boolean, not {schema!r:.80}", pointer=pointer)
     return isinstance(schema, dict)

@@ -10,27 +10,27 @@ if TYPE_CHECKING:
     from constrain.json_schema.strict.merging import Schema
 
 MAX_PROPERTIES = 5000
-"""Properties of all objects of a strict schema together, as for OpenAI. Beyond: a violation, and for ``strict`` of a
+"""Properties of all objects of a strict schema together; OpenAI's limit. Beyond: a violation, and for ``strict`` of a
 request status 400."""
 
 MAX_NESTING = 10
-"""Levels of objects and arrays in a strict schema, as for OpenAI. Beyond: a violation, and for ``strict`` of a request
+"""Levels of objects and arrays in a strict schema; OpenAI's limit. Beyond: a violation, and for ``strict`` of a request
 status 400."""
 
 MAX_NAME_CHARACTERS = 120_000
-"""Characters of the names of properties and definitions, and of the strings of ``enum`` and ``const``, of a strict
-schema, as for OpenAI. Beyond: a violation, and for ``strict`` of a request status 400."""
+"""Characters of all names of properties and definitions, and all strings of ``enum`` and ``const``, in a strict schema;
+OpenAI's limit. Beyond: a violation, and for ``strict`` of a request status 400."""
 
 MAX_ENUM_VALUES = 1000
-"""Values of every ``enum`` of a strict schema together, as for OpenAI. Beyond: a violation, and for ``strict`` of a
+"""Values of all ``enum`` of a strict schema together; OpenAI's limit. Beyond: a violation, and for ``strict`` of a
 request status 400."""
 
 MAX_LARGE_ENUM_CHARACTERS = 15_000
-"""Characters of the strings of one ``enum`` that has more than LARGE_ENUM values, of a strict schema, as for OpenAI.
+"""Characters of the strings of one ``enum`` with more than LARGE_ENUM values, in a strict schema; OpenAI's limit.
 Beyond: a violation, and for ``strict`` of a request status 400."""
 
 LARGE_ENUM = 250
-"""Values of one ``enum`` from which on its characters are limited."""
+"""Values of one ``enum`` above which its characters are limited."""
 
 _OPT_OUT = "Consider reducing the number of enums, or use 'strict: false' to opt out of structured outputs."
 
@@ -44,9 +44,9 @@ class Sizes:
         self.enum_values = 0
         self.large_enums: list[int] = []
         self._deepest: dict[int, int] = {}
-        """Of the document and each definition, by identity: the greatest level of nesting within it."""
+        """The greatest level of nesting within the document and each definition, by identity."""
         self._references: dict[int, list[tuple[int, str]]] = {}
-        """And the references in it, each with the level at which it stands."""
+        """The references within the document and each definition, by identity, each with its level."""
         self._named: dict[str, int] = {}
 
     def note(self, node: Schema, base: int, level: int) -> None:
@@ -77,7 +77,7 @@ class Sizes:
                 self.large_enums.append(length)
 
     def exceeded(self) -> Iterator[str]:
-        """What is wrong, in OpenAI's words."""
+        """Yields the exceeded limits, in OpenAI's words."""
         if self.properties > MAX_PROPERTIES:
             yield f"{self.properties} parameters exceeds limit of {MAX_PROPERTIES}."
         nesting = self._nesting()
@@ -101,7 +101,7 @@ class Sizes:
                 )
 
     def _nesting(self) -> int:
-        """Levels of objects and arrays from the root down, references followed unless they lead back."""
+        """Returns the levels of objects and arrays from the root down; references are followed unless they recur."""
         root = self._named["#"]
         found: dict[int, int] = {}
         open_: set[int] = set()

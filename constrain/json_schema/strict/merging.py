@@ -1,4 +1,4 @@
-"""One schema object that says what two say together, where there is one."""
+"""Two schema objects merged into one with the meaning of both, if there is one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Schema = dict[str, object]
 OWN_PLACE = frozenset(
     ("$defs", "definitions", "$schema", "$id", "$anchor", "$dynamicAnchor", "$vocabulary", "$comment")
 )
-"""Keywords that belong to the place where a schema stands, and stay there when what it says is merged elsewhere."""
+"""Keywords that belong to the place of a schema, and stay there when the rest is merged elsewhere."""
 
 _OBJECT_KEYWORDS = frozenset(("properties", "patternProperties", "additionalProperties", "unevaluatedProperties"))
 _ARRAY_KEYWORDS = frozenset(
@@ -26,9 +26,9 @@ _UNEVALUATED_KEYWORDS = frozenset(("unevaluatedProperties", "unevaluatedItems"))
 
 
 def merged(outer: Schema, inner: Schema) -> Schema | None:
-    """The schema object that ``outer`` and ``inner`` together are; ``None`` if no single one says the same.
+    """Returns one schema object with the meaning of ``outer`` and ``inner``; ``None`` if there is none.
 
-    Annotations of ``outer`` win. What both say about one property becomes ``{"allOf": [..., ...]}``.
+    Annotations of ``outer`` win. Two schemas for one property become ``{"allOf": [..., ...]}``.
 
     >>> merged({"minLength": 1, "title": "Name"}, {"type": "string", "minLength": 3, "title": "Text"})
     {'minLength': 3, 'title': 'Name', 'type': 'string'}
@@ -52,12 +52,12 @@ def merged(outer: Schema, inner: Schema) -> Schema | None:
 
 
 def same_json(a: object, b: object) -> bool:
-    """Whether two parsed JSON values are written alike; unlike ``==``, true is not 1."""
+    """Returns whether two parsed JSON values are written alike; unlike with ``==``, true is not 1."""
     return a is b or (a == b and json.dumps(a, sort_keys=True) == json.dumps(b, sort_keys=True))
 
 
 def _entangled(outer: Schema, inner: Schema) -> bool:
-    """Whether keywords of one side would change what those of the other mean."""
+    """Returns whether keywords of one side change the meaning of keywords of the other."""
     if not _UNEVALUATED_KEYWORDS.isdisjoint(inner) and not ANNOTATIONS.issuperset(outer):
         return True
     if not (_CONDITIONAL_KEYWORDS.isdisjoint(outer) or _CONDITIONAL_KEYWORDS.isdisjoint(inner)):
@@ -72,7 +72,7 @@ def _entangled(outer: Schema, inner: Schema) -> bool:
 
 
 def _closed_alike(one: Schema, other: Schema) -> bool:
-    """Whether ``one`` allows every key that ``other`` declares, and says nothing that depends on who declares it."""
+    """Returns whether ``one`` allows every key that ``other`` declares, and does not depend on who declares it."""
     if "patternProperties" in one or "unevaluatedProperties" in one:
         return False
     if "additionalProperties" not in one:
@@ -84,7 +84,7 @@ def _closed_alike(one: Schema, other: Schema) -> bool:
 
 
 def types_of(value: object) -> list[str] | None:
-    """The value of ``type`` as a list; ``None`` if it is malformed."""
+    """Returns the value of ``type`` as a list; ``None`` if it is malformed."""
     types = [value] if isinstance(value, str) else value
     if isinstance(types, list) and all(isinstance(name, str) for name in types):
         return types
@@ -155,4 +155,4 @@ _COMBINATIONS: dict[str, Callable[[object, object], object]] = {
     **dict.fromkeys(("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties"), _greater),
     **dict.fromkeys(("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties"), _lesser),
 }
-"""How two values of a keyword become one; ``None`` where they do not. All others must be equal."""
+"""Functions that combine two values of a keyword; ``None`` if they do not combine. Other keywords must be equal."""

@@ -1,4 +1,4 @@
-"""OpenAI's strict subset of JSON Schema: ``strict_schema`` converts to it, ``check_strict`` says what breaks it."""
+"""OpenAI's strict subset of JSON Schema: ``strict_schema`` converts to it, ``check_strict`` lists violations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Beyond: LimitError."""
 
 
 def strict_schema(schema: object) -> dict[str, Any]:
-    """Converts a schema to the structure that OpenAI's strict mode asks for, as its clients do.
+    """Converts a schema to the structure that OpenAI's strict mode demands, as OpenAI's clients do.
 
     - Objects are closed (``additionalProperties: false``) and require all their properties; a schema with
       ``properties`` and no ``type`` is an object. ``{}`` becomes an empty closed object.
@@ -27,11 +27,11 @@ def strict_schema(schema: object) -> dict[str, Any]:
       recursion the reference stays, as ``{"anyOf": [{"$ref": ...}], ...}``). A ``$ref`` that stands alone stays.
     - ``default: null`` is dropped; other defaults stay.
 
-    What an object may hold is thus narrowed to its declared properties; nothing else changes meaning. What would
-    is refused: objects of arbitrary keys (``additionalProperties`` other than ``false``, ``required`` keys that are
-    not declared), ``allOf`` and ``anyOf`` of objects with different properties that cannot become one, ``oneOf``
-    beside ``anyOf`` or of branches that differ in what they require, references that the rewriting would
-    break. Keywords beyond the subset stay where they are; ``check_strict`` lists them.
+    Conversion narrows objects to their declared properties and changes no other meaning. ``SchemaError`` reports
+    schemas that would change otherwise: objects of arbitrary keys (``additionalProperties`` other than ``false``,
+    ``required`` keys that are not declared), ``allOf`` and ``anyOf`` of objects with different properties that cannot
+    become one, ``oneOf`` beside ``anyOf`` or of branches that differ in their required properties, and references that
+    the rewriting would break. Keywords beyond the subset stay in place; ``check_strict`` lists them.
 
     Args:
         schema: a JSON Schema as ``dict`` or JSON text, or what ``pydantic.TypeAdapter`` takes. It is not changed.
@@ -45,7 +45,7 @@ def strict_schema(schema: object) -> dict[str, Any]:
     from constrain.json_schema.strict.conversion import Conversion
 
     text = schema_text(schema)
-    parse_schema(text)  # for its errors; the result keeps numbers as Python has them
+    parse_schema(text)  # for its errors; the result keeps Python's numbers
     document = json.loads(text)
     if not isinstance(document, dict):
         raise SchemaError(f"a strict schema is an object, not {document!r:.80}", pointer="")
@@ -55,7 +55,7 @@ def strict_schema(schema: object) -> dict[str, Any]:
     try:
         converted: dict[str, Any] = json.loads(json.dumps(Conversion(document).result()))
     except RecursionError as error:
-        raise SchemaError("the schema is nested too deeply once its references are inlined") from error
+        raise SchemaError("the schema is nested too deeply after inlining its references") from error
     return converted
 
 
@@ -66,12 +66,12 @@ def check_strict(
     kind: Literal["response_format", "function"] = "response_format",
     subset: Literal["openai", "structural"] = "openai",
 ) -> list[Violation]:
-    """Lists everything in a schema that OpenAI's strict mode would refuse, in OpenAI's words.
+    """Lists every violation of OpenAI's strict mode in a schema, in OpenAI's words.
 
     Args:
         schema: a JSON Schema as ``dict`` or JSON text, or what ``pydantic.TypeAdapter`` takes.
-        name: of the response format or function, for the messages.
-        kind: what the schema is for, for the messages.
+        name: the name of the response format or function, for the messages.
+        kind: the use of the schema, for the messages.
         subset: ``"openai"`` checks all rules: structure, keywords, formats and limits. ``"structural"`` checks only
             those whose breach is a mistake in the schema, whatever an engine can enforce: the root is an object and
             no ``anyOf``; every object is closed and requires all its properties and nothing else; arrays say what
@@ -79,7 +79,7 @@ def check_strict(
 
     Returns the violations in the order of the document, limits of the whole last; an empty list if there are none.
     Each has ``pointer`` (a JSON Pointer), ``context`` (OpenAI's path) and ``message``; ``str()`` is OpenAI's line.
-    Nesting is counted through references, each recursion once. Raises ``SchemaError`` for what is no JSON.
+    Nesting is counted through references, each recursion once. Raises ``SchemaError`` for text that is not JSON.
 
     >>> for violation in check_strict({"type": "object", "properties": {"url": {"type": "string", "format": "uri"}}}):
     ...     print(violation)
@@ -101,7 +101,7 @@ array including every key in properties. Missing 'url'.
 
 
 def require_strict(document: object) -> None:
-    """Raises one ``SchemaError`` that lists all structural rules that a parsed schema breaks."""
+    """Raises one ``SchemaError`` with all structural rules that a parsed schema breaks."""
     from constrain.json_schema.strict.checks import check
 
     _check_depth(document)
@@ -113,13 +113,13 @@ def require_strict(document: object) -> None:
 
 
 def _check_depth(document: object) -> None:
-    """Pointers grow with the depth, and Python writes values recursively."""
+    """Raises LimitError for deep schemas: pointers grow with the depth, and Python writes values recursively."""
     level, depth = [document], 0
     while level:
         depth += 1
         if depth > MAX_STRICT_DEPTH:
             message = f"the schema is nested deeper than MAX_STRICT_DEPTH = {MAX_STRICT_DEPTH}"
-            raise LimitError(message, pointer="")  # the place is as long as it is deep
+            raise LimitError(message, pointer="")  # the pointer is as long as it is deep
         inner: list[object] = []
         for node in level:
             inner += node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()

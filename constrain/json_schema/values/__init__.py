@@ -1,6 +1,6 @@
-"""Values: which values exist, and how many.
+"""Values: existence and number of the values of goals.
 
-``compiler`` calls these between expanding goals and emitting rules. ``productivity`` marks goals that have a value at
-all; ``doubles`` keeps to numbers that read alike as decimals and as IEEE doubles; ``unique_items`` with ``counting``
-sees to it that items never run out of different values; ``contradictions`` finds the words for a schema without one.
+``compiler`` calls this package between expanding goals and emitting rules. ``productivity`` marks goals that have a
+value; ``doubles`` narrows numbers to those that are valid as decimals and as IEEE doubles; ``unique_items``, with
+``counting``, keeps items from running out of different values; ``contradictions`` explains a schema without values.
 """

@@ -1,4 +1,4 @@
-"""Why a schema has no value, or none that can be written: the error that says so. Only read when there is none."""
+"""The error for a schema without values, or without values that can be written."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ BOUNDS = (
 
 
 def why_empty(goals: Goals, root: Goal) -> SchemaError:
-    """The error for a goal without a value; it names the contradiction as deep inside as it lies.
+    """Returns the error for a goal without values; its pointer names the innermost contradiction.
 
-    It is ``UnsatisfiableSchemaError``, unless there are values, but none that can be written.
+    The error is ``UnsatisfiableSchemaError``; ``UnsupportedSchemaError`` if values exist, but none can be written.
     """
     goal, path = root, ""
     pointer = goals.references.root.pointer()
@@ -46,21 +46,21 @@ def why_empty(goals: Goals, root: Goal) -> SchemaError:
         inner, token = step
         path += escape(token)
         if inner is NOTHING:
-            message = "what is required here is forbidden, by a schema that is false or by additionalProperties"
+            message = "a required part is forbidden here, by a schema that is false or by additionalProperties"
             return UnsatisfiableSchemaError(message + _needed(path), pointer=pointer)
         goal = inner
         if goal in seen:
-            message = "a $ref cycle with no value: it would contain another value like itself, without end"
+            message = "a $ref cycle without values: each value would contain another one, without end"
             return UnsatisfiableSchemaError(message + _needed(path), pointer=pointer)
         seen.add(goal)
 
 
 def _needed(path: str) -> str:
-    return f" (nothing can stand at {path}, which is required)" if path else ""
+    return f" ({path} is required and can have no value)" if path else ""
 
 
 def _obstacle(goal: Goal) -> tuple[Goal, str] | None:
-    """A part that must be there and has no value."""
+    """Returns a required part without values."""
     shapes = goal.shapes
     assert shapes is not None
     for shape in shapes.objects:
@@ -75,7 +75,7 @@ def _obstacle(goal: Goal) -> tuple[Goal, str] | None:
 
 
 def _contradiction(goals: Goals, goal: Goal, pointer: str) -> tuple[str, str]:
-    """Where and why a goal without shapes has none."""
+    """Returns pointer and message for a goal without shapes."""
     locations = [part.location for part in goal.parts if part.location is not None]
     if goal in goals.shortages:
         return pointer, goals.shortages[goal]

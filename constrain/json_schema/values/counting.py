@@ -1,7 +1,7 @@
-"""How many values a goal has: whether they can run out at all, and all of them where they are few.
+"""The number of values of a goal: endless, or few enough to list.
 
-Asked once it is known which goals are productive. A value is a tuple of its JSON type and what it is; equal values are
-equal tuples, whatever their spelling.
+Counting comes after productivity. A value is a tuple of its JSON type and its content; equal values are equal tuples,
+in every spelling.
 """
 
 from __future__ import annotations
@@ -32,48 +32,48 @@ if TYPE_CHECKING:
 Value = tuple[object, ...]
 
 MAX_COUNTED_DEPTH = 200
-"""Levels of goals whose values are counted; beyond, the number of a goal's values counts as unknown."""
+"""Levels of goals whose values are counted; beyond it, the number of values counts as unknown."""
 
 MAX_PARTIAL_VALUES = 100_000
-"""Beginnings of arrays and objects that are looked at to list the values of one goal."""
+"""Beginnings of arrays and objects that listing the values of one goal may build; beyond it, the goal is not listed."""
 
 MIN_ENDLESS_DOUBLES = 2**40
-"""Doubles in an interval that count as endlessly many values: more than any text can hold."""
+"""Doubles in an interval from which on its values count as endless: more than any text can hold."""
 
 MAX_LISTED_DOUBLES = 4_096
-"""Numbers of one shape that are listed to see how many doubles they are."""
+"""Numbers of one shape that are listed to count their doubles."""
 
 _SIMPLE: dict[int, Value] = {NULL: ("null",), FALSE: ("boolean", False), TRUE: ("boolean", True)}
 
 
 class _TooMany(Exception):  # noqa: N818  no error: an answer
-    """There are more values than were asked for, or (if not ``sure``) it is not known how many."""
+    """The values exceed the limit, or (if not ``sure``) their number is unknown."""
 
     def __init__(self, *, sure: bool) -> None:
         self.sure = sure
 
 
 class Supply:
-    """The numbers of values of the goals of one compilation, as far as they were asked for.
+    """The numbers of values of the goals of one compilation, counted on demand.
 
-    ``close_objects``: the policy, under which objects have fewer keys. ``by_double``: numbers with the same double are
+    ``close_objects``: the policy under which objects have fewer keys. ``by_double``: numbers with the same double are
     one value.
     """
 
     def __init__(self, *, close_objects: bool, by_double: bool) -> None:
         self._close_objects = close_objects
         self._by_double = by_double
-        self._of_double: dict[float, Number] = {}  # the number that stands for all with the same double
+        self._of_double: dict[float, Number] = {}  # the one number for each double
         self._endless: dict[Goal, bool] = {}
         self._listed: dict[Goal, tuple[int, tuple[Value, ...] | None, bool]] = {}
         self._under_way: set[Goal] = set()
 
     def is_endless(self, goal: Goal) -> bool:
-        """Whether the goal surely has more values than any text can hold."""
+        """Returns whether the goal surely has more values than any text can hold."""
         known = self._endless.get(goal)
         if known is not None:
             return known
-        if goal in self._under_way:  # it contains another value like itself, which may be larger and larger
+        if goal in self._under_way:  # a value contains another value of the goal, so values grow without end
             return True
         if not goal.productive or len(self._under_way) == MAX_COUNTED_DEPTH:
             return False
@@ -92,19 +92,19 @@ class Supply:
             )
         finally:
             self._under_way.remove(goal)
-        if not self._under_way:  # otherwise it may rest on what is under way
+        if not self._under_way:  # otherwise the answer may depend on goals under way
             self._endless[goal] = found
         return found
 
     def values(self, goal: Goal, limit: int) -> tuple[Value, ...] | None:
-        """All values of the goal, or ``None`` if it has more than ``limit`` or it is not known which."""
+        """Returns all values of the goal, or ``None`` if there are more than ``limit`` or they are unknown."""
         if self.is_endless(goal):
             return None
         values = self._ask(goal, limit)[1]
         return values if values is not None and len(values) <= limit else None
 
     def has_more_than(self, goal: Goal, limit: int) -> bool:
-        """Whether the goal surely has more values than that."""
+        """Returns whether the goal surely has more than ``limit`` values."""
         if self.is_endless(goal):
             return True
         _, values, sure = self._ask(goal, limit)
@@ -164,7 +164,7 @@ class Supply:
         if not goal.productive:
             return found
         known = self._listed.get(goal)
-        if known is not None and known[1] is not None:  # values of values would be listed again for each beginning
+        if known is not None and known[1] is not None:  # values of parts would be listed again for each beginning
             if len(known[1]) > limit:
                 raise _TooMany(sure=True)
             return dict.fromkeys(known[1])
@@ -232,7 +232,7 @@ class Supply:
         return step_of(shape) is None and shape.minimum != shape.maximum
 
     def _numbers(self, shape: NumberShape, limit: int) -> Iterable[Number] | None:
-        """The values of a shape, one for each double if that is what counts; ``None`` if there are more."""
+        """Returns the values of a shape, one for each double with ``by_double``; ``None`` if there are more."""
         if shape.values is None and step_of(shape) is None and shape.minimum != shape.maximum:
             raise _TooMany(sure=False)  # an interval with few doubles
         listed = list_numbers(shape, max(limit, MAX_LISTED_DOUBLES) if self._by_double else limit)
@@ -248,7 +248,7 @@ class Supply:
         return None
 
     def _combinations(self, shape: Combination, limit: int) -> dict[object, None]:
-        """The values of an automaton: member by member, along all its ways."""
+        """Returns the values of an automaton, member by member along all its paths."""
         automaton = shape.automaton
         if automaton is None or isinstance(automaton, IndependentKeys):
             raise _TooMany(sure=False)
@@ -289,12 +289,12 @@ class Supply:
         return found
 
     def _remembered(self, automaton: RememberedMembers, limit: int) -> dict[object, None]:
-        """The objects of which the conditions hold."""
+        """Returns the objects that satisfy the conditions."""
         if any(any(automaton.viability.first(each)) for each in automaton.classes):
             raise _TooMany(sure=False)
         begun: list[tuple[frozenset[tuple[str, Value]], dict[int, bool]]] = [(frozenset(), {})]
         for key in automaton.keys:
-            useful = set(automaton.viability.first(key))  # of others, however many, no object has a value
+            useful = set(automaton.viability.first(key))  # no object has a value for any other
             cells = [cell for cell in key.cells if cell.goal in useful]
             begun += [
                 (members | {(key.name, value)}, {**answers, key.present: True, **dict(cell.answers)})
@@ -343,7 +343,7 @@ def _all_strings(shape: StringShape, limit: int) -> tuple[str, ...] | None:
 
 
 def _has_cycle(automaton: ShapeAutomaton, useful: set[int]) -> bool:
-    """Whether arrays can be as long as one likes."""
+    """Returns whether the automaton reads arrays of any length."""
     after: dict[int, set[int]] = {state: set() for state in useful}
     for source, target in (*automaton.skips, *automaton.go_on):
         if source in useful and target in useful:
@@ -360,7 +360,7 @@ def _has_cycle(automaton: ShapeAutomaton, useful: set[int]) -> bool:
 
 
 def json_value(value: Value) -> object:
-    """The value as ``json`` would parse it; decimals stay exact."""
+    """Returns the value as ``json`` would parse it; decimals stay exact."""
     kind, *rest = value
     if kind == "array":
         assert isinstance(rest[0], tuple)

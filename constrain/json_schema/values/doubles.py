@@ -1,14 +1,13 @@
 """``precision="double"``: numbers that are valid read as exact decimals and read as IEEE doubles.
 
 Rounding to a double keeps the order of numbers, so the double of a number keeps every inclusive bound that the number
-keeps. The rest needs care:
+keeps. Other constraints are narrowed:
 
 - An exclusive bound: 0.99999999999999999999 is less than 1, and its double is 1. The bound moves to the end of its cell
   (see ``cells``).
-- Multiples stay in the range in which the double of each is a multiple again.
-- Numbers that must not have a value, or must not be multiples, stay out of the cells of these values: see
-  ``number_expression``.
-- Two constants of a schema with the same double: no keyword could tell them apart, so the schema is refused.
+- Multiples stay in the range where the double of each multiple is a multiple, too.
+- Excluded values and excluded multiples: their whole cells are excluded (``number_expression``).
+- Two constants of a schema with the same double: readers of doubles cannot tell them apart, so the schema is refused.
 - Integers of more than 53 bits: many readers (Python's ``json`` is one) read an integer exactly, and a number with a
   fraction or an exponent as a double. So an integer that is no double equals a constant only if both are written as
   integers. As an inclusive bound, it holds for integers as it is (and as its double, too, if it is written with a
@@ -57,7 +56,7 @@ if TYPE_CHECKING:
     from constrain.json_schema.spelling.cells import Number
 
 ONLY_DECIMALS = (
-    "no number within the digits that are written is valid both as a decimal and as an IEEE double; "
+    "no number is valid both as a decimal and as an IEEE double within the digits that are written; "
     'precision="decimal" allows numbers that are valid as decimals'
 )
 
@@ -65,22 +64,22 @@ _ONE = Fraction(1)
 _SPARE_DIGITS = 32
 
 _PLAIN = 1 << 40
-"""Up to here, integers and their quotients by integers are told from whole numbers by doubles as well."""
+"""Integers, and quotients of integers, up to this size are told from whole numbers by doubles as well."""
 
 
 def split_whole_numbers(order: Iterable[Goal]) -> None:
-    """Makes the whole numbers of all goals shapes of their own, spelled as integers: doubles narrow those further."""
+    """Gives the whole numbers of all goals shapes of their own, spelled as integers: doubles narrow the others."""
     for goal in order:
         shapes = goal.shapes
         assert shapes is not None
-        if shapes.numbers and not goal.is_fixed:  # of these no number is narrowed
+        if shapes.numbers and not goal.is_fixed:  # none of these numbers is narrowed
             goal.shapes = shapes._replace(numbers=plainly_whole(shapes.numbers))
 
 
 def settle_numbers(goals: Goals, order: Iterable[Goal]) -> None:
-    """Narrows the numbers of all goals to those that are valid in either reading.
+    """Narrows the numbers of all goals to those that are valid as decimals and as doubles.
 
-    Raises UnsupportedSchemaError for constants that cannot be compared so: see ``_check_constants``.
+    Raises UnsupportedSchemaError for constants that readers of doubles would confuse: see ``_check_constants``.
     """
     _check_constants(goals)
     for goal in order:
@@ -101,9 +100,10 @@ def settle_numbers(goals: Goals, order: Iterable[Goal]) -> None:
 
 
 def settle(shape: NumberShape, floats: Collection[Number]) -> list[NumberShape]:
-    """The numbers of a shape that keep its bounds and divisors in either reading, as shapes.
+    """Returns the numbers of a shape that keep its bounds and divisors both as decimals and as doubles, as shapes.
 
-    ``floats``: bounds that are no doubles and are read as such, so that integers are compared with their doubles, too.
+    ``floats``: bounds that are no doubles but are read as doubles, so that integers are compared with these doubles,
+    too.
     """
     if shape.values is not None:
         return [shape]
@@ -126,7 +126,7 @@ def settle(shape: NumberShape, floats: Collection[Number]) -> list[NumberShape]:
 
 
 def _has_text(shape: NumberShape) -> bool:
-    """Whether a number is left that differs, as a double, from what must not be."""
+    """Returns whether a number remains whose double differs from all excluded doubles."""
     if not shape.not_multiples and not shape.excluded:
         return True
     if _has_plain_integer(shape):
@@ -136,7 +136,7 @@ def _has_text(shape: NumberShape) -> bool:
 
 
 def _has_plain_integer(shape: NumberShape) -> bool:
-    """Whether an integer of at most ``_PLAIN`` is left, where only integers are excluded, and multiples of integers."""
+    """Returns whether an integer of at most ``_PLAIN`` remains; for exclusions of integers and their multiples only."""
     divisors = (*(() if shape.multiple is None else (shape.multiple,)), *shape.not_multiples)
     if any(divisor.denominator != 1 for divisor in divisors):
         return False
@@ -150,7 +150,7 @@ def _has_plain_integer(shape: NumberShape) -> bool:
 
 
 def _beyond(bound: Number, shape: NumberShape) -> tuple[Number, bool]:
-    """The lower bound of what exceeds ``bound`` in either reading, and whether it is exclusive."""
+    """Returns the lower bound of numbers above ``bound`` in both readings, and whether it is exclusive."""
     whole = shape.integer or (shape.multiple is not None and shape.multiple.denominator == 1)
     if whole and bound.__class__ is int and -GREATEST_EXACT <= bound < GREATEST_EXACT:
         return bound, True
@@ -169,7 +169,7 @@ def _beyond(bound: Number, shape: NumberShape) -> tuple[Number, bool]:
 
 
 def _exact_multiples(shape: NumberShape, step: Fraction) -> Iterator[NumberShape]:
-    """The multiples of a shape whose doubles are multiples, too; ``step`` is what all are multiples of."""
+    """Yields the multiples of a shape whose doubles are multiples, too; all are multiples of ``step``."""
     limit = _greatest_exact(step, shape)
     if limit is None:
         yield shape
@@ -180,7 +180,7 @@ def _exact_multiples(shape: NumberShape, step: Fraction) -> Iterator[NumberShape
     whole = lcm(step, _ONE)  # integers are exact for longer
     beyond = _greatest_exact(whole, shape)
     if beyond is None and not shape.not_multiples:
-        # Doubles from 2**53 on are integers, each of them a multiple: that of any number is.
+        # Doubles from 2**53 on are integers and so multiples, whatever number they are read from.
         yield from _both(shape, NumberShape(minimum=GREATEST_EXACT), NumberShape(maximum=-GREATEST_EXACT))
         beyond = GREATEST_EXACT
     if beyond is not None and beyond > limit:
@@ -192,13 +192,13 @@ def _exact_multiples(shape: NumberShape, step: Fraction) -> Iterator[NumberShape
 
 
 def _greatest_exact(step: Fraction, shape: NumberShape) -> Number | None:
-    """Up to where the double of a multiple of ``step`` is one, too; ``None`` if without end."""
+    """Returns the bound below which doubles of multiples of ``step`` are multiples; ``None`` without a bound."""
     odd = step.numerator
     while odd % 2 == 0:
         odd //= 2
     is_binary = step.denominator & (step.denominator - 1) == 0
     if is_binary and odd == 1 and not shape.not_multiples:
-        return None  # multiples of a power of two stay that when they are rounded to a double
+        return None  # rounding to a double keeps multiples of a power of two
     if not is_binary or odd > GREATEST_EXACT:
         return to_decimal(Fraction(10) ** (DECIMAL_DIGITS - _places(to_decimal(step))))
     exact = GREATEST_EXACT * step / odd  # these multiples are doubles
@@ -206,7 +206,7 @@ def _greatest_exact(step: Fraction, shape: NumberShape) -> Number | None:
 
 
 def _both(shape: NumberShape, *others: NumberShape) -> Iterator[NumberShape]:
-    """What a shape has in common with each of the others."""
+    """Yields the intersections of a shape with each of the others."""
     for other in others:
         common = intersect_numbers(shape, other)
         if common is not None:
@@ -214,7 +214,7 @@ def _both(shape: NumberShape, *others: NumberShape) -> Iterator[NumberShape]:
 
 
 def _places(value: Number) -> int:
-    """Digits after the point."""
+    """Returns the number of digits after the point."""
     if isinstance(value, int):
         return 0
     exponent = value.as_tuple().exponent
@@ -223,11 +223,10 @@ def _places(value: Number) -> int:
 
 
 def _check_constants(goals: Goals) -> None:
-    """Refuses constants that keywords of the schema judge differently when they are read as doubles.
+    """Refuses constants that keywords of the schema judge differently as decimals and as doubles.
 
-    That are constants with the same double, unless one ``enum`` lists them, and those that are multiples of a divisor
-    as decimals or as doubles, but not both; and values of ``const`` and ``enum`` that are long integers, but written
-    with a fraction or an exponent.
+    Such constants have the same double as another (unless one ``enum`` lists both); or are multiples of a divisor in
+    only one of the two readings; or are long integers in ``const`` or ``enum``, written with a fraction or an exponent.
     """
     if goals.long_floats:
         at, keyword, value = goals.long_floats[0]
@@ -240,7 +239,7 @@ def _check_constants(goals: Goals) -> None:
         return
     divisors = {1, *(value for _, keyword, values in goals.numbers if keyword == "multipleOf" for value in values)}
     known: dict[float, dict[Number, str]] = {}
-    several: set[float] = set()  # those that more than one keyword names
+    several: set[float] = set()  # values that more than one keyword names
     for at, keyword, values in goals.numbers:
         pointer = at.pointer(keyword)
         for value in values:
@@ -266,7 +265,7 @@ def _check_constants(goals: Goals) -> None:
 
 
 def _read(double: float) -> Number:
-    """What a reader makes of a double: its shortest decimal, or the integer that it is."""
+    """Returns the number that a reader makes of a double: its shortest decimal, or the integer that it is."""
     if isinf(double):
         return Decimal("Infinity")
     return int(double) if double.is_integer() else Decimal(repr(double))

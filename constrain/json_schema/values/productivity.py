@@ -1,7 +1,7 @@
-"""Which goals have a value at all: the least fixed point over goals.
+"""Productivity: the goals that have a value, as a least fixed point.
 
-A goal is productive if one of its shapes needs no unproductive goal. A goal that is not known to be productive waits
-for one blocking goal per shape and is looked at again when that one turns out productive.
+A goal is productive if one of its shapes needs no unproductive goal. Each other goal waits for one blocking goal per
+shape, and is examined again when that goal turns out to be productive.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ LimitError."""
 
 
 def expand_all(goals: Goals, root: Goal) -> list[Goal]:
-    """Expands everything reachable from ``root``; returns the goals, each after one that led to it."""
+    """Expands every goal reachable from ``root``; returns the goals, each after one that leads to it."""
     found = {root}
     queue = [root]
-    waiting: list[Goal] = []  # alternatives are compared once all that they lead to is expanded
+    waiting: list[Goal] = []  # alternatives are compared after all goals they lead to are expanded
     for goal in queue:
         shapes = _expanded(goals, goal)
         for child in _parts(shapes):
@@ -52,7 +52,7 @@ def expand_all(goals: Goals, root: Goal) -> list[Goal]:
 
 
 def _expanded(goals: Goals, goal: Goal) -> Shapes:
-    """The shapes of a goal, with the automata of its combinations."""
+    """Returns the shapes of a goal, with the automata of its combinations."""
     try:
         shapes = goals.shapes(goal)
         if shapes.combined:
@@ -64,7 +64,7 @@ def _expanded(goals: Goals, goal: Goal) -> Shapes:
 
 
 def _close_together(goals: Goals, goal: Goal, found: set[Goal]) -> Iterator[Goal]:
-    """Closes alternatives that may hold together; yields the goals that were not found before."""
+    """Closes alternatives that may hold together; yields the goals that are new."""
     from constrain.json_schema.formulas.alternatives import alternatives_together
 
     assert goal.shapes is not None
@@ -76,7 +76,7 @@ def _close_together(goals: Goals, goal: Goal, found: set[Goal]) -> Iterator[Goal
 
 
 def children(goal: Goal) -> Iterator[Goal]:
-    """The goals of all parts of arrays and objects of this one."""
+    """Yields the goals of all parts of the arrays and objects of a goal."""
     assert goal.shapes is not None
     yield from _parts(goal.shapes)
     yield from _parts_together(goal)
@@ -108,7 +108,7 @@ def _parts(shapes: Shapes) -> Iterator[Goal]:
 
 
 def add_automata(goals: Goals, goal: Goal, shapes: Shapes) -> None:
-    """Makes the automata of combinations that have none yet."""
+    """Makes the missing automata of combinations."""
     from constrain.json_schema.formulas.arrays import array_automaton
     from constrain.json_schema.formulas.closing import closed_combination, declares_keys
     from constrain.json_schema.formulas.objects import object_automaton
@@ -127,8 +127,7 @@ def add_automata(goals: Goals, goal: Goal, shapes: Shapes) -> None:
 def mark_productive(order: list[Goal], *, close_objects: bool = False) -> None:
     """Sets ``productive`` on every goal of ``order`` that has a value.
 
-    With ``close_objects``, leaves those objects open that make the difference: a value that contains itself may have an
-    end only in keys that are not declared.
+    With ``close_objects``, objects stay open if only undeclared keys end a value that contains itself.
     """
     _mark(order)
     if not close_objects:
@@ -148,7 +147,7 @@ def mark_productive(order: list[Goal], *, close_objects: bool = False) -> None:
 
 
 def _mark(order: list[Goal], *, closed: bool = False) -> None:
-    waiting: dict[Goal, dict[Goal, None]] = {}  # each goal once: one that waits for many is looked at again and again
+    waiting: dict[Goal, dict[Goal, None]] = {}  # each goal once: one that waits for many would be examined many times
     for start in reversed(order):
         stack = [start]
         while stack:
@@ -165,7 +164,7 @@ def _mark(order: list[Goal], *, closed: bool = False) -> None:
 
 
 def _blockers(goal: Goal, *, closed: bool) -> list[Goal] | None:
-    """For each shape, goals it waits for; ``None`` if some shape waits for none."""
+    """Returns the goals that each shape waits for; ``None`` if some shape waits for none."""
     shapes = goal.shapes
     assert shapes is not None
     objects: Iterable[ObjectShape] = shapes.objects

@@ -1,11 +1,11 @@
-"""``uniqueItems``: arrays whose items differ must never run out of values, so what is scarce is counted.
+"""``uniqueItems``: arrays of different items never run out of values, so scarce values are counted.
 
-That no item is like one before is said by ``emission.arrays`` (``distinct`` edges with a ``VALUE_SET`` slot; for
-formulas ``emission.combined``) and enforced by the kernel (engine/core/README.md, "Distinct values"). Here, arrays are
-bounded to what their items' goals supply, and where positions compete for the same few values (``prefixItems`` of the
-enums {1, 2, 3} and {1}), the array becomes an automaton that counts them: values that the same goals admit are
-interchangeable, so that a state is a position and the number of used values of each such class. It has a way on if and
-only if the positions still to come have distinct values left (Hall 1935), because states without one are dropped.
+``emission.arrays`` makes items differ (``distinct`` edges with a ``VALUE_SET`` slot; for formulas
+``emission.combined``), and the kernel enforces it (engine/core/README.md, "Distinct values"). This module bounds arrays
+by the number of values of their items' goals. If positions compete for the same few values (``prefixItems`` of the
+enums {1, 2, 3} and {1}), the array becomes an automaton that counts used values. Values that satisfy the same goals
+form a class; a state is a position and the number of used values of each class. A state goes on if and only if the
+remaining positions have distinct values left (Hall 1935); all other states are dropped.
 """
 
 from __future__ import annotations
@@ -32,33 +32,31 @@ if TYPE_CHECKING:
     from constrain.json_schema.values.counting import Value
 
 MAX_DISTINCT_ITEMS = 10_000
-"""Items of an array of different items, where it is not sure that more values exist; larger supplies are not counted.
-Beyond: arrays are not made longer, and a warning says so."""
+"""Items of an array of different items whose number of values is not known to be larger; larger numbers are not
+counted. Beyond: arrays are not made longer, and a warning says so."""
 
 MAX_DISTINCT_MINIMUM = 300
-"""Different items that an array must have: to finish takes all of them, each apart from those before. Beyond:
-LimitError."""
+"""Different items that an array must have; an answer has to write all of them. Beyond: LimitError."""
 
 MAX_COMPARED_PERIOD = 500
-"""The least common multiple of divisors, some of which numbers must not be multiples of, in items that must differ.
-Beyond: LimitError.
+"""Least common multiple of the divisors that numbers must not be multiples of, in items that must differ. Beyond:
+LimitError.
 
-With twice as much, the kernel meets ``MAX_INTERSECTION_STATES`` when it asks whether a number goes on to differ from
-those before it.
+At twice this value, the kernel exceeds ``MAX_INTERSECTION_STATES`` when it proves that numbers differ.
 """
 
 MAX_SCARCE_VALUES = 2_000
-"""Values that positions of one array of different items compete for. Beyond: LimitError, or UnsupportedSchemaError
-where one position alone has more."""
+"""Values that positions of one array of different items compete for. Beyond: LimitError, or UnsupportedSchemaError if a
+single position has more."""
 
 MAX_UNIQUE_STATES = 20_000
-"""States of an automaton that counts values: positions times numbers of used values. Beyond: LimitError."""
+"""States of an automaton that counts used values: positions times numbers of used values. Beyond: LimitError."""
 
 
 def settle_unique_items(goals: Goals, root: Goal, order: list[Goal]) -> list[Goal]:
-    """Bounds all arrays of different items by their supplies; returns the goals reachable then.
+    """Bounds all arrays of different items by their numbers of values; returns the goals that stay reachable.
 
-    Arrays that lose their last value make other goals lose theirs, so this is repeated until nothing changes.
+    An array that loses its last value may take values from other goals, so rounds repeat until nothing changes.
     """
     settled: set[int] = set()
     kept: list[object] = []  # so that an id stays that of the settled shape
@@ -76,7 +74,7 @@ def settle_unique_items(goals: Goals, root: Goal, order: list[Goal]) -> list[Goa
 
 
 def _check_divisors(goals: Goals, order: list[Goal]) -> None:
-    """Refuses numbers in items that must differ, of which the kernel cannot tell whether others are left."""
+    """Raises LimitError for excluded multiples in different items that exceed ``MAX_COMPARED_PERIOD``."""
     queue = [item for goal in order for item in _different_items(goal)]
     found = set(queue)
     for goal in queue:
@@ -85,7 +83,7 @@ def _check_divisors(goals: Goals, order: list[Goal]) -> None:
         for number in shapes.numbers:
             if number.not_multiples and _period(number) > MAX_COMPARED_PERIOD:
                 raise LimitError(
-                    "in items that must differ, numbers that must not be multiples of something have a least common "
+                    "under uniqueItems, the divisors that not excludes have a least common "
                     f"multiple of more than MAX_COMPARED_PERIOD = {MAX_COMPARED_PERIOD} (in units of the last digit)",
                     pointer=goals.pointer_of(goal),
                 )
@@ -96,7 +94,7 @@ def _check_divisors(goals: Goals, order: list[Goal]) -> None:
 
 
 def _different_items(goal: Goal) -> Iterator[Goal]:
-    """The goals of items of arrays whose items differ."""
+    """Yields the goals of items of arrays whose items differ."""
     assert goal.shapes is not None
     for array in goal.shapes.arrays:
         if array.unique:
@@ -108,7 +106,7 @@ def _different_items(goal: Goal) -> Iterator[Goal]:
 
 
 def _period(shape: NumberShape) -> int:
-    """The least common multiple of all divisors, as a number without a point."""
+    """Returns the least common multiple of all divisors, as a number without a point."""
     step = step_of(shape)
     divisors = [*shape.not_multiples, *([] if step is None else [step])]
     period = reduce(lcm, divisors)
@@ -117,7 +115,7 @@ def _period(shape: NumberShape) -> int:
 
 
 class _Settlement:
-    """One round over all goals, with what is known of them by now."""
+    """One round over all goals, with the results so far."""
 
     def __init__(self, goals: Goals, settled: set[int], kept: list[object]) -> None:
         self.goals = goals
@@ -126,7 +124,7 @@ class _Settlement:
         self.kept = kept
 
     def settle(self, goal: Goal) -> bool:
-        """Replaces shapes of the goal; whether anything has changed."""
+        """Replaces shapes of the goal; returns whether any changed."""
         shapes = goal.shapes
         assert shapes is not None
         arrays: list[ArrayShape] = []
@@ -148,11 +146,11 @@ class _Settlement:
         return True
 
     def bounded(self, goal: Goal, shape: ArrayShape) -> ArrayShape | Combination | None:
-        """The same arrays, bounded so that items cannot run out; ``None`` if there are none."""
+        """Returns the same arrays, bounded so that items cannot run out; ``None`` if none are left."""
         longest = longest_length(shape)
         if shape.minimum > MAX_DISTINCT_MINIMUM:
             raise LimitError(
-                f"uniqueItems with more required items than MAX_DISTINCT_MINIMUM = {MAX_DISTINCT_MINIMUM}",
+                f"uniqueItems requires more items than MAX_DISTINCT_MINIMUM = {MAX_DISTINCT_MINIMUM}",
                 pointer=self.goals.pointer_of(goal),
             )
         if longest is not None and longest <= 1:
@@ -175,18 +173,18 @@ class _Settlement:
         return self.counted(goal, Combination(shape, ())) if scarce else shape
 
     def has_more_than(self, goal: Goal, item: Goal, number: int) -> bool:
-        """Whether there are more values for an item; refuses what is not known."""
+        """Returns whether an item has more than ``number`` values. Raises an error if that is unknown."""
         if self.supply.has_more_than(item, number):
             return True
         if self.supply.values(item, number) is None:
             raise UnsupportedSchemaError(
-                "uniqueItems cannot be enforced here: it is not known how many values its items can have",
+                "uniqueItems cannot be enforced here: the number of different items is unknown",
                 pointer=self.goals.pointer_of(goal),
             )
         return False
 
     def at_most(self, goal: Goal, shape: ArrayShape, number: int) -> ArrayShape | None:
-        """Arrays of at most so many items."""
+        """Returns the arrays of at most ``number`` items."""
         if shape.minimum > number:
             self.goals.shortages[goal] = (
                 f"there must be {shape.minimum} different items, but only {number} different values are allowed"
@@ -195,7 +193,7 @@ class _Settlement:
         return shape._replace(maximum=number)
 
     def counted(self, goal: Goal, shape: Combination) -> Combination:
-        """The arrays of a combination, by an automaton that counts scarce values."""
+        """Returns the combination with an automaton that counts scarce values."""
         if id(shape) in self.settled:
             return shape
         pointer = self.goals.pointer_of(goal)
@@ -215,7 +213,7 @@ class _Settlement:
         return shape
 
     def expand(self, goal: Goal) -> None:
-        """Finds out which parts of a new goal have values."""
+        """Marks the parts of a new goal that have values."""
         mark_productive(expand_all(self.goals, goal))
 
 
@@ -230,7 +228,7 @@ def _same(new: object, old: object) -> bool:
 
 
 class _Class(NamedTuple):
-    """Values that the same goals admit, ``number`` of them."""
+    """Values that satisfy the same goals, ``number`` of them."""
 
     goal: Goal
     admitting: frozenset[Goal]
@@ -242,10 +240,10 @@ Target = TypeVar("Target")
 
 
 class _Product:
-    """The product of an array's automaton and the numbers of scarce values used."""
+    """The product of an array's automaton and the numbers of used scarce values."""
 
     def __init__(self, goals: Goals, supply: Supply, automaton: ShapeAutomaton, most: int | None, pointer: str) -> None:
-        """``most``: items of an array, if that is bounded."""
+        """``most``: the greatest number of items, if it is bounded."""
         self.goals = goals
         self.automaton = automaton
         self.pointer = pointer
@@ -283,10 +281,10 @@ class _Product:
         return [_Class(self._enumeration(values), goals, len(values)) for goals, values in members.items()]
 
     def _enumeration(self, values: list[Value]) -> Goal:
-        """The goal of being one of the values."""
+        """Returns the goal of the listed values."""
         key = frozenset(values)
         goal = self.goals.enumerations.get(key)
-        if goal is None:  # the same for the same values: where arrays recur, so do the goals of their items
+        if goal is None:  # one goal for equal lists: recurring arrays have recurring goals
             at = self.goals.references.root
             goal = Goal(self.goals.references.inside(at, {"enum": list(map(json_value, values))}))
             self.goals.shapes(goal)
@@ -303,7 +301,7 @@ class _Product:
         if kind in ("array", "object"):
             if shapes.combined or (shapes.arrays if kind == "array" else shapes.objects):
                 raise UnsupportedSchemaError(
-                    f"uniqueItems cannot be enforced here: items may run out of {kind}s that others may be, too",
+                    f"uniqueItems cannot be enforced here: items compete for {kind}s, which may run out",
                     pointer=self.pointer,
                 )
             return False
@@ -317,7 +315,7 @@ class _Product:
         return bool(shapes.simple & (NULL if kind == "null" else TRUE if what else FALSE))
 
     def build(self) -> ShapeAutomaton:
-        """Explores the states."""
+        """Returns the automaton, after exploring its states."""
         made = ShapeAutomaton()
         start = (OPENED, (0,) * len(self.classes))
         ids: dict[tuple[int, Used], int] = {start: OPENED}
@@ -330,7 +328,7 @@ class _Product:
                 queue.append((state, used))
                 if len(queue) > MAX_UNIQUE_STATES:
                     raise LimitError(
-                        f"uniqueItems takes more states than MAX_UNIQUE_STATES = {MAX_UNIQUE_STATES}",
+                        f"uniqueItems needs more states than MAX_UNIQUE_STATES = {MAX_UNIQUE_STATES}",
                         pointer=self.pointer,
                     )
             return found

@@ -1,6 +1,6 @@
-"""Contexts: sequences of tokens, and what of them is evaluated already.
+"""Contexts: sequences of tokens, and the tokens of each that are evaluated already.
 
-``context`` is one sequence, for the calls that are served one at a time. ``sequences`` are several, for the scheduler;
-``slots`` knows which tokens each has and which of them a new prompt should take; ``aside`` keeps the state of those
-that had to give up their place. Read ``context`` first.
+``context`` is one sequence, for calls that are served one at a time. ``sequences`` are several, for the scheduler;
+``slots`` records the tokens of each and picks the one that a new prompt takes; ``stored_states`` keeps the state of
+overwritten sequences in main memory. Read ``context`` first.
 """

@@ -1,4 +1,4 @@
-"""A llama.cpp context with one sequence of tokens, of which calls reuse what they have in common."""
+"""A llama.cpp context with one sequence of tokens; successive calls reuse their common beginning."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from constrain.errors import ModelError
 from constrain.llama.binding import Candidates
-from constrain.llama.contexts.aside import Aside, ContextStates, reusable_prefix
+from constrain.llama.contexts.stored_states import ContextStates, StoredStates, reusable_prefix
 from constrain.llama.threads.threads import Threads
 
 if TYPE_CHECKING:
@@ -27,9 +27,9 @@ _ONLY_SEQUENCE = 0
 class Context:
     """Evaluates tokens with the context of a ``llama_cpp.Llama``.
 
-    Which tokens are in the KV cache is kept where the ``Llama`` itself keeps it (``input_ids``, ``n_tokens``), so
-    calls through it and calls through this may alternate, and both reuse what the other left. Without ``keep_prompts``
-    this one does not: every prompt is evaluated from its beginning.
+    The record of the tokens in the KV cache is the ``Llama``'s own (``input_ids``, ``n_tokens``). So calls of the
+    ``Llama`` and calls of this class may alternate, and each reuses the tokens of the other. Without ``keep_prompts``
+    this class evaluates every prompt from its beginning.
     """
 
     def __init__(self, llama: llama_cpp.Llama, *, keep_prompts: bool = True) -> None:
@@ -48,7 +48,7 @@ class Context:
         self._n_batch: int = llama_cpp.llama_n_batch(self._pointer)
         self.n_ctx: int = min(llama_cpp.llama_n_ctx_seq(self._pointer), len(llama.input_ids))
         self.n_vocab: int = llama.n_vocab()
-        self._aside = Aside(ContextStates(self._pointer), self.n_ctx, one_state=self._one_state)
+        self._stored_states = StoredStates(ContextStates(self._pointer), self.n_ctx, one_state=self._one_state)
         self.threads = Threads(self._pointer)
         self.candidates = Candidates(self.n_vocab)
         self._token = (llama_cpp.llama_token * 1)()
@@ -58,11 +58,11 @@ class Context:
 
     @property
     def leaves_a_core(self) -> bool:
-        """Whether another thread can compute while this evaluates."""
+        """Whether a core is free for another thread during an evaluation."""
         return self.threads.leave_a_core
 
     def prefill(self, tokens: Sequence[int], deadline: float | None = None) -> int:
-        """Evaluates a prompt and returns how many of its tokens were there from calls before.
+        """Evaluates a prompt; returns how many of its tokens were known from earlier calls.
 
         The last two tokens are always evaluated (see ``reusable_prefix``). Returns early, with the logits of an inner
         token, once ``time.monotonic()`` is past ``deadline``.
@@ -73,10 +73,10 @@ class Context:
         return kept
 
     def decode(self, tokens: Sequence[int]) -> None:
-        """Evaluates more tokens, at most as many as the context holds, for the logits after the last one."""
+        """Evaluates further tokens, at most as many as the context has room for; ``logits`` are those of the last."""
         llama = self._llama
         position = llama.n_tokens
-        if len(tokens) == 1:  # most often: no array is made for it
+        if len(tokens) == 1:  # the common case, without an array
             self._token[0] = llama.input_ids[position] = tokens[0]
             self._decode(self._single)
             llama.n_tokens = position + 1
@@ -95,12 +95,12 @@ class Context:
         return self._logits
 
     def sample(self, chain: Chain) -> int:
-        """Chooses from the whole vocabulary; llama.cpp tells the chain of the token itself."""
+        """Samples from the whole vocabulary; llama.cpp also updates the chain."""
         token: int = llama_cpp.llama_sampler_sample(chain.pointer, self._pointer, -1)
         return token
 
     def _evaluate(self, tokens: NDArray[np.intc], deadline: float | None = None) -> None:
-        """Evaluates tokens in as few batches as possible; no further one once ``deadline`` is past."""
+        """Evaluates tokens in as few batches as possible; starts no batch after ``deadline``."""
         llama = self._llama
         done = 0
         while done < len(tokens) and not (deadline is not None and done > 0 and time.monotonic() > deadline):
@@ -113,26 +113,26 @@ class Context:
             done += len(chunk)
 
     def _exchange(self, wanted: NDArray[np.intc]) -> int:
-        """Makes room without losing conversations that may go on; returns how many tokens of ``wanted`` are known."""
+        """Makes room, and stores a sequence worth keeping; returns how many tokens of ``wanted`` are known."""
         llama = self._llama
         llama.n_tokens = min(llama.n_tokens, self._held())
         present = llama.input_ids[: llama.n_tokens]
-        now = self._aside.exchange(_ONLY_SEQUENCE, present, wanted)
+        now = self._stored_states.exchange(_ONLY_SEQUENCE, present, wanted)
         if now is not present:
             llama.input_ids[: len(now)] = now
             llama.n_tokens = len(now)
         return reusable_prefix(now, wanted)
 
     def _held(self) -> int:
-        """The number of tokens that llama.cpp has."""
+        """The number of tokens in llama.cpp's KV cache."""
         last: int = llama_cpp.llama_memory_seq_pos_max(self._memory, _ONLY_SEQUENCE)
         return last + 1
 
     def _keep(self, length: int) -> int:
-        """Shortens the sequence to its first ``length`` tokens, or to none where the memory cannot do that.
+        """Shortens the sequence to its first ``length`` tokens, or to none if llama.cpp's memory cannot do that.
 
-        Recurrent models have one state only, that after the last token; with a sliding window the tokens before the
-        cut may be gone already.
+        Recurrent models have only one state, after the last token. With a sliding window, tokens before the cut may be
+        gone already.
         """
         llama = self._llama
         memory = self._memory

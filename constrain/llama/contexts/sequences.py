@@ -1,8 +1,8 @@
 """A llama.cpp context of several sequences, made on the weights of a loaded model.
 
-Each sequence has KV cells of its own, from the first one on, as in a context of its own: so attention is summed up in
-the same order, and several answers at once are those of one at a time. With cells that all share, prefixes would not
-have to be copied, but rounding would differ, and with it many an answer of a quantized model.
+Each sequence has KV cells of its own, numbered from the first, as in a context of its own. So attention is summed in
+the same order, and each of several simultaneous answers equals the answer that runs alone. Shared cells would save the
+copying of prefixes, but rounding would differ, and with it many an answer of a quantized model.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from llama_cpp._internals import LlamaContext
 from numpy.typing import NDArray
 
 from constrain.errors import ModelError
-from constrain.llama.contexts.aside import ContextStates
+from constrain.llama.contexts.stored_states import ContextStates
 from constrain.llama.threads.threads import Threads
 
 if TYPE_CHECKING:
@@ -34,10 +34,10 @@ class Piece:
     """Tokens to be evaluated next.
 
     Attributes:
-        sequence: of which sequence, 0 to ``count`` - 1.
-        position: how many tokens that has already.
-        tokens: at least one.
-        wants_logits: whether the logits after the last one are wanted.
+        sequence: the number of the sequence, 0 to ``count`` - 1.
+        position: tokens that the sequence already has.
+        tokens: the new tokens, at least one.
+        wants_logits: whether the logits after the last token are read.
     """
 
     sequence: int
@@ -53,12 +53,12 @@ class Sequences:
         llama: the loaded model; the context is made with its settings.
         count: number of sequences.
         n_ctx: the most tokens of one sequence.
-        flash_attn: whether llama.cpp may use flash attention where it likes to: a batch of 16 costs an eighth to a
-            fourth less. Otherwise the ``Llama`` says whether it does.
+        flash_attn: whether llama.cpp may choose flash attention: a batch of 16 costs an eighth to a fourth less.
+            Otherwise the setting of the ``Llama`` holds.
 
     Attributes:
         n_batch: the most tokens of one evaluation.
-        one_state: whether there is only one state for each sequence, that after its last token (recurrent models).
+        one_state: whether each sequence has only one state, after its last token (recurrent models).
 
     Raises ``ModelError`` if llama.cpp cannot make the context.
     """
@@ -81,41 +81,41 @@ class Sequences:
             self._threads = Threads(self._pointer)
             self._batch = _Batch(self.n_batch)
         except BaseException:
-            self.close()  # the model would keep it
+            self.close()  # otherwise the model would keep the context
             raise
 
     @property
     def leaves_a_core(self) -> bool:
-        """Whether another thread can compute while this evaluates."""
+        """Whether a core is free for another thread during an evaluation."""
         return self._threads.leave_a_core
 
     def close(self) -> None:
-        """Frees the context; nothing may be called afterwards."""
+        """Frees the context; no other method may be called afterwards."""
         self._views.clear()
         self._context.close()  # type: ignore[no-untyped-call]
 
     def cut(self, sequence: int, length: int) -> bool:
-        """Shortens a sequence to its first ``length`` tokens; whether that is possible. If not, it is empty then."""
+        """Shortens a sequence to its first ``length`` tokens. Returns whether that worked; if not, it is empty."""
         if llama_cpp.llama_memory_seq_rm(self._memory, sequence, length, -1) and self._holds(sequence, length):
             return True
         self.clear(sequence)
         return False
 
     def copy(self, source: int, target: int, length: int) -> bool:
-        """Makes the first ``length`` tokens of one sequence all of another; whether that is possible, as in ``cut``.
+        """Replaces a sequence by the first ``length`` tokens of another one. Returns whether that worked, as ``cut``.
 
-        Costs a copy of all ``n_ctx`` cells, made with the next evaluation.
+        The next evaluation copies all ``n_ctx`` cells.
         """
         self.clear(target)
         llama_cpp.llama_memory_seq_cp(self._memory, source, target, -1, -1)
         return self.cut(target, length)
 
     def save(self, sequence: int) -> NDArray[np.uint8] | None:
-        """See ``constrain.llama.contexts.aside.States``."""
+        """See ``constrain.llama.contexts.stored_states.States``."""
         return self._states.save(sequence)
 
     def restore(self, sequence: int, state: NDArray[np.uint8]) -> bool:
-        """See ``constrain.llama.contexts.aside.States``."""
+        """See ``constrain.llama.contexts.stored_states.States``."""
         return self._states.restore(sequence, state)
 
     def clear(self, sequence: int) -> None:
@@ -123,26 +123,25 @@ class Sequences:
         llama_cpp.llama_memory_seq_rm(self._memory, sequence, -1, -1)
 
     def length(self, sequence: int) -> int:
-        """How many tokens llama.cpp has of a sequence."""
+        """The number of tokens of a sequence in llama.cpp's KV cache."""
         last: int = llama_cpp.llama_memory_seq_pos_max(self._memory, sequence)
         return last + 1
 
     def evaluate(self, pieces: Sequence[Piece]) -> list[int]:
-        """Evaluates all pieces, at most ``n_batch`` tokens, at once; at most one piece of each sequence.
+        """Evaluates all pieces at once: at most ``n_batch`` tokens, at most one piece of each sequence.
 
-        Returns for each piece the place to ask for its logits. Raises ``ModelError``, with all sequences empty, if
-        llama.cpp fails.
+        Returns for each piece the index of its logits. If llama.cpp fails, all sequences are empty: ``ModelError``.
         """
-        places = self._batch.fill(pieces)
+        rows = self._batch.fill(pieces)
         status = self._threads.decode(self._batch.batch)
         if status:
             llama_cpp.llama_memory_clear(self._memory, True)  # noqa: FBT003
             raise ModelError(f"{self._path}: evaluation failed: llama_decode returned {status}")
-        return places
+        return rows
 
-    def logits(self, place: int) -> NDArray[np.float32]:
-        """Logits, float32 of shape (n_vocab,): a view, valid until the next evaluation."""
-        pointer = llama_cpp.llama_get_logits_ith(self._pointer, place)
+    def logits(self, index: int) -> NDArray[np.float32]:
+        """The logits at an index, float32 of shape (n_vocab,): a view, valid until the next evaluation."""
+        pointer = llama_cpp.llama_get_logits_ith(self._pointer, index)
         if not pointer:
             raise ModelError(f"{self._path}: llama.cpp has no logits for a token they were asked for")
         address = ctypes.addressof(pointer.contents)
@@ -153,15 +152,15 @@ class Sequences:
             view = self._views[address] = np.ctypeslib.as_array(pointer, shape=(self.n_vocab,))
         return view
 
-    def sample(self, place: int, chain: Chain) -> int:
-        """Chooses from the whole vocabulary; llama.cpp tells the chain of the token itself."""
-        token: int = llama_cpp.llama_sampler_sample(chain.pointer, self._pointer, place)
+    def sample(self, index: int, chain: Chain) -> int:
+        """Samples from the whole vocabulary; llama.cpp also updates the chain."""
+        token: int = llama_cpp.llama_sampler_sample(chain.pointer, self._pointer, index)
         return token
 
     def _holds(self, sequence: int, length: int) -> bool:
-        """Whether llama.cpp has exactly ``length`` tokens of a sequence, as far back as the next ones need them.
+        """Whether llama.cpp has exactly ``length`` tokens of a sequence, and all that the next tokens attend to.
 
-        With a sliding window, those before a cut may be gone already.
+        With a sliding window, tokens before a cut may be gone already.
         """
         if self.length(sequence) != length:
             return False
@@ -190,8 +189,8 @@ class _Batch:
         batch.logits = _pointer(self._wanted, ctypes.c_int8)
 
     def fill(self, pieces: Sequence[Piece]) -> list[int]:
-        """Writes the pieces one after the other; returns where the last token of each is."""
-        places = []
+        """Writes the pieces one after another; returns the index of the last token of each."""
+        rows = []
         end = 0
         for piece in pieces:
             start, end = end, end + len(piece.tokens)
@@ -200,9 +199,9 @@ class _Batch:
             self._sequence[start:end] = piece.sequence
             self._wanted[start:end] = 0
             self._wanted[end - 1] = piece.wants_logits
-            places.append(end - 1)
+            rows.append(end - 1)
         self.batch.n_tokens = end
-        return places
+        return rows
 
 
 def _pointer(array: NDArray[Any], kind: Any) -> Any:
@@ -210,7 +209,7 @@ def _pointer(array: NDArray[Any], kind: Any) -> Any:
 
 
 def _make_context(llama: llama_cpp.Llama, count: int, n_ctx: int, *, flash_attn: bool) -> LlamaContext:
-    """A context like that of the ``Llama``, for several sequences. Freed with the model, if not before."""
+    """A context with the settings of the ``Llama``, for several sequences. Freed with the model at the latest."""
     parameters = llama_cpp.llama_context_params.from_buffer_copy(llama.context_params)
     parameters.n_ctx = n_ctx * count
     parameters.n_seq_max = parameters.n_outputs_max = count
@@ -218,7 +217,7 @@ def _make_context(llama: llama_cpp.Llama, count: int, n_ctx: int, *, flash_attn:
     parameters.kv_unified = False
     if flash_attn and parameters.flash_attn_type == llama_cpp.LLAMA_FLASH_ATTN_TYPE_DISABLED:
         parameters.flash_attn_type = llama_cpp.LLAMA_FLASH_ATTN_TYPE_AUTO
-    parameters.swa_full = True  # Otherwise a sequence can only be cut near its end.
+    parameters.swa_full = True  # otherwise a sequence can be cut only near its end
     try:
         context = LlamaContext(model=llama._model, params=parameters, verbose=False)
     except ValueError as error:

@@ -1,8 +1,8 @@
-"""Which tokens are in the KV cells of each sequence, and which sequence a new prompt should take.
+"""Slots: the tokens in the KV cells of each sequence, and the choice of a sequence for a new prompt.
 
-What a prompt has in common with any sequence, in use or not, is taken over without being evaluated again; and also what
-it has in common with one whose slot was overwritten since, as long as there is room for it in main memory. Only
-sequences of the same partition count: who asks in one partition cannot tell what was asked in another.
+A new prompt reuses the beginning that it shares with any sequence, active or idle, and with stored states of
+overwritten sequences while main memory has room for them. Only sequences of the same partition count, so a request in
+one partition cannot tell what was asked in another.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from constrain.errors import ModelError
-from constrain.llama.contexts.aside import Aside, States, reusable_prefix
 from constrain.llama.contexts.sequences import Piece
+from constrain.llama.contexts.stored_states import States, StoredStates, reusable_prefix
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 
 _WORTH_COPYING = 8
 _COPIED_CELLS_PER_TOKEN = 256
-"""A prefix is copied if it saves the evaluation of 8 tokens, and of one for every 256 cells that are copied: on
-processors, evaluating a token takes as long as copying some 500 cells of the same model."""
+"""Tokens that copying must save: 8, and one for every 256 cells copied. Beyond that a prefix is copied. On processors,
+evaluating one token takes as long as copying some 500 cells of the same model."""
 
-ASIDE_PART = 4
-"""Overwritten sequences take up to one fourth of what the context takes, in main memory."""
+STORED_STATES_SHARE = 4
+"""States of overwritten sequences take at most this part (one fourth) of the memory of the context, in main memory."""
 
 
-class Evaluator(States, Protocol):
-    """What slots need of a model (``constrain.llama.contexts.sequences.Sequences``)."""
+class BatchEvaluator(States, Protocol):
+    """The methods of a model that slots need (``constrain.llama.contexts.sequences.Sequences``)."""
 
     @property
     def count(self) -> int:
@@ -56,32 +56,32 @@ class Evaluator(States, Protocol):
 
     @property
     def one_state(self) -> bool:
-        """Whether a sequence can only go on, or begin anew."""
+        """Whether each sequence has only one state, after its last token (recurrent models)."""
 
     @property
     def leaves_a_core(self) -> bool:
-        """Whether another thread can compute while this evaluates."""
+        """Whether a core is free for another thread during an evaluation."""
 
     def cut(self, sequence: int, length: int) -> bool:
-        """Shortens a sequence; whether that is possible. If not, it is empty then."""
+        """Shortens a sequence. Returns whether that worked; if not, the sequence is empty."""
 
     def copy(self, source: int, target: int, length: int) -> bool:
-        """Makes the beginning of one sequence all of another; whether that is possible. If not, it is empty then."""
+        """Replaces a sequence by the beginning of another. Returns whether that worked; if not, it is empty."""
 
     def clear(self, sequence: int) -> None:
         """Makes a sequence empty."""
 
     def evaluate(self, pieces: Sequence[Piece]) -> list[int]:
-        """Evaluates tokens; returns where the logits after each piece are. Raises ``ModelError``, with all empty."""
+        """Evaluates tokens; returns the index of each piece's logits. If it fails, all are empty: ``ModelError``."""
 
-    def logits(self, place: int) -> NDArray[np.float32]:
-        """Logits, float32 of shape (n_vocab,)."""
+    def logits(self, index: int) -> NDArray[np.float32]:
+        """The logits at an index, float32 of shape (n_vocab,)."""
 
-    def sample(self, place: int, chain: Chain) -> int:
-        """Chooses from the whole vocabulary, and tells the chain."""
+    def sample(self, index: int, chain: Chain) -> int:
+        """Samples from the whole vocabulary and updates the chain."""
 
     def close(self) -> None:
-        """Frees what it holds."""
+        """Frees the context."""
 
 
 @dataclass(eq=False, slots=True)
@@ -90,11 +90,11 @@ class Slot:
 
     Attributes:
         index: number of the sequence.
-        buffer: its tokens are the first ``length`` of these; int32 of shape (n_ctx,).
-        length: how many tokens are in its KV cells.
-        busy: whether somebody writes to it.
-        released: when it was last released: the smaller, the longer ago.
-        partition: whose tokens these are.
+        buffer: int32 of shape (n_ctx,); its first ``length`` tokens are those of the sequence.
+        length: number of tokens in the KV cells.
+        busy: whether a request uses the slot.
+        released: counter value of the last release; smaller is longer ago.
+        partition: the partition that the tokens belong to.
     """
 
     index: int
@@ -106,34 +106,34 @@ class Slot:
 
     @property
     def tokens(self) -> Tokens:
-        """The tokens in its KV cells: a view."""
+        """The tokens in the KV cells, as a view."""
         return self.buffer[: self.length]
 
 
 class Slots:
-    """The slots of an evaluator, each for one sequence. Not to be used by two threads at once.
+    """The slots of an evaluator, one for each sequence. Not to be used by two threads at once.
 
-    Without ``keep_prompts`` nothing is taken over: every prompt is evaluated from its beginning.
+    Without ``keep_prompts`` nothing is reused: every prompt is evaluated from its beginning.
     ``worth_copying``: tokens that must be saved before a prefix is copied.
     """
 
-    def __init__(self, evaluator: Evaluator, *, keep_prompts: bool = True) -> None:
+    def __init__(self, evaluator: BatchEvaluator, *, keep_prompts: bool = True) -> None:
         self._evaluator = evaluator
         self._keep_prompts = keep_prompts
         self._slots = [Slot(index, np.zeros(evaluator.n_ctx, np.intc)) for index in range(evaluator.count)]
         self._clock = 0
-        room = evaluator.n_ctx * evaluator.count // ASIDE_PART
-        self._aside = Aside(evaluator, room, one_state=evaluator.one_state)
+        room = evaluator.n_ctx * evaluator.count // STORED_STATES_SHARE
+        self._stored_states = StoredStates(evaluator, room, one_state=evaluator.one_state)
         self.worth_copying = max(_WORTH_COPYING, evaluator.n_ctx // _COPIED_CELLS_PER_TOKEN)
 
     def __iter__(self) -> Iterator[Slot]:
         return iter(self._slots)
 
     def take(self, wanted: Tokens, partition: str = "") -> Slot | None:
-        """A slot to write to, with what its partition knows of the beginning of ``wanted``, but never its last two.
+        """Takes a free slot that holds all known tokens of ``wanted`` for the partition, except the last two.
 
-        The slot that was released longest ago is overwritten, except where another one can go on and loses little: so
-        what the others hold stays known. What it held is put aside. ``None`` if all slots are busy.
+        An idle slot that already holds them is continued if little else in it is lost. Otherwise the slot released
+        longest ago is overwritten, and its state is stored. Returns ``None`` if all slots are busy.
         """
         idle = [slot for slot in self._slots if not slot.busy]
         if not idle:
@@ -158,10 +158,10 @@ class Slots:
         return target
 
     def _exchange(self, target: Slot, wanted: Tokens, known: int, partition: str) -> None:
-        """Puts aside what a slot holds, and takes back what serves better than the ``known`` tokens of the slots."""
+        """Stores the state of a slot, and restores a stored one with more of ``wanted`` than ``known`` tokens."""
         present = target.tokens
         with self._empty_after_errors(target):
-            now = self._aside.exchange(
+            now = self._stored_states.exchange(
                 target.index, present, wanted, known, owner=target.partition, partition=partition
             )
             if now is present:
@@ -173,9 +173,9 @@ class Slots:
             target.length = len(now)
 
     def fill(self, target: Slot, wanted: Tokens) -> bool:
-        """Makes the beginning of ``wanted`` that another slot knows all of ``target``, if that is worth copying.
+        """Copies the known beginning of ``wanted`` from another slot, if that is worth it; returns whether it did.
 
-        If it could not be copied after all, ``target`` is as it was, or empty.
+        If copying fails, ``target`` is unchanged or empty.
         """
         partition = target.partition
         source = self._best(wanted, partition)
@@ -185,15 +185,15 @@ class Slots:
         return self.copy(source, target, length)
 
     def release(self, slot: Slot) -> None:
-        """Lets others write to a slot. What it holds stays known until one does."""
+        """Frees a slot for other requests; its tokens stay known until it is overwritten."""
         self._clock += 1
         slot.released = self._clock
         slot.busy = False
 
     def copy(self, source: Slot, target: Slot, length: int) -> bool:
-        """Makes the first ``length`` tokens of ``source`` all of ``target``; whether that is possible.
+        """Replaces ``target`` by the first ``length`` tokens of ``source``; returns whether that worked.
 
-        If not, ``target`` is as it was, or empty.
+        If not, ``target`` is unchanged or empty.
         """
         if self._evaluator.one_state and length != source.length:
             return False
@@ -205,7 +205,7 @@ class Slots:
         return possible
 
     def cut(self, slot: Slot, length: int) -> None:
-        """Shortens a slot to its first ``length`` tokens at most; where that is not possible, it is empty then."""
+        """Shortens a slot to at most its first ``length`` tokens; empties it if llama.cpp cannot do that."""
         self._cut(slot, max(0, min(slot.length, length)))
 
     def clear(self, slot: Slot) -> None:
@@ -214,16 +214,16 @@ class Slots:
         slot.length = 0
 
     def forget(self) -> None:
-        """Frees what was put aside."""
-        self._aside.clear()
+        """Frees the stored states."""
+        self._stored_states.clear()
 
     def evaluate(self, pieces: Sequence[tuple[Slot, Tokens, bool]]) -> list[int]:
-        """Evaluates tokens after those that slots have, and whether their logits are wanted; returns where these are.
+        """Evaluates pieces (slot, tokens, whether logits are read); returns the index of each piece's logits.
 
-        Raises ``ModelError``, with all slots empty, if that fails.
+        Raises ``ModelError`` if that fails; all slots are empty then.
         """
         try:
-            places = self._evaluator.evaluate(
+            rows = self._evaluator.evaluate(
                 [Piece(slot.index, slot.length, tokens, wants) for slot, tokens, wants in pieces]
             )
         except ModelError:
@@ -234,14 +234,14 @@ class Slots:
             end = slot.length + len(tokens)
             slot.buffer[slot.length : end] = tokens
             slot.length = end
-        return places
+        return rows
 
     def _best(self, wanted: Tokens, partition: str) -> Slot:
         """The slot that knows most of the beginning of ``wanted``, for a partition."""
         return max(self._slots, key=lambda slot: (self._known(slot, wanted, partition), not slot.busy, slot.released))
 
     def _known(self, slot: Slot, wanted: Tokens, partition: str) -> int:
-        """How many tokens of a slot can serve ``wanted``, for a partition."""
+        """The number of tokens of a slot that ``wanted`` can reuse, for a partition."""
         if not self._keep_prompts or slot.partition != partition:
             return 0
         length = reusable_prefix(slot.tokens, wanted)
@@ -258,7 +258,7 @@ class Slots:
 
     @contextlib.contextmanager
     def _empty_after_errors(self, slot: Slot) -> Iterator[None]:
-        """Empties a slot where changing it ends with an error: its KV cells may hold anything then."""
+        """Empties a slot if changing it raises an error, because its KV cells are unknown then."""
         try:
             yield
         except BaseException:

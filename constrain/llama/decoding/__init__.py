@@ -1,7 +1,7 @@
 """Decoding: one answer, from its first token to its end.
 
-``answer`` decides which tokens an answer takes and when it ends (read first); ``sampler`` is llama.cpp's chain, by
-which one of the allowed tokens is chosen, with its numbers in their ``ranges``; ``logprobs`` notes the probabilities,
+``answer`` decides which tokens an answer takes and when it ends (read first). ``sampler`` is llama.cpp's sampler chain,
+which chooses one of the allowed tokens; ``ranges`` has the ranges of its options. ``logprobs`` records probabilities,
 each a ``token_logprob``. ``decode`` is the loop of a single sequence, which ``generation.generate`` runs;
 ``scheduling`` has the loop of several.
 """

@@ -1,15 +1,15 @@
-"""One answer on its way: which tokens it takes, and when it ends. Whoever drives it evaluates what it takes.
+"""The course of one answer: which tokens it takes, and when it ends. The caller evaluates the tokens.
 
     begin --tokens to evaluate with the prompt--> [model] --logits--> choose --tokens to evaluate--> [model] ...
                                                      |                   ^
                                                      +--- prepare -------+    the next mask, while the model computes
 
-Where the matcher leaves one continuation, its tokens follow the one just chosen (``constrain/engine/forced.py`` says
-which), without sampling (so neither biases nor penalties have a say in them), and all of them are evaluated together.
+Where the grammar leaves only one continuation, forced tokens follow the chosen one (``constrain/engine/forced.py``
+finds them). They are not sampled, so biases and penalties do not apply, and all are evaluated together.
 
-A constrained answer always ends: its matcher knows how many tokens are left, and only allows what can be completed
-within them (``Matcher::fill_within_budget`` in engine/core/src/matcher.cpp). The completion that the matcher knows also
-ends an answer whose time is up. It needs no evaluation.
+A constrained answer always ends: its matcher knows how many tokens are left and allows only tokens after which the
+answer can be completed (``Matcher::fill_within_budget`` in engine/core/src/matcher.cpp). After a deadline, the
+matcher's own completion ends the answer, without evaluation.
 """
 
 from __future__ import annotations
@@ -33,42 +33,42 @@ if TYPE_CHECKING:
     from constrain.llama.decoding.sampler import Chain
 
 FinishReason = Literal["stop", "length", "timeout"]
-"""Why an answer ended: by itself or at a stop text; closed by the token budget, or cut there; at the ``timeout``."""
+"""Why an answer ended: "stop" by itself or at a stop text; "length" by the token budget; "timeout" by a time limit."""
 
 _CONTEXT_TOKENS = 8
-"""Tokens before a forced text that it is tokenized with. Tokenizers look at what is near: at the word around."""
+"""Tokens of text before a forced text with which it is tokenized; tokenizers look no further than a word or so."""
 
 _EASY_SECONDS = 0.005
 _EASY_CHOICES = 4
-"""After so many choices with a known mask that had to search, but took less of a processor, the next one is expected
-to do so, too. Those that only looked things up say nothing about that."""
+"""Searching choices with a known mask, each below ``_EASY_SECONDS`` of CPU time, after which the next one is expected
+to be as fast. Choices that only looked up a mask do not count."""
 
 
-class Matcher(Protocol):
-    """What an answer needs of ``constrain.Matcher``."""
+class AnswerMatcher(Protocol):
+    """The part of ``constrain.Matcher`` that an answer needs."""
 
     @property
     def is_finished(self) -> bool:
-        """Whether nothing can follow."""
+        """Whether no token can follow."""
 
     def fill_candidates(self, logits: Any, out: Any, /) -> int:
-        """Writes the allowed tokens with their logits into ``out`` (``CANDIDATE``), by id; returns how many."""
+        """Writes the allowed tokens with their logits into ``out`` (``CANDIDATE``), by id; returns their number."""
 
     def accept(self, token_id: int, /) -> bool:
-        """Takes a token; ``False`` if it is not allowed."""
+        """Moves past a token; ``False`` if it is not allowed."""
 
     def rollback(self, n: int, /) -> None:
-        """Takes back the last ``n`` tokens."""
+        """Removes the last ``n`` tokens."""
 
     def accept_many(self, token_ids: Sequence[int], /) -> int:
-        """Takes tokens as long as they are allowed; returns how many."""
+        """Moves past tokens until one is not allowed; returns how many were accepted."""
 
     def completion_tokens(self) -> list[int]:
-        """Tokens after which the answer is complete, no more than are left."""
+        """Tokens that complete the answer, no more than are left."""
 
     @property
     def is_narrowed_by_budget(self) -> bool:
-        """Whether the tokens left have decided what was allowed."""
+        """Whether the number of tokens left has narrowed a mask."""
 
     @property
     def n_shortened(self) -> int:
@@ -80,38 +80,38 @@ class Matcher(Protocol):
 
     @property
     def limits_met(self) -> tuple[str, ...]:
-        """The names of these limits."""
+        """The names of the kernel's limits that were met."""
 
     def forced_after(self, before: bytes, /) -> tuple[bytes, list[int]]:
-        """The only bytes that can follow ``before``, the end of what was taken, and where these two are open."""
+        """The forced bytes with ``before``, the end of the text so far, and the open starts in both."""
 
     @property
     def knows_mask(self) -> bool:
-        """Whether ``fill_candidates`` has nothing left to compute."""
+        """Whether ``fill_candidates`` only looks up the mask."""
 
     @property
     def is_quick(self) -> bool:
-        """Whether ``fill_candidates`` and ``accept`` only look things up."""
+        """Whether ``fill_candidates`` and ``accept`` only look up tables."""
 
     @property
     def is_in_use(self) -> bool:
         """Whether a call would have to wait for another thread."""
 
     def compute_mask(self) -> None:
-        """Does what ``fill_candidates`` would have to compute."""
+        """Computes the mask that ``fill_candidates`` needs, if it is not known."""
 
 
 class Fork(Protocol):
-    """Has a say in the choices of one answer, as long as it may become this or that (``chat.answers.fork``)."""
+    """Adjusts the logits until the answer has committed to content or to a call (``chat.answers.fork``)."""
 
     def allows(self, tokens: Sequence[int], logits: NDArray[np.float32], candidates: NDArray[Any], /) -> bool:
         """Called before each choice; may change the logits of the candidates.
 
-        ``False``, after a token that it ``doubts``: the answer takes back all of these.
+        Returns ``False`` to have the answer remove all tokens in doubt (see ``doubts``) and choose again.
         """
 
     def doubts(self, token: int, /) -> bool:
-        """Called with the token that was chosen; whether the answer may still take it back."""
+        """Called with each chosen token; returns whether the answer may still remove it."""
 
 
 def _never(_: int) -> bool:
@@ -126,45 +126,44 @@ def _nothing() -> str:
 class Answer:
     """The decisions of one sequence.
 
-    Call ``begin``, evaluate the prompt and the tokens it returns, then until ``is_done`` call ``choose`` (or ``take``,
-    for an answer without matcher) with what the model says after the last token, and evaluate what that returns.
-    What is returned last, with ``is_done``, needs no evaluation.
+    Call ``begin`` and evaluate the prompt with the tokens it returns. Then, until ``is_done``, call ``choose`` with the
+    logits after the last token (or ``take``, for an answer without matcher), and evaluate the tokens it returns.
+    Tokens returned when ``is_done`` becomes true need no evaluation.
 
-    With ``logprobs``, ``score`` is to be called with what the model says before each token of the answer, in order:
-    after ``begin``, ``choose`` and ``take``, as long as tokens are ``unscored``, also where the answer is done.
+    With ``logprobs``, also call ``score`` with the logits before each token of the answer, in order: after ``begin``,
+    ``choose`` and ``take``, while tokens are ``unscored``, even if the answer is done.
 
     Args:
         prompt: the tokens of the prompt; only their number matters here.
         chain: chooses among the allowed tokens.
-        start: makes the matcher for a number of tokens (``Constraint.matcher``); ``None`` where anything is allowed.
+        start: makes the matcher for a number of tokens (``Constraint.matcher``); ``None`` allows any token.
         eos: the tokens that end a generation.
         encode: bytes to tokens, as in ``Vocabulary``.
         token_bytes: the bytes of a token.
         special_tokens: the special tokens that the matcher's grammar may name, as in ``Vocabulary``.
-        max_tokens: the most tokens to generate, end of generation not counted; ``None`` for what the context holds.
+        max_tokens: the most tokens to generate, end of generation not counted; ``None`` for all the context holds.
         deadline: the ``time.monotonic()`` after which the answer is brought to its end.
-        max_choice_seconds: so is one whose choices took as long, together, of a processor.
-        wants_stop: called with each token as it is taken; ``True`` ends the answer.
-        fork: has a say in its choices; ``None`` to leave them to the chain.
-        logprobs: takes down how likely its tokens are; ``None`` where nobody wants to know.
-        about_prompt: says what the prompt holds besides the caller's text, for the error about a prompt that is too
-            long.
+        max_choice_seconds: CPU seconds all choices may take together; beyond them the answer is brought to its end.
+        wants_stop: called with each token; ``True`` ends the answer.
+        fork: adjusts the logits of early choices; ``None`` leaves them to the chain.
+        logprobs: records the log-probabilities of the tokens; ``None`` to record none.
+        about_prompt: describes parts of the prompt that are not the caller's text, for the error about a long prompt.
 
     Attributes:
-        matcher: what is allowed next, once the answer has begun; ``None`` for anything.
+        matcher: the matcher, once the answer has begun; ``None`` if any token is allowed.
         tokens: all tokens of the answer so far, without the end of generation.
-        n_doubtful: how many of these, the last ones, it may still take back.
-        n_taken_back: how many tokens the last choice took back, before it took some, if any: they are to be forgotten,
-            and what the model says after those before them is to be asked once more.
+        n_doubtful: number of last tokens that the answer may still remove.
+        n_taken_back: number of tokens that the last choice removed before it took new ones; the caller forgets them
+            and evaluates the tokens before them again for their logits.
         is_done: whether the answer is complete.
-        finish_reason: why, once it is.
-        n_masks, n_computed_masks: the masks it was chosen with, and how many of them were not known.
-        mask_seconds: wall-clock time that these took.
+        finish_reason: why the answer ended, once it is done.
+        n_masks, n_computed_masks: number of masks used, and of those that had to be computed.
+        mask_seconds: wall-clock time spent on masks.
     """
 
     prompt: Sequence[int]
     chain: Chain
-    start: Callable[[int], Matcher] | None
+    start: Callable[[int], AnswerMatcher] | None
     _: KW_ONLY
     eos: Collection[int]
     encode: Callable[[bytes], list[int]]
@@ -178,7 +177,7 @@ class Answer:
     logprobs: Logprobs | None = None
     about_prompt: Callable[[], str] = _nothing
 
-    matcher: Matcher | None = field(default=None, init=False)
+    matcher: AnswerMatcher | None = field(default=None, init=False)
     tokens: list[int] = field(default_factory=list, init=False)
     n_doubtful: int = field(default=0, init=False)
     n_taken_back: int = field(default=0, init=False)
@@ -192,7 +191,7 @@ class Answer:
     _limit: int = field(default=0, init=False)
 
     def begin(self, n_ctx: int) -> tuple[int, ...]:
-        """Checks that an answer fits into a context of ``n_ctx`` tokens; returns what to evaluate with the prompt.
+        """Checks that an answer fits into ``n_ctx`` tokens; returns forced tokens to evaluate with the prompt.
 
         Raises ``ModelError`` if the prompt leaves no room in the context, and ``BudgetError`` if the tokens left are
         too few for any answer.
@@ -208,12 +207,12 @@ class Answer:
         return self._follow(self.matcher, self._forced(self.matcher, None))
 
     def choose(self, logits: NDArray[np.float32], candidates: Candidates) -> tuple[int, ...]:
-        """Takes the next token and those that follow it by force, or the tokens that complete the answer, if any.
+        """Chooses a token; returns it with the forced tokens after it, or the tokens that complete the answer, if any.
 
-        What it took before may turn out to be nothing that the model would go on with: see ``n_taken_back``.
+        The choice may first remove earlier tokens that lead nowhere: see ``n_taken_back``.
 
         Args:
-            logits: after the last token evaluated, float32 of shape (n_vocab,).
+            logits: the logits after the last evaluated token, float32 of shape (n_vocab,).
             candidates: a buffer for n_vocab candidates, which is overwritten.
 
         Only for answers with a matcher. Raises ``ModelError`` if the matcher contradicts itself.
@@ -230,7 +229,7 @@ class Answer:
             elif not is_quick:
                 self._n_easy += 1
 
-    def _choose(self, matcher: Matcher, logits: NDArray[np.float32], candidates: Candidates) -> tuple[int, ...]:
+    def _choose(self, matcher: AnswerMatcher, logits: NDArray[np.float32], candidates: Candidates) -> tuple[int, ...]:
         self.n_taken_back = 0
         if self._late():
             self._take_back(matcher)
@@ -254,8 +253,8 @@ class Answer:
         stopped = self._settle()
         return self._follow(matcher, self._forced(matcher, token), stopped=stopped)
 
-    def _take_back(self, matcher: Matcher) -> None:
-        """Forgets the tokens that are in doubt."""
+    def _take_back(self, matcher: AnswerMatcher) -> None:
+        """Removes the tokens in doubt."""
         count, self.n_doubtful = self.n_doubtful, 0
         matcher.rollback(count)
         del self.tokens[len(self.tokens) - count :]
@@ -264,7 +263,7 @@ class Answer:
         self.n_taken_back = count
 
     def _settle(self) -> bool:
-        """Takes the tokens that are in doubt for good; whether they lead to a stop."""
+        """Commits to the tokens in doubt; returns whether one of them stops the answer."""
         settled = self.tokens[len(self.tokens) - self.n_doubtful :]
         self.n_doubtful = 0
         stopped = False
@@ -274,9 +273,9 @@ class Answer:
         return stopped
 
     def take(self, token: int) -> tuple[int, ...]:
-        """Takes a token that was sampled from the whole vocabulary; returns it, or nothing if the answer is complete.
+        """Takes a token sampled from the whole vocabulary; returns it, or no token if the answer is complete.
 
-        Only for answers without matcher. The chain is not told of the token: ``llama_sampler_sample`` has done that.
+        Only for answers without matcher. ``llama_sampler_sample`` has already updated the chain.
         """
         if self._late():
             return self._finish("timeout")
@@ -290,27 +289,27 @@ class Answer:
         return (token,)
 
     def end_by(self, deadline: float) -> None:
-        """Brings the answer to its end at ``deadline`` (``time.monotonic()``), if nothing ends it before."""
+        """Ends the answer at ``deadline`` (``time.monotonic()``) at the latest."""
         self.deadline = deadline if self.deadline is None else min(self.deadline, deadline)
 
     @property
     def unscored(self) -> int:
-        """How many tokens ``score`` is to be called for: the last ones of the answer."""
+        """The number of last tokens of the answer that still need a call of ``score``."""
         return 0 if self.logprobs is None else len(self.tokens) - len(self.logprobs.tokens)
 
     @property
     def is_complete(self) -> bool:
-        """Whether the model has nothing to say any more."""
+        """Whether the answer needs no more logits."""
         return self.is_done and not self.unscored
 
     def score(self, logits: NDArray[np.float32]) -> None:
-        """Takes what the model says before the first token that is ``unscored``; arguments as for ``choose``."""
+        """Records the first ``unscored`` token; ``logits`` are those before it, float32 of shape (n_vocab,)."""
         assert self.logprobs is not None
         self.logprobs.add(self.tokens[len(self.logprobs.tokens)], logits)
 
     @property
     def may_take_long(self) -> bool:
-        """Whether ``choose`` may: it has to wait, or to compute a mask, or to search, which was not easy before."""
+        """Whether ``choose`` may wait for a thread, compute a mask, or search where recent searches were not fast."""
         matcher = self.matcher
         if matcher is None:
             return False
@@ -324,7 +323,7 @@ class Answer:
         return self.matcher is None or self.is_done or self.matcher.knows_mask
 
     def prepare(self) -> None:
-        """Computes the next mask, which needs no logits; another thread may do that before ``choose`` is called."""
+        """Computes the next mask; needs no logits, so another thread may call it before ``choose``."""
         if not self.is_prepared:
             assert self.matcher is not None
             self.n_computed_masks += 1
@@ -334,7 +333,7 @@ class Answer:
             self._choice_seconds += time.thread_time() - begun
 
     def _room(self, n_ctx: int) -> tuple[int, str]:
-        """The most tokens that may be generated, and what limits them."""
+        """The most tokens that may be generated, and a text that names the limit."""
         room = n_ctx - len(self.prompt)
         if not self.prompt:
             raise ModelError("the prompt is empty, and the model has no token to begin a text with")
@@ -347,10 +346,10 @@ class Answer:
             return self.max_tokens, f"max_tokens is {self.max_tokens}"
         return room, f"the prompt of {len(self.prompt)} tokens leaves room for {room} in the context"
 
-    def _forced(self, matcher: Matcher, token: int | None) -> list[int]:
-        """What takes the place of ``token``, which was just accepted: mostly itself, or followed by forced tokens.
+    def _forced(self, matcher: AnswerMatcher, token: int | None) -> list[int]:
+        """The tokens to take in place of the accepted ``token``: mostly itself, perhaps with forced tokens after it.
 
-        The matcher is moved to after them.
+        Moves the matcher past them.
         """
         chosen = [] if token is None else [token]
         before = b"" if token is None else self.token_bytes(token)
@@ -358,7 +357,7 @@ class Answer:
         if not text:
             return chosen
         context = self._text_before()
-        alone = chosen if not before else []  # special tokens are
+        alone = chosen if not before else []  # special tokens have no bytes
         known = self.encode, self.token_bytes, self.special_tokens
         tokens = alone + certain_tokens(before + text, open_starts, b"" if alone else context, *known)
         if tokens == chosen or sum(len(self.token_bytes(token)) for token in tokens) < len(before):
@@ -373,7 +372,7 @@ class Answer:
         return chosen
 
     def _text_before(self) -> bytes:
-        """The last text of the answer, after a special token if there was one."""
+        """The last text of the answer, from the last special token on."""
         text = b""
         for token in reversed(self.tokens[-_CONTEXT_TOKENS:]):
             part = self.token_bytes(token)
@@ -382,8 +381,8 @@ class Answer:
             text = part + text
         return text
 
-    def _follow(self, matcher: Matcher, tokens: list[int], *, stopped: bool = False) -> tuple[int, ...]:
-        """Notes tokens that the matcher has accepted, and whether the answer ends with them, or ``stopped`` before."""
+    def _follow(self, matcher: AnswerMatcher, tokens: list[int], *, stopped: bool = False) -> tuple[int, ...]:
+        """Records accepted tokens; ends the answer if nothing can follow or a stop was found (``stopped``)."""
         for token in tokens:
             self.chain.accept(token)
             stopped |= self._add(token)
@@ -393,8 +392,8 @@ class Answer:
             return (*tokens, *self._close(matcher, "stop"))
         return tuple(tokens)
 
-    def _close(self, matcher: Matcher, reason: FinishReason) -> tuple[int, ...]:
-        """Ends the answer with the completion that the matcher knows."""
+    def _close(self, matcher: AnswerMatcher, reason: FinishReason) -> tuple[int, ...]:
+        """Ends the answer with the matcher's completion."""
         closing = tuple(matcher.completion_tokens())
         for token in closing:
             self._accept(matcher, token)
@@ -402,7 +401,7 @@ class Answer:
         self._finish(reason)
         return closing
 
-    def _end(self, matcher: Matcher) -> tuple[int, ...]:
+    def _end(self, matcher: AnswerMatcher) -> tuple[int, ...]:
         return self._finish("length" if matcher.is_narrowed_by_budget else "stop")
 
     def _finish(self, reason: FinishReason) -> tuple[int, ...]:
@@ -411,12 +410,12 @@ class Answer:
         self.chain.close()
         return ()
 
-    def _accept(self, matcher: Matcher, token: int) -> None:
+    def _accept(self, matcher: AnswerMatcher, token: int) -> None:
         if not matcher.accept(token):
             raise ModelError(f"the matcher refused the token {token} ({self.token_bytes(token)!r}), which it allowed")
 
     def _add(self, token: int) -> bool:
-        """Notes a token of the answer; whether it leads to a stop."""
+        """Records a token of the answer; returns whether it stops the answer."""
         self.tokens.append(token)
         return self.wants_stop(token)
 

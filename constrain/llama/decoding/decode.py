@@ -3,9 +3,9 @@
     prompt --prefill--> logits --choose--> tokens --decode--> logits ...
                                            mask  --compute-->
 
-The mask is computed by another thread while llama.cpp computes (``preparing``). Where log-probabilities are wanted,
-the logits before every token are. llama.cpp gives those after the last token of an evaluation, unless a context was
-made for more, which few models are loaded with; so forced tokens are then evaluated one by one.
+Another thread computes the mask while llama.cpp computes (``preparing``). Log-probabilities need the logits before
+every token, but llama.cpp gives only those after the last token of an evaluation, unless a context was made for more
+(few are). So with log-probabilities, forced tokens are evaluated one by one.
 """
 
 from __future__ import annotations
@@ -29,44 +29,44 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Evaluator(Protocol):
-    """What the loop needs of a model (``constrain.llama.contexts.context.Context``)."""
+class SequenceEvaluator(Protocol):
+    """The methods of a model that the loop of one sequence needs (``llama.contexts.context.Context``)."""
 
     @property
     def n_ctx(self) -> int:
-        """Tokens of context, prompt and answer."""
+        """Size of the context in tokens, prompt and answer together."""
 
     @property
     def candidates(self) -> Candidates:
-        """A buffer for as many candidates as there are tokens."""
+        """A buffer for one candidate per token of the vocabulary."""
 
     @property
     def leaves_a_core(self) -> bool:
-        """Whether another thread can compute while this evaluates."""
+        """Whether a core is free for another thread during an evaluation."""
 
     def prefill(self, tokens: Sequence[int], deadline: float | None = None) -> int:
-        """Evaluates a prompt; returns how much of it was known."""
+        """Evaluates a prompt; returns how many of its tokens were known."""
 
     def decode(self, tokens: Sequence[int]) -> None:
-        """Evaluates more tokens."""
+        """Evaluates further tokens."""
 
     def logits(self) -> NDArray[np.float32]:
         """The logits after the last token, float32 of shape (n_vocab,)."""
 
     def sample(self, chain: Chain) -> int:
-        """Chooses from the whole vocabulary, and tells the chain."""
+        """Samples from the whole vocabulary and updates the chain."""
 
 
 @dataclass(slots=True)
 class Decoding:
-    """Runs an answer on a model. ``steps`` is the loop; the rest is known once it is exhausted.
+    """Runs an answer on a model. ``steps`` is the loop; the attributes hold final values once it is exhausted.
 
     Attributes:
         cached_tokens: tokens of the prompt that were evaluated before.
-        prompt_seconds, generation_seconds: wall-clock time spent in here.
+        prompt_seconds, generation_seconds: wall-clock time spent in the loop.
     """
 
-    evaluator: Evaluator
+    evaluator: SequenceEvaluator
     answer: Answer
 
     cached_tokens: int = field(default=0, init=False)
@@ -80,7 +80,7 @@ class Decoding:
         """
         answer = self.answer
         tokens = answer.begin(self.evaluator.n_ctx)
-        if answer.is_complete:  # nothing is left to the model
+        if answer.is_complete:  # no token is left for the model to choose
             yield from tokens
             return
         started = time.perf_counter()
@@ -88,7 +88,7 @@ class Decoding:
         if answer.logprobs is None:
             self._prefill([*answer.prompt, *tokens], answer.deadline)
         else:
-            self._prefill(answer.prompt, None)  # Its logits are wanted, however late it is.
+            self._prefill(answer.prompt, None)  # the logits are needed even after the deadline
             pending = self._score(tokens)
         self.prompt_seconds = time.perf_counter() - started
         yield from tokens
@@ -114,18 +114,18 @@ class Decoding:
         self.cached_tokens = min(known, len(self.answer.prompt))
 
     def _again(self, tokens: Sequence[int]) -> None:
-        """Asks the model once more what it says after tokens that it knows."""
+        """Evaluates the last of known tokens again, to get the logits after them."""
         self._preparing(lambda: self.evaluator.prefill(tokens))
 
     def _decode(self, tokens: Sequence[int]) -> None:
         self._preparing(lambda: self.evaluator.decode(tokens))
 
     def _preparing(self, evaluate: Callable[[], T]) -> T:
-        """Evaluates while the answer prepares its next choice."""
+        """Evaluates while the answer prepares its next mask."""
         return while_preparing([self.answer], evaluate) if self.evaluator.leaves_a_core else evaluate()
 
     def _score(self, tokens: tuple[int, ...]) -> tuple[int, ...]:
-        """Tells the answer what the model says before each token it took; returns what is still to be evaluated."""
+        """Gives the answer the logits before each token it took; returns the tokens still to be evaluated."""
         for token in tokens[:-1]:
             self.answer.score(self.evaluator.logits())
             self.evaluator.decode([token])

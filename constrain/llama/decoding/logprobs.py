@@ -1,8 +1,8 @@
-"""Log-probabilities of the tokens of an answer, and of the tokens most likely in their places.
+"""Log-probabilities of the tokens of an answer, and of the most likely tokens in their places.
 
 They are the model's own: the softmax of its logits over the whole vocabulary, before masks, biases, penalties and the
-temperature. So they say how likely the model itself finds what it was made to write, forced tokens included, and they
-can be compared between requests. Engines such as vLLM and llama.cpp's server tell the same unless asked otherwise.
+temperature. So they say how likely the model itself finds each token, forced tokens included, and can be compared
+between requests. Engines such as vLLM and llama.cpp's server report the same by default.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 class Logprobs:
-    """What the model said of the tokens of one answer.
+    """The log-probabilities of the tokens of one answer.
 
     Args:
-        top: how many of the most likely tokens to tell for each place.
-        describe: the text and the bytes of a token.
+        top: how many of the most likely tokens to record for each place.
+        describe: returns the text and the bytes of a token.
 
     Attributes:
-        tokens: one for each token of the answer, as far as they are known.
+        tokens: one record for each token of the answer that has been scored.
     """
 
     def __init__(self, top: int, describe: Callable[[int], tuple[str, bytes]]) -> None:
@@ -36,7 +36,7 @@ class Logprobs:
         self._describe = describe
 
     def add(self, token: int, logits: NDArray[np.float32]) -> None:
-        """Notes the next token of the answer, before which the model said these logits (n_vocab of them)."""
+        """Records the next token of the answer; ``logits`` are those before it, float32 of shape (n_vocab,)."""
         highest = float(logits.max())
         total = highest + float(np.log(np.exp(logits - highest).sum(dtype=np.float64)))
         top = tuple(self._one(each, logits, total) for each in _largest(logits, self._top))
@@ -50,7 +50,7 @@ class Logprobs:
 
 
 def _largest(logits: NDArray[np.float32], count: int) -> list[int]:
-    """The tokens with the largest logits, largest first; of equal ones the smaller id."""
+    """The tokens with the largest logits, largest first; of equal logits the smaller id first."""
     if count == 0:
         return []
     count = min(count, len(logits))

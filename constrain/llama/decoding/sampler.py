@@ -1,4 +1,4 @@
-"""How a token is chosen among the allowed ones: llama.cpp's own sampler chain."""
+"""The choice of one of the allowed tokens, by llama.cpp's own sampler chain."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from constrain.llama.binding import Candidates
 
 _REPEAT_WINDOW = 64
-"""Tokens that ``repeat_penalty`` looks back on: llama.cpp's default."""
+"""Last tokens to which ``repeat_penalty`` applies: llama.cpp's default."""
 
 _LARGEST_BIAS = 1e9
-"""Stands for an infinite bias: large enough to decide, and no infinity that would turn probabilities into NaN."""
+"""The logit bias that replaces an infinite one: large enough to decide, and finite, since infinity would make NaN."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +29,15 @@ class Sampling:
     """How to sample; the defaults are llama.cpp's.
 
     Attributes:
-        temperature: divides the logits; 0 takes the most likely token, and nothing below but ``logit_bias`` and the
-            penalties matters then.
+        temperature: divides the logits. 0 takes the most likely token; then only ``logit_bias`` and the penalties
+            still matter.
         top_k: keep the ``top_k`` most likely tokens; 0 for all.
-        top_p: keep the most likely tokens that together have this probability; 1 for all.
-        min_p: keep tokens at least this times as likely as the most likely one; 0 for all.
-        seed: of the random numbers, 0 to 2**32 - 2; ``None`` for a fresh one.
+        top_p: keep the most likely tokens whose probabilities add up to ``top_p``; 1 for all.
+        min_p: keep tokens that are at least ``min_p`` times as likely as the most likely one; 0 for all.
+        seed: seed of the random numbers, 0 to 2**32 - 2; ``None`` for a fresh one.
         repeat_penalty: divides the logits of tokens among the last 64 generated ones; 1 for none.
-        presence_penalty: subtracted from the logits of tokens that the answer has already; -2 to 2, 0 for none.
-        frequency_penalty: subtracted from them as often as the answer has the token; -2 to 2, 0 for none.
+        presence_penalty: subtracted once from the logits of tokens in the answer; -2 to 2, 0 for none.
+        frequency_penalty: subtracted once for each occurrence of the token in the answer; -2 to 2, 0 for none.
         logit_bias: added to the logits of these token ids; may be infinite.
 
     Raises ``ValueError`` for a value out of range.
@@ -74,7 +74,7 @@ def _require(holds: bool, name: str, value: object, what: str) -> None:  # noqa:
 
 
 class Chain:
-    """A llama.cpp sampler chain for one answer; it counts the tokens it is told of and draws its random numbers.
+    """A llama.cpp sampler chain for one answer; it has its own random numbers and counts of tokens.
 
     Args:
         sampling: how to sample.
@@ -99,7 +99,7 @@ class Chain:
             self._add(
                 llama_cpp.llama_sampler_init_penalties(n_vocab, _REPEAT_WINDOW, sampling.repeat_penalty, 0.0, 0.0)
             )
-        if any(subtracts):  # these look back on the whole answer
+        if any(subtracts):  # these penalties apply to the whole answer
             self._add(llama_cpp.llama_sampler_init_penalties(n_vocab, n_ctx, 1.0, *subtracts))
         if sampling.temperature == 0:
             self._add(llama_cpp.llama_sampler_init_greedy())
@@ -118,16 +118,16 @@ class Chain:
         llama_cpp.llama_sampler_chain_add(self.pointer, sampler)
 
     def choose(self, candidates: Candidates, count: int) -> int:
-        """The id of one of the first ``count`` candidates."""
+        """Chooses one of the first ``count`` candidates and returns its id."""
         candidates.present(count)
         llama_cpp.llama_sampler_apply(self.pointer, candidates.reference)
         return candidates.selected()
 
     def close(self) -> None:
-        """Frees its memory; it chooses no more. Left to its finalizer, that could swallow a ``KeyboardInterrupt``."""
+        """Frees the chain. A finalizer would free it too, but could swallow a ``KeyboardInterrupt``."""
         self._free()
 
     def accept(self, token: int) -> None:
-        """Tells the chain which token was taken in the end."""
+        """Counts a token that the answer has taken."""
         if self._counts:
             llama_cpp.llama_sampler_accept(self.pointer, token)

@@ -1,4 +1,4 @@
-"""How likely a token was."""
+"""The log-probability of one token."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TokenLogprob:
-    r"""How likely a token was where it stands (``logprobs``).
+    r"""The log-probability of one token of an answer (``logprobs``).
 
     Attributes:
-        token: its id.
-        text: what it says; bytes that are no whole character as ``\xe2``; of a special token its name.
-        bytes: the bytes that it adds to the text; none of a special token.
-        logprob: the natural logarithm of its probability in the model's own distribution over the whole vocabulary,
-            before masks, biases, penalties and the temperature.
-        top: the most likely tokens in its place, most likely first (``top_logprobs`` of them).
+        token: the token's id.
+        text: the token's text; bytes that are not a whole character as ``\xe2``; for a special token its name.
+        bytes: the bytes that the token adds to the text; empty for a special token.
+        logprob: the natural logarithm of the token's probability in the model's own distribution over the whole
+            vocabulary, before masks, biases, penalties and the temperature.
+        top: the ``top_logprobs`` most likely tokens in this place, most likely first.
     """
 
     token: int

@@ -1,7 +1,7 @@
-"""Choices that may take long, each in a thread of its own, so that other sequences go on meanwhile.
+"""Slow choices, each in a thread of its own, so that other sequences go on meanwhile.
 
-Most choices only look a mask up; handing these to a thread would cost more than they do. What has to be computed
-mostly takes a moment, which is waited for. What goes on beyond that steps back behind everything else on the machine.
+Most choices only look up a mask; a thread for each would cost more than the choice. Most computed masks take a moment,
+which the scheduler waits for. A choice that takes longer continues at low priority, behind all other programs.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _NICE = 10
-"""How far behind others a decision computes that was not made in time."""
+"""Nice value (lower priority) of a decision that was not made in time."""
 
 
 class Decision(Generic[T]):
-    """Calls ``decide`` at once.
+    """A call of ``decide`` in a thread of its own, started at once.
 
     Attributes:
-        outcome: what it returns or raises.
+        outcome: the result or the error of ``decide``.
 
     Raises ``ModelError`` if the system has no thread for it.
     """
@@ -36,7 +36,7 @@ class Decision(Generic[T]):
     def __init__(self, decide: Callable[[], T]) -> None:
         self.outcome: Future[T] = Future()
         self._is_lowered = False
-        # No daemon: it may be in the kernel or in llama.cpp when the interpreter wants to end.
+        # Not a daemon: the thread may be in the kernel or in llama.cpp when the interpreter wants to exit.
         self._thread = threading.Thread(target=self._run, args=(decide,), name="constrain-decide", daemon=False)
         try:
             self._thread.start()
@@ -44,8 +44,8 @@ class Decision(Generic[T]):
             raise ModelError(f"the system has no thread to choose the next token in: {error}") from error
 
     def step_back(self) -> None:
-        """Lets everything else on the machine compute first."""
-        if self._is_lowered or sys.platform != "linux":  # others know no priorities of single threads
+        """Lowers the priority of the thread below everything else on the machine."""
+        if self._is_lowered or sys.platform != "linux":  # other systems have no priority per thread
             return
         self._is_lowered = True
         assert self._thread.native_id is not None
@@ -59,12 +59,12 @@ class Decision(Generic[T]):
     def _run(self, decide: Callable[[], T]) -> None:
         try:
             self.outcome.set_result(decide())
-        except BaseException as error:  # noqa: BLE001 - it belongs to whoever asks for the result
+        except BaseException as error:  # noqa: BLE001 - raised where the outcome is read
             self.outcome.set_exception(error)
 
 
 def await_all(decisions: Sequence[Decision[T]], seconds: float) -> None:
-    """Waits until all are made, no longer than that; those that are not step back."""
+    """Waits at most ``seconds`` for all decisions; lowers the priority of unfinished ones."""
     wait([decision.outcome for decision in decisions], seconds)
     for decision in decisions:
         if not decision.outcome.done():
@@ -72,5 +72,5 @@ def await_all(decisions: Sequence[Decision[T]], seconds: float) -> None:
 
 
 def await_any(decisions: Sequence[Decision[T]], seconds: float) -> None:
-    """Waits until one is made, no longer than that."""
+    """Waits at most ``seconds`` until one decision is made."""
     wait([decision.outcome for decision in decisions], seconds, FIRST_COMPLETED)

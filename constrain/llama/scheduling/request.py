@@ -1,4 +1,4 @@
-"""Requests to the scheduler, and what it keeps of each while it is on its way."""
+"""Requests to the scheduler, and the scheduler's record of each."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ class Request:
     """One answer to be generated.
 
     Attributes:
-        answer: decides its tokens.
-        receive: called with tokens as they are taken, from the thread that drives the model; what it raises ends this
-            request alone.
-        timeout: seconds from its first step on, after which the answer is brought to its end.
-        partition: requests of one partition share what the model has read of their prompts; no other one learns of it.
-        begun: set when it is its turn.
+        answer: decides the tokens.
+        receive: called with new tokens, from the thread that drives the model; an error it raises ends this request
+            only.
+        timeout: seconds after its first step at which the answer is brought to its end; ``None`` for no limit.
+        partition: requests of one partition share evaluated prompts; other partitions cannot tell what was asked.
+        begun: set when the request gets a slot.
         done: set when the answer is complete, or to the error that ended it. Cancelling it, from any thread, takes the
             request out of the model before the next step.
-        cached_tokens: tokens of the prompt that were known.
-        queue_seconds, prompt_seconds, generation_seconds: wall-clock time until the first step, until the first token
-            was chosen, and from there to the end.
+        cached_tokens: tokens of the prompt that needed no evaluation.
+        queue_seconds, prompt_seconds, generation_seconds: wall-clock time until the first step, from there until the
+            first token is chosen, and from there to the end.
     """
 
     answer: Answer
@@ -52,17 +52,17 @@ class Request:
 
 @dataclass(eq=False, slots=True)
 class Scheduled:
-    """A request on its way through the scheduler.
+    """A request in the scheduler.
 
     Attributes:
-        first: tokens of the answer that are known without asking the model.
-        buffer: prompt and answer so far are the first ``end`` of these tokens; int32 of shape (n_ctx,).
-        goal: how many of these are evaluated when logits are wanted next: all, or those before one that is not scored.
-        held: tokens that were taken, but are not handed on before they are scored.
-        slot: where it is evaluated; ``None`` while it waits.
-        leader: another sequence whose slot will hold the first ``shared`` tokens of this one: it is waited for.
-        decision: what it takes next, while that is being decided in a thread of its own.
-        since: ``time.perf_counter()`` when it was queued, begun, or chose its first token.
+        first: forced tokens at the start of the answer; the model is not asked for them.
+        buffer: int32 of shape (n_ctx,); its first ``end`` tokens are the prompt and the answer so far.
+        goal: number of these tokens to evaluate before logits are read: all, or only those before an unscored one.
+        held: tokens taken but not delivered yet, because they are not scored or may be taken back.
+        slot: the slot in which the sequence is evaluated; ``None`` while it waits.
+        leader: another sequence that is about to evaluate the first ``shared`` tokens of this one, which waits for it.
+        decision: the choice of the next tokens, while a thread of its own makes it.
+        since: ``time.perf_counter()`` when the request was queued, began, or chose its first token.
     """
 
     request: Request
@@ -81,57 +81,57 @@ class Scheduled:
 
     @property
     def wanted(self) -> Tokens:
-        """Prompt and answer so far: a view."""
+        """Prompt and answer so far, as a view."""
         return self.buffer[: self.end]
 
     @property
     def reusable(self) -> Tokens:
-        """What others may have evaluated for it: no tokens for which the logits before them are wanted."""
+        """Tokens that may be taken over from other sequences: none after a position whose logits are needed."""
         return self.buffer[: self.goal]
 
     @property
-    def place(self) -> Slot:
+    def active_slot(self) -> Slot:
         """The slot of an active sequence."""
         assert self.slot is not None
         return self.slot
 
     @property
     def pending(self) -> int:
-        """How many tokens are to be evaluated before the next one can be chosen or scored."""
-        return self.goal - self.place.length
+        """Number of tokens to evaluate before the next choice or score."""
+        return self.goal - self.active_slot.length
 
     @property
     def waits(self) -> bool:
-        """Whether there is nothing to be evaluated until something else has happened."""
+        """Whether the sequence waits for its leader or for a decision."""
         return self.leader is not None or self.decision is not None
 
     @property
     def is_late(self) -> bool:
-        """Whether the answer is to be brought to its end without evaluation, which nothing of it needs any more."""
+        """Whether the deadline has passed and no evaluation is needed to end the answer."""
         answer = self.request.answer
         if self.decision is not None:
             return False
         return answer.deadline is not None and answer.logprobs is None and time.monotonic() > answer.deadline
 
     def piece(self, count: int) -> tuple[Slot, Tokens, bool]:
-        """The next ``count`` tokens to be evaluated."""
-        slot = self.place
+        """The next ``count`` tokens to evaluate, as ``Slots.evaluate`` takes them."""
+        slot = self.active_slot
         return slot, self.buffer[slot.length : slot.length + count], count == self.pending
 
     def append(self, tokens: Sequence[int]) -> None:
-        """Adds tokens that are to be evaluated."""
+        """Adds tokens to evaluate."""
         self.buffer[self.end : self.end + len(tokens)] = tokens
         self.end += len(tokens)
         self.goal = self.end
 
     def forget(self, count: int) -> None:
-        """Takes back the last ``count`` tokens, which were not handed on."""
+        """Removes the last ``count`` tokens, which were not delivered."""
         self.end -= count
         self.goal = self.end
         self.held = ()
 
     def settle(self, error: BaseException | None = None) -> None:
-        """Tells whoever waits that the request has ended: complete, with an error, or cancelled before."""
+        """Sets ``done``: complete, or with an error; does nothing for a cancelled request."""
         request = self.request
         if self.chosen:
             request.generation_seconds = self.lap()
@@ -145,6 +145,6 @@ class Scheduled:
             request.done.set_exception(error)
 
     def lap(self) -> float:
-        """Seconds since the last lap."""
+        """Returns the seconds since the last call and restarts the clock."""
         before, self.since = self.since, time.perf_counter()
         return self.since - before

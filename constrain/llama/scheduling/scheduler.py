@@ -4,17 +4,16 @@
                                    ^                                           |
                                    +-------------------------------------------+
 
-Sequences join and leave between steps. In each step every answer that is being written gets its next tokens evaluated,
-together with the others, and then pieces of the prompts, first come first served. What a prompt has in common with one
-of its partition that is just being read is waited for and copied.
+Sequences join and leave between steps. Each step evaluates the next tokens of every answer in progress, all of them
+together, and then pieces of prompts, first come first served. A prompt that shares its beginning with another prompt of
+its partition, under evaluation at that moment, waits for it and copies the result.
 
-One thread drives the model while there is work, and ends with it; so nothing is left running when the program ends.
-A choice that takes long is made in another thread (``deciding``), and its answer goes on when it is made: what is
-difficult about one answer does not keep the others waiting.
+One thread drives the model while there is work and ends with it, so nothing keeps running when the program ends.
+``deciding`` makes slow choices in other threads: an answer waits for its own choice, and the other answers go on.
 
-An error that concerns one answer ends that answer alone. A failed evaluation ends all that are being written; those
-that wait go on. Any other error is the end of the scheduler: all its requests end with a ``ModelError``, its evaluator
-is closed, and ``has_failed`` tells the model to make another one.
+An error of one answer ends that answer only. A failed evaluation ends all answers in progress; waiting requests go on.
+Any other error ends the scheduler: all its requests end with a ``ModelError``, the evaluator is closed, and
+``has_failed`` tells the model to make another scheduler.
 """
 
 from __future__ import annotations
@@ -29,8 +28,8 @@ import numpy as np
 
 from constrain.errors import ModelError
 from constrain.llama.binding import Candidates
-from constrain.llama.contexts.aside import ALWAYS_EVALUATED, reusable_prefix
 from constrain.llama.contexts.slots import Slots
+from constrain.llama.contexts.stored_states import ALWAYS_EVALUATED, reusable_prefix
 from constrain.llama.scheduling.deciding import Decision, await_all, await_any
 from constrain.llama.scheduling.request import Scheduled
 from constrain.llama.threads.openmp import release_workers
@@ -41,50 +40,50 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from constrain.llama.contexts.slots import Evaluator
+    from constrain.llama.contexts.slots import BatchEvaluator
     from constrain.llama.decoding.answer import Answer
     from constrain.llama.scheduling.request import Request
 
 _SHORT = 64
-"""Tokens to evaluate up to which a sequence is served before the prompts: the next token, and forced ones."""
+"""Most tokens to evaluate with which a sequence goes before the prompts: the next token, and forced ones."""
 
 _RUNS = 4
-"""So often an answer may get forced tokens evaluated before the others go on."""
+"""Times per step that an answer may have forced tokens evaluated before the others go on."""
 
 _PATIENCE = 0.02
-"""Seconds that others wait for choices: about what the evaluation of a token or two takes."""
+"""Seconds that other sequences wait for choices: about the time to evaluate a token or two."""
 
 _LOOK_SECONDS = 0.02
-"""While there is nothing but choices to wait for, others may come, or be cancelled: so often that is looked for."""
+"""Seconds between two looks for new and cancelled requests while all sequences wait for choices."""
 
 _PROMPT_SHARE = 4
-"""While answers are being written, prompts get this part (one fourth) of a batch, so that no answer stands still."""
+"""The part of a batch that prompts get while answers are in progress: one fourth, so that answers go on."""
 
 
 class Scheduler:
     """Runs requests on an evaluator, as many at once as it has sequences. Safe to use from any thread.
 
-    Without ``keep_prompts`` every prompt is evaluated from its beginning, whatever the others are. Without
-    ``batch_invariant`` runs of tokens are evaluated in the company that costs least; with it, as they would be alone.
+    Without ``keep_prompts`` every prompt is evaluated from its beginning. With ``batch_invariant`` runs of tokens are
+    evaluated as they would be alone; without it, in the combination that costs least.
 
     Attributes:
         n_ctx: the most tokens of a prompt and its answer.
         slots: the sequences of the evaluator.
-        has_failed: whether an error has ended the scheduler. ``close`` then waits until its evaluator is closed.
+        has_failed: whether an error has ended the scheduler. ``close`` then waits until the evaluator is closed.
     """
 
-    def __init__(self, evaluator: Evaluator, *, keep_prompts: bool = True, batch_invariant: bool = True) -> None:
+    def __init__(self, evaluator: BatchEvaluator, *, keep_prompts: bool = True, batch_invariant: bool = True) -> None:
         self.n_ctx = evaluator.n_ctx
         self.slots = Slots(evaluator, keep_prompts=keep_prompts)
         self._keep_prompts = keep_prompts
         self._batch_invariant = batch_invariant
         self._evaluator = evaluator
         self._candidates = Candidates(evaluator.n_vocab)
-        self._decisions: list[Decision[tuple[int, ...]]] = []  # that may be under way
+        self._decisions: list[Decision[tuple[int, ...]]] = []  # some may have finished
         self._lock = threading.Lock()
         self._waiting: deque[Scheduled] = deque()
-        self._active: list[Scheduled] = []  # in the order they came; of the driving thread alone
-        self._unended: set[Scheduled] = set()  # wherever they are on their way
+        self._active: list[Scheduled] = []  # in order of arrival; used by the driving thread only
+        self._unended: set[Scheduled] = set()  # waiting or active
         self._closed = False
         self._thread: threading.Thread | None = None
         self.has_failed = False
@@ -94,10 +93,10 @@ class Scheduler:
     def submit(self, request: Request) -> None:
         """Queues a request.
 
-        Raises ``ModelError`` and ``BudgetError`` as ``Answer.begin`` does; ``ModelError`` if the scheduler is closed or
-        has failed, or the system has no thread for it.
+        Raises ``ModelError`` and ``BudgetError`` as ``Answer.begin`` does, and ``ModelError`` if the scheduler is
+        closed or has failed, or if the system has no thread for it.
         """
-        release_workers()  # of this thread: another one evaluates
+        release_workers()  # OpenMP workers of this thread; another thread evaluates
         answer = request.answer
         sequence = Scheduled(request, answer.begin(self.n_ctx), np.zeros(self.n_ctx, np.intc))
         sequence.append(answer.prompt)
@@ -112,19 +111,19 @@ class Scheduler:
             self._waiting.append(sequence)
 
     def _start(self) -> None:
-        """Starts the thread that drives the model, which waits for the lock. Raises ``ModelError``."""
-        # No daemon: at exit the interpreter waits for its end, and takes nothing away that llama.cpp uses.
+        """Starts the thread that drives the model; the thread first waits for the lock. Raises ``ModelError``."""
+        # Not a daemon: the interpreter waits for the thread at exit and keeps everything that llama.cpp uses.
         self._thread = threading.Thread(target=self._drive, name="constrain-scheduler", daemon=False)
         try:
             self._thread.start()
         except BaseException as error:
-            self._thread = None  # if it has begun nevertheless, it ends at once
+            self._thread = None  # a thread that started nevertheless sees this and ends at once
             if isinstance(error, RuntimeError | MemoryError):
                 raise ModelError(f"the system has no thread to run the model in: {error}") from error
             raise
 
     def close(self) -> None:
-        """Ends all requests with a ``ModelError`` and frees the evaluator, once. Not from within a callback."""
+        """Ends all requests with a ``ModelError`` and frees the evaluator. Must not be called from a callback."""
         self.require_other_thread()
         with self._lock:
             self._closed = True
@@ -132,11 +131,11 @@ class Scheduler:
         self._free()
 
     def _free(self) -> None:
-        """Closes the evaluator, once nothing uses it; returns when that is done, by whichever thread."""
+        """Closes the evaluator once it is unused; returns after that, even if another thread closes it."""
         with self._freeing:
             if self._is_freed:
                 return
-            for decision in self._decisions:  # also of answers that were cancelled: they ask the model's tokenizer
+            for decision in self._decisions:  # also of cancelled answers: they use the model's tokenizer
                 decision.join()
             self.slots.forget()
             self._evaluator.close()
@@ -148,12 +147,12 @@ class Scheduler:
             raise ModelError("a model cannot be closed by a callback of its own generation")
 
     def join(self) -> None:
-        """Waits until there is nothing left to do."""
+        """Waits until no work is left."""
         while (thread := self._driver()) is not None:
             thread.join()
 
     def _driver(self) -> threading.Thread | None:
-        """The thread that drives the model, which has been started."""
+        """The running thread that drives the model, or ``None``."""
         with self._lock:
             return self._thread
 
@@ -171,7 +170,7 @@ class Scheduler:
                     self._thread = None
 
     def _fail(self, error: BaseException) -> bool:
-        """The end of the scheduler, by an error that is not any one answer's; whether somebody was told of it."""
+        """Ends the scheduler after an error that belongs to no single answer; returns whether any request got it."""
         with self._lock:
             self.has_failed = self._closed = True
             left, self._unended = self._unended, set()
@@ -184,7 +183,7 @@ class Scheduler:
         return bool(left)
 
     def _work(self) -> None:
-        """Works until nothing is left to do."""
+        """Runs steps until no work is left."""
         while True:
             self._dismiss()
             self._admit()
@@ -197,7 +196,7 @@ class Scheduler:
                     return
 
     def _dismiss(self) -> None:
-        """Takes out what was cancelled, or everything if the scheduler is closed."""
+        """Removes cancelled requests, or all requests if the scheduler is closed."""
         with self._lock:
             closed = self._closed
             gone = [one for one in self._waiting if closed or one.request.done.cancelled()]
@@ -208,7 +207,7 @@ class Scheduler:
             self._end(sequence, ModelError("the model was closed") if closed else None)
 
     def _admit(self) -> None:
-        """Lets sequences in, in the order they came, while there are slots for them."""
+        """Gives free slots to waiting sequences, in order of arrival."""
         while self._waiting:
             sequence = self._waiting[0]
             try:
@@ -218,7 +217,7 @@ class Scheduler:
                         return
                     self._active.append(sequence)
                     self._follow(sequence)
-            except Exception as error:  # noqa: BLE001 - it belongs to whoever waits for the answer
+            except Exception as error:  # noqa: BLE001 - ends this request only
                 self._waiting.popleft()
                 self._end(sequence, error)
                 continue
@@ -237,42 +236,42 @@ class Scheduler:
         self._advance(sequence, lambda: sequence.first)
 
     def _follow(self, sequence: Scheduled) -> None:
-        """Looks for an earlier sequence that is about to read the same tokens, to take them over from it."""
-        sequence.leader, sequence.shared = None, sequence.place.length + self.slots.worth_copying - 1
+        """Looks for an earlier sequence that is about to evaluate the same tokens, and makes it the leader."""
+        sequence.leader, sequence.shared = None, sequence.active_slot.length + self.slots.worth_copying - 1
         if not self._keep_prompts:
             return
         for other in self._active[: self._active.index(sequence)]:
             if other.request.partition != sequence.request.partition:
                 continue
             shared = reusable_prefix(other.wanted, sequence.reusable)
-            if shared > sequence.shared and not (self._evaluator.one_state and other.place.length > shared):
+            if shared > sequence.shared and not (self._evaluator.one_state and other.active_slot.length > shared):
                 sequence.leader, sequence.shared = other, shared
 
     def _take_over(self) -> None:
-        """Gives sequences what they waited for, once it is there; lets them look again if it never will be."""
+        """Copies shared tokens from leaders that have evaluated them; looks for a new leader if the old one ended."""
         for sequence in list(self._active):
             leader = sequence.leader
             if leader is None:
                 continue
             gone = leader.slot is None
-            if not gone and leader.place.length < sequence.shared:
+            if not gone and leader.active_slot.length < sequence.shared:
                 continue
             try:
-                self.slots.fill(sequence.place, sequence.reusable)
+                self.slots.fill(sequence.active_slot, sequence.reusable)
                 sequence.leader = None
                 if gone:
                     self._follow(sequence)
-            except Exception as error:  # noqa: BLE001 - it belongs to whoever waits for the answer
+            except Exception as error:  # noqa: BLE001 - ends this request only
                 self._end(sequence, error)
                 continue
             if not sequence.chosen:
-                sequence.request.cached_tokens = min(sequence.place.length, len(sequence.request.answer.prompt))
+                sequence.request.cached_tokens = min(sequence.active_slot.length, len(sequence.request.answer.prompt))
 
     def _step(self) -> None:
-        """Evaluates the next tokens of all active sequences, and lets them choose.
+        """Evaluates the next tokens of all active sequences and lets their answers choose.
 
-        llama.cpp evaluates only sequences of the same number of tokens together, and of these only neighbours. So runs
-        of tokens, forced ones mostly, go first, and then all are ready for one token more.
+        llama.cpp evaluates sequences together only if they have equally many new tokens and adjacent slots. So runs of
+        several tokens (mostly forced ones) go first; then every sequence is ready for one more token.
         """
         for sequence in [one for one in self._active if one.is_late]:
             self._choose_late(sequence)
@@ -291,27 +290,27 @@ class Scheduler:
         self._take_over()
 
     def _evaluate(self, batches: list[list[tuple[Scheduled, int]]]) -> None:
-        """Evaluates so many tokens of each sequence, a batch at a time, and lets those choose that have no more."""
+        """Evaluates the given numbers of tokens, batch by batch; answers with nothing left to evaluate choose."""
         for batch in batches:
             try:
-                places = self._evaluate_batch(batch)
-            except ModelError as error:  # All slots are empty now.
+                rows = self._evaluate_batch(batch)
+            except ModelError as error:  # all slots are empty now
                 for sequence in list(self._active):
                     self._end(sequence, _failure(error))
                 return
-            for (sequence, _), place in zip(batch, places, strict=True):
+            for (sequence, _), row in zip(batch, rows, strict=True):
                 if sequence.pending:
                     continue
                 if sequence.goal == sequence.end:
-                    self._choose(sequence, place)
+                    self._choose(sequence, row)
                 else:
-                    self._advance(sequence, partial(self._score, sequence, place))
+                    self._advance(sequence, partial(self._score, sequence, row))
             if decisions := _under_way([sequence for sequence, _ in batch]):
                 await_all(decisions, _PATIENCE)
                 self._take_decisions()
 
     def _evaluate_batch(self, batch: list[tuple[Scheduled, int]]) -> list[int]:
-        """Meanwhile, the answers that choose afterwards prepare that, if there is a core for it."""
+        """Evaluates a batch; meanwhile, if a core is free, the answers that choose afterwards prepare their masks."""
         evaluate = partial(self.slots.evaluate, [one.piece(count) for one, count in batch])
         if not self._evaluator.leaves_a_core:
             return evaluate()
@@ -319,20 +318,20 @@ class Scheduler:
         return while_preparing(answers, evaluate, _PATIENCE)
 
     def _in_order(self) -> list[Scheduled]:
-        """Sequences that wait for nothing, in the order of their slots."""
-        return sorted((one for one in self._active if not one.waits), key=lambda one: one.place.index)
+        """The sequences that wait for nothing, in the order of their slots."""
+        return sorted((one for one in self._active if not one.waits), key=lambda one: one.active_slot.index)
 
     def _short(self) -> list[tuple[Scheduled, int]]:
-        """Sequences with few tokens to be evaluated, and how many."""
+        """Sequences with few tokens to evaluate, each with their number."""
         most = min(_SHORT, self._evaluator.n_batch)
         return [(one, count) for one in self._in_order() if 0 < (count := self._count(one)) <= most]
 
     def _runs(self) -> list[list[tuple[Scheduled, int]]]:
-        """Sequences with a run of tokens, by its length.
+        """Sequences with several tokens to evaluate, grouped by that number.
 
-        A token costs the less the more are evaluated at once, whether they follow one another or not. So where answers
-        need not be ``batch_invariant``, a run goes by itself only if it has as many tokens as there are sequences, and
-        otherwise along with the others, token by token.
+        Tokens get cheaper the more of them one evaluation has, whether or not they follow one another. So without
+        ``batch_invariant`` a run is evaluated separately only if it has at least as many tokens as there are sequences;
+        otherwise it goes along with the others, token by token.
         """
         room = self._evaluator.n_batch
         runs: dict[int, list[tuple[Scheduled, int]]] = {}
@@ -348,7 +347,7 @@ class Scheduler:
         ]
 
     def _prompts(self, *, beside: bool) -> list[list[tuple[Scheduled, int]]]:
-        """Pieces of prompts, first come first served; small ones ``beside`` answers that are being written."""
+        """Pieces of prompts, first come first served; small pieces if answers are evaluated in the same step."""
         room = self._evaluator.n_batch
         share = max(1, room // _PROMPT_SHARE) if beside else room
         pieces = []
@@ -360,13 +359,13 @@ class Scheduler:
         return pieces
 
     def _count(self, sequence: Scheduled) -> int:
-        """How many tokens of a sequence can be evaluated now.
+        """The number of tokens of a sequence that can be evaluated now.
 
-        The end of a long prompt, which is evaluated also where all of it is known (``reusable_prefix``), goes by
-        itself where flash attention may be used: that rounds otherwise in pieces of ``_SHORT`` tokens or more. Where
-        there is one state for each sequence only, it stops where others are to take that over.
+        Where flash attention may be used, the end of a long prompt is evaluated separately: pieces of ``_SHORT`` tokens
+        or more are rounded differently; a fully cached prompt evaluates only its end (``reusable_prefix``).
+        Recurrent models have one state per sequence, so evaluation stops where followers are to copy the state.
         """
-        length = sequence.place.length
+        length = sequence.active_slot.length
         stops = [sequence.goal]
         if self._keep_prompts and not self._batch_invariant and sequence.pending >= _SHORT:
             known = len(sequence.request.answer.prompt) - ALWAYS_EVALUATED
@@ -375,47 +374,47 @@ class Scheduler:
             stops += [one.shared for one in self._active if one.leader is sequence]
         return min(stops) - length
 
-    def _choose(self, sequence: Scheduled, place: int) -> None:
-        """Lets an answer choose its next tokens."""
+    def _choose(self, sequence: Scheduled, row: int) -> None:
+        """Lets an answer choose its next tokens, in a thread of its own if that may take long."""
         answer = sequence.request.answer
         if not sequence.chosen:
             sequence.chosen = True
             sequence.request.prompt_seconds = sequence.lap()
         if answer.start is None:
-            self._advance(sequence, partial(self._sample, sequence, place))
+            self._advance(sequence, partial(self._sample, sequence, row))
         elif answer.may_take_long:
-            self._decide(sequence, lambda: self._evaluator.logits(place).copy())
+            self._decide(sequence, lambda: self._evaluator.logits(row).copy())
         else:
-            self._advance(sequence, lambda: _chosen(answer, self._evaluator.logits(place), self._candidates))
+            self._advance(sequence, lambda: _chosen(answer, self._evaluator.logits(row), self._candidates))
 
     def _choose_late(self, sequence: Scheduled) -> None:
-        """Brings an answer to its end whose time is up; what the model says does not matter."""
+        """Ends an answer whose time is up; needs no logits."""
         answer = sequence.request.answer
         if answer.start is None:
             self._advance(sequence, partial(answer.take, _NO_TOKEN))
         else:
             self._decide(sequence, lambda: _NO_LOGITS)
 
-    def _sample(self, sequence: Scheduled, place: int) -> tuple[int, ...]:
+    def _sample(self, sequence: Scheduled, row: int) -> tuple[int, ...]:
         answer = sequence.request.answer
-        tokens = answer.take(self._evaluator.sample(place, answer.chain))
+        tokens = answer.take(self._evaluator.sample(row, answer.chain))
         if answer.unscored:
-            self._score(sequence, place)
+            self._score(sequence, row)
         return tokens
 
     def _decide(self, sequence: Scheduled, logits: Callable[[], NDArray[np.float32]]) -> None:
-        """Lets an answer choose in a thread of its own. An error in preparing that is the end of this answer alone."""
+        """Lets an answer choose in a thread of its own. An error before the thread starts ends this answer only."""
         try:
             candidates = Candidates(self._evaluator.n_vocab)
             sequence.decision = Decision(partial(_chosen, sequence.request.answer, logits(), candidates))
-        except Exception as error:  # noqa: BLE001 - it belongs to whoever waits for the answer
+        except Exception as error:  # noqa: BLE001 - ends this request only
             self._end(sequence, error)
             return
         self._decisions = [one for one in self._decisions if not one.outcome.done()]
         self._decisions.append(sequence.decision)
 
     def _take_decisions(self) -> None:
-        """Lets sequences go on whose decisions are made; waits for one if there is nothing else to do."""
+        """Continues sequences whose decisions are made; waits for one if all sequences wait for decisions."""
         decisions = _under_way(self._active)
         if decisions and len(decisions) == len(self._active):
             await_any(decisions, _LOOK_SECONDS)
@@ -425,13 +424,13 @@ class Scheduler:
                 sequence.decision = None
                 self._advance(sequence, decision.outcome.result)
 
-    def _score(self, sequence: Scheduled, place: int) -> tuple[int, ...]:
-        """Tells an answer what the model says before a token that it has taken already."""
-        sequence.request.answer.score(self._evaluator.logits(place))
+    def _score(self, sequence: Scheduled, row: int) -> tuple[int, ...]:
+        """Gives an answer the logits before a token that it has already taken."""
+        sequence.request.answer.score(self._evaluator.logits(row))
         return ()
 
     def _advance(self, sequence: Scheduled, choose: Callable[[], tuple[int, ...]]) -> None:
-        """Lets an answer take tokens and hands them on. An error there is the end of this sequence alone."""
+        """Lets an answer take tokens and delivers them. An error ends this sequence only."""
         answer = sequence.request.answer
         try:
             taken = choose()
@@ -447,19 +446,19 @@ class Scheduler:
             elif tokens := sequence.held + taken:
                 sequence.held = ()
                 sequence.request.receive(tokens)
-        except BaseException as error:  # noqa: BLE001 - it belongs to whoever waits for the answer
+        except BaseException as error:  # noqa: BLE001 - ends this request only
             self._end(sequence, error)
             return
         if answer.is_complete:
             self._end(sequence)
 
     def _forget(self, sequence: Scheduled, count: int) -> None:
-        """Takes back the last tokens of a sequence. Those before them are evaluated once more."""
+        """Removes the last tokens of a sequence; the last two tokens before them will be evaluated again."""
         sequence.forget(count)
-        self.slots.cut(sequence.place, sequence.end - ALWAYS_EVALUATED)
+        self.slots.cut(sequence.active_slot, sequence.end - ALWAYS_EVALUATED)
 
     def _end(self, sequence: Scheduled, error: BaseException | None = None) -> None:
-        """The end of a request: complete, cancelled, or with an error."""
+        """Ends a request: complete, cancelled, or with an error."""
         if sequence.slot is not None:
             self.slots.release(sequence.slot)
             self._active.remove(sequence)
@@ -470,15 +469,15 @@ class Scheduler:
 
 
 def _failure(error: BaseException) -> ModelError:
-    """What one of many requests is told of an error that ended them all: each raises an exception of its own."""
+    """A separate exception for each of several requests that one error has ended."""
     message = error.message if isinstance(error, ModelError) else f"an error ended all generations: {error!r}"
-    told = ModelError(message)
-    told.__cause__ = error
-    return told
+    failure = ModelError(message)
+    failure.__cause__ = error
+    return failure
 
 
 def _under_way(sequences: Sequence[Scheduled]) -> list[Decision[tuple[int, ...]]]:
-    """The decisions that these wait for."""
+    """The decisions that the sequences wait for."""
     return [one.decision for one in sequences if one.decision is not None]
 
 

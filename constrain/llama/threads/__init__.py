@@ -1,6 +1,6 @@
-"""Threads: cores that llama.cpp may compute with, and work done beside it.
+"""Threads: the cores that llama.cpp may use, and work in parallel with llama.cpp.
 
-``threads`` sets the number of a context's threads, from what ``cores`` says other programs leave. ``openmp`` sends
-GNU OpenMP's workers away after use. ``preparing`` computes masks in a second thread while llama.cpp computes.
+``threads`` sets a context's number of threads; ``cores`` measures how many cores other programs leave free. ``openmp``
+ends GNU OpenMP's workers after use. ``preparing`` computes masks in a second thread while llama.cpp computes.
 ``contexts``, ``decoding`` and ``scheduling`` are the callers.
 """

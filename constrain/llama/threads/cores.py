@@ -1,12 +1,12 @@
-"""Cores that other programs leave to llama.cpp.
+"""Cores that other programs leave free for llama.cpp.
 
-Threads of llama.cpp wait for each other some hundred times in each evaluation, and they wait by computing. So a thread
-that has to share its core with another program stops all of them, and evaluations take up to ten times as long; two
-programs that run llama.cpp stop each other. One thread less, and each has a core to itself.
+Threads of llama.cpp wait for each other some hundred times in each evaluation, and they wait actively. A thread that
+shares its core with another program therefore delays all of them, and an evaluation takes up to ten times as long; two
+programs that run llama.cpp delay each other. With one thread less, each thread has a core to itself.
 
     /proc/stat --> cores that others kept busy of late --> threads of the next evaluation
 
-Only Linux tells what other programs do; elsewhere thread counts stay as they are.
+Only Linux reports the load of other programs; on other systems thread counts stay as they are.
 """
 
 from __future__ import annotations
@@ -26,39 +26,39 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 _WINDOW = 0.1
-"""Seconds between two looks at the machine. Linux counts in hundredths of a second: a shorter window tells little."""
+"""Seconds between two measurements. Linux counts in hundredths of a second, so a shorter window is inexact."""
 
 _LONG_WINDOW = 0.5
-"""Seconds; the mean over a longer window says little about the present, which is looked at instead."""
+"""Seconds after which a mean is out of date; the load at this moment is measured instead."""
 
 _SHORT_WINDOW = 0.05
-"""Seconds that an evaluation is held back, after a long window, to see what others do, if more threads want to compute
-than there are cores. An evaluation that others stop takes longer by more than that."""
+"""Seconds that an evaluation waits after a long window to measure the load, if more threads want to compute than there
+are cores. An evaluation that shares cores loses more time."""
 
 _GLANCES = 3
 _GLANCE_SECONDS = 0.001
-"""Looks at the threads that run now, and seconds between two looks; a thread that all of them see counts as busy."""
+"""Looks at the running threads, and seconds between two looks; a thread counts as busy if all looks see it."""
 
 _BUSY = 0.4
-"""Share of one core that other programs use; from there on, one thread less is faster (measured on two cores)."""
+"""Share of one core in use by other programs from which on one thread less is faster (measured on two cores)."""
 
 _QUIET = 0.2
-"""Share of one core that other programs use; below it, the core is taken back."""
+"""Share of one core in use by other programs below which llama.cpp uses the core again."""
 
 _FIRST_HOLD, _LAST_HOLD = 0.1, 1.0
-"""Seconds until cores are taken back. They double, from the first number to the second, each time that this was too
-early: several programs that all do so would stop each other again and again."""
+"""Seconds until a core is used again. They double, from the first number to the second, after each return that was too
+early; otherwise several programs with this rule would delay each other again and again."""
 
 _WAITING_VARIABLES = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
-"""Environment variables that say how threads wait. Whoever sets one has chosen, and gets all threads, always."""
+"""Environment variables that set how threads wait. If one is set, all threads always compute."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What was computed until some time.
+    """CPU time used up to a moment.
 
     Attributes:
-        at: that time, in seconds.
+        at: the moment, in seconds.
         busy: CPU seconds of all programs, on the cores that this process may use.
         own: CPU seconds of this process.
     """
@@ -69,7 +69,7 @@ class Sample:
 
 
 class Machine(Protocol):
-    """Where samples come from."""
+    """A source of samples."""
 
     @property
     def count(self) -> int:
@@ -80,20 +80,20 @@ class Machine(Protocol):
         """Cores that this process may not use."""
 
     def now(self) -> float:
-        """A time in seconds."""
+        """The current time in seconds."""
 
     def sleep(self, seconds: float) -> None:
         """Waits."""
 
     def sample(self) -> Sample:
-        """What was computed until now."""
+        """The CPU time used until now."""
 
     def others_running(self) -> int:
-        """Threads of other processes that compute now, or would if there were a core."""
+        """Threads of other processes that run or wait for a core now."""
 
 
 class Cores:
-    """How many threads evaluations of this process may use. Any thread may ask.
+    """The number of threads that evaluations of this process may use. Any thread may ask.
 
     >>> with Cores(machine).claim(8) as threads:  # doctest: +SKIP
     ...     evaluate(threads)
@@ -102,15 +102,15 @@ class Cores:
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
         self._lock = threading.Lock()
-        self._in_use = 0  # by evaluations under way
+        self._in_use = 0  # threads of running evaluations
         self._last = machine.sample()
-        self._limit: int | None = None  # Cores left by others, once that is known.
+        self._limit: int | None = None  # cores free of other programs, once measured
         self._hold = _FIRST_HOLD
         self._held_until = self._raised_at = -math.inf
 
     @contextlib.contextmanager
     def claim(self, wanted: int) -> Iterator[int]:
-        """Threads for one evaluation: ``wanted`` or fewer, one at least. They count as in use inside."""
+        """Claims threads for one evaluation: at most ``wanted``, at least one. Inside, they count as in use."""
         if wanted == 1:
             granted = 1
         else:
@@ -123,7 +123,7 @@ class Cores:
             self._change_use(-granted)
 
     def are_free(self, count: int) -> bool:
-        """Whether others left so many cores, when last looked at."""
+        """Whether other programs left ``count`` cores free at the last measurement."""
         return count <= (self._machine.count if self._limit is None else self._limit)
 
     def _change_use(self, threads: int) -> None:
@@ -139,7 +139,7 @@ class Cores:
         return self._limit
 
     def _free_now(self, age: float, wanted: int) -> float:
-        """Cores that are free for so many threads, after a window that is too long or too short to tell."""
+        """Free cores for ``wanted`` threads, after a window that is too long or too short for a mean."""
         free = self._free_since_last() if age >= _WINDOW else float(self._machine.count)
         if not self._is_crowded(wanted):
             return float(self._machine.count)
@@ -155,10 +155,10 @@ class Cores:
         return self._machine.count - max(0.0, others) / seconds
 
     def _is_crowded(self, wanted: int) -> bool:
-        """Whether so many threads more than compute already would have to share cores.
+        """Whether ``wanted`` more threads would have to share cores.
 
-        One that computes for a moment only is not there at each glance. While others have been busy, one glance that
-        finds them is enough.
+        A thread that runs only for a moment is not there at every look. If other programs were busy before, one look
+        that sees them is enough.
         """
         machine = self._machine
         expected = self._limit is not None and self._limit < wanted
@@ -183,7 +183,7 @@ class Cores:
 
 
 class Linux:
-    """This machine, if Linux tells what its cores do."""
+    """This machine, if Linux reports the load of its cores."""
 
     _PER_SECOND = os.sysconf("SC_CLK_TCK") if sys.platform == "linux" else 100
 
@@ -210,7 +210,7 @@ class Linux:
         text = Path("/proc/stat").read_text("ascii")
         cores = {f"cpu{number}" for number in os.sched_getaffinity(0)}
         if len(cores) == os.cpu_count():
-            cores = {"cpu"}  # Their sum is rounded once.
+            cores = {"cpu"}  # the system's own sum is rounded only once
         ticks = 0
         for line in text.splitlines():
             if not line.startswith("cpu"):
@@ -225,7 +225,7 @@ class Linux:
         """See ``Machine``."""
         own = 0
         for task in Path("/proc/self/task").iterdir():
-            with contextlib.suppress(OSError):  # that thread has ended
+            with contextlib.suppress(OSError):  # the thread has ended
                 own += (task / "stat").read_bytes().rpartition(b")")[2].split()[0] == b"R"
         text = Path("/proc/stat").read_text("ascii")
         running = int(text.rpartition("procs_running ")[2].split()[0])
@@ -234,16 +234,16 @@ class Linux:
 
 @cache
 def shared_cores() -> Cores | None:
-    """What evaluations of this process share; ``None`` where all threads are to be used always."""
-    return Cores(Linux()) if sys.platform == "linux" and _may_choose(os.environ) and _tells() else None
+    """The cores that evaluations of this process share; ``None`` if all threads always compute."""
+    return Cores(Linux()) if sys.platform == "linux" and _may_choose(os.environ) and _has_counts() else None
 
 
 def _may_choose(environment: Mapping[str, str]) -> bool:
     return not any(name in environment for name in _WAITING_VARIABLES)
 
 
-def _tells() -> bool:
-    """Whether ``/proc/stat`` is there and counts: in some sandboxes all its numbers are zero."""
+def _has_counts() -> bool:
+    """Whether ``/proc/stat`` exists and counts; in some sandboxes all its numbers are zero."""
     try:
         return Linux().sample().busy > 0 and Linux().others_running() >= 0
     except (OSError, ValueError, IndexError):

@@ -1,8 +1,8 @@
-"""The worker threads of llama.cpp, where it computes with GNU OpenMP.
+"""The worker threads of llama.cpp, if it computes with GNU OpenMP.
 
-Workers belong to the thread that evaluates, and stay when it has evaluated. While there are more of them than cores in
-the whole process, libgomp lets none of them wait actively for the next operation, and evaluations take up to twice
-as long. So a thread that is done gives its workers up; new ones take some 0.1 ms.
+Workers belong to the thread that evaluates, and stay after an evaluation. If the process has more workers than cores,
+libgomp lets none of them wait actively for the next operation, and evaluations take up to twice as long. So a thread
+ends its workers when it is done; new ones take some 0.1 ms.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _PAUSE_SOFT = 1
-"""``omp_pause_soft``: what threads have of their own may be kept."""
+"""``omp_pause_soft``: ends workers, but may keep thread-local data."""
 
 
 def release_workers() -> None:
-    """Ends the workers of this thread, if it has any; the next evaluation makes new ones."""
+    """Ends the OpenMP workers of this thread, if it has any; the next evaluation starts new ones."""
     if (pause := _pause()) is not None:
         pause(_PAUSE_SOFT)
 
 
 @cache
 def _pause() -> Callable[[int], int] | None:
-    """``omp_pause_resource_all``, if libgomp is there because llama.cpp needs it."""
+    """The function ``omp_pause_resource_all``; ``None`` if llama.cpp has not loaded libgomp."""
     if not hasattr(os, "RTLD_NOLOAD"):
         return None
     try:

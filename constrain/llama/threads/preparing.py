@@ -1,7 +1,7 @@
-"""Masks that a second thread computes while llama.cpp computes, which needs no GIL.
+"""Masks computed by a second thread while llama.cpp, which needs no GIL, computes.
 
-Left out where all cores are llama.cpp's: it would wait for the thread they are taken from. Most masks are known, and
-need no second thread.
+If llama.cpp uses all cores, no mask is prepared: the second thread would take a core from llama.cpp. Most masks are
+known and need no second thread.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class Preparable(Protocol):
-    """What is prepared: ``constrain.llama.decoding.answer.Answer``."""
+    """The method that prepares the next choice (``constrain.llama.decoding.answer.Answer``)."""
 
     @property
     def is_prepared(self) -> bool:
@@ -32,16 +32,16 @@ class Preparable(Protocol):
 
 
 def leaves_a_core(n_threads: int) -> bool:
-    """Whether another thread can compute beside so many."""
+    """Whether a core is free besides ``n_threads`` threads."""
     return n_threads < len(os.sched_getaffinity(0))
 
 
 def while_preparing(answers: Sequence[Preparable], evaluate: Callable[[], T], patience: float | None = None) -> T:
-    """What ``evaluate`` returns. Meanwhile, answers prepare their next choices.
+    """Returns the result of ``evaluate``; meanwhile, answers prepare their next masks.
 
-    What has not begun by then is left to the choice itself; so is an error, which it meets again. So is what takes
-    ``patience`` seconds longer than the evaluation: it goes on, and the choice has to wait for it. All is left to the
-    choices where the system has no second thread.
+    Preparation that has not begun when ``evaluate`` returns is cancelled; the choice computes its own mask, and meets
+    the same error if preparation failed. Preparation that takes ``patience`` seconds longer than the evaluation goes
+    on, and the choice waits for it. If the system has no second thread, nothing is prepared.
     """
     preparing = _begin([answer for answer in answers if not answer.is_prepared])
     try:
@@ -56,7 +56,7 @@ def _begin(answers: Sequence[Preparable]) -> list[Future[Any]]:
     try:
         helper = _helper()
         return [helper.submit(answer.prepare) for answer in answers]
-    except RuntimeError:  # there is no thread for it, or the interpreter is about to end
+    except RuntimeError:  # no thread is available, or the interpreter is about to exit
         return []
 
 

@@ -1,6 +1,6 @@
-"""The threads of a llama.cpp context: fewer than it was made with while other programs need the cores.
+"""The threads of a llama.cpp context: fewer than at its creation while other programs need the cores.
 
-Results do not depend on their number.
+The number of threads does not change results.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from constrain.llama.threads.preparing import leaves_a_core
 
 
 class Threads:
-    """Evaluates with a context. The thread counts that it has now are the most it uses.
+    """Evaluates with a context, with at most as many threads as the context has at creation of this object.
 
     Args:
         context: the context, as llama.cpp's pointer.
@@ -27,13 +27,13 @@ class Threads:
 
     @property
     def leave_a_core(self) -> bool:
-        """Whether another thread can compute while a single token is evaluated."""
+        """Whether a core is free for another thread while one token is evaluated."""
         if not leaves_a_core(self._single):
             return False
         return self._cores is None or self._cores.are_free(self._single + 1)
 
     def decode(self, batch: llama_cpp.llama_batch) -> int:
-        """``llama_decode``; returns its status."""
+        """Calls ``llama_decode``; returns its status."""
         if self._cores is None:
             return self._decode(batch)
         is_single = batch.n_tokens == 1
@@ -42,7 +42,7 @@ class Threads:
             return self._decode(batch)
 
     def restore(self) -> None:
-        """Gives the context its own thread counts back, for callers who use it otherwise."""
+        """Restores the context's own thread counts, for callers that use it directly."""
         self._use(self._single, self._batch)
 
     def _decode(self, batch: llama_cpp.llama_batch) -> int:

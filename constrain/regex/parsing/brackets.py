@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from constrain.regex.parsing.scanner import Scanner
 
 MAX_CLASS_NESTING = 100
-"""Levels of classes inside classes of a pattern; each is a few frames of the interpreter's stack. Beyond:
-PatternError."""
+"""Levels of classes inside classes of a pattern; each takes a few frames of Python's stack. Beyond: PatternError."""
 
 _POSIX = {
     "alnum": ((0x30, 0x39), (0x41, 0x5A), (0x61, 0x7A)),
@@ -35,7 +34,7 @@ _POSIX = {
 
 
 def read_class(scanner: Scanner, depth: int = 0) -> Ranges:
-    """Reads the class at the scanner's position (its opening bracket); the code points it matches."""
+    """Reads the class at the scanner's position (its opening bracket); returns the code points that it matches."""
     text, start, rust = scanner.text, scanner.position, scanner.dialect == "rust"
     if depth > MAX_CLASS_NESTING:
         scanner.fail(f"classes are nested more than {MAX_CLASS_NESTING} deep (MAX_CLASS_NESTING)", start)
@@ -95,7 +94,7 @@ def _read_members(scanner: Scanner, members: list[tuple[int, int]]) -> None:
         return
     if not ecma:
         scanner.fail("a class escape cannot be the end of a range; put the - first or write \\-", start)
-    members.append((0x2D, 0x2D))  # ECMA-262, B.1.2.8.1: then the - stands for itself
+    members.append((0x2D, 0x2D))  # ECMA-262, B.1.2.8.1: the - stands for itself
     for part in (low, high):
         members += ((ord(part), ord(part)),) if isinstance(part, str) else part
 
@@ -111,7 +110,7 @@ def _read_member(scanner: Scanner) -> str | Ranges:
 
 
 def _read_posix(scanner: Scanner) -> Ranges | None:
-    """Reads ``[:name:]`` or ``[:^name:]``; None, and nothing read, if there is none."""
+    """Reads ``[:name:]`` or ``[:^name:]``; returns None and reads nothing if there is none."""
     if not scanner.text.startswith("[:", scanner.position):
         return None
     end = scanner.text.find(":]", scanner.position + 2)
@@ -126,7 +125,7 @@ def _read_posix(scanner: Scanner) -> Ranges | None:
 
 
 def _skip(scanner: Scanner) -> None:
-    """Skips white space and comments where the flag x is set."""
+    """Skips white space and comments under flag x."""
     if scanner.flags.verbose:
         scanner.skip_white_space()
 

@@ -1,4 +1,4 @@
-"""Backslash escapes: one character, or a class of them."""
+"""Backslash escapes for one character, or for a class of characters."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _LETTERS_AND_DIGITS = frozenset("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijk
 _LOW_SURROGATE = re.compile("[dD][c-fC-F][0-9a-fA-F]{2}")
 
 _REFUSED = {
-    "b": "word boundaries are not supported; spell out what may stand beside the word",
-    "B": "word boundaries are not supported; spell out what may stand beside the word",
+    "b": "word boundaries are not supported; spell out the characters allowed next to the word",
+    "B": "word boundaries are not supported; spell out the characters allowed next to the word",
     "k": "backreferences are not supported",
     "G": "\\G is not supported",
 }
@@ -28,7 +28,7 @@ _ANCHORS = {"A": "^", "Z": "$", "z": "$"}
 
 
 def read_escape(scanner: Scanner, *, in_class: bool) -> str | Ranges:
-    """Reads the escape at the scanner's position (a backslash); a character, or the set of a class escape."""
+    """Reads the escape at the scanner's position (a backslash); returns a character, or the set of a class escape."""
     text, start = scanner.text, scanner.position
     if start + 1 == len(text):
         scanner.fail("a backslash at the end escapes nothing; write \\\\ for a backslash", start)
@@ -37,7 +37,7 @@ def read_escape(scanner: Scanner, *, in_class: bool) -> str | Ranges:
     if letter in "dDsSwW":
         return _perl_class(scanner, letter)
     if letter not in _LETTERS_AND_DIGITS:
-        if letter in "<>" and scanner.dialect == "rust":  # outside of brackets, if word boundaries are read at all
+        if letter in "<>" and scanner.dialect == "rust":  # outside of brackets, if word boundaries are supported
             scanner.fail(_REFUSED["b"], start)
         if letter > "\x7f" and scanner.dialect == "rust":
             return scanner.fail(f"\\{letter} is not an escape; write {letter} alone", start)
@@ -74,7 +74,7 @@ def _perl_class(scanner: Scanner, letter: str) -> Ranges:
 
 
 def _numbered(scanner: Scanner, letter: str, start: int) -> str:
-    r"""``\xHH``, ``\uHHHH``, ``\UHHHHHHHH`` and the forms with braces."""
+    r"""Reads ``\xHH``, ``\uHHHH``, ``\UHHHHHHHH`` and the forms with braces."""
     braces = scanner.text[scanner.position : scanner.position + 1] == "{"
     if braces and (scanner.dialect == "rust" or (scanner.dialect == "ecma" and letter == "u")):
         point = scanner.braced_code_point(start)
@@ -90,14 +90,14 @@ def _numbered(scanner: Scanner, letter: str, start: int) -> str:
             point = _surrogate_pair(scanner, point)
     if scanner.dialect == "rust":
         if 0xD800 <= point < 0xE000:
-            scanner.fail(f"{point:X} is a surrogate, which no text contains", start)
+            scanner.fail(f"{point:X} is a surrogate, which UTF-8 cannot encode", start)
         if scanner.flags.ascii and 0x80 <= point < 0x100:
-            scanner.fail("with (?-u) this is a byte, which is no text; write (?u:...) around the character", start)
+            scanner.fail("with (?-u) this is a byte, not a character; write (?u:...) around the character", start)
     return chr(point)
 
 
 def _surrogate_pair(scanner: Scanner, high: int) -> int:
-    """A high surrogate and the escaped low one after it are one code point; alone it stays what it is."""
+    """Returns one code point for a high surrogate and the escaped low one after it; a lone high one is itself."""
     digits = scanner.text[scanner.position + 2 : scanner.position + 6]
     if scanner.text.startswith("\\u", scanner.position) and _LOW_SURROGATE.fullmatch(digits):
         scanner.position += 6
@@ -129,7 +129,7 @@ def _property(scanner: Scanner, letter: str, start: int) -> Ranges:
         ranges = unicode.fold_case(ranges, scanner.dialect)
     if negated:
         ranges = classes.complement(ranges)
-        if ignore_case and scanner.dialect == "ecma":  # ECMA-262 complements first
+        if ignore_case and scanner.dialect == "ecma":  # ECMA-262 complements before it folds case
             ranges = unicode.fold_case(ranges, scanner.dialect)
     return ranges
 
@@ -148,7 +148,7 @@ def _named(scanner: Scanner, start: int) -> str:
     name = scanner.braced(start)
     try:
         char = unicodedata.lookup(name)
-    except (KeyError, UnicodeEncodeError):  # the latter where the name holds half of a surrogate pair
+    except (KeyError, UnicodeEncodeError):  # the latter for a name with half of a surrogate pair
         scanner.fail(f"{name!r} is not the name of a character", start)
     if len(char) != 1:
         scanner.fail(f"{name!r} is a sequence of characters", start)
@@ -156,7 +156,7 @@ def _named(scanner: Scanner, start: int) -> str:
 
 
 def _digits(scanner: Scanner, start: int, *, in_class: bool) -> str:
-    r"""``\0`` is the character NUL; other digits are octal escapes (python) or backreferences, which are refused."""
+    r"""Reads ``\0``, the character NUL, and octal escapes (python); refuses backreferences, any other digits."""
     text = scanner.text
     digits = text[start + 1 : start + 4]
     if scanner.dialect == "python":

@@ -1,4 +1,4 @@
-"""What stands after an opening parenthesis: kinds of groups, names, flags, comments."""
+"""Groups after an opening parenthesis: kinds, names, flags and comments."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _OTHER_GROUPS = {
 
 
 def read_group(scanner: Scanner) -> bool:
-    """Reads the beginning of a group, up to its content; flags for it are set.
+    """Reads the beginning of a group, up to its content, and sets its flags.
 
-    False if there is no content: a comment, or flags for the rest of the group around it. ``scanner.look`` tells
-    whether the group is a lookaround, by what stands after its question mark.
+    Returns False if there is no content: a comment, or flags for the rest of the enclosing group. ``scanner.look`` is
+    the kind of a lookaround, the characters after its question mark.
     """
     text, start = scanner.text, scanner.position
     scanner.position += 1
@@ -45,7 +45,7 @@ def read_group(scanner: Scanner) -> bool:
     for opening, name in _LOOKAROUND.items():
         if rest.startswith(opening):
             if scanner.dialect == "rust":
-                scanner.fail(f"{name} is not supported; spell out what may stand there", start)
+                scanner.fail(f"{name} is not supported; spell out the texts allowed there", start)
             scanner.look = opening
             scanner.position += 1 + len(opening)
             return True

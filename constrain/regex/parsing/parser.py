@@ -1,16 +1,16 @@
-r"""Pattern text to regular expression tree, in one pass over the text with a stack of its own.
+r"""Patterns to regular expression trees, in one pass over the text with a stack of its own.
 
 Three dialects:
 
-    ecma     ECMA-262 with the ``u`` flag, as JSON Schema wants it; patterns written for no flag are read as validators
-             read them where that is unambiguous: ``\-`` and other escaped punctuation, ``{``, ``}`` and ``]`` alone,
-             ``-`` beside a class escape
+    ecma     ECMA-262 with the ``u`` flag, as JSON Schema demands; patterns written without the flag are read as
+             validators read them, if this is unambiguous: ``\-`` and other escaped punctuation, ``{``, ``}`` and
+             ``]`` alone, ``-`` beside a class escape
     rust     the ``regex`` crate; no anchors but at the ends; as the syntax of terminals, no word boundaries, no anchors
-             at lines, and no lazy quantifiers, which promise a shortest match that a longest match is not
+             at lines, and no lazy quantifiers, whose shortest match contradicts the longest match
     python   ``re`` with str patterns; ``\B`` matches in the empty text, too (as of Python 3.14)
 
-Word boundaries and anchors at every line are read by ``lookaround``, as lookaround is in "ecma" and "python".
-What expression trees cannot say is refused: backreferences, for one.
+``lookaround`` handles word boundaries and anchors at every line, and lookaround in "ecma" and "python". Constructs
+without an expression tree, such as backreferences, are refused.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ if TYPE_CHECKING:
     from constrain.regex.lookaround import Elimination, Looking
 
 MAX_NESTING = 100
-"""Levels of groups inside groups of a pattern: trees are hashed, compared and translated recursively, a few stack
-frames a level. Beyond: PatternError."""
+"""Levels of groups inside groups of a pattern; trees are hashed, compared and translated recursively, with a few stack
+frames per level. Beyond: PatternError."""
 
 MAX_REPETITION = 2**31 - 1
-"""The greatest count in ``{m,n}`` of a pattern: what fits into a signed 32-bit counter. Beyond: PatternError."""
+"""A count in ``{m,n}`` of a pattern; the limit is that of a signed 32-bit counter. Beyond: PatternError."""
 
 MAX_ANCHORED_FACTORS = 200
-"""Parts with ``^`` or ``$`` in one sequence of a pattern; the cost grows with their square. Beyond: PatternError."""
+"""Parts with ``^`` or ``$`` in one sequence of a pattern; cost grows with their square. Beyond: PatternError."""
 
 ANY_TEXT = Repetition(ANY_CHAR, 0, None)
 ANY_JSON_TEXT = Repetition(ANY_JSON_CHAR, 0, None)
@@ -60,7 +60,7 @@ ANY_JSON_TEXT = Repetition(ANY_JSON_CHAR, 0, None)
 _PLAIN = re.compile(r"[^\\^$.|?*+()\[\]{}]+")
 _COUNTS = re.compile(r"\{([0-9]*)(?:(,)([0-9]*))?\}")
 _SPACED_COUNTS = re.compile(r"\{\s*([0-9]*)\s*(?:(,)\s*([0-9]*)\s*)?\}")
-_MIN_LITERAL_SET = 3  # alternatives; fewer literals are as well served by an alternation
+_MIN_LITERAL_SET = 3  # alternatives; an alternation is as good for fewer literals
 _JSON_ESCAPES = {point: f"\\u{point:04x}" for point in range(0x20)} | {
     0x08: "\\b",
     0x09: "\\t",
@@ -76,7 +76,7 @@ _IN_LINE: dict[str, Ranges] = {
     "rust": _NO_LINE_FEED,
     "python": _NO_LINE_FEED,
 }
-"""The characters that end no line."""
+"""The characters that end no line, by dialect."""
 
 _BOUNDARIES = ("b", "B", "<", ">")
 _HALVES_BY_NAME = re.compile(r"\{(start|end|start-half|end-half)\}")
@@ -86,24 +86,25 @@ _HALVES |= {"<": _HALVES["start"], ">": _HALVES["end"]}
 
 _Part = Union[Fragment, "Looking"]
 _Item = str | _Part
-"""What a sequence is made of while it is read; characters stay text until the sequence is complete."""
+"""A part of an unfinished sequence; characters stay text until the sequence is complete."""
 
 
 PATTERN_BYTES = 32 << 20
-"""Bytes that the remembered trees of patterns may take together; beyond, the least recently used go."""
+"""Bytes of cached trees of patterns; beyond it, the least recently used are dropped."""
 
 
 CLASS_BYTES = 16 << 20
-"""Bytes that the remembered classes of characters may take together, the ranges that they are known by included."""
+"""Bytes of cached classes of characters, including the ranges that are their keys; beyond it, the least recently used
+are dropped."""
 
 
 def class_bytes(ranges: Ranges, **_: object) -> int:
-    """Bytes of ranges, and of a class of them."""
+    """Returns the bytes of ranges and of their class."""
     return NODE_BYTES + 2 * PART_BYTES * len(ranges)
 
 
 def _pattern_bytes(text: str, *_: object, **__: object) -> int:
-    """A small tree takes 1 KB, and each character at most about 100 bytes."""
+    """Returns the approximate bytes of a pattern's tree: 1 KB, and at most about 100 bytes for each character."""
     return 1_000 + 100 * len(text)
 
 
@@ -111,12 +112,12 @@ def _pattern_bytes(text: str, *_: object, **__: object) -> int:
 def parse_pattern(
     text: str, dialect: Dialect, *, json: bool = False, anchored: bool = True, all_rust: bool = False
 ) -> Expression:
-    """The expression tree of a pattern; the same object for the same arguments, as far as the cache goes.
+    """Returns the expression tree of a pattern; the same object for the same arguments while it is cached.
 
     ``dialect``: "ecma", "rust" or "python".
     ``json``: the tree matches spellings inside a JSON string, without the quotes, instead of UTF-8 text.
     ``anchored``: the pattern matches the text as a whole; otherwise it is to be found somewhere in it.
-    ``all_rust``: "rust" is read as for whole texts, with what terminals do not have.
+    ``all_rust``: "rust" has its full syntax, with constructs that terminals exclude.
     Raises ``PatternError`` with a 1-based column (in code points).
 
     >>> parse_pattern("a[bc]*", "ecma")  # doctest: +ELLIPSIS
@@ -133,20 +134,20 @@ def parse_pattern(
 
 @remembered(4096, CLASS_BYTES, class_bytes)
 def char_class(ranges: Ranges, *, json: bool) -> Expression:
-    """The class of these code points, one object for equal ranges; nothing, if none of them can be encoded."""
+    """Returns the class of these code points, one object for equal ranges; ``NOTHING`` if none can be encoded."""
     if ranges == classes.ANY:
         return ANY_JSON_CHAR if json else ANY_CHAR
     return CharClass(ranges, json) if classes.encodable(ranges) else NOTHING
 
 
 def _may_read(item: _Item) -> bool:
-    """Is it more than anchors and empty groups?"""
+    """Returns whether the item is more than anchors and empty groups."""
     parts = item if isinstance(item, Anchored) else (item,)
     return not all(part is None or part is EMPTY_TEXT for part in parts)
 
 
 class _Edge(NamedTuple):
-    """``^`` or ``$``: its place in the pattern, and the index of the item that is, or has, it."""
+    """``^`` or ``$``: its place in the pattern, and the index of the item that is, or contains, it."""
 
     place: int
     item: int
@@ -154,7 +155,7 @@ class _Edge(NamedTuple):
 
 
 class _Group(NamedTuple):
-    """A group that is being read: what stands before it in the one around, the flags there, and where it begins."""
+    """A group that is being read: the sequence before it in the enclosing group, the flags there, and its place."""
 
     alternatives: list[list[_Item]]
     items: list[_Item]
@@ -180,9 +181,9 @@ class _Parser:
         self.items: list[_Item] = []
         self.quantifiable = False  # may a quantifier follow?
         self.edges: list[_Edge] = []  # of the sequence (rust)
-        self.outer_edges: dict[bool, int] = {}  # of the alternatives before: place of the first ^ (True) or $
+        self.outer_edges: dict[bool, int] = {}  # of earlier alternatives: place of the first ^ (True) or $
         self.stack: list[_Group] = []
-        self.elimination: Elimination | None = None  # once lookaround has been read
+        self.elimination: Elimination | None = None  # after the first lookaround
 
     def parse(self) -> _Part:
         scanner = self.scanner
@@ -235,14 +236,14 @@ class _Parser:
         if scanner.dialect == "rust" and scanner.flags.ascii and self.items:
             item = self.items[-1]
             if isinstance(item, CharClass) and item.ranges[-1][1] > 0x7F:
-                scanner.fail("with (?-u) this matches bytes that are no text; write (?u:...) around it", start)
+                scanner.fail("with (?-u) this matches bytes, not characters; write (?u:...) around it", start)
 
     def _in_line(self) -> Ranges:
         ranges = _IN_LINE[self.scanner.dialect]
         return classes.difference(ranges, ((0x0D, 0x0D),)) if self.scanner.flags.any_newline else ranges
 
     def _add(self, atom: str | Ranges) -> None:
-        """One character, or one of a set."""
+        """Adds one character, or one of a set."""
         self.quantifiable = True
         if isinstance(atom, str):
             if self.scanner.flags.ignore_case:
@@ -268,7 +269,7 @@ class _Parser:
             self._add(read_escape(scanner, in_class=False))
 
     def _boundary(self, letter: str) -> None:
-        r"""``\b`` or ``\B``, and what ``regex`` has beside them: ``\<``, ``\>`` and ``\b`` with a name."""
+        r"""Reads ``\b`` or ``\B``, and the further boundaries of ``regex``: ``\<``, ``\>`` and ``\b`` with a name."""
         scanner = self.scanner
         start = scanner.position - 2
         words = unicode.perl_class("w", scanner.folding)
@@ -303,7 +304,7 @@ class _Parser:
             self._add_anchor(start, at_start=char == "^")
 
     def _is_last(self) -> bool:
-        """Does nothing follow what has just been read, in no text?"""
+        """Returns whether nothing may follow the item just read, in any text."""
         rest = self.scanner.text[self.scanner.position :]
         after = rest.lstrip(")")
         return not after or (after[0] == "|" and len(rest) - len(after) == len(self.stack))
@@ -315,25 +316,27 @@ class _Parser:
         self.quantifiable = self.scanner.dialect == "rust"
 
     def _end_sequence(self) -> None:
-        """Refuses what goes before the beginning of the text, and after its end (rust)."""
+        """Refuses items before the beginning of the text, and after its end (rust)."""
         if not self.edges:
             return
         reading = [index for index, item in enumerate(self.items) if _may_read(item)]
         for place, item, at_start in self.edges:
             if at_start and reading and reading[0] < item:
-                self.scanner.fail(f"{self._named(place)} in the middle: something goes before it; leave it out", place)
+                self.scanner.fail(
+                    f"{self._named(place)} in the middle: other text comes before it; leave it out", place
+                )
             if not at_start and reading and reading[-1] > item:
-                self.scanner.fail(f"{self._named(place)} in the middle: something follows it; leave it out", place)
+                self.scanner.fail(f"{self._named(place)} in the middle: other text follows it; leave it out", place)
             self.outer_edges.setdefault(at_start, place)
         self.edges = []
 
     def _named(self, place: int) -> str:
-        """The anchor at a place, as it is written."""
+        """Returns the anchor at a place, as it is written."""
         text = self.scanner.text
         return text[place : place + 2] if text[place] == "\\" else text[place]
 
     def _is_count(self) -> bool:
-        """Is this brace a quantifier? Otherwise it stands for itself, or is refused."""
+        """Returns whether this brace is a quantifier; otherwise it is a character, or refused."""
         scanner = self.scanner
         counts = self._counts_here()
         if counts and (counts[1] or (scanner.dialect == "python" and counts[2])):
@@ -358,7 +361,7 @@ class _Parser:
         following = text[scanner.position : scanner.position + 1]
         if following == "?":
             if scanner.dialect == "rust" and not scanner.all_rust:
-                advice = "say which characters may be repeated, such as [^>]* for what goes up to a >"
+                advice = "name the repeated characters, such as [^>]* for text up to a >"
                 scanner.fail(
                     f"lazy quantifiers are not supported: the longest match counts; {advice}", scanner.position
                 )
@@ -396,7 +399,7 @@ class _Parser:
     def _open(self) -> None:
         scanner = self.scanner
         start, flags = scanner.position, scanner.flags
-        if not read_group(scanner):  # flags for the rest of the group around, or a comment
+        if not read_group(scanner):  # flags for the rest of the enclosing group, or a comment
             self.quantifiable = self.quantifiable and scanner.dialect == "python"
             return
         if len(self.stack) == MAX_NESTING:
@@ -425,7 +428,7 @@ class _Parser:
         return self.elimination
 
     def _finish(self) -> _Part:
-        """The group that has just been read."""
+        """Returns the group just read."""
         self._end_sequence()
         if not self.alternatives:
             return self._sequence(self.items)
@@ -438,7 +441,7 @@ class _Parser:
         return anchors.alternate(cast("list[Fragment]", sequences))
 
     def _texts(self, texts: list[str]) -> Expression:
-        """One of several texts."""
+        """Returns one of several texts."""
         if all(len(text) == 1 for text in texts):
             return char_class(classes.normalize((ord(text), ord(text)) for text in texts), json=self.json)
         literals = [literal for literal in map(self._literal, dict.fromkeys(texts)) if isinstance(literal, Literal)]
@@ -447,7 +450,7 @@ class _Parser:
         return anchors.union(list(literals))
 
     def _sequence(self, items: list[_Item]) -> _Part:
-        """The concatenation of items."""
+        """Returns the concatenation of items."""
         parts: list[_Part] = []
         run: list[str] = []
         for item in items:
@@ -469,7 +472,7 @@ class _Parser:
 
     def _anchored_sequence(self, parts: list[Fragment], anchored: int) -> Fragment:
         if anchored > MAX_ANCHORED_FACTORS:
-            message = f"more than {MAX_ANCHORED_FACTORS} parts of one sequence have anchors (MAX_ANCHORED_FACTORS)"
+            message = f"a sequence has more than {MAX_ANCHORED_FACTORS} parts with anchors (MAX_ANCHORED_FACTORS)"
             self.scanner.fail(message, self.scanner.position - 1)
         result: Fragment = EMPTY_TEXT
         plain: list[Expression] = []
@@ -482,7 +485,7 @@ class _Parser:
         return anchors.concatenate(result, anchors.sequence(*plain))
 
     def _literal(self, text: str) -> Expression:
-        """The text itself; nothing, if a surrogate in it keeps it from being encoded."""
+        """Returns the text itself; ``NOTHING`` if a surrogate keeps it from being encoded."""
         try:
             return Literal((text.translate(_JSON_ESCAPES) if self.json else text).encode())
         except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""The pattern being read: its text, the place in it, the dialect and the flags in force."""
+"""The state of reading a pattern: its text, the position, the dialect and the flags in force."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _UNICODE_WHITE_SPACE = (
 
 
 class Flags(NamedTuple):
-    """Inline flags, by what they do."""
+    """Inline flags, by their effect."""
 
     ignore_case: bool = False  # i
     dot_all: bool = False  # s
@@ -26,7 +26,7 @@ class Flags(NamedTuple):
     multi_line: bool = False  # m
     ascii: bool = False  # a (python), -u (rust)
     any_newline: bool = False  # R (rust)
-    lazy: bool = False  # U (rust): which quantifiers are lazy, of which whole texts know nothing
+    lazy: bool = False  # U (rust): swaps greedy and lazy quantifiers, no difference for whole texts
 
 
 class Scanner:
@@ -54,11 +54,11 @@ class Scanner:
 
     @property
     def folding(self) -> str:
-        """How case is ignored, for ``unicode.fold_case``."""
+        """Returns the dialect for ``unicode.fold_case``, or None without case folding."""
         return "ascii" if self.flags.ascii else self.dialect
 
     def skip_white_space(self) -> None:
-        """Skips white space and comments, which flag x leaves without meaning."""
+        """Skips white space and comments, which have no meaning under flag x."""
         text, white_space = self.text, _UNICODE_WHITE_SPACE if self.dialect == "rust" else _WHITE_SPACE
         while self.position < len(text):
             char = text[self.position]
@@ -71,7 +71,7 @@ class Scanner:
                 return
 
     def hexadecimal(self, digits: int, start: int) -> int:
-        """Reads exactly so many hexadecimal digits; ``start`` is where the escape began."""
+        """Reads exactly ``digits`` hexadecimal digits; ``start``: beginning of the escape."""
         found = self.text[self.position : self.position + digits]
         if len(found) < digits or not _is_hexadecimal(found):
             self.fail(f"\\{self.text[start + 1]} needs {digits} hexadecimal digits", start)
@@ -79,7 +79,7 @@ class Scanner:
         return int(found, 16)
 
     def braced(self, start: int) -> str:
-        """Reads ``{...}`` and returns what is inside; ``start`` is where the escape began."""
+        """Reads ``{...}`` and returns the content; ``start``: beginning of the escape."""
         end = self.text.find("}", self.position)
         if self.text[self.position : self.position + 1] != "{" or end < 0:
             self.fail(f"\\{self.text[start + 1]} needs a name or number in braces", start)
@@ -88,7 +88,7 @@ class Scanner:
         return inside
 
     def braced_code_point(self, start: int) -> int:
-        """Reads ``{hexadecimal}``."""
+        """Reads ``{hexadecimal}`` and returns the code point."""
         digits = self.braced(start)
         if not _is_hexadecimal(digits) or len(digits.lstrip("0")) > 6 or int(digits, 16) > 0x10FFFF:
             self.fail(f"{{{digits}}} is not a code point; write 1 to 6 hexadecimal digits up to 10FFFF", start)

@@ -32,7 +32,8 @@ SPACE_ECMA: Ranges = (
 
 
 RANGES_BYTES = 4 << 20
-"""Bytes that the remembered ranges of properties may take together, with the names in patterns, known or not."""
+"""Bytes of cached ranges of properties, with the names in patterns, known or not; beyond it, the least recently used
+are dropped."""
 
 
 def _names_bytes(*names: str) -> int:
@@ -44,7 +45,7 @@ def _ranges_bytes(ranges: Ranges | None) -> int:
 
 
 def property_ranges(expression: str) -> Ranges | None:
-    r"""What ``\p{expression}`` matches, or None if the property is not known.
+    r"""Returns the code points of ``\p{expression}``; None if the property is not known.
 
     ``expression`` is ``name`` or ``name=value``: a general category, a script, a script extension or a binary
     property, by any of its names; case, spaces, ``-``, ``_`` and ``is`` in front do not matter (UAX #44, rule LM3).
@@ -110,7 +111,7 @@ def _binary(name: str) -> Ranges | None:
 
 @cache
 def perl_class(letter: str, dialect: str) -> Ranges:
-    r"""What ``\d``, ``\s`` or ``\w`` (``letter``) matches in a dialect: "ecma", "rust", "python" or "ascii"."""
+    r"""Returns the code points of ``\d``, ``\s`` or ``\w``; dialects are "ecma", "rust", "python" and "ascii"."""
     if letter == "d":
         return DIGITS_ASCII if dialect in ("ecma", "ascii") else (_category("ND") or ())
     if letter == "s":
@@ -137,10 +138,10 @@ def _word(dialect: str) -> Ranges:
 
 
 def fold_case(ranges: Ranges, dialect: str) -> Ranges:
-    """``ranges`` and every code point that differs from a member in case only.
+    """Returns ``ranges`` and every code point that differs from a member in case only.
 
-    Simple case folding, as ECMA-262 and the regex crate have it; for "python" what ``re.IGNORECASE`` does, for "ascii"
-    that of letters in ASCII.
+    Simple case folding, as in ECMA-262 and the regex crate; "python" folds as ``re.IGNORECASE`` does, "ascii" folds
+    letters in ASCII only.
     """
     if not ranges or ranges[-1][1] < 0x80:
         chars = [chr(point) for low, high in ranges for point in range(low, high + 1)]
@@ -156,7 +157,7 @@ def fold_case(ranges: Ranges, dialect: str) -> Ranges:
 
 
 def fold_character(char: str, dialect: str) -> Ranges:
-    """The code points that equal ``char`` when case does not matter."""
+    """Returns the code points that equal ``char`` without regard to case."""
     orbit = _orbit_of(dialect).get(char, char)
     return classes.normalize((ord(member), ord(member)) for member in orbit)
 

@@ -1,4 +1,4 @@
-"""``POST /v1/chat/completions``: how the answers to a request are written."""
+"""``POST /v1/chat/completions``: makes the writer for the answers to a request."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from constrain.server.serving.models import ServedModel
 
 
-def chat_writer(request: ChatRequest, _: ServedModel) -> ChunkWriter:
-    """What writes the answers to a request."""
+def make_chat_writer(request: ChatRequest, _: ServedModel) -> ChunkWriter:
+    """Returns the writer of the answers to a request."""
     return ChunkWriter(
         Heading(request.model),
         request.tools,

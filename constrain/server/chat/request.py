@@ -1,4 +1,4 @@
-"""The body of ``POST /v1/chat/completions``: all of it checked, before anything is generated."""
+"""The body of ``POST /v1/chat/completions``, checked completely before generation begins."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from constrain.server.requests.fields import model_name
 from constrain.server.requests.formats import RESPONSE_FORMAT, read_format
-from constrain.server.requests.functions import names_functions, read_functions
+from constrain.server.requests.functions import read_functions, uses_functions
 from constrain.server.requests.logprobs import read_logprobs
 from constrain.server.requests.messages import read_messages
 from constrain.server.requests.places import Places
@@ -27,13 +27,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """A body that was read: what a client asks of this endpoint.
+    """The checked fields of a request for a chat completion.
 
     Attributes:
-        model: its name.
-        question: for the model.
-        tools: what the model may call.
-        has_functions: whether the request names them, and the answer its calls, as it was done before there were tools.
+        model: name of the model.
+        question: question to the model.
+        tools: tools that the model may call.
+        has_functions: whether the request has ``functions``, the predecessor of ``tools``; the answer then has a
+            ``function_call``.
         streaming: how the answers are sent.
     """
 
@@ -45,15 +46,15 @@ class ChatRequest:
 
     @property
     def questions(self) -> tuple[Question, ...]:
-        """The one question."""
+        """The question, as a tuple of one."""
         return (self.question,)
 
 
 def read_chat_request(body: Mapping[str, Any], settings: Settings) -> ChatRequest:
-    """The request that a parsed body is. Raises ``ApiError``, which names the place.
+    """Reads a parsed body. Raises ``ApiError`` with the place.
 
-    Compiles grammars and schemas of tools. Fields that are not known are accepted; those that are known and cannot be
-    had are refused.
+    Compiles grammars and schemas of tools. Unknown fields are accepted; known fields that this server cannot honour are
+    refused.
     """
     model = model_name(body)
     refuse_fields(body, CHAT_FIELDS)
@@ -63,7 +64,7 @@ def read_chat_request(body: Mapping[str, Any], settings: Settings) -> ChatReques
     max_tokens, name = read_max_tokens(body, "max_completion_tokens", "max_tokens")
     options |= max_tokens
     content = read_format(body.get("response_format"), RESPONSE_FORMAT, settings.strict_subset)
-    has_functions = names_functions(body)
+    has_functions = uses_functions(body)
     if has_functions:
         tools = read_functions(body, settings.strict_subset)
     else:

@@ -1,4 +1,4 @@
-"""Finished answers as the object ``chat.completion``, made of the ``openai`` package's own types."""
+"""Finished answers as ``chat.completion`` objects, made from the types of the ``openai`` package."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ FinishReason = Literal["stop", "length", "tool_calls", "function_call"]
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """What all chunks of a stream, and a response, begin with. ``model``: the name that it is served by."""
+    """Fields shared by a response and all chunks of a stream. ``model``: name that the model is served under."""
 
     model: str
     id: str = field(default_factory=lambda: f"chatcmpl-{secrets.token_hex(12)}")
@@ -45,11 +45,11 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How answers to a request are written.
+    """The form of the answers to a request.
 
     Attributes:
-        is_text: nothing was said about what content is.
-        has_functions: the one call that there may be is a ``function_call``, as before there were ``tool_calls``.
+        is_text: whether content is free text, without ``response_format``.
+        has_functions: whether a call is written as ``function_call``, the predecessor of ``tool_calls``.
     """
 
     is_text: bool
@@ -57,7 +57,7 @@ class Shape:
 
 
 def chat_completion(heading: Heading, completions: Sequence[Completion], shape: Shape) -> dict[str, Any]:
-    """The response."""
+    """Returns the response."""
     response = ChatCompletion(
         id=heading.id,
         created=heading.created,
@@ -73,20 +73,26 @@ def chat_completion(heading: Heading, completions: Sequence[Completion], shape: 
             )
             for index, completion in enumerate(completions)
         ],
-        usage=usage_of(completions),
+        usage=count_usage(completions),
     )
     return response.model_dump(mode="json", exclude_unset=True)
 
 
 def finish_reason(completion: Completion, shape: Shape) -> FinishReason:
-    """Why an answer ended. Calls and values of a schema are always whole; only a text can have been cut."""
+    """Returns the reason why an answer ended.
+
+    Only free text can be cut: calls and values of a schema are always complete.
+    """
     if isinstance(completion.value, Reply) and completion.value.calls:
         return "function_call" if shape.has_functions else "tool_calls"
     return "length" if shape.is_text and completion.finish_reason != "stop" else "stop"
 
 
-def usage_of(completions: Sequence[Completion], n: int | None = None) -> CompletionUsage:
-    """Numbers of tokens: each prompt once, and all answers. ``n``: answers to one prompt; ``None`` for all."""
+def count_usage(completions: Sequence[Completion], n: int | None = None) -> CompletionUsage:
+    """Returns token counts: each prompt once, and all answers.
+
+    ``n``: answers per prompt; ``None`` if all share one prompt.
+    """
     prompts = [one.usage for one in completions[:: n or len(completions)]]
     read, written = sum(one.prompt_tokens for one in prompts), sum(one.usage.completion_tokens for one in completions)
     return CompletionUsage(
@@ -94,7 +100,7 @@ def usage_of(completions: Sequence[Completion], n: int | None = None) -> Complet
         completion_tokens=written,
         total_tokens=read + written,
         prompt_tokens_details=PromptTokensDetails(cached_tokens=sum(one.cached_tokens for one in prompts)),
-        # How many of the tokens are reasoning is not counted: then nothing is said.
+        # Reasoning tokens are not counted here, so the details are left out.
         completion_tokens_details=CompletionTokensDetails(
             reasoning_tokens=None if any(one.reasoning for one in completions) else 0
         ),

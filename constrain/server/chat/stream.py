@@ -1,7 +1,7 @@
-"""Answers as they are written: events of a generation to ``chat.completion.chunk`` objects.
+"""Answers in progress: events of a generation become ``chat.completion.chunk`` objects.
 
-Of one answer: the role; pieces of text, or for each call its id, type and name, then pieces of its arguments; and the
-reason of its end. Clients join strings that come twice, so what names a call comes once.
+The chunks of one answer are: the role; pieces of text, or for each call its id, type and name followed by pieces of its
+arguments; and the finish reason. Clients concatenate repeated strings, so id, type and name of a call come once.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from constrain.chat.reading.events import (
 from constrain.chat.tools.kinds import CustomTool
 from constrain.generation.completion import Finished
 from constrain.generation.logprobs import logprob_objects
-from constrain.server.chat.response import chat_completion, finish_reason, usage_of
+from constrain.server.chat.response import chat_completion, count_usage, finish_reason
 from constrain.server.http.events import LAST_EVENT, data_event
 from constrain.server.serving.extension import extension
 
@@ -45,18 +45,18 @@ if TYPE_CHECKING:
     from constrain.server.chat.response import Heading, Shape
 
 _MARK = "\0text\0"
-"""Stands for the text in a chunk; no model's name holds it."""
+"""Placeholder for the text in a cached chunk; no model's name contains it."""
 
 
 class ChunkWriter:
     """Writes one response, or its chunks.
 
     Args:
-        heading: of the response.
-        tools: those that may be called.
-        shape: of the answers.
-        include_usage: the last chunk tells numbers of tokens, and the others that they do not.
-        logprobs: whether pieces of text tell how likely their tokens were.
+        heading: fields of the response and its chunks.
+        tools: tools that may be called.
+        shape: form of the answers.
+        include_usage: whether the last chunk has token counts and the others ``usage: null``.
+        logprobs: whether pieces of text have log-probabilities.
     """
 
     def __init__(
@@ -73,16 +73,16 @@ class ChunkWriter:
         self._around: dict[tuple[int, ...], tuple[str, str]] = {}
 
     def response(self, completions: Sequence[Completion]) -> dict[str, Any]:
-        """The response."""
+        """Returns the response for finished answers."""
         return chat_completion(self._heading, completions, self._shape)
 
     def begin(self, count: int) -> Iterator[str]:
-        """The first chunk of each of so many answers."""
+        """Yields the first chunk of each answer."""
         for number in range(count):
             yield self._chunk(number, ChoiceDelta(role="assistant", content=self._first_content, refusal=None))
 
     def write(self, number: int, event: StreamEvent | Finished) -> Iterator[str]:
-        """The chunks for something that happened in an answer."""
+        """Yields the chunks for an event of an answer."""
         match event:
             case TextDelta(text, tokens) if self._logprobs:
                 yield self._chunk(number, ChoiceDelta(content=text), tokens=tokens)
@@ -111,14 +111,17 @@ class ChunkWriter:
                 yield self._chunk(number, ChoiceDelta(), reason, facts=facts)
 
     def end(self) -> Iterator[str]:
-        """What follows when all answers are finished."""
+        """Yields the chunks after all answers are finished."""
         if self._usage:
             completions = [self._completions[number] for number in sorted(self._completions)]
-            yield self._data([], {"usage": usage_of(completions)})
+            yield self._data([], {"usage": count_usage(completions)})
         yield LAST_EVENT
 
     def _piece(self, place: tuple[int, ...], text: str, write: Callable[[str], str]) -> str:
-        """The chunk for a piece of a text. Its like is made once, by ``write``: there is one for nearly every token."""
+        """Returns the chunk for a piece of text.
+
+        ``write`` makes its frame once per place, since nearly every token has a chunk.
+        """
         if place not in self._around:
             before, _, after = write(_MARK).partition(json.dumps(_MARK))
             self._around[place] = before, after
@@ -130,7 +133,7 @@ class ChunkWriter:
         return self._call(number, index, **{kind: {"input" if kind == "custom" else "arguments": text}})
 
     def _call(self, number: int, index: int, **members: Any) -> str:
-        # The type in the openai package knows functions only; what it does not know stays as it is.
+        # The openai package's type knows function calls only; other members are kept as they are.
         call = ChoiceDeltaToolCall.model_construct(index=index, **members)
         return self._chunk(number, ChoiceDelta.model_construct(tool_calls=[call]))
 
@@ -146,8 +149,8 @@ class ChunkWriter:
         tokens: Sequence[TokenLogprob] | None = None,
         facts: Mapping[str, Any] = MappingProxyType({}),
     ) -> str:
-        told = None if tokens is None else {"content": logprob_objects(tokens), "refusal": None}
-        logprobs = None if told is None else ChoiceLogprobs.model_validate(told)
+        logged = None if tokens is None else {"content": logprob_objects(tokens), "refusal": None}
+        logprobs = None if logged is None else ChoiceLogprobs.model_validate(logged)
         choice = Choice(index=number, delta=delta, finish_reason=reason, logprobs=logprobs, **facts)
         return self._data([choice], self._usage)
 

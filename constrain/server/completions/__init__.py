@@ -1,5 +1,5 @@
-"""Completions of texts: ``POST /v1/completions``.
+"""Text completions: ``POST /v1/completions``.
 
-``endpoint`` is called by ``app`` and read first; ``request`` reads a body, ``response`` writes answers, whole or in
-pieces, with ``logprobs`` in the shape that this endpoint has of them.
+``app`` calls ``endpoint``: read it first. ``request`` reads a body; ``response`` writes finished answers and answers in
+progress, with ``logprobs`` in the form of this endpoint.
 """

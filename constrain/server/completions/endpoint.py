@@ -1,4 +1,4 @@
-"""``POST /v1/completions``: a model goes on with texts."""
+"""``POST /v1/completions``: makes the writer for the continuations of texts."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from constrain.server.serving.models import ServedModel
 
 
-def completion_writer(request: CompletionRequest, served: ServedModel) -> CompletionWriter:
-    """What writes the answers to a request."""
+def make_completion_writer(request: CompletionRequest, served: ServedModel) -> CompletionWriter:
+    """Returns the writer of the answers to a request."""
     return CompletionWriter(
         request.model,
-        [_shown(prompt, served) if request.echo else "" for prompt in request.prompts],
+        [_prompt_text(prompt, served) if request.echo else "" for prompt in request.prompts],
         request.n,
         request.best_of,
         is_text=request.content is None,
@@ -25,8 +25,8 @@ def completion_writer(request: CompletionRequest, served: ServedModel) -> Comple
     )
 
 
-def _shown(prompt: Text, served: ServedModel) -> str:
-    """The text of a prompt; special tokens have none."""
+def _prompt_text(prompt: Text, served: ServedModel) -> str:
+    """Returns the text of a prompt; special tokens have no text."""
     if isinstance(prompt, str):
         return prompt
     return b"".join(map(served.model.vocabulary.token_bytes, prompt)).decode("utf-8", "replace")

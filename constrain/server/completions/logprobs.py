@@ -1,4 +1,4 @@
-"""Log-probabilities in the shape of text completions: lists that run beside the tokens of the text."""
+"""Log-probabilities in the form of text completions: parallel lists with one entry per token."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from openai.types.completion_choice import Logprobs
 
-from constrain.generation.logprobs import shown_logprob
+from constrain.generation.logprobs import finite_logprob
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,17 +16,20 @@ if TYPE_CHECKING:
 
 
 class TextLogprobs:
-    """Tells those of one answer, piece by piece."""
+    """Writes the log-probabilities of one answer, piece by piece."""
 
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._characters = 0
 
-    def tell(self, tokens: Sequence[TokenLogprob]) -> Logprobs:
-        """Those of the next tokens. ``text_offset``: the character of the text that a token begins in."""
+    def write(self, tokens: Sequence[TokenLogprob]) -> Logprobs:
+        """Returns the log-probabilities of the next tokens.
+
+        ``text_offset``: index of the character that a token begins in.
+        """
         return Logprobs(
             tokens=[token.text for token in tokens],
-            token_logprobs=[shown_logprob(token) for token in tokens],
+            token_logprobs=[finite_logprob(token) for token in tokens],
             top_logprobs=[_top(token) for token in tokens],
             text_offset=[self._offset(token) for token in tokens],
         )
@@ -38,8 +41,8 @@ class TextLogprobs:
 
 
 def _top(token: TokenLogprob) -> dict[str, float]:
-    """The most likely tokens in the place of one, by their texts, and itself; of equal texts the most likely."""
+    """Returns the likeliest tokens at a position and the chosen one, by text; among equal texts, the likeliest."""
     found: dict[str, float] = {}
     for other in (*token.top, token):
-        found.setdefault(other.text, shown_logprob(other))
+        found.setdefault(other.text, finite_logprob(other))
     return found

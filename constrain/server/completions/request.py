@@ -1,4 +1,4 @@
-"""The body of ``POST /v1/completions``, checked: texts that the model is to go on with."""
+"""The body of ``POST /v1/completions``, checked: texts for the model to continue."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from constrain.server.settings import Settings
 
 _DEFAULT_MAX_TOKENS = 16
-"""OpenAI's, for text. What has to match a format is written to its end."""
+"""Tokens of a completion without ``max_tokens``: 16, as at OpenAI. A completion with a format has no such limit."""
 
 _PROMPT = "prompt"
 _MAX_TOKENS = "max_tokens"
@@ -34,16 +34,16 @@ _MAX_TOKENS = "max_tokens"
 
 @dataclass(frozen=True, slots=True)
 class CompletionRequest:
-    """A body that was read: what a client asks of this endpoint.
+    """The checked fields of a request for text completions.
 
     Attributes:
-        model: its name.
-        prompts: each is gone on with.
-        n: how many answers to each are shown.
-        best_of: how many are written.
-        content: what is written must match this; None for any text.
-        options: for the generation.
-        logprobs: whether is told how likely tokens were.
+        model: name of the model.
+        prompts: texts to continue.
+        n: answers per prompt that are returned.
+        best_of: answers per prompt that are written.
+        content: format that an answer must match; None for any text.
+        options: options for the generation.
+        logprobs: whether answers have log-probabilities.
         echo: whether answers begin with their prompts.
         streaming: how the answers are sent.
     """
@@ -60,15 +60,15 @@ class CompletionRequest:
 
     @property
     def questions(self) -> tuple[Question, ...]:
-        """How each prompt goes on."""
+        """One question per prompt."""
         places = Places(_PROMPT, _MAX_TOKENS)
         return tuple(Question(prompt, self.content, self.options, places, self.best_of) for prompt in self.prompts)
 
 
 def read_completion_request(body: Mapping[str, Any], settings: Settings) -> CompletionRequest:
-    """The request that a parsed body is. Raises ``ApiError``, which names the place.
+    """Reads a parsed body. Raises ``ApiError`` with the place.
 
-    ``response_format`` is honoured as in chat completions.
+    ``response_format`` has the same effect as in chat completions.
     """
     model = model_name(body)
     prompts = read_texts(body, _PROMPT)
@@ -78,7 +78,7 @@ def read_completion_request(body: Mapping[str, Any], settings: Settings) -> Comp
     best_of = _best_of(body, n, stream=streaming.is_wanted)
     top_logprobs = _top_logprobs(body)
     options = read_sampling(body)
-    if top_logprobs is not None or best_of > n:  # by their log-probabilities the best are found
+    if top_logprobs is not None or best_of > n:  # log-probabilities decide which answers are the best
         options |= logprobs_options(top_logprobs or 0)
     content = read_format(body.get("response_format"), RESPONSE_FORMAT, settings.strict_subset)
     max_tokens, _ = read_max_tokens(body, _MAX_TOKENS, least=0)
@@ -99,15 +99,15 @@ def read_completion_request(body: Mapping[str, Any], settings: Settings) -> Comp
 
 
 def _top_logprobs(body: Mapping[str, Any]) -> int | None:
-    """``logprobs``: how many of the most likely tokens to tell in each place, beside that which was taken."""
+    """Reads ``logprobs``: the number of likeliest tokens to return per position, in addition to the chosen one."""
     top = integer(body, "logprobs", 0, MAX_COMPLETION_LOGPROBS)
     if top is not None and boolean(body, "echo"):
-        raise unsupported("logprobs", "This server does not tell those of a prompt; leave 'echo' out.")
+        raise unsupported("logprobs", "This server has no log-probabilities of a prompt; leave 'echo' out.")
     return top
 
 
 def _best_of(body: Mapping[str, Any], n: int, *, stream: bool) -> int:
-    """``best_of``: how many answers are written to a prompt, of which the ``n`` best are shown."""
+    """Reads ``best_of``: answers written per prompt; the ``n`` best of them are returned."""
     best_of = integer(body, "best_of", 1, MAX_CHOICES)
     if best_of is None:
         return n

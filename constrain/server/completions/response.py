@@ -1,4 +1,4 @@
-"""What models write after prompts, as ``text_completion`` objects: whole, or in pieces as it is written."""
+"""Continuations of prompts as ``text_completion`` objects: finished, or piece by piece."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from openai.types import CompletionChoice
 
 from constrain.chat.reading.events import TextDelta
 from constrain.generation.completion import Finished
-from constrain.server.chat.response import usage_of
+from constrain.server.chat.response import count_usage
 from constrain.server.completions.logprobs import TextLogprobs
 from constrain.server.http.events import LAST_EVENT, data_event
 from constrain.server.serving.extension import extension
@@ -30,16 +30,16 @@ FinishReason = Literal["stop", "length"]
 
 
 class CompletionWriter:
-    """Writes one response, or the chunks of one.
+    """Writes one response, or its chunks.
 
     Args:
-        model: the name that it is served by.
-        before: the text that answers to each prompt begin with: ``""``, or the prompt.
-        n: answers to each prompt that are shown, one after the other.
-        best_of: answers to each prompt, of which these are the best; as many if they are told in chunks.
-        is_text: nothing was said about what the answers are.
-        logprobs: whether is told how likely their tokens were.
-        include_usage: the last chunk tells numbers of tokens, and the others that they do not.
+        model: name that the model is served under.
+        before: text in front of the answers, per prompt: ``""``, or the prompt (``echo``).
+        n: answers per prompt that are returned; those to one prompt follow each other.
+        best_of: answers per prompt that are written; the best are returned. Equal to ``n`` in streams.
+        is_text: whether answers are free text, without a format.
+        logprobs: whether answers have log-probabilities.
+        include_usage: whether the last chunk has token counts and the others ``usage: null``.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class CompletionWriter:
         self._completions: dict[int, Completion] = {}
 
     def response(self, completions: Sequence[Completion]) -> dict[str, Any]:
-        """The response."""
+        """Returns the response for finished answers."""
         choices = [
             CompletionChoice(
                 index=number,
@@ -78,16 +78,16 @@ class CompletionWriter:
             )
             for number, completion in enumerate(self._best(completions))
         ]
-        return self._object(choices, {"usage": usage_of(completions, self._best_of)})
+        return self._object(choices, {"usage": count_usage(completions, self._best_of)})
 
     def begin(self, count: int) -> Iterator[str]:
-        """What so many answers begin with."""
+        """Yields the chunks in front of the answers."""
         for number in range(count):
             if text := self._before[number // self._n]:
                 yield self._chunk(number, text)
 
     def write(self, number: int, event: StreamEvent | Finished) -> Iterator[str]:
-        """The chunks for something that happened in an answer, which is a text."""
+        """Yields the chunks for an event of an answer, which is a text."""
         if isinstance(event, TextDelta):
             yield self._chunk(number, event.text, logprobs=self._told(number, event.logprobs))
         elif isinstance(event, Finished):
@@ -97,23 +97,23 @@ class CompletionWriter:
             yield self._chunk(number, "", reason, facts=facts)
 
     def end(self) -> Iterator[str]:
-        """What follows when all answers are finished."""
+        """Yields the chunks after all answers are finished."""
         if self._usage:
             completions = [self._completions[number] for number in sorted(self._completions)]
-            yield data_event(self._object([], {"usage": usage_of(completions, self._n)}))
+            yield data_event(self._object([], {"usage": count_usage(completions, self._n)}))
         yield LAST_EVENT
 
     def _best(self, completions: Sequence[Completion]) -> Iterator[Completion]:
-        """The answers that are shown: of those to each prompt the best, best first, where there are more."""
+        """Yields the answers to return: for each prompt the ``n`` best, best first if more were written."""
         for start in range(0, len(completions), self._best_of):
             group = completions[start : start + self._best_of]
             yield from group if self._best_of == self._n else sorted(group, key=_mean_logprob, reverse=True)[: self._n]
 
     def _told(self, number: int, tokens: Sequence[TokenLogprob]) -> Logprobs | None:
-        return None if self._logprobs is None else self._logprobs[number].tell(tokens)
+        return None if self._logprobs is None else self._logprobs[number].write(tokens)
 
     def _reason(self, completion: Completion) -> FinishReason:
-        """Why an answer ended. Values of a schema are always whole; only a text can have been cut."""
+        """Returns the reason why an answer ended. Only free text can be cut: values of a schema are always complete."""
         return "length" if self._is_text and completion.finish_reason != "stop" else "stop"
 
     def _chunk(
@@ -125,7 +125,7 @@ class CompletionWriter:
         logprobs: Logprobs | None = None,
         facts: Mapping[str, Any] = MappingProxyType({}),
     ) -> str:
-        # The type in the openai package knows whole answers only; in a stream the reason comes last.
+        # The openai package's type requires a finish reason; in a stream it comes last.
         choice = CompletionChoice.model_construct(
             index=number, text=text, finish_reason=reason, logprobs=logprobs, **facts
         )
@@ -137,6 +137,6 @@ class CompletionWriter:
 
 
 def _mean_logprob(completion: Completion) -> float:
-    """How likely the model finds an answer, per token."""
+    """Returns the mean log-probability of an answer's tokens."""
     logprobs = [token.logprob for token in completion.logprobs or ()]
     return sum(logprobs) / max(1, len(logprobs))

@@ -1,4 +1,4 @@
 """Embeddings: ``POST /v1/embeddings``.
 
-``endpoint`` is called by ``app`` and read first; ``request`` reads a body.
+``app`` calls ``endpoint``: read it first. ``request`` reads a body.
 """

@@ -37,14 +37,14 @@ _log = logging.getLogger("constrain.server")
 
 
 class Embeddings(Endpoint):
-    """The endpoint. Texts of all requests are read one after the other, beside what models write."""
+    """The endpoint. Texts of all requests are read one after the other, while answers are written."""
 
     def __init__(self, serving: Serving) -> None:
         super().__init__(serving)
         self._thread = start_pool(1, "constrain-embed")
 
     async def answer(self, body: bytes, request: Request, send: Send) -> None:
-        """See ``Endpoint``."""
+        """Answers a request; see ``Endpoint``."""
         generator = self._serving.generator
         loop = asyncio.get_running_loop()
         with generator.admit(1), generator.session() as session:
@@ -56,23 +56,23 @@ class Embeddings(Endpoint):
                 ]
             count = sum(map(len, inputs))
             self._serving.metrics.add_embedded(count)
-            response = await generator.aside(partial(_response, asked, vectors, count))
+            response = await generator.run_in_thread(partial(_response, asked, vectors, count))
         await response(request.scope, request.receive, send)
 
 
 def _prepare(model: Model, asked: EmbeddingRequest) -> list[list[int]]:
-    """The tokens of all texts. Raises ``ApiError``."""
+    """Returns the tokens of all texts. Raises ``ApiError``."""
     try:
         require_dimensions(asked, model.embedder.size)
         return [_tokens(model, text) for text in asked.inputs]
     except ModelError as error:
-        raise _refused(model, error) from error
+        raise _convert_error(model, error) from error
 
 
 def _tokens(model: Model, text: Text) -> list[int]:
-    """The tokens of a text. Raises ``ApiError`` if they are too many."""
+    """Returns the tokens of a text. Raises ``ApiError`` if there are too many."""
     longest, size = longest_token(model.vocabulary), text_size(text)
-    if size > model.n_ctx * longest:  # then they need not be counted
+    if size > model.n_ctx * longest:  # too long to fit, so its tokens need not be counted
         there = f"there are {size} bytes of text in an input"
         raise context_overflow("input", f"it has {model.n_ctx} tokens of at most {longest} bytes, and {there}")
     tokens = text_tokens(model, text, "input", whole=True)
@@ -88,10 +88,10 @@ def _embed(model: Model, tokens: Sequence[int]) -> NDArray[np.float32]:
         if not model.is_closed:
             _log.exception("an embedding failed")
             raise failure() from error
-        raise _refused(model, error) from error
+        raise _convert_error(model, error) from error
 
 
-def _refused(model: Model, error: ModelError) -> ApiError:
+def _convert_error(model: Model, error: ModelError) -> ApiError:
     if model.is_closed:
         return unavailable("The model was closed.")
     return ApiError(f"The model makes no embeddings: {error}", param="model", code="invalid_value")
@@ -100,9 +100,9 @@ def _refused(model: Model, error: ModelError) -> ApiError:
 def _response(asked: EmbeddingRequest, vectors: Sequence[NDArray[np.float32]], count: int) -> JSONResponse:
     response = CreateEmbeddingResponse(
         object="list",
-        # The type in the openai package knows numbers only: its clients decode base64 before they make it.
+        # The openai package's type has numbers only: its clients decode base64 before they make it.
         data=[
-            Embedding.model_construct(object="embedding", index=index, embedding=_written(vector, asked.encoding))
+            Embedding.model_construct(object="embedding", index=index, embedding=_encode(vector, asked.encoding))
             for index, vector in enumerate(vectors)
         ],
         model=asked.model,
@@ -111,7 +111,7 @@ def _response(asked: EmbeddingRequest, vectors: Sequence[NDArray[np.float32]], c
     return JSONResponse(response.model_dump(mode="json", warnings=False))
 
 
-def _written(vector: NDArray[np.float32], encoding: Encoding) -> Any:
+def _encode(vector: NDArray[np.float32], encoding: Encoding) -> Any:
     if encoding == "base64":
         return base64.b64encode(vector.astype("<f4").tobytes()).decode()
     return vector.tolist()

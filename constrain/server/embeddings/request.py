@@ -1,4 +1,4 @@
-"""The body of ``POST /v1/embeddings``, checked: texts of which vectors are wanted."""
+"""The body of ``POST /v1/embeddings``, checked: texts that get vectors."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _ENCODINGS = ("float", "base64")
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingRequest:
-    """A body that was read: what a client asks of this endpoint.
+    """The checked fields of a request for embeddings.
 
     Attributes:
-        model: its name.
-        inputs: the texts, none of which is empty.
-        encoding: how the vectors are written: as numbers, or as the base64 of 32-bit floats, little-endian.
-        dimensions: how many numbers a vector has; ``None`` for the model's own.
+        model: name of the model.
+        inputs: non-empty texts.
+        encoding: encoding of the vectors: numbers, or the base64 of 32-bit floats, little-endian.
+        dimensions: numbers per vector; ``None`` for the model's own.
     """
 
     model: str
@@ -38,7 +38,7 @@ class EmbeddingRequest:
 
 
 def read_embedding_request(body: Mapping[str, Any]) -> EmbeddingRequest:
-    """The request that a parsed body is. Raises ``ApiError``, which names the place."""
+    """Reads a parsed body. Raises ``ApiError`` with the place."""
     model = model_name(body)
     inputs = read_texts(body, "input", MAX_INPUTS)
     for index, text in enumerate(inputs):
@@ -52,10 +52,10 @@ def read_embedding_request(body: Mapping[str, Any]) -> EmbeddingRequest:
 
 
 def require_dimensions(asked: EmbeddingRequest, size: int) -> None:
-    """Raises ``ApiError`` for another number of dimensions than the model has.
+    """Raises ``ApiError`` if the request asks for another number of dimensions than the model has.
 
-    A vector is not cut: only of models that were trained for it would the first numbers say what the whole does, and
-    their files do not tell.
+    Vectors are never shortened: the first numbers carry the meaning only in models trained for it, and their files do
+    not say so.
     """
     if asked.dimensions not in (None, size):
         raise ApiError(

@@ -1,6 +1,6 @@
-"""HTTP: what any endpoint needs.
+"""HTTP: the basics of any endpoint.
 
-``app`` and every endpoint call this package. ``account`` (what is known of a request) and ``errors`` (in OpenAI's
-shape) come first. ``protocol``, ``listening`` and ``connection`` are about sockets and clients that leave; ``events``
-is what is sent while an answer is written; ``auth``, ``hosts`` and ``cors`` are about who may ask.
+``app`` and every endpoint call this package. Read ``account`` (the record of a request) and ``errors`` (in OpenAI's
+form) first. ``protocol``, ``listening`` and ``connection`` handle sockets and clients that leave; ``events`` writes
+server-sent events; ``auth``, ``hosts`` and ``cors`` decide who may call.
 """

@@ -1,6 +1,6 @@
-"""What is known of a request while it is answered: for its deadline, and for the log.
+"""The record of a request while it is answered: for its deadline, and for the log.
 
-Whatever is done for a request can tell of it: its account is that of the current context (``contextvars``).
+All code that works for a request can add to the record, which is in the current context (``contextvars``).
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Account:
-    """One request.
+    """The record of one request.
 
     Attributes:
-        until: when it is to be answered at the latest (``time.monotonic()``).
-        partition: requests of one partition share what a model has read of their prompts.
-        id: what it is called in its response and in the log.
-        begun: when it came (``time.monotonic()``).
-        has_answer: whether a model has begun with the answer, which will be ended in time. Else nothing was sent yet.
-        status: that of the response; 0 if there is none yet.
-        reason: what an error in its place says; ``None`` if there was none.
-        model: the name of the model that was asked, as it is served.
-        prompt_tokens, completion_tokens: of what was answered.
-        limited_masks, limits_met: of the answers (``Completion``).
+        until: latest time for the answer (``time.monotonic()``).
+        partition: name of the prompt cache; requests with the same name share evaluated prompts.
+        id: name of the request in its response and in the log.
+        begun: time of arrival (``time.monotonic()``).
+        has_answer: whether a model has begun the answer, which will be ended in time. If not, no byte was sent yet.
+        status: status of the response; 0 if there is none yet.
+        reason: message of the error that was returned; ``None`` if there was none.
+        model: served name of the model.
+        prompt_tokens, completion_tokens: tokens of prompts and answers.
+        limited_masks, limits_met: sums over the answers (see ``Completion``).
     """
 
     until: float
@@ -46,7 +46,7 @@ class Account:
     limits_met: tuple[str, ...] = ()
 
     def add(self, completion: Completion, *, is_first: bool) -> None:
-        """Counts an answer; its prompt where it is the first to that."""
+        """Counts an answer; ``is_first`` also counts its prompt, of which other answers may follow."""
         self.prompt_tokens += completion.usage.prompt_tokens if is_first else 0
         self.completion_tokens += completion.usage.completion_tokens
         self.limited_masks += completion.limited_masks
@@ -54,4 +54,4 @@ class Account:
 
 
 current: ContextVar[Account] = ContextVar("constrain_account")
-"""That of the request which is being answered."""
+"""The record of the request that is being answered."""

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 def require_key(headers: Headers, keys: Sequence[str]) -> None:
-    """Raises ``ApiError`` unless the headers carry one of the keys; without keys, everybody may ask.
+    """Raises ``ApiError`` unless the headers carry one of the keys; without keys, everybody may call.
 
-    Digests are compared, and all of them: the time tells neither a key's length nor which one it was.
+    All digests are compared, so that the time reveals neither the length of a key nor the matching one.
     """
     if not keys:
         return
@@ -37,9 +37,9 @@ def require_key(headers: Headers, keys: Sequence[str]) -> None:
 
 
 def owner_of(headers: Headers, keys: Sequence[str]) -> str:
-    """Who sent a request that passed ``require_key``: a name of its key. Without keys, everybody is the same.
+    """Returns a name for the key of a request that passed ``require_key``; without keys, the same name for all.
 
-    The name is of this process alone: nobody can guess keys by it.
+    The name is valid in this process only, so that nobody can guess keys from it.
     """
     return hmac.new(_SECRET, _digest(_given_key(headers)), sha256).hexdigest() if keys else ""
 
@@ -61,33 +61,33 @@ def _digest(key: str) -> bytes:
 
 
 def read_keys(path: Path) -> tuple[str, ...]:
-    """The keys in a file, one a line; empty lines and those that begin with ``#`` are none. Raises ``ValueError``."""
+    """Reads the keys in a file, one per line; skips blank lines and ``#`` comments. Raises ``ValueError``."""
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is no text in UTF-8: {error}") from error
+        raise ValueError(f"{path} is not UTF-8: {error}") from error
     keys = tuple(
         key
-        for number, line in enumerate(_without_mark(text).splitlines(), 1)
-        if not line.lstrip().startswith("#") and (key := _checked(line, f"line {number} of {path}"))
+        for number, line in enumerate(_strip_mark(text).splitlines(), 1)
+        if not line.lstrip().startswith("#") and (key := _check_key(line, f"line {number} of {path}"))
     )
     if not keys:
-        raise ValueError(f"{path} holds no API key; write one a line")
+        raise ValueError(f"{path} has no API key; write one per line")
     return keys
 
 
 def read_key(text: str, place: str) -> str:
-    """The key that a text from a place is; ``""`` if it is blank. Raises ``ValueError``."""
-    return _checked(_without_mark(text), place)
+    """Returns the key in a text; ``""`` if it is blank. Raises ``ValueError``, with ``place``, for an invalid key."""
+    return _check_key(_strip_mark(text), place)
 
 
-def _without_mark(text: str) -> str:
-    """A text without the mark that some programs write in front of UTF-8."""
+def _strip_mark(text: str) -> str:
+    """Returns a text without a byte order mark."""
     return text.removeprefix(_BYTE_ORDER_MARK)
 
 
-def _checked(text: str, place: str) -> str:
+def _check_key(text: str, place: str) -> str:
     key = text.strip()
     if not key.isascii() or not key.replace("\t", " ").isprintable():
-        raise ValueError(f"{place} is no API key: clients can send printable ASCII characters only")
+        raise ValueError(f"{place} is not a valid API key: use printable ASCII characters only")
     return key

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 async def while_connected(receive: Receive, work: Coroutine[Any, Any, None]) -> None:
-    """Does the work; cancels it when the client leaves, and raises ``ClientDisconnect`` then.
+    """Does the work, and cancels it if the client leaves; then raises ``ClientDisconnect``.
 
-    Also cancels it when the time of the request is up and no model has begun with the answer; raises ``ApiError`` then.
-    ``receive``: of a request whose body was read.
+    The work is also cancelled if the time of the request is up and no model has begun the answer; then ``ApiError`` is
+    raised. ``receive``: channel of a request whose body was read.
     """
     account = current.get()
     working = asyncio.ensure_future(work)

@@ -1,7 +1,7 @@
-"""Which web pages may ask from a browser (Fetch Standard, "CORS protocol").
+"""Browsers: the web pages that may call this server (Fetch Standard, "CORS protocol").
 
-A browser sends simple requests for every page, and only keeps the answer from those that may not read it. So a request
-that a browser sends for a page of another origin is refused here, before it has any effect.
+A browser sends simple requests for every page, and only hides the answer from pages that may not read it. So this
+server refuses a request for a page of another origin before it has any effect.
 """
 
 from __future__ import annotations
@@ -23,46 +23,46 @@ if TYPE_CHECKING:
 ANY_ORIGIN = "*"
 
 OPAQUE_ORIGIN = "null"
-"""The origin of pages from files and in sandboxed frames. Every site can make such a page."""
+"""Origin of pages from files and in sandboxed frames. Every site can make such a page."""
 
 _ORIGIN = re.compile(r"([a-z][a-z0-9+.-]*)://(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:[0-9]{1,5})?")
 
 _DEFAULT_PORTS = {"http": "80", "https": "443"}
 
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-"""A ``token`` (RFC 9110 section 5.6.2)."""
+"""Pattern of a header's name: a ``token`` (RFC 9110 section 5.6.2)."""
 
 
 def origin_of(text: str) -> str:
-    """An origin as browsers write it: in small letters, without a default port. Raises ``ValueError``."""
+    """Returns an origin as browsers write it: in lower case, without a default port. Raises ``ValueError``."""
     if text in (ANY_ORIGIN, OPAQUE_ORIGIN):
         return text
     found = _ORIGIN.fullmatch(text.lower().removesuffix("/"))
     if found is None:
-        raise ValueError("an origin is a scheme, a host and maybe a port, as in https://my.example:8443")
+        raise ValueError("an origin is a scheme, a host and optionally a port, as in https://my.example:8443")
     scheme, host, port = found.groups(default="")
     return f"{scheme}://{host}{'' if port == f':{_DEFAULT_PORTS.get(scheme)}' else port}"
 
 
 def require_origin(method: str, headers: Headers, origins: Sequence[str]) -> None:
-    """Raises ``ApiError`` for a request that a browser sends for a page which may not ask.
+    """Raises ``ApiError`` if a browser sends the request for a page that may not call.
 
-    Programs other than browsers send none of these headers. Following a link to this server is no request of a page.
+    Programs other than browsers send none of these headers. Following a link to this server is not a page's request.
     """
     if ANY_ORIGIN in origins or headers.get("sec-fetch-site") == "same-origin":
         return
     given = headers.getlist("origin")
     for origin in given:
         if origin not in origins and not _is_own(origin, headers):
-            raise _refused(f"from pages of the origin {origin!r:.200}")
+            raise _make_refusal(f"from pages of the origin {origin!r:.200}")
     if not given and headers.get("sec-fetch-site") in ("cross-site", "same-site"):
         is_link = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
         if method not in ("GET", "HEAD") or not is_link:
-            raise _refused("from pages of other origins, unless these send their origin")
+            raise _make_refusal("from pages of other origins, unless these send their origin")
 
 
 def _is_own(origin: str, headers: Headers) -> bool:
-    """Whether an origin is that of this server, as its client calls it."""
+    """Returns whether an origin is this server's own, under the name that the client uses."""
     scheme, _, authority = origin.partition("://")
     if scheme not in _DEFAULT_PORTS:
         return False
@@ -73,7 +73,7 @@ def _is_own(origin: str, headers: Headers) -> bool:
     return (theirs[0], theirs[1] or default) == (ours[0], ours[1] or default)
 
 
-def _refused(what: str) -> ApiError:
+def _make_refusal(what: str) -> ApiError:
     return ApiError(
         f"This server takes no requests {what}. If this page may ask, start the server with --cors-origin and its "
         "origin.",
@@ -83,7 +83,7 @@ def _refused(what: str) -> ApiError:
 
 
 def cors_headers(headers: Headers, origins: Sequence[str]) -> dict[str, str]:
-    """What every response to a request says, errors too; nothing if its page may not read it."""
+    """Returns the headers for every response, errors included; empty if the page may not read it."""
     origin = headers.get("origin")
     if origin is None or not ({ANY_ORIGIN, origin} & set(origins)):
         return {}
@@ -95,14 +95,14 @@ def cors_headers(headers: Headers, origins: Sequence[str]) -> dict[str, str]:
 
 
 def preflight(headers: Headers, *, is_shared: bool) -> Response:
-    """The answer to a browser that asks whether a page may send a request; no permission is no error.
+    """Returns the answer to a browser that asks whether a page may send a request; a refusal is no error.
 
-    A page that may ask may send every header: no header opens what its origin does not. Clients send many, and browsers
-    ask for other ones of them (Firefox for ``user-agent``).
+    A page that may call may send every header, since headers add no permission. Clients send many headers, and browsers
+    ask for different subsets of them (Firefox for ``user-agent``).
     """
     if not is_shared:
         if (origin := headers.get("origin")) is not None:
-            current.get().reason = _refused(f"from pages of the origin {origin!r:.200}").message
+            current.get().reason = _make_refusal(f"from pages of the origin {origin!r:.200}").message
         return Response(status_code=204)
     asked = (name.strip().lower() for name in headers.get("access-control-request-headers", "").split(","))
     allowed = {
@@ -110,6 +110,6 @@ def preflight(headers: Headers, *, is_shared: bool) -> Response:
         "access-control-allow-headers": ", ".join(name for name in asked if _HEADER_NAME.fullmatch(name)),
         "access-control-max-age": "600",
     }
-    if headers.get("access-control-request-private-network") == "true":  # some browsers ask, for pages of public sites
+    if headers.get("access-control-request-private-network") == "true":  # some browsers ask this, for public pages
         allowed["access-control-allow-private-network"] = "true"
     return Response(status_code=204, headers=allowed)

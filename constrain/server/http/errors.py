@@ -1,6 +1,6 @@
-"""What goes wrong with a request, in OpenAI's shape: ``{"error": {"message", "type", "param", "code"}}``.
+"""Errors in OpenAI's form: ``{"error": {"message", "type", "param", "code"}}``.
 
-Once a stream of a response has begun, ``responses.events`` writes the error as an event.
+After a stream of ``/v1/responses`` has begun, ``responses.events`` writes the error as an event.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ _LOGGED_REASON = 500
 
 
 class ApiError(Exception):
-    """A request that is answered with an error.
+    """An error that answers a request.
 
     Attributes:
-        message: one or more sentences for whoever wrote the request.
-        status: of HTTP. Clients try again after 408, 409, 429 and all from 500 on.
+        message: one or more sentences for the author of the request.
+        status: HTTP status. Clients retry 408, 409, 429, and 500 or more.
         kind: OpenAI's ``type``.
-        param: the place in the request: ``messages[2].content``.
-        code: a name for programs.
-        headers: of the response.
+        param: place in the request, such as ``messages[2].content``.
+        code: name of the error for programs.
+        headers: headers of the response.
     """
 
     def __init__(
@@ -54,23 +54,23 @@ class ApiError(Exception):
         self.headers = headers
 
     def body(self) -> dict[str, Any]:
-        """The JSON object that says it."""
+        """Returns the JSON object of the error."""
         return {"error": {"message": self.message, "type": self.kind, "param": self.param, "code": self.code}}
 
-    def note(self) -> None:
-        """Has the log line of the request that is being answered say the reason."""
+    def log_reason(self) -> None:
+        """Adds the reason to the log line of the current request."""
         account = current.get(None)
         if account is not None:
             account.reason = self.message[:_LOGGED_REASON]
 
     def response(self) -> JSONResponse:
-        """The response for this error; the log line of the request has the reason, too."""
-        self.note()
+        """Returns the response for this error, and adds the reason to the log line of the request."""
+        self.log_reason()
         return JSONResponse(self.body(), self.status, self.headers)
 
 
 def context_overflow(place: str, what: str) -> ApiError:
-    """What is answered where a context cannot hold what the request has in a place, or an answer to that."""
+    """Returns the error for a request, or an answer to it, that does not fit into the model's context."""
     return ApiError(
         f"This model's context is too small: {what}. Please reduce the length of the {place}.",
         param=place,
@@ -79,21 +79,21 @@ def context_overflow(place: str, what: str) -> ApiError:
 
 
 def failure() -> ApiError:
-    """What is answered for an error of the server's own; the log has its cause."""
+    """Returns the error for a fault of the server; the log has its cause."""
     return ApiError(
         "The server had an error while processing your request.", status=500, kind=SERVER_ERROR, code="internal_error"
     )
 
 
 def unavailable(message: str) -> ApiError:
-    """What is answered while no model is there."""
+    """Returns the error for a server without an available model."""
     return ApiError(message, status=503, kind=SERVER_ERROR, code="service_unavailable", headers={"Retry-After": "5"})
 
 
 def too_busy(why: str) -> ApiError:
-    """What is answered where there is no room now: a 429. ``why`` ends without a full stop.
+    """Returns the error 429 for a server without room. ``why`` ends without a full stop.
 
-    Every 429 is made here: of the queue (``serving.generation``) and of the processes (``sandbox.session``).
+    All 429s are made here: for the queue (``serving.generation``) and for the processes (``sandbox.session``).
     """
     return ApiError(
         f"The server is busy: {why}. Please try again later.",
@@ -105,7 +105,7 @@ def too_busy(why: str) -> ApiError:
 
 
 def timed_out() -> ApiError:
-    """What is answered when a request has waited too long for its answer to begin."""
+    """Returns the error for a request whose answer did not begin in time."""
     return ApiError(
         "The time of the request was up before its answer was begun. Please try again later.",
         status=503,
@@ -116,13 +116,13 @@ def timed_out() -> ApiError:
 
 
 async def on_api_error(_: Request, error: Exception) -> JSONResponse:
-    """The response for an ``ApiError``."""
+    """Returns the response for an ``ApiError``."""
     assert isinstance(error, ApiError)
     return error.response()
 
 
 async def on_http_error(request: Request, error: Exception) -> JSONResponse:
-    """The response for what Starlette refuses: unknown paths and methods."""
+    """Returns the response for errors of Starlette: unknown paths and methods."""
     found: HTTPException = error  # type: ignore[assignment]
     place = f"{request.method} {request.url.path}"
     message = {404: f"Unknown request URL: {place}.", 405: f"Not allowed: {place}."}.get(
@@ -133,5 +133,5 @@ async def on_http_error(request: Request, error: Exception) -> JSONResponse:
 
 
 async def on_failure(_: Request, __: Exception) -> JSONResponse:
-    """The response for an error of the server's own."""
+    """Returns the response for a fault of the server."""
     return failure().response()

@@ -9,10 +9,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 LAST_EVENT = "data: [DONE]\n\n"
-"""What a stream without named events ends with."""
+"""Last line of a stream without named events."""
 
 
 def data_event(document: Mapping[str, Any], name: str = "") -> str:
-    """An event, named if it has a name. In ASCII: some clients end lines at U+0085, U+2028 and U+2029, too."""
+    """Returns an event, with a name if given.
+
+    Its text is ASCII: some clients also end lines at U+0085, U+2028 and U+2029.
+    """
     data = f"data: {json.dumps(document, separators=(',', ':'))}\n\n"
     return f"event: {name}\n{data}" if name else data

@@ -1,8 +1,8 @@
 """The names by which requests may call this server (``Host``: RFC 9110 section 7.2).
 
-A page of a stranger's site can make the browser read what a server on this machine answers: its own name, looked up
-once more, leads to 127.0.0.1 (DNS rebinding), and for the browser page and server are one origin then. The ``Host`` of
-such a request is the stranger's name, so a server that answers to its own names only is not deceived.
+A page of a foreign site can make the browser read answers of a server on this machine: the site's own name, looked up
+again, leads to 127.0.0.1 (DNS rebinding), and then page and server have one origin for the browser. The ``Host`` of
+such a request is the foreign name. So this server answers only to its own names.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 ANY_HOST = "*"
 
 _AUTHORITY = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::([0-9]{0,5}))?")
-"""``host`` or ``host:port`` (RFC 3986 section 3.2), with names as browsers send them: in ASCII."""
+"""``host`` or ``host:port`` (RFC 3986 section 3.2), with names in ASCII, as browsers send them."""
 
 _PRIVATE = (".internal", ".local", ".home.arpa")
 """Ends of names that nobody can register in the public DNS (RFC 6762, RFC 8375, ICANN's reservation of 2024)."""
@@ -34,10 +34,10 @@ class Hosts:
     """The names that a server answers to.
 
     Attributes:
-        names: as ``host_of`` writes them, beside ``localhost`` and the addresses of this machine alone.
-        answers_private: whether it answers to all addresses, and to all names that nobody can register in the public
-            DNS: a network has many names for a machine, and no stranger's site has one of these.
-        answers_any: whether it answers to every name.
+        names: names in the spelling of ``host_of``, in addition to ``localhost`` and this machine's loopback addresses.
+        answers_private: whether the server answers to all addresses, and to all names that nobody can register in the
+            public DNS. A network has many such names for a machine; no foreign site has one.
+        answers_any: whether the server answers to every name.
     """
 
     names: frozenset[str] = frozenset()
@@ -47,7 +47,7 @@ class Hosts:
     def require(self, headers: Headers) -> None:
         """Raises ``ApiError`` for a request that calls the server by another name.
 
-        Every browser sends a ``Host``. Where there is none, the client is a program that speaks HTTP/1.0.
+        Every browser sends a ``Host``. A client without one is a program that speaks HTTP/1.0.
         """
         if self.answers_any:
             return
@@ -73,14 +73,14 @@ class Hosts:
 
 
 def hosts_for(host: str, addresses: Iterable[str], allowed: Sequence[str], *, has_keys: bool) -> Hosts:
-    """The names that a server answers to.
+    """Returns the names that a server answers to.
 
     Args:
-        host: name or address that it was told to listen on.
-        addresses: that it listens on.
-        allowed: more names; ``"*"`` for every one.
-        has_keys: whether requests need a key. A stranger's page has none, so a server for a network, whose names nobody
-            lists, answers to all then.
+        host: name or address of ``--host``.
+        addresses: addresses that the server listens on.
+        allowed: further names; ``"*"`` for every name.
+        has_keys: whether requests need a key. A foreign page has none, so a server on a network with keys and without
+            listed names answers to every name.
     """
     is_local = all(ipaddress.ip_address(address.partition("%")[0]).is_loopback for address in addresses)
     own = [host] if is_local else [host, socket.gethostname()]
@@ -90,7 +90,7 @@ def hosts_for(host: str, addresses: Iterable[str], allowed: Sequence[str], *, ha
 
 
 def host_of(text: str) -> str | None:
-    """A host in the spelling that is compared; ``None`` if the text is more than a host, or none.
+    """Returns a host in the spelling used for comparisons; ``None`` if the text is not exactly a host.
 
     IPv6 addresses may lack their brackets.
     """
@@ -99,9 +99,9 @@ def host_of(text: str) -> str | None:
 
 
 def split_authority(text: str) -> tuple[str, str] | None:
-    """Host and port of ``host:port``, the port ``""`` where it has none; ``None`` if the text is no such thing.
+    """Splits ``host:port``; the port is ``""`` if there is none. Returns ``None`` for other texts.
 
-    The host is in small letters and without the dot that ends a full name; addresses are as Python writes them.
+    The host is in lower case and without a full name's final dot; addresses are as Python writes them.
     """
     found = _AUTHORITY.fullmatch(text.strip(" \t"))
     if found is None:

@@ -1,4 +1,4 @@
-"""Sockets that listen, and where they do."""
+"""Listening sockets and their URLs."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - what they st
 
 
 def listen(host: str, port: int) -> list[socket.socket]:
-    """Sockets for all addresses of a host (name or address); ``port`` 0 is any free one.
+    """Returns sockets for all addresses of a host (name or address); ``port`` 0 means any free one.
 
-    They listen at once, so that no other program can; whoever connects before they are served, waits. Raises
-    ``OSError``, which says what cannot be listened on.
+    The sockets listen at once, so that no other program can take the port; early clients wait until they are served.
+    Raises ``OSError`` with the address that cannot be used.
     """
     sockets: list[socket.socket] = []
     try:
@@ -25,7 +25,7 @@ def listen(host: str, port: int) -> list[socket.socket]:
                 one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
             one.bind((address[0], port))
             one.listen()
-            port = one.getsockname()[1]  # the same for all
+            port = one.getsockname()[1]  # one port for all addresses
     except OSError as error:
         for one in sockets:
             one.close()
@@ -34,7 +34,7 @@ def listen(host: str, port: int) -> list[socket.socket]:
 
 
 def url_of(listening: socket.socket) -> str:
-    """The URL by which programs on this machine reach a socket."""
+    """Returns the URL by which programs on this machine reach a socket."""
     host, port, *_ = listening.getsockname()
     host = _EVERYWHERE.get(host, host)
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

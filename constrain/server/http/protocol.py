@@ -1,4 +1,4 @@
-"""HTTP on one connection, with limits on what a client may leave undone."""
+"""HTTP on one connection, with limits on the time and size of unfinished requests."""
 
 from __future__ import annotations
 
@@ -21,32 +21,32 @@ MAX_HEADER_BYTES = 64 << 10
 """Bytes of the request line and the headers together. Beyond: status 431."""
 
 MAX_CONNECTIONS = 512
-"""Where there are as many, a new one takes the place of the one that has been idle for longest."""
+"""Connections at the same time. Beyond it, a new connection replaces the one that has been idle for longest."""
 
 KEEP_ALIVE_SECONDS = 75
-"""How long a connection may be idle between requests: longer than clients keep one (httpx 5 seconds, others up to 60).
-
-A server that closes it first may do so while the next request is under way, which then fails.
+"""Seconds that a connection may be idle between requests: 75, longer than clients keep one (httpx 5 seconds, others up
+to 60). If the server closed it first, a request under way at that moment would fail.
 """
 
 _IDLE_SECONDS = 10.0
-"""A connection on which nothing was ever sent."""
+"""Seconds that a connection may stay open before its first byte arrives; then it is closed."""
 
 _HEADER_SECONDS = 4.0
-"""From the first byte of a request to the end of its headers."""
+"""Seconds from the first byte of a request to the end of its headers. More gets status 408."""
 
 _UNREAD_SECONDS = 30.0
-"""How long a client may leave unread what was sent: about 64 KiB, beside what the system holds for it."""
+"""Seconds that a client may leave sent data unread (about 64 KiB, plus the system's buffers); then it is disconnected.
+"""
 
 _LINGER_SECONDS = 1.0
-"""How long what a client still sends is thrown away after a refusal, which it could not read otherwise."""
+"""Seconds that data is still received and dropped after a refusal: otherwise the client could not read the refusal."""
 
 _NO_LINGER = struct.pack("ii", 1, 0)
-"""``struct linger``: on, for no seconds."""
+"""``struct linger``: on, for 0 seconds."""
 
 
 class Protocol(H11Protocol):
-    """uvicorn's protocol, with these limits. Its own only limits how long a connection is idle between requests."""
+    """uvicorn's protocol with these limits. uvicorn itself limits only the idle time between requests."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -62,11 +62,11 @@ class Protocol(H11Protocol):
 
     @property
     def _has_begun(self) -> bool:
-        """Whether the headers of a request have begun to come, and not come to their end."""
+        """Whether the headers of a request have begun to arrive and are incomplete."""
         return self.conn.their_state is h11.IDLE and bool(self.conn.trailing_data[0])
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """See ``asyncio.Protocol``."""
+        """Starts the timer of a new connection, and drops an idle one if there are too many."""
         idle = [one for one in self.connections if isinstance(one, Protocol) and one.is_idle]
         if len(self.connections) >= MAX_CONNECTIONS and idle:
             min(idle, key=lambda one: one._used).transport.abort()
@@ -74,13 +74,13 @@ class Protocol(H11Protocol):
         self._reading = self._later(_IDLE_SECONDS, transport.abort)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """See ``asyncio.Protocol``."""
+        """Stops the timers of a closed connection; see ``asyncio.Protocol``."""
         self._stop_reading()
         self._stop_sending()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """See ``asyncio.Protocol``."""
+        """Handles received bytes; see ``asyncio.Protocol``."""
         if not self._is_refused:
             had_begun = self._has_begun
             self._used = time.monotonic()
@@ -95,18 +95,18 @@ class Protocol(H11Protocol):
             self._reading = self._later(_HEADER_SECONDS, self._refuse_slow_headers)
 
     def pause_writing(self) -> None:
-        """See ``asyncio.Protocol``."""
+        """Starts the timer for unread data; see ``asyncio.Protocol``."""
         super().pause_writing()
         self._stop_sending()
         self._sending = self._later(_UNREAD_SECONDS, self._reset)
 
     def resume_writing(self) -> None:
-        """See ``asyncio.Protocol``."""
+        """Stops the timer for unread data; see ``asyncio.Protocol``."""
         self._stop_sending()
         super().resume_writing()
 
     def send_400_response(self, msg: str) -> None:
-        """What is answered to what is no HTTP, or has too much in front of its body."""
+        """Answers a malformed request, or one with too long headers."""
         size = len(self.conn.trailing_data[0])
         if size > MAX_HEADER_BYTES:
             self._refuse(ApiError(f"The headers are larger than {MAX_HEADER_BYTES} bytes.", status=431))
@@ -117,10 +117,10 @@ class Protocol(H11Protocol):
         self._refuse(ApiError("The headers of the request came too slowly.", status=408, code="request_timeout"))
 
     def _refuse(self, error: ApiError) -> None:
-        """Answers in place of the application, and ends the connection."""
+        """Sends an error in place of the application, and ends the connection."""
         self._is_refused = True
         self._stop_reading()
-        if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):  # something else is being answered
+        if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):  # another response has begun
             self.transport.abort()
             return
         body = json.dumps(error.body()).encode()
@@ -131,7 +131,7 @@ class Protocol(H11Protocol):
         self._reading = self._later(_LINGER_SECONDS, self.transport.abort)
 
     def _reset(self) -> None:
-        """Ends the connection at once: the system forgets what was not read, which it would keep for minutes."""
+        """Ends the connection at once, so that the system drops unread data that it would keep for minutes."""
         connection: socket.socket = self.transport.get_extra_info("socket")
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
         self.transport.abort()

@@ -1,5 +1,5 @@
-"""The description of the server in OpenAPI 3.1: ``GET /openapi.json``.
+"""The OpenAPI 3.1 description of the server: ``GET /openapi.json``.
 
-``document`` is called by ``app`` and read first; ``operations`` lists paths, ``bodies`` what they take and answer with,
-``shapes`` cuts the ``openai`` package's types down to what the server reads and writes.
+``app`` calls ``document``: read it first. ``operations`` lists paths, ``bodies`` their requests and responses;
+``shapes`` reduces the ``openai`` package's types to the members that this server reads and writes.
 """

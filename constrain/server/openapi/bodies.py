@@ -1,4 +1,4 @@
-"""The bodies that this server takes and answers with, for its description of itself."""
+"""The bodies of requests and responses in the OpenAPI description."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ from constrain.server.requests.limits import (
 MODEL_NAME: Schema = {"$ref": "#/components/schemas/ModelName"}
 
 
-def _between(limits: tuple[float, float], kind: str = "") -> Schema:
-    """Numbers of a range; ``kind``: their type, which is said of fields that OpenAI's types do not have."""
+def _range_schema(limits: tuple[float, float], kind: str = "") -> Schema:
+    """Returns the schema of numbers in a range. ``kind``: type of the number, for fields that OpenAI's types lack."""
     found: Schema = {"minimum": limits[0], "maximum": limits[1]}
     return {"type": [kind, "null"], **found} if kind else found
 
 
 _FLAG: Schema = {"type": ["boolean", "null"]}
 _COUNT: Schema = {"minimum": 1}
-_PENALTY = _between(PENALTIES)
+_PENALTY = _range_schema(PENALTIES)
 _STOP: Schema = {
     "anyOf": [
         {"type": "string", "minLength": 1},
@@ -55,16 +55,16 @@ _BIAS: Schema = {
 }
 _SAMPLING: dict[str, Schema] = {
     "logit_bias": _BIAS,
-    "min_p": _between(SHARES, "number"),
-    "repeat_penalty": _between(REPEAT_PENALTIES, "number"),
-    "seed": _between(GIVEN_SEEDS, "integer"),
+    "min_p": _range_schema(SHARES, "number"),
+    "repeat_penalty": _range_schema(REPEAT_PENALTIES, "number"),
+    "seed": _range_schema(GIVEN_SEEDS, "integer"),
     "stop": _STOP,
-    "top_k": _between((0, MAX_COUNT), "integer"),
+    "top_k": _range_schema((0, MAX_COUNT), "integer"),
 }
-"""What all that write text take, beside OpenAI's fields or in their place."""
+"""Members of all requests that write text, in addition to OpenAI's fields or in their place."""
 
 _SHOWING: dict[str, Schema] = {"show_schema": _FLAG}
-"""What those take, beside, that show the model a schema."""
+"""Members of requests whose prompt shows a schema to the model."""
 
 _EXTENSION: dict[str, Schema] = {
     "constrain": {
@@ -84,10 +84,10 @@ _EXTENSION: dict[str, Schema] = {
         },
     }
 }
-"""See ``constrain.server.serving.extension``."""
+"""The member ``constrain``: see ``constrain.server.serving.extension``."""
 
 _STREAM_OPTIONS: dict[str, dict[str, Schema]] = {"ChatCompletionStreamOptionsParam": {"include_obfuscation": {}}}
-"""Nothing is obfuscated, whatever is asked."""
+"""``stream_options.include_obfuscation``: accepted, without effect."""
 
 _CHAT_PARTS = frozenset(
     {
@@ -139,11 +139,11 @@ CHAT_REQUEST = Shape(
         "presence_penalty": _PENALTY,
         "response_format": {},
         "stream_options": {},
-        "temperature": _between(TEMPERATURES),
+        "temperature": _range_schema(TEMPERATURES),
         "tool_choice": {},
         "tools": {"maxItems": MAX_TOOLS},
         "top_logprobs": {"minimum": 0, "maximum": MAX_TOP_LOGPROBS},
-        "top_p": _between(SHARES),
+        "top_p": _range_schema(SHARES),
     },
     own={
         "": {**_SAMPLING, **_SHOWING, "logprobs": _FLAG, "model": MODEL_NAME, "stream": _FLAG},
@@ -231,21 +231,21 @@ RESPONSES_REQUEST = Shape(
         "parallel_tool_calls": {},
         "previous_response_id": {},
         "store": {},
-        "temperature": _between(TEMPERATURES),
+        "temperature": _range_schema(TEMPERATURES),
         "text": {},
         "tool_choice": {},
         "tools": {"maxItems": MAX_TOOLS},
         "top_logprobs": {"minimum": 0, "maximum": MAX_TOP_LOGPROBS},
-        "top_p": _between(SHARES),
+        "top_p": _range_schema(SHARES),
         "user": {},
     },
     own={
         "": {
             **_SAMPLING,
             **_SHOWING,
-            "frequency_penalty": _between(PENALTIES, "number"),
+            "frequency_penalty": _range_schema(PENALTIES, "number"),
             "model": MODEL_NAME,
-            "presence_penalty": _between(PENALTIES, "number"),
+            "presence_penalty": _range_schema(PENALTIES, "number"),
             "stream": _FLAG,
         }
     },
@@ -327,8 +327,8 @@ COMPLETION_REQUEST = Shape(
         "n": {"minimum": 1, "maximum": MAX_CHOICES},
         "presence_penalty": _PENALTY,
         "stream_options": {},
-        "temperature": _between(TEMPERATURES),
-        "top_p": _between(SHARES),
+        "temperature": _range_schema(TEMPERATURES),
+        "top_p": _range_schema(SHARES),
     },
     own={
         "": {**_SAMPLING, "model": MODEL_NAME, "stream": _FLAG},
@@ -337,7 +337,7 @@ COMPLETION_REQUEST = Shape(
     required={"": ("model",)},
 )
 _VECTOR: Schema = {"anyOf": [{"type": "array", "items": {"type": "number"}}, {"type": "string", "format": "byte"}]}
-"""Numbers, or the base64 of them."""
+"""A vector: numbers, or their base64."""
 
 COMPLETION_CHUNK = Shape(
     "CompletionChunk",

@@ -1,7 +1,6 @@
-"""The server's own description at ``GET /openapi.json``: what is served, in the words of OpenAPI 3.1.
+"""The OpenAPI 3.1 description of the server at ``GET /openapi.json``.
 
-What is described are the routes that there are; ``OPERATIONS`` says of each what it takes and answers. A new route
-needs an entry there.
+It describes the existing routes; ``OPERATIONS`` has the request and response of each. A new route needs an entry there.
 """
 
 from __future__ import annotations
@@ -55,11 +54,11 @@ _ERROR = {
 
 
 def describe(routes: Iterable[Route], models: Sequence[str], *, has_keys: bool) -> dict[str, Any]:
-    """The description of these routes.
+    """Returns the description of the given routes.
 
     Args:
-        routes: of the application; each has an entry in ``OPERATIONS`` for each of its methods.
-        models: the names that requests may ask for.
+        routes: routes of the application; ``OPERATIONS`` has an entry for each method of each.
+        models: names of models that requests may use.
         has_keys: whether requests need a key.
     """
     served = {(method, route.path_format) for route in routes for method in route.methods or ()}
@@ -90,7 +89,7 @@ def describe(routes: Iterable[Route], models: Sequence[str], *, has_keys: bool) 
 def _version() -> str:
     try:
         return version("constrain-llm")
-    except PackageNotFoundError:  # run from its sources
+    except PackageNotFoundError:  # run from a checkout, without installation
         return "0"
 
 
@@ -111,7 +110,7 @@ def _operation(operation: Operation, *, has_keys: bool) -> dict[str, Any]:
 
 
 def _event(body: Shape) -> dict[str, Any]:
-    """One event of a stream."""
+    """Returns the description of one event of a stream."""
     data = {"type": "string", "contentMediaType": "application/json", "contentSchema": reference(body.name)}
     return {"type": "object", "properties": {"event": {"type": "string"}, "data": data}, "required": ["data"]}
 

@@ -1,4 +1,4 @@
-"""What each path and method takes and answers, for the server's description of itself."""
+"""The request and responses of each path and method, for the OpenAPI description."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What a method of a path does.
+    """The description of one method of a path.
 
     Attributes:
-        name: of the operation.
-        request: the body that it takes.
-        response: what it answers with status 200; ``None`` if it never does.
-        event: what the events of a stream hold, where the request can ask for one.
-        errors: statuses of errors, beside 401 and 403.
-        is_open: whether it needs no key.
+        name: name of the operation.
+        request: body of the request.
+        response: body of a response with status 200; ``None`` if there is none.
+        event: content of a stream's events, if the request can ask for a stream.
+        errors: statuses of errors, in addition to 401 and 403.
+        is_open: whether the method needs no key.
     """
 
     method: str
@@ -53,7 +53,7 @@ class Operation:
 
 
 _WORK = (400, 404, 408, 413, 415, 429, 500, 503)
-"""What can be wrong where a model is asked."""
+"""Statuses of errors of a request to a model."""
 
 
 _LIMIT: Schema = {"type": "integer", "minimum": 1, "maximum": MAX_PAGE, "default": 20}

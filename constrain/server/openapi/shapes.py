@@ -1,7 +1,7 @@
-"""JSON Schemas of bodies: what the ``openai`` package's types say, cut down to what this server reads and writes.
+"""JSON Schemas of bodies: the ``openai`` package's types, reduced to the members that this server reads and writes.
 
-The types know all that OpenAI has. Of their unions only those alternatives are kept that are named here, and with them
-goes what can only be made of the others. Titles and descriptions are left out: they are about another server.
+The types cover all of OpenAI's API. Of their unions, only the alternatives named here are kept; members that only
+removed alternatives could fill disappear, too. Titles and descriptions are left out: they describe OpenAI's server.
 """
 
 from __future__ import annotations
@@ -24,17 +24,16 @@ _KEPT_KEYWORDS = ("type", "enum", "const", "format", "pattern", "minimum", "maxi
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A body.
+    """The description of a body.
 
     Attributes:
-        name: of its schema among the components; those of its parts are called ``name.part``.
-        type: of the ``openai`` package.
-        direction: requests may say null for what they leave out.
-        parts: names of the types whose values may be parts of it.
-        members: of the body, those of the type that are described, each with keywords that the type does not say;
-            ``None`` for all of them.
-        own: members that the types do not have, or have otherwise, by the part they are of; ``""`` for the body.
-        required: the same for names of members that the types do not require.
+        name: name of its schema among the components; schemas of its parts are named ``name.part``.
+        type: type of the ``openai`` package.
+        direction: request or response; in requests, optional members may be null.
+        parts: names of types that may occur inside the body.
+        members: described members of the body, each with keywords that the type lacks; ``None`` for all members.
+        own: members that the types lack or define differently, by name of the part; ``""`` for the body.
+        required: names of members that are required although the types do not say so, by name of the part.
     """
 
     name: str
@@ -47,7 +46,7 @@ class Shape:
 
 
 def component_schemas(shape: Shape) -> dict[str, Schema]:
-    """The schema of a body, and those of all its parts, by their names among the components."""
+    """Returns the schema of a body and of all its parts, by their names among the components."""
     mode: JsonSchemaMode = "validation" if shape.direction == "request" else "serialization"
     document = TypeAdapter(shape.type).json_schema(mode=mode, ref_template="{model}")
     definitions = document.pop("$defs", {})
@@ -57,30 +56,30 @@ def component_schemas(shape: Shape) -> dict[str, Schema]:
     waiting = list(_references(found[shape.name]))
     while waiting:
         name = waiting.pop()
-        if name in found or not name.startswith(f"{shape.name}."):  # shared ones stand beside
+        if name in found or not name.startswith(f"{shape.name}."):  # components shared by several bodies
             continue
         part = name.removeprefix(f"{shape.name}.")
-        schema = _cut(shape, definitions[part])
+        schema = _reduce(shape, definitions[part])
         assert schema is not None, f"{part} is made of parts that are not named"
-        found[name] = _completed(shape, schema, _short(part))
+        found[name] = _add_own_members(shape, schema, _short_name(part))
         waiting += _references(schema)
     return found
 
 
 def reference(name: str) -> Schema:
-    """The schema of a name among the components."""
+    """Returns a reference to a schema among the components."""
     return {"$ref": f"#/components/schemas/{name}"}
 
 
 def _body(shape: Shape, document: Schema) -> Schema:
-    schema = _cut(shape, document)
+    schema = _reduce(shape, document)
     assert schema is not None
     for name, keywords in (shape.members or {}).items():
         schema["properties"][name].update(keywords)
-    return _completed(shape, schema, "")
+    return _add_own_members(shape, schema, "")
 
 
-def _completed(shape: Shape, schema: Schema, part: str) -> Schema:
+def _add_own_members(shape: Shape, schema: Schema, part: str) -> Schema:
     if part in shape.own:
         schema["properties"].update(shape.own[part])
     if part in shape.required:
@@ -88,25 +87,25 @@ def _completed(shape: Shape, schema: Schema, part: str) -> Schema:
     return schema
 
 
-def _cut(shape: Shape, schema: Schema) -> Schema | None:
-    """A schema without what is not named; ``None`` if nothing is left."""
+def _reduce(shape: Shape, schema: Schema) -> Schema | None:
+    """Returns a schema without the types that are not named; ``None`` if nothing is left."""
     if "$ref" in schema:
         name = schema["$ref"]
-        return reference(f"{shape.name}.{name}") if _short(name) in shape.parts else None
+        return reference(f"{shape.name}.{name}") if _short_name(name) in shape.parts else None
     left: Schema = {key: schema[key] for key in _KEPT_KEYWORDS if key in schema}
     for key in _ALTERNATIVES:
         if key in schema:
-            left[key] = [one for one in (_cut(shape, each) for each in schema[key]) if one is not None]
+            left[key] = [one for one in (_reduce(shape, each) for each in schema[key]) if one is not None]
             if not left[key]:
                 return None
     for key, empty in (("items", "maxItems"), ("additionalProperties", "maxProperties")):
         given = schema.get(key)
         if isinstance(given, dict):
-            inner = _cut(shape, given)
+            inner = _reduce(shape, given)
             left |= {empty: 0} if inner is None else {key: inner}
     if "properties" in schema:
         required = schema.get("required", [])
-        members = {name: _cut(shape, each) for name, each in schema["properties"].items()}
+        members = {name: _reduce(shape, each) for name, each in schema["properties"].items()}
         if any(members.get(name, {}) is None for name in required):
             return None
         left["required"] = [name for name in required if name in members]
@@ -136,6 +135,6 @@ def _references(value: object) -> Iterator[str]:
             yield from _references(each)
 
 
-def _short(name: str) -> str:
-    """Where two types have one name, pydantic puts their modules before it."""
+def _short_name(name: str) -> str:
+    """Returns a type's name without the module that pydantic puts in front of ambiguous names."""
     return name.rpartition("__")[2]

@@ -1,4 +1,4 @@
-"""The body of a request: read within a limit, and parsed as a JSON object."""
+"""The body of a request: read within limits, and parsed as a JSON object."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ if TYPE_CHECKING:
 _JSON = "application/json"
 
 _PATIENCE = 4.0
-"""Seconds that a sender may take."""
+"""Seconds that a client may take to send a body, in addition to the time at ``_SLOWEST``; beyond it, status 408."""
 
 _THROWN_AWAY = 64 << 20
-"""Bytes of a body that are read although it is refused."""
+"""Bytes of a refused body that are read and dropped, so that the client reads the error: 64 MiB."""
 
 _SLOWEST = 64 << 10
-"""Bytes a second; a sender has more time for what came this fast."""
+"""Bytes per second that a client must reach for a large body; each such amount adds a second to ``_PATIENCE``."""
 
 
 async def read_body(request: Request, limit: int) -> bytes:
-    """All bytes of the body. Raises ``ApiError`` if they are more than ``limit``, or come too slowly.
+    """Reads the whole body. Raises ``ApiError`` if it is longer than ``limit`` or arrives too slowly.
 
     Raises ``ClientDisconnect`` if the client leaves.
     """
-    refusal = _refused_unread(request, limit)
-    if refusal is not None and "expect" in request.headers:  # the body has not been sent, and is not asked for
+    refusal = _check_headers(request, limit)
+    if refusal is not None and "expect" in request.headers:  # the client still waits to send the body
         raise refusal
     pieces: list[bytes] = []
     size, begun = 0, time.monotonic()
@@ -46,21 +46,21 @@ async def read_body(request: Request, limit: int) -> bytes:
             if refusal is not None:
                 raise refusal from None
             return b"".join(pieces)
-        except (TimeoutError, asyncio.TimeoutError) as error:  # two classes before Python 3.11
+        except (TimeoutError, asyncio.TimeoutError) as error:  # two separate classes before Python 3.11
             raise refusal or _too_slow() from error
         size += len(piece)
         if refusal is None and size > limit:
             refusal = _too_large(limit)
         if refusal is None:
             pieces.append(piece)
-        else:  # most clients look for an answer only when they have sent all
+        else:  # most clients read an answer only after they have sent everything
             pieces.clear()
             if size > limit + _THROWN_AWAY:
                 raise refusal
 
 
-def _refused_unread(request: Request, limit: int) -> ApiError | None:
-    """What is wrong with a body as its headers describe it."""
+def _check_headers(request: Request, limit: int) -> ApiError | None:
+    """Returns the error for a body, as far as its headers show one."""
     encoding = request.headers.get("content-encoding", "identity")
     if encoding.lower() != "identity":
         return ApiError(
@@ -70,7 +70,7 @@ def _refused_unread(request: Request, limit: int) -> ApiError | None:
             headers={"Connection": "close"},
         )
     kind = request.headers.get("content-type", "")
-    if kind.partition(";")[0].strip().lower() != _JSON:  # a browser sends other types for every page, unasked
+    if kind.partition(";")[0].strip().lower() != _JSON:  # a browser can send other types for every page without asking
         return ApiError(
             f"The body of a request is JSON and must say so: send the header Content-Type: {_JSON}"
             f"{f' instead of {kind!r:.100}' if kind else ''}.",
@@ -82,11 +82,11 @@ def _refused_unread(request: Request, limit: int) -> ApiError | None:
 
 
 def parse_body(data: bytes) -> dict[str, Any]:
-    """The JSON object that a body is. Raises ``ApiError``."""
+    """Parses a body as a JSON object. Raises ``ApiError``."""
     try:
         text = data.decode("utf-8-sig")
         body = json.loads(text, parse_constant=_not_json)
-        if "\\u" in text:  # the one way to write half of a surrogate pair, which is no text
+        if "\\u" in text:  # only an escape can spell a lone surrogate, which is not valid text
             json.dumps(body, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         raise ApiError(

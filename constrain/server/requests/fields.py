@@ -1,4 +1,4 @@
-"""Members of a request with their types and ranges, and OpenAI's words for what is wrong with them."""
+"""Members of a request with their types and ranges, and OpenAI's words for their errors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def is_nested_deeper(value: object, levels: int) -> bool:
-    """Whether a JSON value has more levels of objects and arrays. Not recursive."""
+    """Returns whether a JSON value has more levels of objects and arrays. Not recursive."""
     containers = [value] if isinstance(value, dict | list) else []
     for _ in range(levels):
         containers = [
@@ -25,7 +25,7 @@ def is_nested_deeper(value: object, levels: int) -> bool:
 
 
 def type_name(value: object) -> str:
-    """What a JSON value is, in a sentence."""
+    """Returns the name of a JSON value's type for a sentence."""
     if isinstance(value, bool):
         return "a boolean"
     if value is None:
@@ -35,7 +35,7 @@ def type_name(value: object) -> str:
 
 
 def wrong_type(param: str, expected: str, value: object) -> ApiError:
-    """The error for a value of another type."""
+    """Returns the error for a value of a wrong type."""
     return ApiError(
         f"Invalid type for '{param}': expected {expected}, but got {type_name(value)} instead.",
         param=param,
@@ -44,21 +44,21 @@ def wrong_type(param: str, expected: str, value: object) -> ApiError:
 
 
 def one_of(value: object, supported: Sequence[str], param: str) -> str:
-    """The value, if it is one of some texts."""
+    """Returns the value if it is one of the supported texts. Raises ``ApiError``."""
     if not isinstance(value, str) or value not in supported:
         raise wrong_value(param, value, supported)
     return value
 
 
 def kind_of(document: Mapping[str, Any], supported: Sequence[str], place: str) -> str:
-    """The ``type`` of an object, which is one of some texts."""
+    """Returns the ``type`` of an object if it is one of the supported texts. Raises ``ApiError``."""
     if document.get("type") is None:
         raise missing(f"{place}.type")
     return one_of(document["type"], supported, f"{place}.type")
 
 
 def optional_text(body: Mapping[str, Any], key: str, place: str = "") -> str | None:
-    """A string; None for null or nothing."""
+    """Returns a string; None if it is null or missing. Raises ``ApiError``."""
     value = body.get(key)
     if value is not None and not isinstance(value, str):
         raise wrong_type(f"{place}{key}", "a string", value)
@@ -66,7 +66,7 @@ def optional_text(body: Mapping[str, Any], key: str, place: str = "") -> str | N
 
 
 def required_text(body: Mapping[str, Any], key: str, place: str = "") -> str:
-    """A string that has to be there."""
+    """Returns a string that must be present. Raises ``ApiError``."""
     if key not in body:
         raise missing(f"{place}{key}")
     value = body[key]
@@ -76,7 +76,7 @@ def required_text(body: Mapping[str, Any], key: str, place: str = "") -> str:
 
 
 def wrong_value(param: str, value: object, supported: Sequence[str]) -> ApiError:
-    """The error for a value that is none of those there are."""
+    """Returns the error for a value that is not among the supported ones."""
     listed = ", ".join(f"'{each}'" for each in supported)
     shown = f"'{value}'" if isinstance(value, str) else type_name(value)
     return ApiError(
@@ -85,12 +85,12 @@ def wrong_value(param: str, value: object, supported: Sequence[str]) -> ApiError
 
 
 def missing(param: str) -> ApiError:
-    """The error for what has to be there."""
+    """Returns the error for a missing value."""
     return ApiError(f"Missing required parameter: '{param}'.", param=param, code="missing_required_parameter")
 
 
 def model_name(body: Mapping[str, Any]) -> str:
-    """The name of the model that a request asks. Raises ``ApiError``."""
+    """Returns the name of the requested model. Raises ``ApiError``."""
     model = body.get("model")
     if model is None:
         raise missing("model")
@@ -100,12 +100,12 @@ def model_name(body: Mapping[str, Any]) -> str:
 
 
 def unsupported(param: str, why: str) -> ApiError:
-    """The error for what would have to be ignored."""
+    """Returns the error for a field that this server would otherwise ignore."""
     return ApiError(f"Unsupported parameter: '{param}'. {why}", param=param, code="unsupported_parameter")
 
 
 def integer(body: Mapping[str, Any], name: str, low: int | None = None, high: int | None = None) -> int | None:
-    """An integer of a range; None for null or nothing."""
+    """Returns an integer in a range; None if it is null or missing. Raises ``ApiError``."""
     value = body.get(name)
     if value is None:
         return None
@@ -116,7 +116,7 @@ def integer(body: Mapping[str, Any], name: str, low: int | None = None, high: in
 
 
 def number(body: Mapping[str, Any], name: str, low: float | None = None, high: float | None = None) -> float | None:
-    """A number of a range; None for null or nothing."""
+    """Returns a number in a range; None if it is null or missing. Raises ``ApiError``."""
     value = body.get(name)
     if value is None:
         return None
@@ -127,7 +127,7 @@ def number(body: Mapping[str, Any], name: str, low: float | None = None, high: f
 
 
 def boolean(body: Mapping[str, Any], name: str, place: str = "") -> bool | None:
-    """True or false; None for null or nothing."""
+    """Returns true or false; None if it is null or missing. Raises ``ApiError``."""
     value = body.get(name)
     if value is not None and not isinstance(value, bool):
         raise wrong_type(place + name, "a boolean", value)
@@ -135,14 +135,14 @@ def boolean(body: Mapping[str, Any], name: str, place: str = "") -> bool | None:
 
 
 def mapping(value: object, param: str) -> dict[str, Any]:
-    """An object."""
+    """Returns an object. Raises ``ApiError``."""
     if not isinstance(value, dict):
         raise wrong_type(param, "an object", value)
     return value
 
 
 def array(value: object, param: str, most: int | None = None) -> list[Any]:
-    """An array of at most so many items."""
+    """Returns an array of at most ``most`` items. Raises ``ApiError``."""
     if not isinstance(value, list):
         raise wrong_type(param, "an array", value)
     if most is not None and len(value) > most:

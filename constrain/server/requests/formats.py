@@ -19,8 +19,8 @@ from constrain.server.requests.fields import (
     required_text,
 )
 from constrain.server.requests.limits import MAX_SCHEMA_NESTING
-from constrain.server.requests.places import Place, come_to
-from constrain.server.requests.refusals import refuse_beside
+from constrain.server.requests.places import Place, report_place
+from constrain.server.requests.refusals import refuse_members
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,17 +32,17 @@ _KINDS = ("json_schema", "json_object", "text")
 _ANY_OBJECT: dict[str, Any] = {"type": "object"}
 
 _JSON_SCHEMA = "invalid_json_schema"
-"""The code of errors in a schema of content."""
+"""Code of errors in a schema of content."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    """How an endpoint spells a format.
+    """The spelling of a format at an endpoint.
 
     Attributes:
-        field: its name.
-        inner: the member of it that holds name and schema; ``""`` where these are its own members.
-        schema: the place that errors in the schema name.
+        field: name of the field.
+        inner: member that has the name and the schema; ``""`` if they are members of the field itself.
+        schema: place that errors in the schema name.
     """
 
     field: str
@@ -50,36 +50,36 @@ class Spelling:
     schema: str
 
     def members(self, kind: str) -> tuple[str, ...]:
-        """What a format of a type has beside it and says what an answer may be."""
+        """Returns the members, besides ``type``, that a format of a type may have."""
         of_schema = (self.inner,) if self.inner else ("schema", "strict")
         return {"text": (), "json_object": ("schema",), "json_schema": of_schema}[kind]
 
 
 RESPONSE_FORMAT = Spelling("response_format", "json_schema", "response_format")
-"""Of chat completions, and of completions here."""
+"""The format of chat completions and of text completions."""
 
 TEXT_FORMAT = Spelling("text.format", "", "text.format.schema")
-"""Of responses."""
+"""The format of responses."""
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """What content must match: a JSON Schema, and its place in the request."""
+    """The required form of the content: a JSON Schema, and its place in the request."""
 
     schema: dict[str, Any]
     place: Place
 
 
 def read_format(given: object, spelling: Spelling, subset: StrictSubset) -> Format | None:
-    """What the content must match, None for any text. Raises ``ApiError``.
+    """Reads the format of the content; None for any text. Raises ``ApiError``.
 
-    ``json_object`` with a ``schema`` beside it, as other servers take it, is that schema.
+    ``json_object`` with a ``schema`` next to it, as other servers accept it, means the schema.
     """
     if given is None:
         return None
     document = mapping(given, spelling.field)
     kind = kind_of(document, _KINDS, spelling.field)
-    refuse_beside(document, spelling.field, kind, spelling.members(kind))
+    refuse_members(document, spelling.field, kind, spelling.members(kind))
     if kind == "text":
         return None
     if kind == "json_object":
@@ -88,7 +88,7 @@ def read_format(given: object, spelling: Spelling, subset: StrictSubset) -> Form
 
 
 def _read_json_object(document: Mapping[str, Any], spelling: Spelling) -> Format:
-    """Any object, or the schema beside the type."""
+    """Returns the format for any object, or the schema next to the type."""
     place = Place(spelling.schema, _JSON_SCHEMA, "schema for response_format")
     schema = document.get("schema")
     if schema is None:
@@ -121,13 +121,13 @@ def _read_json_schema(document: Mapping[str, Any], spelling: Spelling, subset: S
     place = Place(spelling.schema, _JSON_SCHEMA, f"schema for response_format '{name}'")
     require_flat(schema, place)
     if is_strict:
-        come_to(place)
+        report_place(place)
         require_strict(schema, name, "response_format", subset, place)
     return Format(schema, place)
 
 
 def require_flat(schema: object, place: Place) -> None:
-    """Raises ``ApiError`` for a schema of too many levels, before anything looks into it."""
+    """Raises ``ApiError`` for a schema with too many levels, before any recursive function reads it."""
     if is_nested_deeper(schema, MAX_SCHEMA_NESTING):
         raise ApiError(
             f"Invalid {place.name}: objects and arrays stand within each other more than {MAX_SCHEMA_NESTING} levels "
@@ -138,7 +138,7 @@ def require_flat(schema: object, place: Place) -> None:
 
 
 def require_strict(schema: Mapping[str, Any], name: str, kind: Any, subset: StrictSubset, place: Place) -> None:
-    """Raises ``ApiError`` with all that strict mode has against a schema, a line each, in OpenAI's words."""
+    """Raises ``ApiError`` with all violations of strict mode, one per line, in OpenAI's words."""
     if subset == "off" or is_checked():
         return
     try:
@@ -150,10 +150,10 @@ def require_strict(schema: Mapping[str, Any], name: str, kind: Any, subset: Stri
         raise ApiError(complaint, param=place.param, code=place.code)
 
 
-def all_refused(schema: Mapping[str, Any], error: ConstrainError) -> str:
-    """All that cannot be enforced of a schema, a line each; ``error`` is what compiling it raised.
+def describe_refusals(schema: Mapping[str, Any], error: ConstrainError) -> str:
+    """Returns all parts of a schema that cannot be enforced, one per line; ``error`` is the error of its compilation.
 
-    Of a schema that met a limit no more is looked for: every look would take as long.
+    After an error about a limit, the schema is not searched further, since every search would take as long.
     """
     if isinstance(error, LimitError):
         return str(error)
@@ -162,7 +162,7 @@ def all_refused(schema: Mapping[str, Any], error: ConstrainError) -> str:
 
     try:
         refused = lint_schema(parse_schema(schema_text(dict(schema)))).refused
-    except (ConstrainError, RecursionError):  # nothing more is found than ``error`` says
+    except (ConstrainError, RecursionError):  # the search found no more than ``error`` says
         refused = ()
     lines = [f"at {finding.pointer or '/'}: {finding.message}" for finding in refused]
     return "\n".join(lines or [str(error)])

@@ -1,6 +1,6 @@
-"""``functions`` and ``function_call`` of chat completions: read as the tools that took their place.
+"""``functions`` and ``function_call`` of chat completions, read as ``tools`` and ``tool_choice``, their successors.
 
-Errors name the places where the request has them.
+Errors name the places in the request.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 _MODES = ("none", "auto")
 
 
-def names_functions(body: Mapping[str, Any]) -> bool:
-    """Whether a request has functions in place of tools. Raises ``ApiError`` if it has both."""
+def uses_functions(body: Mapping[str, Any]) -> bool:
+    """Returns whether a request has functions instead of tools. Raises ``ApiError`` if it has both."""
     found = [name for name in ("functions", "function_call") if body.get(name) is not None]
     for name in ("tools", "tool_choice"):
         if found and body.get(name) not in (None, []):
@@ -36,7 +36,7 @@ def names_functions(body: Mapping[str, Any]) -> bool:
 
 
 def read_functions(body: Mapping[str, Any], subset: StrictSubset) -> Tools:
-    """The functions of a request as tools, each compiled, and the choice between them. Raises ``ApiError``."""
+    """Reads the functions of a request as compiled tools, and the choice between them. Raises ``ApiError``."""
     given = body.get("functions")
     found: list[tuple[Tool, Place]] = []
     for index, function in enumerate([] if given is None else array(given, "functions", MAX_TOOLS)):

@@ -1,7 +1,7 @@
-"""Limits of requests: how many, how long, how deep, how large. Beyond each of them a request is a 400.
+"""Limits of requests in number, length, depth and size. A request beyond any of them gets status 400.
 
-The readers of fields and the OpenAPI description both take them from here. Those with an ``OpenAI`` beside them are
-OpenAI's, so that a request that passes there passes here.
+The readers of fields and the OpenAPI description share them. Limits marked "as for OpenAI" are OpenAI's, so that a
+request that passes there passes here.
 """
 
 from __future__ import annotations
@@ -30,29 +30,30 @@ MAX_COMPLETION_LOGPROBS = 5
 """Most likely tokens reported for each place of a text completion (``logprobs``), as for OpenAI. Beyond: status 400."""
 
 MAX_BIAS = 100
-"""Added to a logit, or subtracted from it, by ``logit_bias``, as for OpenAI. Beyond: status 400."""
+"""The greatest value of ``logit_bias``, and with a minus sign the least, as for OpenAI. Beyond: status 400."""
 
 BIAS_KEY = r"[0-9]{1,9}"
-"""Pattern of the keys of ``logit_bias``: ids of tokens in decimal digits."""
+"""Pattern of the keys of ``logit_bias``: token ids in decimal digits."""
 
 TEMPERATURES = (0, 2)
-"""The least and the greatest ``temperature`` (OpenAI)."""
+"""Least and greatest ``temperature`` (as for OpenAI)."""
 
 SHARES = (0, 1)
-"""The least and the greatest ``top_p`` and ``min_p``, which are probabilities."""
+"""Least and greatest ``top_p`` and ``min_p``, which are probabilities."""
 
 PENALTIES = (-MAX_PENALTY, MAX_PENALTY)
-"""The least and the greatest ``presence_penalty`` and ``frequency_penalty`` (OpenAI)."""
+"""Least and greatest ``presence_penalty`` and ``frequency_penalty`` (as for OpenAI)."""
 
 REPEAT_PENALTIES = (0.01, 100.0)
-"""The least and the greatest ``repeat_penalty``, which divides logits; 1 is none."""
+"""Least and greatest ``repeat_penalty``, a divisor of logits; 1 has no effect."""
 
 GIVEN_SEEDS = (-(2**63), 2**63 - 1)
-"""The least and the greatest ``seed`` (OpenAI); each stands for one of the sampler's ``SEEDS``."""
+"""Least and greatest ``seed`` (as for OpenAI); each is mapped to one of the sampler's ``SEEDS``."""
 
 MAX_COUNT = 2**31 - 1
-"""Tokens of ``top_k`` or of a limit on tokens: more than any context holds. Beyond: status 400 for ``top_k``; limits on
-tokens count as this one."""
+"""Tokens of ``top_k`` or of a limit on tokens: more than any context holds. Beyond: status 400 for ``top_k``; a limit
+on tokens is lowered to this.
+"""
 
 MAX_PAGE = 100
 """Items of one page of the input of a stored response (``limit``), as for OpenAI. Beyond: status 400."""
@@ -60,11 +61,11 @@ MAX_PAGE = 100
 MAX_NESTING = 220
 """Levels of objects and arrays in one field of a request. Beyond: status 400.
 
-The types of the ``openai`` package, which write responses, repeat fields of up to 250 levels.
+The ``openai`` package's types, which write responses, can repeat fields of up to 250 levels.
 """
 
 MAX_SCHEMA_NESTING = 200
 """Levels of objects and arrays in one JSON Schema of a request, on every endpoint. Beyond: status 400.
 
-What stands around a schema in its field fits between this and ``MAX_NESTING``.
+The levels around a schema in its field fit between this limit and ``MAX_NESTING``.
 """

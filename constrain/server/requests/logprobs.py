@@ -1,4 +1,4 @@
-"""How requests ask for log-probabilities."""
+"""``logprobs`` and ``top_logprobs`` of requests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def read_logprobs(body: Mapping[str, Any]) -> ChatOptions:
-    """The options for ``logprobs`` and ``top_logprobs`` of a chat completion. Raises ``ApiError``."""
+    """Reads ``logprobs`` and ``top_logprobs`` of a chat completion as options. Raises ``ApiError``."""
     asked, top = boolean(body, "logprobs") or False, top_logprobs(body)
     if top and not asked:
         raise ApiError(
@@ -27,10 +27,10 @@ def read_logprobs(body: Mapping[str, Any]) -> ChatOptions:
 
 
 def top_logprobs(body: Mapping[str, Any]) -> int:
-    """How many of the most likely tokens a request wants to see for each place. Raises ``ApiError``."""
+    """Returns the number of likeliest tokens requested per position. Raises ``ApiError``."""
     return integer(body, "top_logprobs", 0, MAX_TOP_LOGPROBS) or 0
 
 
 def logprobs_options(top: int) -> ChatOptions:
-    """The options where log-probabilities are wanted."""
+    """Returns the options for log-probabilities."""
     return {"logprobs": True, "top_logprobs": top}

@@ -1,7 +1,7 @@
-"""``messages`` of a chat completion, checked; of the oldest clients, too.
+"""``messages`` of a chat completion, checked; including those of the oldest clients.
 
-These have a ``function_call`` without an id in a message, and in the next one its result, with the role ``function``.
-Both are read as the call of a tool and its result, which took their place; errors name what the request has.
+Old clients send a ``function_call`` without an id, and its result in the next message, with the role ``function``. Both
+are read as a tool call and its result, their successors; errors name the fields of the request.
 """
 
 from __future__ import annotations
@@ -16,34 +16,34 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 _CALL_ID = "call_0"
-"""Of a call that has none: its result follows at once, so all may have the same."""
+"""Id of a ``function_call``, which has none: its result follows at once, so all may share one id."""
 
 
 def read_messages(body: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The messages of a chat completion in today's shape, checked. Raises ``ApiError``, which names the place."""
+    """Returns the checked messages of a chat completion in today's form. Raises ``ApiError`` with the place."""
     given = body.get("messages")
     if given is None:
         raise missing("messages")
-    written = [_without_parsed(message) for message in array(given, "messages")]
-    messages = with_tool_calls(written)
+    written = [_drop_parsed(message) for message in array(given, "messages")]
+    messages = convert_function_calls(written)
     try:
         check_messages(messages)
     except MessageError as error:
         problem = str(error).removeprefix(f"{error.param}: ")
-        param = _place_as_written(error.param, written)
+        param = _find_place(error.param, written)
         raise ApiError(f"Invalid value: {param}: {problem}.", param=param, code="invalid_value") from error
     return [{**message, "role": "system"} if message["role"] == "developer" else message for message in messages]
 
 
-def _without_parsed(message: Any) -> Any:
-    """A message without the object that the ``openai`` package made of its content, and sends back with it."""
+def _drop_parsed(message: Any) -> Any:
+    """Returns a message without ``parsed``, the object that the ``openai`` package made from its content."""
     return {key: value for key, value in message.items() if key != "parsed"} if isinstance(message, dict) else message
 
 
-def with_tool_calls(messages: Sequence[Any]) -> list[Any]:
-    """Messages with the calls of functions as those of tools, and their results under the ids of these.
+def convert_function_calls(messages: Sequence[Any]) -> list[Any]:
+    """Returns messages with function calls as tool calls, and their results under the ids of these calls.
 
-    Whatever is no such call or result stays as it is. Raises ``ApiError`` where one of them is without the other.
+    All other messages stay unchanged. Raises ``ApiError`` for a call without a result, or a result without a call.
     """
     found: list[Any] = []
     called: Mapping[str, Any] | None = None
@@ -93,7 +93,7 @@ def _result(message: Mapping[str, Any], where: str, called: Mapping[str, Any] | 
 
 
 def _require_result(called: Mapping[str, Any] | None, index: int) -> None:
-    """Raises ``ApiError`` where a call of the message before this ``index`` has no result."""
+    """Raises ``ApiError`` if a function call in the message before ``index`` has no result."""
     if called is not None:
         where = f"messages[{index - 1}].function_call"
         raise ApiError(
@@ -103,8 +103,8 @@ def _require_result(called: Mapping[str, Any] | None, index: int) -> None:
         )
 
 
-def _place_as_written(param: str, written: Sequence[Any]) -> str:
-    """The place in the messages of a request, of a place in what ``with_tool_calls`` made of them."""
+def _find_place(param: str, written: Sequence[Any]) -> str:
+    """Returns the place in a request's messages for a place in the result of ``convert_function_calls``."""
     for index, message in enumerate(written):
         call = f"messages[{index}].tool_calls[0].function"
         if param.startswith(call) and message.get("function_call") is not None:

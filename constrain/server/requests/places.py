@@ -1,6 +1,6 @@
-"""Places of a request, as errors name them: each reader is handed where it stands, and hands on where others stand.
+"""Places in a request, as errors name them: each reader receives its place and passes on those of inner fields.
 
-A process that reads or compiles a request also tells the server at which place it is.
+A process that reads or compiles a request also reports its current place to the server.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A part of a request that is compiled: ``param`` and ``code`` of errors in it, and what messages call it."""
+    """A part of a request that is compiled. ``name``: for messages; ``param`` and ``code``: of errors in it."""
 
     param: str
     code: str
@@ -24,13 +24,13 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """What a request calls the fields that errors name once it is read: when it meets a model, or is compiled.
+    """The names of a request's fields, for errors found after reading it: when it meets a model, or is compiled.
 
     Attributes:
         prompt: ``"messages"``, ``"input"`` or ``"prompt"``.
-        max_tokens: the limit on tokens that counts; where the request has none, the name that it would have.
+        max_tokens: name of the limit on tokens that applies; without a limit, the name that it would have.
         tools: ``"tools"`` or ``"functions"``.
-        of_tools: where each tool has its schema or grammar, by the tool's name.
+        of_tools: place of each tool's schema or grammar, by the tool's name.
     """
 
     prompt: str
@@ -43,12 +43,12 @@ _listener: ContextVar[Callable[[Place], None] | None] = ContextVar("_listener", 
 
 
 def on_place(listener: Callable[[Place], None]) -> None:
-    """Has a function called with each place that is come to."""
+    """Registers a function that receives each place that ``report_place`` reports."""
     _listener.set(listener)
 
 
-def come_to(place: Place) -> None:
-    """Says that a place is looked at now, which may take long."""
+def report_place(place: Place) -> None:
+    """Reports the place whose reading or compilation begins now and may take long."""
     listener = _listener.get()
     if listener is not None:
         listener(place)

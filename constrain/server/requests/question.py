@@ -1,4 +1,4 @@
-"""What a model is asked: what all endpoints whose model writes an answer make of a request."""
+"""The question to a model: the same record for all endpoints that write text."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a model is asked: a request without what its endpoint alone knows, before a model has seen it.
+    """The question to a model: a request without the fields of its endpoint, before it meets a model.
 
     Attributes:
-        prompt: messages in OpenAI's shape, checked; or a text to go on with.
-        content: what the content must match; None for any text.
-        options: for the generation.
-        places: where the request has what errors may still be about.
-        n: the number of answers.
+        prompt: checked messages in OpenAI's form, or a text to continue.
+        content: format of the content; None for any text.
+        options: options for the generation.
+        places: names of the request's fields for later errors.
+        n: number of answers.
     """
 
     prompt: list[dict[str, Any]] | Text

@@ -1,7 +1,7 @@
-"""Fields of a request that an endpoint does not read, although they say what an answer may be: a 400, never ignored.
+"""Fields that change the answer and that an endpoint does not read: they get status 400, and are never ignored.
 
-A field that nobody knows is ignored. These are known: other servers have them, or another endpoint of this one. A value
-that asks for nothing (null, false, an empty text, list or object, and what ``_NEUTRAL`` says) is accepted.
+Unknown fields are ignored. The fields here are known from other servers or other endpoints. A value without effect
+(null, false, an empty text, list or object, and the values in ``_NEUTRAL``) is accepted.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _FORMAT_FIELDS = (
     "structural_tag",
     "structured_outputs",
 )
-"""Names under which other servers take formats."""
+"""Names of formats on other servers."""
 
 _USE_FORMATS = (
     "This server takes a JSON Schema as 'response_format' ('text.format' of a response), and grammars and regular "
@@ -68,7 +68,7 @@ CHAT_FIELDS = {
     "suffix": "This server writes what follows the messages, not what stands between two texts.",
     "text.format": "Use 'response_format'.",
 }
-"""What chat completions refuse, and what to use in its place."""
+"""Fields that chat completions refuse, with the alternative."""
 
 RESPONSES_FIELDS = {
     **_ON_ALL_ENDPOINTS,
@@ -87,7 +87,7 @@ RESPONSES_FIELDS = {
     "response_format": "Use 'text.format'.",
     "suffix": "This server writes what follows the input, not what stands between two texts.",
 }
-"""The same for responses."""
+"""Fields that responses refuse, with the alternative."""
 
 COMPLETIONS_FIELDS = {
     **_ON_ALL_ENDPOINTS,
@@ -101,7 +101,7 @@ COMPLETIONS_FIELDS = {
     "text.format": "Use 'response_format'.",
     "tools": "Ask /v1/chat/completions.",
 }
-"""The same for completions."""
+"""Fields that text completions refuse, with the alternative."""
 
 _NEUTRAL: dict[str, float] = {
     "best_of": 1,
@@ -111,14 +111,14 @@ _NEUTRAL: dict[str, float] = {
     "n": 1,
     "repetition_penalty": 1,
 }
-"""Values with which a field asks for nothing."""
+"""Values of fields that have no effect."""
 
 _FORMAT_MEMBERS = (*_FORMAT_FIELDS, "choice", "pattern", "strict")
-"""What says in a format, of this server or another one, what an answer may be."""
+"""Members of a format, on this server or others, that change the language of an answer."""
 
 
 def refuse_fields(body: Mapping[str, Any], refused: Mapping[str, str]) -> None:
-    """Raises ``ApiError`` for a field that is refused. ``refused``: what to use in its place, by name."""
+    """Raises ``ApiError`` for a refused field. ``refused``: alternatives, by name of the field."""
     for name, advice in refused.items():
         outer, _, inner = name.partition(".")
         value = body.get(outer)
@@ -131,8 +131,8 @@ def refuse_fields(body: Mapping[str, Any], refused: Mapping[str, str]) -> None:
         raise unsupported("modalities", "This server writes text only.")
 
 
-def refuse_beside(document: Mapping[str, Any], place: str, kind: str, read: Collection[str]) -> None:
-    """Raises ``ApiError`` for a member of a format that says what an answer may be, where its type does not read it."""
+def refuse_members(document: Mapping[str, Any], place: str, kind: str, read: Collection[str]) -> None:
+    """Raises ``ApiError`` for a member of a format that its type does not read, but that would change the answer."""
     for name in _FORMAT_MEMBERS:
         if name not in read and not _asks_for_nothing(name, document.get(name)):
             raise unsupported(f"{place}.{name}", f"A format of the type '{kind}' does not have it.")

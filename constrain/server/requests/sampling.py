@@ -1,4 +1,4 @@
-"""How to sample, when to stop, and what the prompt shows: fields that all endpoints whose model writes read alike."""
+"""Sampling, stop texts, and the shown schema: fields that all endpoints that write text read alike."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def read_sampling(body: Mapping[str, Any]) -> ChatOptions:
-    """How to sample, and at which texts to stop. Raises ``ApiError``."""
+    """Reads the options for sampling and stop texts. Raises ``ApiError``."""
     options: dict[str, Any] = {
         "temperature": number(body, "temperature", *TEMPERATURES),
         "top_p": number(body, "top_p", *SHARES),
@@ -46,9 +46,9 @@ def read_sampling(body: Mapping[str, Any]) -> ChatOptions:
 
 
 def read_max_tokens(body: Mapping[str, Any], *names: str, least: int = 1) -> tuple[ChatOptions, str]:
-    """The least of the limits on tokens that a request gives, and its name. Raises ``ApiError``.
+    """Returns the smallest limit on tokens in a request, and the name of its field. Raises ``ApiError``.
 
-    Without one there is no option, and the name is the last one.
+    Without a limit, there is no option, and the name is the last one of the possible fields.
     """
     limits = {name: integer(body, name, least) for name in names}
     given = {name: min(value, MAX_COUNT) for name, value in limits.items() if value is not None}
@@ -59,12 +59,12 @@ def read_max_tokens(body: Mapping[str, Any], *names: str, least: int = 1) -> tup
 
 
 def read_n(body: Mapping[str, Any]) -> int:
-    """``n``: the number of answers to a prompt. Raises ``ApiError``."""
+    """Reads ``n``: the number of answers per prompt. Raises ``ApiError``."""
     return integer(body, "n", 1, MAX_CHOICES) or 1
 
 
 def read_show_schema(body: Mapping[str, Any]) -> ChatOptions:
-    """Whether the prompt shows the schema of the answer. Raises ``ApiError``."""
+    """Reads whether the prompt shows the schema of the answer. Raises ``ApiError``."""
     wanted = boolean(body, "show_schema")
     return {} if wanted is None else {"show_schema": wanted}
 

@@ -1,4 +1,4 @@
-"""``stream`` and ``stream_options``: how answers are sent."""
+"""``stream`` and ``stream_options``: the way answers are sent."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Streaming:
-    """How the answers to a request are sent.
+    """The way the answers to a request are sent.
 
     Attributes:
-        is_wanted: as they are written.
-        include_usage: and last the number of tokens.
+        is_wanted: whether answers are sent while they are written.
+        include_usage: whether the last chunk has token counts.
     """
 
     is_wanted: bool = False
@@ -26,12 +26,12 @@ class Streaming:
 
 
 def read_stream(body: Mapping[str, Any]) -> bool:
-    """Whether answers are sent as they are written. Raises ``ApiError``."""
+    """Reads whether answers are sent while they are written. Raises ``ApiError``."""
     return boolean(body, "stream") or False
 
 
 def read_streaming(body: Mapping[str, Any]) -> Streaming:
-    """How answers are sent, ``stream_options`` included. Raises ``ApiError``."""
+    """Reads the way answers are sent, with ``stream_options``. Raises ``ApiError``."""
     is_wanted, given = read_stream(body), body.get("stream_options")
     if given is None:
         return Streaming(is_wanted)

@@ -1,4 +1,4 @@
-"""Texts of a request, which may come as the ids of their tokens: a prompt to go on with, an input to embed."""
+"""Texts of a request, which may be token ids: a prompt to continue, or an input to embed."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from constrain.llama.model import Model
 
 Text = str | tuple[int, ...]
-"""A text, or the ids of its tokens."""
+"""A text, or its token ids."""
 
 
 def read_texts(body: Mapping[str, object], name: str, most: int | None = None) -> tuple[Text, ...]:
-    """One text or several, at most so many: a string, token ids, a list of strings, or a list of lists of ids."""
+    """Reads one or several texts, at most ``most``: a string, token ids, a list of strings, or a list of id lists."""
     given = body.get(name)
     if given is None:
         raise missing(name)
@@ -33,9 +33,10 @@ def read_texts(body: Mapping[str, object], name: str, most: int | None = None) -
 
 
 def text_tokens(model: Model, text: Text, param: str, *, whole: bool = False) -> list[int]:
-    """The tokens of a text, or of a ``whole`` one. Nothing that it says becomes a special token; ids stay as they are.
+    """Returns the tokens of a text; no text in it becomes a special token, and token ids stay unchanged.
 
-    Raises ``ApiError`` for ids that the model has not, and for no tokens at all.
+    ``whole``: whether the text is complete, so that the model's end token follows it, if the model has one. Raises
+    ``ApiError`` for ids that the model does not have, and for an empty result.
     """
     tokens = model.text_tokens(text, whole=whole) if isinstance(text, str) else list(text)
     n_vocab = model.vocabulary.n_vocab

@@ -1,4 +1,4 @@
-"""``tools`` and ``tool_choice`` of a request, in the shapes of both endpoints, and ``parallel_tool_calls``."""
+"""``tools``, ``tool_choice`` and ``parallel_tool_calls`` of a request, in the forms of both endpoints."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from constrain.chat.tools.openai import tool_from_json
 from constrain.errors import ConstrainError, ToolError
 from constrain.server.http.errors import ApiError
 from constrain.server.requests.fields import array, boolean, kind_of, mapping, one_of, required_text, wrong_type
-from constrain.server.requests.formats import all_refused, require_flat, require_strict
+from constrain.server.requests.formats import describe_refusals, require_flat, require_strict
 from constrain.server.requests.limits import MAX_TOOLS
-from constrain.server.requests.places import Place, come_to
+from constrain.server.requests.places import Place, report_place
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,13 +27,13 @@ _MODES = ("none", "auto", "required")
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """The tools of a request, each compiled.
+    """The tools of a request, all compiled.
 
     Attributes:
-        field: what the request calls them: ``"tools"`` or ``"functions"``.
-        all: in the order of the request.
-        places: where each has its schema or grammar, by its name.
-        choice: which of them may be called, as the request says it; None where it does not.
+        field: name of the field: ``"tools"`` or ``"functions"``.
+        all: tools in the order of the request.
+        places: place of each tool's schema or grammar, by its name.
+        choice: ``tool_choice`` of the request; None if it has none.
     """
 
     field: str
@@ -42,7 +42,7 @@ class Tools:
     choice: Any
 
     def options(self, *, parallel: bool) -> ChatOptions:
-        """The options for them; ``parallel``: whether there may be several calls."""
+        """Returns the options for the tools. ``parallel``: whether there may be several calls."""
         if not self.all:
             return {}
         found: ChatOptions = {"tools": self.all, "parallel_tool_calls": parallel}
@@ -52,10 +52,10 @@ class Tools:
 
 
 def read_tools(body: Mapping[str, Any], subset: StrictSubset, *, is_flat: bool) -> Tools:
-    """The tools of a request and the choice between them. Raises ``ApiError``, which names the place.
+    """Reads the tools of a request and the choice between them. Raises ``ApiError`` with the place.
 
-    ``is_flat``: what a tool is, and which one is chosen, is not nested under its type, as responses have it. Chat
-    completions take both.
+    ``is_flat``: whether tools and choices are flat, as in responses, and not nested under their type. Chat completions
+    accept both forms.
     """
     given = body.get("tools")
     found: list[tuple[Tool, Place]] = []
@@ -73,14 +73,14 @@ def read_tools(body: Mapping[str, Any], subset: StrictSubset, *, is_flat: bool) 
 
 
 def read_parallel(body: Mapping[str, Any]) -> bool:
-    """``parallel_tool_calls``: whether there may be several calls. Raises ``ApiError``."""
+    """Reads ``parallel_tool_calls``: whether there may be several calls. Raises ``ApiError``."""
     return boolean(body, "parallel_tool_calls") is not False
 
 
 def read_tool(kind: str, inner: Mapping[str, Any], where: str, subset: StrictSubset) -> tuple[Tool, Place]:
-    """A tool, compiled, and the place of its schema or grammar.
+    """Returns a compiled tool, and the place of its schema or grammar.
 
-    ``inner``: the object that says what it is, which stands ``where``. Raises ``ApiError``.
+    ``inner``: object with the tool's definition, at the place ``where``. Raises ``ApiError``.
     """
     name = required_text(inner, "name", f"{where}.")
     if kind == "custom":
@@ -88,10 +88,10 @@ def read_tool(kind: str, inner: Mapping[str, Any], where: str, subset: StrictSub
     else:
         place = Place(f"{where}.parameters", "invalid_function_parameters", f"schema for function '{name:.64}'")
         require_flat(inner.get("parameters"), place)
-    come_to(place)
+    report_place(place)
     if kind == "function":
         _require_strict(inner, where, subset, place)
-    # Strict mode's rules are for this server to say, and have been seen to.
+    # The server has checked the rules of strict mode already.
     members = {key: value for key, value in inner.items() if key not in (kind, "strict")}
     try:
         return tool_from_json({**members, "type": kind}), place
@@ -102,12 +102,12 @@ def read_tool(kind: str, inner: Mapping[str, Any], where: str, subset: StrictSub
         if kind == "custom":
             message = f"Invalid grammar: {error}"
         else:
-            message = f"Invalid {place.name}: {all_refused(inner.get('parameters') or {}, error)}"
+            message = f"Invalid {place.name}: {describe_refusals(inner.get('parameters') or {}, error)}"
         raise ApiError(message, param=place.param, code=place.code) from error
 
 
 def places_of(found: Sequence[tuple[Tool, Place]], field: str) -> dict[str, Place]:
-    """The places of tools by their names. Raises ``ApiError`` where two of them have one name."""
+    """Returns the places of tools by their names. Raises ``ApiError`` if two tools have the same name."""
     places: dict[str, Place] = {}
     for index, (tool, place) in enumerate(found):
         if tool.name in places:
@@ -136,7 +136,7 @@ def read_tool_choice(
     modes: Sequence[str] = _MODES,
     is_flat: bool = False,
 ) -> Any:
-    """Which tools may be called, as it came, checked. Raises ``ApiError``."""
+    """Returns the checked ``tool_choice``, unchanged. Raises ``ApiError``."""
     if given is None:
         return None
     if isinstance(given, str):
@@ -153,7 +153,7 @@ def read_tool_choice(
 
 
 def _require_flat_choice(given: dict[str, Any], field: str) -> None:
-    """Raises ``ApiError`` for a choice in the nested shape of chat completions, and for entries that are no tools."""
+    """Raises ``ApiError`` for a choice in the nested form of chat completions, and for entries that are not tools."""
     kind = one_of(given.get("type"), (*_KINDS, "allowed_tools"), f"{field}.type")
     if kind != "allowed_tools":
         required_text(given, "name", f"{field}.")

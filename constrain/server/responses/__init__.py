@@ -1,7 +1,7 @@
 """Responses: ``/v1/responses``.
 
-``endpoint`` is called by ``app`` and read first. ``request`` reads a body, with ``input`` for the conversation and
-``repeated`` for fields that the response repeats; tools, ``tool_choice`` and formats are read by ``server.requests``.
-``output`` writes a finished answer, ``events`` one that is still written: their order and ``sequence_number``.
-``store`` keeps responses so that clients can read them again and go on from them.
+``app`` calls ``endpoint``: read it first. ``request`` reads a body, with ``input`` for the conversation and
+``repeated`` for fields that the response repeats; ``server.requests`` reads tools, ``tool_choice`` and formats.
+``output`` writes a finished answer, ``events`` an answer in progress, with order and ``sequence_number`` of the events.
+``store`` keeps responses, so that clients can read and continue them.
 """

@@ -1,4 +1,4 @@
-"""``/v1/responses``: responses are made, kept, shown again and deleted."""
+"""``/v1/responses``: creates, keeps, returns and deletes responses."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _PATH = "/v1/responses"
 
 
 def responses_routes(serving: Serving) -> list[Route]:
-    """All that is served below ``/v1/responses``. The responses of one key are not there for another."""
+    """Returns all routes below ``/v1/responses``. A response is visible only to the key that created it."""
     store = ResponseStore()
 
     def owner(request: Request) -> str:
@@ -78,34 +78,34 @@ def responses_routes(serving: Serving) -> list[Route]:
         store.get(owner(request), request.path_params["id"])
         raise ApiError("Only responses with 'background' can be cancelled, and this server makes none.")
 
-    async def unknown(_: Request) -> Response:
-        raise HTTPException(404)  # compact, input_tokens: not "a method that is not allowed" for a response's id
+    async def refuse_method(_: Request) -> Response:
+        raise HTTPException(404)  # compact, input_tokens: 404, and not "method not allowed" for a response with this id
 
     return [
         Route(_PATH, Responses(serving, store), methods=["POST"]),
         Route(_PATH + "/{id}", show, methods=["GET"]),
         Route(_PATH + "/{id}", delete, methods=["DELETE"]),
-        Route(_PATH + "/{id}", unknown, methods=["POST"]),
+        Route(_PATH + "/{id}", refuse_method, methods=["POST"]),
         Route(_PATH + "/{id}/input_items", list_input, methods=["GET"]),
         Route(_PATH + "/{id}/cancel", cancel, methods=["POST"]),
     ]
 
 
 class Responses(Endpoint):
-    """The endpoint that makes them."""
+    """The endpoint that creates responses."""
 
     def __init__(self, serving: Serving, store: ResponseStore) -> None:
         super().__init__(serving)
         self._store = store
 
     async def answer(self, body: bytes, request: Request, send: Send) -> None:
-        """See ``Endpoint``."""
+        """Answers a request; see ``Endpoint``."""
         generator = self._serving.generator
         owner = owner_of(request.headers, self._serving.settings.api_keys)
         with generator.admit(1), generator.session() as session:
             read = partial(read_request, strict_subset=self._serving.settings.strict_subset)
             asked = await self.read(body, read, session)
-            previous, question = await generator.aside(partial(self._continued, asked, owner))
+            previous, question = await generator.run_in_thread(partial(self._resolve_question, asked, owner))
             async with self._serving.models.lease(asked.model) as served:
                 answers = await generator.start(served, (question,), session)
                 head = ResponseHead(asked, new_response_id(), time.time(), asked.model)
@@ -117,8 +117,8 @@ class Responses(Endpoint):
                     response = await self._response(answers, made)
         await response(request.scope, request.receive, send)
 
-    def _continued(self, asked: ResponsesRequest, owner: str) -> tuple[StoredResponse | None, Question]:
-        """What a request continues, and what the model is asked. Raises ``ApiError``."""
+    def _resolve_question(self, asked: ResponsesRequest, owner: str) -> tuple[StoredResponse | None, Question]:
+        """Returns the response that a request continues, and the question to the model. Raises ``ApiError``."""
         previous = self._store.previous(owner, asked)
         return previous, asked.question(() if previous is None else previous.conversation)
 
@@ -134,7 +134,7 @@ class Responses(Endpoint):
         return JSONResponse(response_json(response))
 
     async def _events(self, answers: Answers, made: _Made) -> AsyncGenerator[str, None]:
-        """The answer as it is written, as server-sent events."""
+        """Yields the answer in progress as server-sent events."""
         writer = EventWriter(made.head)
         try:
             for sent in writer.begin():
@@ -148,11 +148,11 @@ class Responses(Endpoint):
                     self._serving.metrics.add(event.completion)
                     last = writer.finish(event.completion, **made.ending(event.completion))
                     assert writer.response is not None
-                    await self._keep(made, writer.response)  # a client may go on from it once it has the last event
+                    await self._keep(made, writer.response)  # a client may continue it after the last event
                     for sent in last:
                         yield server_sent(sent)
         except ApiError as error:
-            error.note()
+            error.log_reason()
             for sent in writer.fail(error):
                 yield server_sent(sent)
         except Exception:  # noqa: BLE001 - the client has to hear of it, whatever it is
@@ -169,7 +169,7 @@ class Responses(Endpoint):
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """A response that is being made: its head, what it continues, whose it is, and by which model."""
+    """A response in progress: its head, the response it continues, its owner, and its model."""
 
     head: ResponseHead
     previous: StoredResponse | None
@@ -177,6 +177,6 @@ class _Made:
     served: ServedModel
 
     def ending(self, completion: Completion) -> dict[str, Any]:
-        """What is known of its end."""
+        """Returns the facts that are known once the answer is finished."""
         reasoning_tokens = count_reasoning(completion, self.served.model.vocabulary.token_bytes)
         return {"completed_at": time.time(), "reasoning_tokens": reasoning_tokens}

@@ -1,4 +1,4 @@
-"""The events of a streamed response: what ``constrain`` yields, as OpenAI's clients read it."""
+"""The events of a streamed response: events of ``constrain`` in the form that OpenAI's clients read."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from constrain.server.responses.output import (
     failed_response,
     has_message,
     is_cut,
+    make_response,
     message_item,
     reasoning_item,
     refusal_part,
     response_json,
-    response_of,
     text_part,
     unfinished_response,
 )
@@ -44,7 +44,7 @@ Event = dict[str, Any]
 
 
 def server_sent(event: Event) -> str:
-    """An event as it is sent: named by its type."""
+    """Returns an event as text for the stream, named by its type."""
     return data_event(event, event["type"])
 
 
@@ -53,11 +53,11 @@ class _Open:
     """The item that is being written.
 
     Attributes:
-        kind: of its part, or of its call.
-        item: makes it, of its text (None before its part) and its status.
-        about: where it is: fields of its events.
-        text: so far.
-        logprobs: of the tokens of that, where they are wanted.
+        kind: type of its part, or of its call.
+        item: function that makes the item from its text (None before its part) and its status.
+        about: fields of its events that identify it.
+        text: text so far.
+        logprobs: log-probabilities of the text's tokens, if requested.
     """
 
     kind: str
@@ -86,8 +86,8 @@ _VALUES = {
 class EventWriter:
     """Writes the events of one response, one item after the other.
 
-    ``begin`` comes first, then ``write`` for each event of ``constrain``, then ``finish`` or ``fail``. What they return
-    is to be sent in that order.
+    Call ``begin`` first, then ``write`` for each event of ``constrain``, then ``finish`` or ``fail``; send their
+    results in this order.
     """
 
     def __init__(self, head: ResponseHead) -> None:
@@ -100,14 +100,14 @@ class EventWriter:
         """The finished response, after ``finish``."""
 
     def begin(self) -> list[Event]:
-        """The events before the first token."""
+        """Returns the events before the first token."""
         shown = response_json(unfinished_response(self._head))
         self._emit("response.created", response=shown)
         self._emit("response.in_progress", response=shown)
-        return self._taken()
+        return self._take_events()
 
     def write(self, event: StreamEvent) -> list[Event]:
-        """The events for a piece of the answer."""
+        """Returns the events for a piece of the answer."""
         match event:
             case ReasoningDelta(text):
                 self._add("reasoning_text", text)
@@ -122,27 +122,27 @@ class EventWriter:
                 self._delta(text)
             case CallEnded():
                 self._close("completed")
-        return self._taken()
+        return self._take_events()
 
     def finish(self, completion: Completion, *, completed_at: float, reasoning_tokens: int) -> list[Event]:
-        """The last events, for the whole answer; ``response`` is then what is kept of it."""
+        """Returns the last events of a complete answer, and sets ``response`` to the response to keep."""
         status = "incomplete" if is_cut(completion, self._head.request) else "completed"
         if has_message(completion, self._head.request) and not self._has_message():
             self._close("completed")
             self._start_part("output_text")
         self._close(status)
-        self.response = response_of(
+        self.response = make_response(
             self._head, completion, self._items, completed_at=completed_at, reasoning_tokens=reasoning_tokens
         )
         self._emit(f"response.{self.response.status}", response=response_json(self.response))
-        return self._taken()
+        return self._take_events()
 
     def fail(self, error: ApiError) -> list[Event]:
-        """The last events, where an error ends the answer. What of it was finished is in the failed response."""
+        """Returns the last events after an error; the failed response has the items that were finished."""
         self._emit("error", code=error.code, message=error.message, param=error.param)
         response = failed_response(self._head, error.message, self._items)
         self._emit("response.failed", response=response_json(response))
-        return self._taken()
+        return self._take_events()
 
     def _has_message(self) -> bool:
         is_open = self._open is not None and self._open.kind in ("output_text", "refusal")
@@ -216,6 +216,6 @@ class EventWriter:
         self._events.append({"type": kind, **fields, "sequence_number": self._number})
         self._number += 1
 
-    def _taken(self) -> list[Event]:
+    def _take_events(self) -> list[Event]:
         events, self._events = self._events, []
         return events

@@ -1,7 +1,7 @@
-"""Input items of responses, checked, and the conversation in the shape of chat messages that they stand for.
+"""Input items of responses, checked, and their conversion to chat messages.
 
-A conversation is a list of items; what one answer of the model was, reasoning, text and calls, are neighbours in it.
-They become one message, and the results of its calls follow it, wherever in the list they stand.
+A conversation is a list of items. The items of one answer of the model (reasoning, text and calls) are adjacent and
+become one message. The results of its calls follow this message, wherever they are in the list.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ PREFIXES = {
     "custom_tool_call_output": "ctco",
     "reasoning": "rs",
 }
-"""What the id of an item begins with."""
+"""Prefixes of the ids of items."""
 
 _RESULTS = {"function_call_output": "function_call", "custom_tool_call_output": "custom_tool_call"}
 _CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
@@ -45,9 +45,9 @@ Item = dict[str, Any]
 
 
 def read_items(given: object) -> list[Item]:
-    """The items of the field ``input``, as ``GET /v1/responses/{id}/input_items`` lists them, but for missing ids.
+    """Reads the field ``input`` as items, as ``GET /v1/responses/{id}/input_items`` lists them, except for missing ids.
 
-    Raises ``ApiError`` for what is no item, or an item that cannot be used.
+    Raises ``ApiError`` for values that are not items, and for items that this server cannot use.
     """
     if isinstance(given, str):
         return [_message({"role": "user", "content": given}, "input")]
@@ -56,8 +56,8 @@ def read_items(given: object) -> list[Item]:
     return [_item(mapping(item, f"input[{index}]"), f"input[{index}]") for index, item in enumerate(given)]
 
 
-def with_ids(items: Sequence[Item], response_id: str) -> list[Item]:
-    """The items, those that have no id with one made of the response's."""
+def add_ids(items: Sequence[Item], response_id: str) -> list[Item]:
+    """Returns the items; items without an id get one that is derived from the response's id."""
     unique = response_id.partition("_")[2]
     return [
         item if item.get("id") else {**item, "id": f"{PREFIXES[item['type']]}_{unique}i{index:04x}"}
@@ -73,7 +73,7 @@ def _item(item: Mapping[str, Any], place: str) -> Item:
         case "message":
             return _message(item, place)
         case "reasoning":
-            return _reasoning(item, place)
+            return _read_reasoning(item, place)
         case "function_call" | "custom_tool_call" as called:
             texts = {key: required_text(item, key, f"{place}.") for key in ("call_id", "name", _CALLS[called])}
             return {**_identity(item, place), "type": called, **texts, "status": _status(item, place)}
@@ -129,7 +129,7 @@ def _output_text(text: str) -> dict[str, Any]:
 
 
 def _parts(content: Sequence[object], kinds: Sequence[str], place: str) -> list[dict[str, Any]]:
-    """Parts of text; those of images, files and sound are refused by name."""
+    """Returns the text parts of a content; refuses images, files and audio by name."""
     parts: list[dict[str, Any]] = []
     for index, given in enumerate(content):
         where = f"{place}[{index}]"
@@ -145,7 +145,7 @@ def _parts(content: Sequence[object], kinds: Sequence[str], place: str) -> list[
     return parts
 
 
-def _reasoning(item: Mapping[str, Any], place: str) -> Item:
+def _read_reasoning(item: Mapping[str, Any], place: str) -> Item:
     entry: Item = {**_identity(item, place), "type": "reasoning", "status": _status(item, place)}
     for key, kind in (("summary", "summary_text"), ("content", "reasoning_text")):
         entry[key] = _parts(array(item.get(key) or [], f"{place}.{key}"), (kind,), f"{place}.{key}")
@@ -155,7 +155,7 @@ def _reasoning(item: Mapping[str, Any], place: str) -> Item:
 
 @dataclass
 class _Turn:
-    """What becomes one message: its texts, and of the assistant reasoning, calls and results by their positions."""
+    """The items of one future message: texts, and for the assistant reasoning, calls and results by their positions."""
 
     role: str
     texts: list[str] = field(default_factory=list)
@@ -165,12 +165,12 @@ class _Turn:
 
 
 def conversation(items: Sequence[Item], instructions: str | None = None) -> list[dict[str, Any]]:
-    """The chat messages that checked items stand for, ``instructions`` first.
+    """Converts checked items to chat messages, with ``instructions`` first.
 
-    Raises ``ApiError`` for a call without a result, a result without a call, and what no message may hold.
+    Raises ``ApiError`` for a call without a result, a result without a call, and content that a message cannot have.
     """
     turns = [_Turn("system", [instructions])] if instructions else []
-    pending: dict[tuple[str, str], list[tuple[_Turn, int]]] = {}  # calls without results
+    pending: dict[tuple[str, str], list[tuple[_Turn, int]]] = {}  # calls without results so far
     answer: _Turn | None = None
     for item in items:
         kind = item["type"]
@@ -198,7 +198,7 @@ def conversation(items: Sequence[Item], instructions: str | None = None) -> list
 
 
 def _begins_answer(answer: _Turn, kind: str) -> bool:
-    """Whether an item cannot be of the same answer as what is before it: text and reasoning come before calls."""
+    """Returns whether an item begins a new answer: text and reasoning cannot follow the calls of the same answer."""
     return kind in ("message", "reasoning") and bool(answer.texts) and not answer.calls
 
 
@@ -213,7 +213,7 @@ def _add_to_answer(answer: _Turn, item: Item) -> None:
 
 
 def _add_result(pending: Mapping[tuple[str, str], list[tuple[_Turn, int]]], item: Item) -> None:
-    """Gives a result to the last call before it that has its id and no result."""
+    """Adds a result to the latest earlier call with its id and without a result."""
     kind, call_id = _RESULTS[item["type"]], item["call_id"]
     calls = pending.get((kind, call_id))
     if not calls:

@@ -1,4 +1,4 @@
-"""A finished answer as a ``Response``, in the types of OpenAI's own client."""
+"""Finished answers as ``Response`` objects, in the types of OpenAI's own client."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ ItemDocument = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ResponseHead:
-    """What of a response is settled before its first token.
+    """The fields of a response that are known before its first token.
 
     Attributes:
-        request: that it answers.
-        id: ``resp_`` and something that no other response has.
+        request: request that it answers.
+        id: unique id, beginning with ``resp_``.
         created_at: seconds since 1970.
-        model: the name of the model that answers.
+        model: name of the model that answers.
     """
 
     request: ResponsesRequest
@@ -42,17 +42,17 @@ class ResponseHead:
     model: str
 
     def item_id(self, kind: str, output_index: int) -> str:
-        """The id of an item of the output: the same in events and in the finished response."""
+        """Returns the id of an item of the output: the same in events and in the finished response."""
         return f"{PREFIXES[kind]}_{self.id.partition('_')[2]}{output_index:04x}"
 
 
 def new_response_id() -> str:
-    """An id that cannot be guessed."""
+    """Returns an id that cannot be guessed."""
     return f"resp_{secrets.token_hex(24)}"
 
 
 def unfinished_response(head: ResponseHead) -> Response:
-    """The response before its first token, as events show it."""
+    """Returns the response before its first token, for events."""
     return _response(head, "in_progress", ())
 
 
@@ -63,21 +63,21 @@ def finished_response(
     completed_at: float,
     reasoning_tokens: int,
 ) -> Response:
-    """The response that an answer is.
+    """Returns the response for a finished answer.
 
     Args:
-        head: what was settled before.
-        completion: the answer.
+        head: fields known before the answer.
+        completion: answer of the model.
         completed_at: seconds since 1970.
-        reasoning_tokens: how many of the answer's tokens are reasoning: see ``count_reasoning``.
+        reasoning_tokens: number of the answer's tokens that are reasoning: see ``count_reasoning``.
     """
     items = output_items(head, completion)
-    return response_of(head, completion, items, completed_at=completed_at, reasoning_tokens=reasoning_tokens)
+    return make_response(head, completion, items, completed_at=completed_at, reasoning_tokens=reasoning_tokens)
 
 
 def count_reasoning(completion: Completion, token_bytes: Callable[[int], bytes]) -> int:
-    """How many of an answer's tokens are reasoning, what opens the section included."""
-    reasoning = completion.reasoning.rstrip("\ufffd").encode()  # a limit may cut a character
+    """Returns how many of an answer's tokens are reasoning, including the mark that opens the section."""
+    reasoning = completion.reasoning.rstrip("\ufffd").encode()  # a limit on tokens may cut a character
     if not reasoning:
         return 0
     pieces = list(map(token_bytes, completion.tokens))
@@ -86,7 +86,7 @@ def count_reasoning(completion: Completion, token_bytes: Callable[[int], bytes])
     return sum(start < end for start in list(starts)[:-1])
 
 
-def response_of(
+def make_response(
     head: ResponseHead,
     completion: Completion,
     items: Sequence[ItemDocument],
@@ -94,7 +94,7 @@ def response_of(
     completed_at: float,
     reasoning_tokens: int,
 ) -> Response:
-    """The finished response with these items."""
+    """Returns the finished response with the given items."""
     usage = completion.usage
     tokens = {
         "input_tokens": usage.prompt_tokens,
@@ -112,9 +112,9 @@ def response_of(
 
 
 def is_cut(completion: Completion, request: ResponsesRequest) -> bool:
-    """Whether the answer lacks its end.
+    """Returns whether the answer lacks its end.
 
-    Calls and values of a schema are brought to their end within any limit, so only free text can.
+    Only free text can: calls and values of a schema end within every limit.
     """
     if completion.finish_reason == "stop":
         return False
@@ -123,7 +123,7 @@ def is_cut(completion: Completion, request: ResponsesRequest) -> bool:
 
 
 def output_items(head: ResponseHead, completion: Completion) -> list[ItemDocument]:
-    """The items of an answer: reasoning, a message, calls."""
+    """Returns the items of an answer: reasoning, a message, calls."""
     return list(_items(head, completion))
 
 
@@ -148,7 +148,7 @@ def _items(head: ResponseHead, completion: Completion) -> Iterator[ItemDocument]
 
 
 def has_message(completion: Completion, request: ResponsesRequest) -> bool:
-    """Whether an answer has a message: without calls always, an empty one if need be, unless its reasoning was cut."""
+    """Returns whether an answer has a message: without calls it has one, maybe empty, unless its reasoning was cut."""
     if completion.text or _refusal(completion) is not None:
         return True
     return not _calls(completion) and not (completion.reasoning and is_cut(completion, request))
@@ -166,23 +166,23 @@ def _refusal(completion: Completion) -> str | None:
 
 
 def text_part(text: str, logprobs: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """A part of a message that is text."""
+    """Returns a text part of a message."""
     return {"type": "output_text", "text": text, "annotations": [], "logprobs": list(logprobs)}
 
 
 def refusal_part(text: str) -> dict[str, Any]:
-    """A part of a message that is a refusal."""
+    """Returns a refusal part of a message."""
     return {"type": "refusal", "refusal": text}
 
 
 def message_item(head: ResponseHead, index: int, parts: list[dict[str, Any]], status: str) -> ItemDocument:
-    """A message."""
+    """Returns a message item."""
     item_id = head.item_id("message", index)
     return {"id": item_id, "type": "message", "role": "assistant", "status": status, "content": parts}
 
 
 def reasoning_item(head: ResponseHead, index: int, text: str | None, status: str) -> ItemDocument:
-    """Reasoning; ``text`` is None before its first piece."""
+    """Returns a reasoning item; ``text`` is None before its first piece."""
     content = [] if text is None else [{"type": "reasoning_text", "text": text}]
     item_id = head.item_id("reasoning", index)
     return {"id": item_id, "type": "reasoning", "summary": [], "content": content, "status": status}
@@ -191,7 +191,7 @@ def reasoning_item(head: ResponseHead, index: int, text: str | None, status: str
 def call_item(
     head: ResponseHead, index: int, call_id: str, name: str, text: str, *, is_custom: bool, status: str
 ) -> ItemDocument:
-    """A call with its arguments or input."""
+    """Returns a call item with its arguments or input."""
     kind, key = ("custom_tool_call", "input") if is_custom else ("function_call", "arguments")
     item_id = head.item_id(kind, index)
     return {"id": item_id, "type": kind, "call_id": call_id, "name": name, key: text, "status": status}
@@ -215,12 +215,12 @@ def _response(head: ResponseHead, status: str, items: Sequence[ItemDocument], **
 
 
 def failed_response(head: ResponseHead, message: str, items: Sequence[ItemDocument]) -> Response:
-    """The response that an error ended, with the items that were finished."""
+    """Returns the response after an error, with the items that were finished."""
     return _response(head, "failed", items, error={"code": "server_error", "message": message})
 
 
 def response_json(response: Response) -> dict[str, Any]:
-    """The response as a JSON object; times in whole seconds."""
+    """Returns the response as a JSON object, with times in whole seconds."""
     document: dict[str, Any] = response.to_dict(mode="json", exclude_unset=True)
     times = {key: int(document[key]) for key in ("created_at", "completed_at") if document.get(key) is not None}
     return document | times

@@ -1,4 +1,4 @@
-"""Fields of a request that its response repeats, in the shapes of OpenAI's own types. They have been checked before."""
+"""Fields of a request that its response repeats, in the forms of OpenAI's types. They were checked before."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from constrain.server.requests.tools import Tools
 
 
-def repeated_sampling(options: ChatOptions) -> dict[str, Any]:
-    """How the response is sampled, with the defaults where the request says nothing."""
+def repeat_sampling(options: ChatOptions) -> dict[str, Any]:
+    """Returns the options for sampling, with defaults for missing ones."""
     defaults = Sampling()
     return {
         "temperature": options.get("temperature", defaults.temperature),
@@ -28,8 +28,8 @@ def repeated_sampling(options: ChatOptions) -> dict[str, Any]:
     }
 
 
-def repeated_tools(tools: Tools, body: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """``tools``, each with all its members."""
+def repeat_tools(tools: Tools, body: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Returns ``tools``, each with all its members."""
     found = []
     for tool, document in zip(tools.all, body.get("tools") or (), strict=True):
         shown = tool_to_json(tool, "responses")
@@ -37,8 +37,8 @@ def repeated_tools(tools: Tools, body: Mapping[str, Any]) -> list[dict[str, Any]
     return found
 
 
-def repeated_text(body: Mapping[str, Any]) -> dict[str, Any]:
-    """``text``: the format and the verbosity."""
+def repeat_text(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns ``text``: the format and the verbosity."""
     given = body.get("text") or {}
     verbosity = given.get("verbosity")
     return {
@@ -47,10 +47,10 @@ def repeated_text(body: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def repeated_reasoning(body: Mapping[str, Any]) -> dict[str, Any]:
-    """``reasoning`` as far as OpenAI's own type knows it. How much a model reasons is not for a request to say.
+def repeat_reasoning(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the members of ``reasoning`` that OpenAI's type knows. A request cannot set the amount of reasoning here.
 
-    Raises ``ApiError`` for one that is no object.
+    Raises ``ApiError`` if it is not an object.
     """
     given = body.get("reasoning")
     known = {"effort": None, "summary": None}
@@ -64,7 +64,7 @@ def repeated_reasoning(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _repeated_format(given: Mapping[str, Any]) -> dict[str, Any]:
-    """A format with the members that its type has."""
+    """Returns a format with the members of its type."""
     kind = given["type"]
     if kind == "json_schema":
         found = {"type": kind, "name": given["name"], "schema": given["schema"], "strict": bool(given.get("strict"))}

@@ -1,4 +1,4 @@
-"""The body of ``POST /v1/responses``, checked: what ``constrain`` is to be asked, and what the response repeats."""
+"""The body of ``POST /v1/responses``, checked: the question to the model, and the fields that the response repeats."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from constrain.server.requests.streams import read_stream
 from constrain.server.requests.tools import read_parallel, read_tools
 from constrain.server.responses.input import conversation, read_items
 from constrain.server.responses.repeated import (
-    repeated_reasoning,
-    repeated_sampling,
-    repeated_text,
-    repeated_tools,
+    repeat_reasoning,
+    repeat_sampling,
+    repeat_text,
+    repeat_tools,
 )
 
 if TYPE_CHECKING:
@@ -48,23 +48,23 @@ _INCLUDABLE: tuple[str, ...] = get_args(ResponseIncludable)
 _LOGPROBS = "message.output_text.logprobs"
 
 _TRUNCATIONS = ("auto", "disabled")
-"""Nothing is ever left out of a conversation: where it does not fit, the request is refused with either."""
+"""Values of ``truncation``. Neither drops a part of a conversation: if it does not fit, the request is refused."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResponsesRequest:
-    """A body that was read: what a client asks of this endpoint, which may continue an earlier response.
+    """The checked fields of a request for a response, which may continue an earlier response.
 
     Attributes:
-        model: the name of the model asked for.
-        items: the input, as ``read_items`` makes it.
-        instructions: what the conversation begins with; those of an earlier response do not count.
-        previous_response_id: the response that this one continues.
-        content: what the text must match; None for any text.
-        options: for the generation.
-        places: where the request has what errors may still be about.
-        custom_tools: the names of the tools that take a text.
-        stream: whether the answer is wanted as events.
+        model: name of the model.
+        items: items of the input (see ``read_items``).
+        instructions: instructions at the beginning; those of the continued response are dropped.
+        previous_response_id: id of the response that this one continues.
+        content: format of the text; None for any text.
+        options: options for the generation.
+        places: names of the request's fields for later errors.
+        custom_tools: names of the tools that take a text.
+        stream: whether the answer is sent as events.
         store: whether the response is kept.
         repeated: fields that the response repeats.
     """
@@ -82,11 +82,13 @@ class ResponsesRequest:
     repeated: dict[str, Any]
 
     def question(self, previous: Sequence[Item] = ()) -> Question:
-        """What the model is asked; ``previous`` as for ``messages``. Raises ``ApiError``."""
+        """Returns the question to the model; ``previous`` as for ``messages``. Raises ``ApiError``."""
         return Question(self.messages(previous), self.content, self.options, self.places)
 
     def messages(self, previous: Sequence[Item] = ()) -> list[dict[str, Any]]:
-        """The conversation as chat messages; ``previous``: the items of the response that it continues, and before.
+        """Returns the conversation as chat messages.
+
+        ``previous``: items of the continued response and of those before it.
 
         Raises ``ApiError`` for calls without results and results without calls.
         """
@@ -94,7 +96,7 @@ class ResponsesRequest:
 
 
 def read_request(body: Mapping[str, Any], *, strict_subset: StrictSubset = "structural") -> ResponsesRequest:
-    """Checks a request. Fields that are not known are ignored; what cannot be honoured is refused.
+    """Reads a parsed body. Unknown fields are ignored; known fields that this server cannot honour are refused.
 
     Tools are compiled, which may take long; ``text.format`` is not. Raises ``ApiError``.
     """
@@ -116,19 +118,19 @@ def read_request(body: Mapping[str, Any], *, strict_subset: StrictSubset = "stru
     options |= {**max_tokens, **tools.options(parallel=parallel), **_logprobs(body)}
     instructions = optional_text(body, "instructions")
     repeated = {
-        **repeated_sampling(options),
+        **repeat_sampling(options),
         "background": False,
         "instructions": instructions,
         "max_output_tokens": body.get("max_output_tokens"),
         "metadata": _metadata(body),
         "parallel_tool_calls": parallel,
         "previous_response_id": previous,
-        "reasoning": repeated_reasoning(body),
+        "reasoning": repeat_reasoning(body),
         "service_tier": "default",
         "store": store,
-        "text": repeated_text(body),
+        "text": repeat_text(body),
         "tool_choice": "auto" if tools.choice is None else tools.choice,
-        "tools": repeated_tools(tools, body),
+        "tools": repeat_tools(tools, body),
         "truncation": "disabled",
         "user": optional_text(body, "user"),
     }
@@ -148,9 +150,9 @@ def read_request(body: Mapping[str, Any], *, strict_subset: StrictSubset = "stru
 
 
 def _logprobs(body: Mapping[str, Any]) -> ChatOptions:
-    """Whether log-probabilities are included. The rest of ``include`` is about what no answer of ours holds.
+    """Reads ``include`` and ``top_logprobs``; other entries of ``include`` are for items that this server never writes.
 
-    Who names a number of tokens to see in each place wants to see them, and need not include them.
+    A request with ``top_logprobs`` gets log-probabilities even without ``include``.
     """
     given = body.get("include")
     entries = enumerate([] if given is None else array(given, "include"))

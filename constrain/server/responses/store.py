@@ -1,4 +1,4 @@
-"""Responses that are kept, so that clients can read them again and go on from them."""
+"""Finished responses, kept so that clients can read and continue them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from constrain.server.http.errors import ApiError
 from constrain.server.requests.fields import one_of, wrong_type
 from constrain.server.requests.limits import MAX_PAGE
-from constrain.server.responses.input import read_items, with_ids
+from constrain.server.responses.input import add_ids, read_items
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -21,24 +21,24 @@ if TYPE_CHECKING:
     from constrain.server.responses.request import ResponsesRequest
 
 MAX_RESPONSES = 1000
-"""Responses that are kept; the oldest go first."""
+"""Responses that are kept: 1000; beyond it, the oldest are dropped."""
 
 MAX_BYTES = 256 << 20
-"""What they may take together, as JSON."""
+"""Bytes, as JSON, that kept responses may take together: 256 MiB; beyond it, the oldest are dropped."""
 
 MAX_AGE = 24 * 3600.0
-"""Seconds for which a response is kept."""
+"""Seconds that a response is kept: one day."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredResponse:
-    """A response that is kept.
+    """A kept response.
 
     Attributes:
-        response: the JSON object.
-        input_items: what the request brought, each with an id.
-        conversation: the items that a next response goes on from: all that came before, the input and the output.
-        size: of the conversation as JSON, in characters.
+        response: response as a JSON object.
+        input_items: items of the request, each with an id.
+        conversation: items for a continuation: all earlier ones, the input and the output.
+        size: characters of the conversation as JSON.
     """
 
     response: dict[str, Any]
@@ -56,9 +56,9 @@ class _Entry:
 
 
 class ResponseStore:
-    """Keeps responses, bounded in number, size and age. Any thread may call it.
+    """Keeps responses, limited in number, size and age. Any thread may call it.
 
-    An ``owner`` is who sent the request, told by the key; the responses of others are not there for it.
+    ``owner`` identifies the key that sent a request; responses of other owners are invisible.
     """
 
     def __init__(
@@ -87,25 +87,25 @@ class ResponseStore:
         response: dict[str, Any],
         previous: StoredResponse | None = None,
     ) -> None:
-        """Keeps a finished response (as ``response_json`` makes it) if its request wants that.
+        """Keeps a finished response (see ``response_json``) if its request asks for that.
 
-        ``previous``: what it continued.
+        ``previous``: response that it continues.
         """
         if not request.store:
             return
-        input_items = tuple(with_ids(request.items, response["id"]))
+        input_items = tuple(add_ids(request.items, response["id"]))
         output = tuple(read_items(response["output"]))
         before, size_before = ((), 0) if previous is None else (previous.conversation, previous.size)
         conversation_size = size_before + len(json.dumps([input_items, output]))
         stored = StoredResponse(response, input_items, (*before, *input_items, *output), conversation_size)
-        size = len(json.dumps(response)) + conversation_size  # what is shared may outlive what it is shared with
+        size = len(json.dumps(response)) + conversation_size  # shared items may outlive a response
         with self._lock:
             self._entries[response["id"]] = _Entry(stored, owner, self._clock() + self._max_age, size)
             self._size += size
             self._shrink()
 
     def get(self, owner: str, response_id: str) -> StoredResponse:
-        """A response of this owner. Raises ``ApiError``."""
+        """Returns a response of this owner. Raises ``ApiError``."""
         with self._lock:
             self._shrink()
             entry = self._entries.get(response_id)
@@ -114,7 +114,7 @@ class ResponseStore:
         return entry.stored
 
     def previous(self, owner: str, request: ResponsesRequest) -> StoredResponse | None:
-        """What a request continues. Raises ``ApiError`` if it is not there."""
+        """Returns the response that a request continues. Raises ``ApiError`` if it is not kept."""
         response_id = request.previous_response_id
         if response_id is None:
             return None
@@ -128,7 +128,7 @@ class ResponseStore:
             ) from error
 
     def delete(self, owner: str, response_id: str) -> dict[str, Any]:
-        """Forgets a response of this owner; returns what says so. Raises ``ApiError``."""
+        """Deletes a response of this owner and returns the confirmation. Raises ``ApiError``."""
         self.get(owner, response_id)
         with self._lock:
             self._drop(response_id)
@@ -149,7 +149,7 @@ class ResponseStore:
 
 
 def input_items_page(stored: StoredResponse, query: Mapping[str, str]) -> dict[str, Any]:
-    """The page of input items that a query asks for (``limit``, ``order``, ``after``). Raises ``ApiError``."""
+    """Returns the page of input items that a query asks for (``limit``, ``order``, ``after``). Raises ``ApiError``."""
     limit = _limit(query.get("limit", "20"))
     items = list(stored.input_items)
     if one_of(query.get("order", "desc"), ("asc", "desc"), "order") == "desc":

@@ -1,6 +1,6 @@
-"""Sandbox: processes in which requests are read and compiled, so that any of them can be ended at any time.
+"""Sandbox: processes in which requests are read and compiled, so that each can be ended at any time.
 
-``serving`` opens a ``session`` for a request. Read ``worker`` first (the program that forks a process for each
-request), then ``workers`` and ``children`` (those programs and processes, seen from the server) and ``session``.
-``reading`` has bodies read there, ``compiling`` constraints compiled; ``parts`` names the part that takes too long.
+``serving`` opens a ``session`` for a request. Read ``worker`` first (the program that forks a process per request),
+then ``workers`` and ``children`` (the program and its processes, seen from outside) and ``session``. ``reading`` reads
+bodies in such a process, ``compiling`` compiles constraints; ``parts`` names the part of a request that takes too long.
 """

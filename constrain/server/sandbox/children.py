@@ -1,7 +1,7 @@
-"""The processes that were forked for requests: the server learns how each of them ended.
+"""The forked processes, and reports to the server about their ends.
 
-A session signals its process by number. The system must not give that number to another process meanwhile, so a child
-that has ended is reaped only once the session has closed its report socket.
+A session signals its process by number. The system must not give the number to another process meanwhile. So an exited
+child is reaped only after its session has closed the report socket.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 EXIT_CODE = struct.Struct("!i")
-"""The report of an end: the exit status, or minus the number of the signal that ended the process."""
+"""A report of an end: the exit status, or minus the number of the signal that ended the process."""
 
 
 @dataclass(eq=False, slots=True)
 class _Child:
-    """A process. ``report``: the socket to its session; ``None`` once the session has closed its end."""
+    """A forked process. ``report``: socket to its session; ``None`` once the session has closed its end."""
 
     process: int
     report: socket.socket | None
@@ -28,7 +28,7 @@ class _Child:
 
 
 class Children:
-    """The children of this process, which must fork no others. For the main thread."""
+    """The forked children of this process, which must fork no others. For the main thread only."""
 
     def __init__(self) -> None:
         self._children: list[_Child] = []
@@ -37,18 +37,18 @@ class Children:
         for each in (self._woken, self._waker):
             each.settimeout(0)
         self._selector.register(self._woken, selectors.EVENT_READ)
-        signal.signal(signal.SIGCHLD, lambda *_: None)  # a signal without a handler does not write to the waker
+        signal.signal(signal.SIGCHLD, lambda *_: None)  # without a handler, the signal would not write to the waker
         signal.set_wakeup_fd(self._waker.fileno(), warn_on_full_buffer=False)
 
     def add(self, process: int, report: socket.socket) -> None:
-        """Reports the end of a child to its session."""
+        """Adds a child, and reports its end to its session."""
         report.settimeout(0)
         child = _Child(process, report)
         self._children.append(child)
         self._selector.register(report, selectors.EVENT_READ, child)
 
     def wait_for(self, control: socket.socket) -> None:
-        """Reports ends until there is something to read from a socket."""
+        """Reports ends of children until a socket has data to read."""
         self._selector.register(control, selectors.EVENT_READ)
         is_readable = False
         while not is_readable:
@@ -63,7 +63,7 @@ class Children:
         self._selector.unregister(control)
 
     def forget(self) -> None:
-        """Closes in a forked process what belongs to its parent."""
+        """Closes, in a forked process, the files of its parent."""
         self._ignore_ends()
         self._selector.close()
         for child in self._children:
@@ -73,7 +73,7 @@ class Children:
         self._waker.close()
 
     def kill(self) -> None:
-        """Ends all children, also those that are stopped. This process, which is about to end, hears of no end more."""
+        """Kills all children, including stopped ones. This process is about to end and reports no further ends."""
         self._ignore_ends()
         for child in self._children:
             if not child.has_ended:
@@ -96,11 +96,11 @@ class Children:
                 self._reap(child)
                 continue
             code = ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
-            with suppress(OSError):  # the session has just closed its end
+            with suppress(OSError):  # the session may have closed its end in the meantime
                 child.report.send(EXIT_CODE.pack(code))
 
     def _release(self, child: _Child) -> None:
-        """The session signals the child no more."""
+        """Reaps a child, since its session no longer signals it."""
         assert child.report is not None
         self._selector.unregister(child.report)
         child.report.close()

@@ -1,6 +1,6 @@
-"""Constraints of requests, compiled in a process of their own; and what is said where that is not possible.
+"""Constraints of requests, compiled in the sandbox; and the errors for constraints that cannot be compiled.
 
-Threads find and unpack constraints; ``session`` compiles them.
+Threads find and unpack constraints; the process of a ``session`` compiles them.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from constrain.chat.reading.reader import CallEnded, CallStarted, Reader
 from constrain.engine.constraint import to_compile
 from constrain.errors import BudgetError, ConstrainError, LimitError
 from constrain.server.http.errors import ApiError
-from constrain.server.requests.places import come_to
-from constrain.server.sandbox.parts import parts_of, refused, refused_part
+from constrain.server.requests.places import report_place
+from constrain.server.sandbox.parts import answer_error, part_error, parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -39,50 +39,54 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _CHOICES = 24
-"""So often is a token chosen among many when a text is tried."""
+"""Tokens of one trial text that are chosen among many candidates; after this number, the trial ends."""
 
 _MANY = 64
-"""Words of a mask that have tokens. Fewer are mostly ways to write what has to be written, or spaces."""
+"""Words of a mask with allowed tokens, of 32 tokens each, above which a choice counts as one among many. Smaller masks
+mostly have spellings of one text, or white space.
+"""
 
 _TRIED_TOKENS = 200
-"""The most tokens of such a text."""
+"""Tokens of one trial text at most; then the trial ends."""
 
 _MASK_SECONDS = 0.5
 """CPU seconds that one mask of a trial text may take. Beyond: LimitError, status 400."""
 
 _TEXT_SECONDS = 2.0
-"""CPU seconds that one trial text may take, all its masks together. Beyond: LimitError, status 400."""
+"""CPU seconds that one trial text may take for all its masks together. Beyond: LimitError, status 400."""
 
 _BLAME_SHARE = 0.3
-"""Of the time to compile: once all of an answer took too long, its parts have so much more to show which one it is."""
+"""Share of the time limit that the parts of an answer get, after the whole took too long, to show which part is the
+slow one.
+"""
 
 _PART_SHARE = 1 / 3
-"""Of that time: what takes longer is the only such part, or none is to blame by itself."""
+"""Share of that time above which a part counts as slow; if two parts are slow, no part is named."""
 
 _MOST = 0.8
-"""More than that, of the time that the parts take, is for one of them to have taken too long."""
+"""Share of the parts' total time that a part must take to be named as the slow one."""
 
 _ROOM = 4096
-"""Tokens of an answer without a limit, as far as what can be told of them ahead is concerned."""
+"""Tokens of an answer without a limit, for the trial walks."""
 
 
 class InThread(Protocol):
-    """Does work in a thread beside the event loop: ``serving.generation`` has the one there is (``aside``)."""
+    """A function that runs work in a thread next to the event loop: ``serving.generation.Generator.run_in_thread``."""
 
     async def __call__(self, work: Callable[[], T]) -> T:
-        """What the work returns."""
+        """Returns the result of the work."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Order:
-    """What the process of a session compiles for a request, and where the request has its parts. Can be pickled.
+    """An order to compile: the language, and places of its parts in the request. Can be pickled.
 
     Attributes:
-        language: of the answer.
-        fingerprint: of the vocabulary, which the process knows.
-        content: what the content of the answer must match.
-        places: of the request.
-        settings: limits on tokens, which the beginning of an answer keeps to.
+        language: language of the answer.
+        fingerprint: fingerprint of the vocabulary, which the process knows.
+        content: format of the answer's content.
+        places: names of the request's fields.
+        settings: limits on tokens that the trial texts obey.
     """
 
     language: Language
@@ -92,76 +96,79 @@ class _Order:
     settings: AnswerSettings
 
     def parts(self) -> list[Part]:
-        """The parts of the answer that can be compiled by themselves."""
+        """Returns the parts of the answer that can be compiled separately."""
         return parts_of(self.language, self.content, self.places)
 
 
 async def compile_for(
-    plan: Plan, question: Question, session: Session, aside: InThread
+    plan: Plan, question: Question, session: Session, in_thread: InThread
 ) -> tuple[Constraint | None, float]:
-    """The constraint of a plan, and how many seconds it took. Raises ``ApiError``.
+    """Returns the constraint of a plan, and the seconds it took. Raises ``ApiError``.
 
-    In three steps: find it; where it is not known, compile it in the process of the session; unpack what that sends.
+    The constraint is searched in the caches. If it is not there, the process of the session compiles it, and a thread
+    unpacks the result.
     """
     started = time.perf_counter()
     if plan.language is None:
         return None, 0.0
-    wanted, constraint = await aside(partial(_find, plan.language, plan.model.vocabulary))
+    wanted, constraint = await in_thread(partial(_find, plan.language, plan.model.vocabulary))
     if constraint is None:
-        async with session.alone(await aside(wanted.identity)) as has_waited:
-            constraint = await aside(wanted.find) if has_waited else None
+        async with session.alone(await in_thread(wanted.identity)) as has_waited:
+            constraint = await in_thread(wanted.find) if has_waited else None
             if constraint is None:
                 packed = await _compile_in_sandbox(plan, wanted, question, session)
-                constraint = await aside(partial(wanted.unpack, packed))
+                constraint = await in_thread(partial(wanted.unpack, packed))
     return constraint, time.perf_counter() - started
 
 
 def _find(language: Language, vocabulary: Vocabulary) -> tuple[ToCompile, Constraint | None]:
-    """A language on its way to a constraint, and that if it is known."""
+    """Returns a language on its way to a constraint, and the constraint if it is cached."""
     wanted = to_compile(language.schema, vocabulary, close_objects=True, **language.policies)
     return wanted, wanted.find()
 
 
 async def _compile_in_sandbox(plan: Plan, wanted: ToCompile, question: Question, session: Session) -> Packed:
-    """What the process of a session makes of a language, packed. Raises ``ApiError``."""
+    """Compiles a language in the process of a session; returns the packed result. Raises ``ApiError``."""
     assert plan.language is not None
     vocabulary, text = plan.model.vocabulary, wanted.schema_text
-    language = plan.language if text is None else replace(plan.language, schema=text)  # so that it is written once
+    language = (
+        plan.language if text is None else replace(plan.language, schema=text)
+    )  # the schema's text is known already
     order = _Order(language, vocabulary.fingerprint, question.content, question.places, plan.settings)
     try:
         return await session.run(vocabulary, compile_here, order)
     except LimitError as error:
-        raise await _blamed(order, vocabulary, session, error) from error
+        raise await _explain_limit(order, vocabulary, session, error) from error
 
 
-async def _blamed(order: _Order, vocabulary: Vocabulary, session: Session, error: LimitError) -> ApiError:
-    """What is answered where it takes too much to compile something: the part of it that takes most, if one does."""
+async def _explain_limit(order: _Order, vocabulary: Vocabulary, session: Session, error: LimitError) -> ApiError:
+    """Returns the error for a compilation over the limit; it names one part if that alone takes most of the time."""
     parts, content = order.parts(), order.content
     if len(parts) == 1:
-        return refused_part(parts[0].place, error, content)
+        return part_error(parts[0].place, error, content)
     with contextlib.closing(session.another(_BLAME_SHARE)) as one:
         try:
-            heaviest = await _heaviest(parts, order, vocabulary, one)
-        except LimitError:  # more than one is heavy
+            heaviest = await _find_heaviest(parts, order, vocabulary, one)
+        except LimitError:  # more than one part is slow
             heaviest = None
         except ApiError as found:
             if found.status == HTTPStatus.BAD_REQUEST:
                 return found
-            heaviest = None  # there is no room to find out
+            heaviest = None  # there is no room to find the part
     if heaviest is None:
-        return refused(content, error, tools=order.places.tools)
-    return refused_part(heaviest.place, error, content)
+        return answer_error(content, error, tools=order.places.tools)
+    return part_error(heaviest.place, error, content)
 
 
-async def _heaviest(parts: Sequence[Part], order: _Order, vocabulary: Vocabulary, one: Session) -> Part | None:
-    """The part that takes most of the time by far, if there is one.
+async def _find_heaviest(parts: Sequence[Part], order: _Order, vocabulary: Vocabulary, one: Session) -> Part | None:
+    """Returns the part that takes by far most of the time, if there is one.
 
-    A part that takes more than its share is left until the others are done, and has what they leave. Raises
-    ``LimitError`` if there are two; ``ApiError`` for a part that cannot be compiled at all.
+    A part that exceeds its share is interrupted, and gets the remaining time after all others. Raises ``LimitError`` if
+    there are two such parts; ``ApiError`` for a part that cannot be compiled at all.
     """
 
     async def times(some: Sequence[Part], most: float) -> list[float]:
-        return await one.run(vocabulary, times_of, some, most, order)
+        return await one.run(vocabulary, measure_parts, some, most, order)
 
     seconds = one.limits.seconds
     try:
@@ -169,7 +176,7 @@ async def _heaviest(parts: Sequence[Part], order: _Order, vocabulary: Vocabulary
         longest = max(each)
         heaviest, others = parts[each.index(longest)], sum(each) - longest
     except LimitError:
-        if one.place is None:  # it did not come to any of them
+        if one.place is None:  # the process did not reach any part
             raise
         index = [part.place for part in parts].index(one.place)
         heaviest, others = parts[index], one.reached
@@ -183,7 +190,7 @@ async def _heaviest(parts: Sequence[Part], order: _Order, vocabulary: Vocabulary
 
 
 def compile_here(order: _Order) -> Packed:
-    """Compiles, with the beginning of an answer, and packs it up. Raises ``LimitError`` and ``ApiError``."""
+    """Compiles an order, with masks of two trial texts, and packs it. Raises ``LimitError`` and ``ApiError``."""
     parts = order.parts()
     try:
         return _compile_and_try(order.language, parts, order)._packed()
@@ -194,19 +201,19 @@ def compile_here(order: _Order) -> Packed:
             _require(part, order)
         schema = order.language.schema
         has_tools = isinstance(schema, AnswerLanguage) and bool(schema.callable_tools())
-        raise refused(order.content, error, tools=order.places.tools if has_tools else "") from error
+        raise answer_error(order.content, error, tools=order.places.tools if has_tools else "") from error
 
 
-def times_of(parts: Sequence[Part], most: float, order: _Order) -> list[float]:
-    """Compiles parts of an answer, each for itself; returns the seconds that these took of a processor.
+def measure_parts(parts: Sequence[Part], most: float, order: _Order) -> list[float]:
+    """Compiles parts of an answer one by one; returns the CPU seconds of each.
 
-    One that takes more than ``most`` ends the process, which has come to its place. Raises ``ApiError`` for the first
-    one that cannot be compiled.
+    A part that takes more than ``most`` seconds ends the process, whose last reported place is the part's. Raises
+    ``ApiError`` for the first part that cannot be compiled.
     """
     times = []
     for part in parts:
         signal.setitimer(signal.ITIMER_PROF, most)
-        come_to(part.place)
+        report_place(part.place)
         begun = time.process_time()
         _require(part, order)
         times.append(time.process_time() - begun)
@@ -218,13 +225,13 @@ def _require(part: Part, order: _Order) -> None:
     try:
         _compile_and_try(part.language, [part], order)
     except ConstrainError as error:
-        raise refused_part(part.place, error, order.content) from error
+        raise part_error(part.place, error, order.content) from error
 
 
 def _compile_and_try(language: Language, parts: Sequence[Part], order: _Order) -> Constraint:
-    """The constraint of an answer or of one of its parts, with what the beginnings of two answers need.
+    """Compiles an answer or one of its parts, and computes the masks of two trial texts.
 
-    Raises ``ConstrainError``, and ``ApiError`` where one of the parts is to blame.
+    Raises ``ConstrainError``, and ``ApiError`` if one of the parts is the cause.
     """
     from constrain.server.sandbox.worker import vocabulary_of
 
@@ -240,29 +247,29 @@ def _compile_and_try(language: Language, parts: Sequence[Part], order: _Order) -
             max_number_tokens=settings.max_number_tokens,
             max_reasoning_tokens=settings.max_reasoning_tokens,
         )
-    except BudgetError:  # the server says how many tokens there must be
+    except BudgetError:  # the server says later how many tokens are needed
         return constraint
     for hurries in (False, True):
-        where = _Whereabouts(language, vocabulary, parts)
+        where = _Position(language, vocabulary, parts)
         try:
             _walk(matcher, constraint.allocate_bitmask()[0], where.take, hurries=hurries)
         except _SlowPlaceError as error:
             if where.place is None:
                 raise
-            raise refused_part(where.place, error, order.content) from error
+            raise part_error(where.place, error, order.content) from error
         matcher.reset()
     return constraint
 
 
 class _SlowPlaceError(LimitError):
-    """It takes too long to say what may follow at one place."""
+    """A place of a text where computing the allowed tokens takes too long."""
 
 
-class _Whereabouts:
-    """Which of several parts of an answer a text has come to.
+class _Position:
+    """The position of a text among the parts of an answer.
 
     Attributes:
-        place: the part's; ``None`` for a place between them.
+        place: place of the part that the text is in; ``None`` between parts.
     """
 
     def __init__(self, language: Language, vocabulary: Vocabulary, parts: Sequence[Part]) -> None:
@@ -284,10 +291,10 @@ class _Whereabouts:
 
 
 def _walk(matcher: Matcher, row: Any, take: Callable[[int], None], *, hurries: bool) -> None:
-    """Follows a text at random for a while. Raises LimitError where it takes too long to say what may follow.
+    """Feeds a random trial text to a matcher. Raises LimitError if masks take too long.
 
-    One that ``hurries`` takes the shortest way to the end every other time; so it meets more parts of the answer, and
-    the other one more of each. What is met is packed up with the constraint, so that the time is not lost.
+    With ``hurries``, every other token takes the shortest way to the end; so the text meets more parts of the answer,
+    and without it more of each part. Computed masks are packed with the constraint, so their time is not lost.
     """
     drawn = random.Random(0)  # noqa: S311 - equal requests have equal answers
     begun = time.process_time()
@@ -297,7 +304,7 @@ def _walk(matcher: Matcher, row: Any, take: Callable[[int], None], *, hurries: b
         matcher.fill_bitmask(row)
         words = row.nonzero()[0].tolist()
         ending = matcher.completion_tokens() if hurries and tokens % 2 else []
-        token = ending[0] if ending else _drawn(row, words, drawn)
+        token = ending[0] if ending else _draw_token(row, words, drawn)
         matcher.accept(token)
         now = time.process_time()
         if now - started > _MASK_SECONDS:
@@ -315,7 +322,7 @@ def _walk(matcher: Matcher, row: Any, take: Callable[[int], None], *, hurries: b
         tokens += 1
 
 
-def _drawn(row: Any, words: list[int], drawn: random.Random) -> int:
-    """A token of one of the words of a mask."""
+def _draw_token(row: Any, words: list[int], drawn: random.Random) -> int:
+    """Returns a random token of the given words of a mask."""
     word = drawn.choice(words)
     return 32 * word + drawn.choice([bit for bit in range(32) if row[word] >> bit & 1])

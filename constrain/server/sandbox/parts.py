@@ -1,4 +1,4 @@
-"""The parts of an answer that have a schema or grammar of their own, and errors for those that cannot be compiled."""
+"""The parts of an answer with a schema or grammar of their own, and the errors for parts that cannot be compiled."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from constrain.chat.answers.choices import Calls, Reasoning
 from constrain.chat.answers.language import AnswerLanguage
 from constrain.errors import LimitError
 from constrain.server.http.errors import ApiError
-from constrain.server.requests.formats import all_refused
+from constrain.server.requests.formats import describe_refusals
 
 if TYPE_CHECKING:
     from constrain.errors import ConstrainError
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One of them: ``language`` is an answer that is nothing else; ``tool``: its name, "" for content."""
+    """A part of an answer. ``language``: answers that consist of this part only; ``tool``: its name, "" for content."""
 
     place: Place
     language: Language
@@ -28,7 +28,7 @@ class Part:
 
 
 def parts_of(language: Language, content: Format | None, places: Places) -> list[Part]:
-    """The parts of what is compiled: content, and each tool that may be called."""
+    """Returns the parts of a language: content, and each tool that may be called."""
     parts = [] if content is None else [Part(content.place, language)]
     if not isinstance(language.schema, AnswerLanguage):
         return parts
@@ -45,20 +45,20 @@ def parts_of(language: Language, content: Format | None, places: Places) -> list
     return parts
 
 
-def refused_part(place: Place, error: ConstrainError, content: Format | None) -> ApiError:
-    """What is answered where a part cannot be compiled by itself."""
+def part_error(place: Place, error: ConstrainError, content: Format | None) -> ApiError:
+    """Returns the error for a part that cannot be compiled."""
     is_content = content is not None and place == content.place
-    reason = all_refused(content.schema, error) if content is not None and is_content else str(error)
+    reason = describe_refusals(content.schema, error) if content is not None and is_content else str(error)
     return ApiError(f"Invalid {place.name}: {reason}", param=place.param, code=place.code)
 
 
-def refused(content: Format | None, error: ConstrainError, *, tools: str) -> ApiError:
-    """What is answered where no part of an answer is to blame by itself, or there is content alone.
+def answer_error(content: Format | None, error: ConstrainError, *, tools: str) -> ApiError:
+    """Returns the error for an answer that cannot be compiled, if no tool alone is the cause.
 
-    ``tools``: what the request calls the tools; ``""`` where none may be called.
+    ``tools``: name of the request's field for tools; ``""`` if none may be called.
     """
     if content is not None and not tools:
-        return refused_part(content.place, error, content)
+        return part_error(content.place, error, content)
     wrong = "The tools are too much" if isinstance(error, LimitError) else "The tools cannot be used"
     beside = "together" if content is None else "together with the response_format"
     return ApiError(f"{wrong} {beside}: {error}", param=tools or "tools", code="invalid_grammar")

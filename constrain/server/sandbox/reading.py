@@ -1,6 +1,6 @@
-"""Requests are read twice where that may take long: first in a process of its own, which may be ended at any time.
+"""Slow requests are read twice: first in a process of the sandbox, which can be ended at any time.
 
-What was found to be well there is not looked at so closely again.
+The second reading, in the server, skips the checks that took long and passed.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ MAX_VALUES = 250_000
 """Values in the body of a request, at any depth: objects, arrays, members, strings and the rest. Beyond: status 400."""
 
 _LARGE = 1 << 20
-"""Bytes of a body that is read elsewhere first, whatever it holds."""
+"""Bytes of a body above which it is read in the sandbox first, whatever its content: 1 MiB."""
 
 _REMEMBERED = 1024
-"""Sets of tools and formats that are known to be well, the least recently used ones dropped first."""
+"""Sets of tools and formats that are remembered as valid: 1024; beyond it, the least recently used are forgotten."""
 
 _QUICK = frozenset(
     (
@@ -45,41 +45,41 @@ _QUICK = frozenset(
         "include",
     )
 )
-"""Fields that are read in little time, whatever they hold."""
+"""Fields that are quick to read, whatever their content."""
 
 
 class Readings:
-    """What was read before, and found to be well. For one thread."""
+    """Keys of requests that were read before and are valid. For one thread."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[bytes, None] = OrderedDict()
 
     def knows(self, key: bytes) -> bool:
-        """Whether it is that; an empty key always is."""
+        """Returns whether a key is remembered as valid; the empty key always is."""
         if key in self._known:
             self._known.move_to_end(key)
         return not key or key in self._known
 
     def add(self, key: bytes) -> None:
-        """Remembers that it is."""
+        """Remembers a key as valid."""
         self._known[key] = None
         while len(self._known) > _REMEMBERED:
             self._known.popitem(last=False)
 
 
 def is_large(body: bytes) -> bool:
-    """Whether a body may take long to be parsed: it is long, or may hold many values."""
+    """Returns whether a body may take long to parse: it is long, or may have many values."""
     return len(body) > _LARGE or sum(map(body.count, (b",", b":", b"[", b"{"))) >= MAX_VALUES
 
 
 def reading_key(document: Mapping[str, Any]) -> bytes:
-    """The same for requests that differ in nothing that takes long to be read; empty if there is no such thing."""
+    """Returns a key of a request's slow fields: equal keys mean equal fields. Empty if there are no slow fields."""
     slow = {name: value for name, value in document.items() if name not in _QUICK and isinstance(value, dict | list)}
     return hashlib.sha256(json.dumps(slow, sort_keys=True).encode()).digest() if slow else b""
 
 
 async def read_in_sandbox(read: Callable[[dict[str, Any]], object], body: bytes, session: Session) -> None:
-    """Has a body read in the process of a session. Raises ``ApiError``."""
+    """Reads a body in the process of a session. Raises ``ApiError``."""
     try:
         await session.run(None, rehearse, read, body)
     except LimitError as error:
@@ -90,7 +90,7 @@ async def read_in_sandbox(read: Callable[[dict[str, Any]], object], body: bytes,
 
 
 def rehearse(read: Callable[[dict[str, Any]], object], body: bytes) -> None:
-    """Reads a body. Raises ``ApiError``, also for one of too many values."""
+    """Reads a body in the sandbox. Raises ``ApiError``, also for too many values."""
     document = parse_body(body)
     if is_large(body) and _count(document) > MAX_VALUES:
         raise ApiError(f"The body of the request holds more than {MAX_VALUES} values.", code="request_too_large")
@@ -101,7 +101,7 @@ def rehearse(read: Callable[[dict[str, Any]], object], body: bytes) -> None:
 
 
 def read_again(read: Callable[[dict[str, Any]], T], document: dict[str, Any]) -> T:
-    """Reads a request that was read before."""
+    """Reads a request that passed in the sandbox, without the slow checks."""
     with checked_before():
         return read(document)
 

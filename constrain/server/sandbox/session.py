@@ -1,8 +1,8 @@
-"""What is done for one request in a process of its own, within limits and beside all others.
+"""A session: work for one request in a process of its own, within limits and next to other requests.
 
-A request that takes a moment has it at once. What takes longer stands still and goes on in turns, one process at a
-time, and while a model writes answers all of them together have a tenth of a processor. To be nicer than the model's
-threads would not do: they wait for each other at every layer, so any busy process takes one of their cores away
+Quick work is done at once. Longer work is paused and continues in turns, one process at a time; while a model writes
+answers, all turns together get a tenth of a processor. A lower priority (``nice``) would not suffice: the model's
+threads wait for each other at every layer, so any busy process takes one of their cores away
 (``constrain.llama.threads.cores``).
 """
 
@@ -38,41 +38,42 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _Outcome = Done | Failed | TooLarge | Ended
-"""What can become of a call."""
+"""The outcome of a call."""
 
 _log = logging.getLogger("constrain.server")
 
 _FIRST_SECONDS = 0.03
-"""Of computing: the first turn. 49 of 50 schemas that people use take less."""
+"""CPU seconds of a process's first turn: 0.03. 49 of 50 schemas in practice take less."""
 
 _LEAST_WAIT = 0.005
-"""Seconds between two looks at how much a process has computed."""
+"""Seconds between two looks at the CPU time of a process, at least."""
 
 _TURN_SECONDS = 0.02
-"""Of computing: every later turn."""
+"""CPU seconds of every later turn: 0.02."""
 
 _BUSY_SHARE = 0.1
-"""Share of one processor that all later turns take together while a model writes answers. Without any, a schema that
+"""Share of one processor that all later turns take together while a model writes answers. With no share, a schema that
 takes more than its first turn (one in 50) would be refused whenever an answer is under way. With a tenth, a request
-computes for 0.38 of the 3.5 seconds that it may take by default; one that needs more is a 429 until no answer is being
-written. A larger share lets more through, and takes as much away from the model's threads, all of which wait for the
-one that a turn has interrupted."""
+computes for 0.38 of the 3.5 seconds that it may take by default; a slower one gets status 429 until no answer is being
+written. A larger share would admit more requests, and would slow the model's threads as much, since all of them wait
+for the interrupted one.
+"""
 
 _FIRST_AT_ONCE = 1
-"""Processes in their first turn."""
+"""Processes in their first turn at the same time."""
 
 _STANDING = 16
-"""Processes that have had their first turn, at most."""
+"""Processes that wait for a later turn; beyond it, status 429."""
 
 _WAITING_SECONDS = 0.5
-"""So much longer than it may compute a request may wait for its turns."""
+"""Seconds that a request may wait for turns, in addition to its limit of CPU seconds; beyond it, status 429."""
 
 
 class Turns:
-    """Whose turn it is. For the thread of one event loop.
+    """The turns of all processes. For the thread of one event loop.
 
     Args:
-        is_busy: whether a model writes answers now.
+        is_busy: function that returns whether a model writes answers now.
     """
 
     def __init__(self, is_busy: Callable[[], bool] = lambda: False) -> None:
@@ -83,24 +84,24 @@ class Turns:
         self._alone: WeakValueDictionary[bytes, asyncio.Semaphore] = WeakValueDictionary()
 
     def alone(self, key: bytes) -> asyncio.Semaphore:
-        """One at a time for each key."""
+        """Returns the semaphore that admits one session at a time for a key."""
         return self._alone.setdefault(key, asyncio.Semaphore(1))
 
 
 class RemoteTracebackError(Exception):
-    """The traceback of an error that a process raised, for the log."""
+    """The traceback of an error in a process, for the log."""
 
     def __init__(self, trace: str) -> None:
         super().__init__(f"\n{trace}")
 
 
 class Session:
-    """One request's process, made for its first call. ``close`` ends it.
+    """The process of one request, forked for its first call. ``close`` ends it.
 
     Attributes:
-        limits: what the process may take.
-        place: where in the request the process is, or was last.
-        reached: seconds that it had computed for when it came there.
+        limits: limits of the process.
+        place: place in the request that the process reported last.
+        reached: CPU seconds at the time of that report.
     """
 
     def __init__(self, turns: Turns, limits: Limits) -> None:
@@ -118,15 +119,15 @@ class Session:
         self._computing = False
 
     async def run(self, vocabulary: Vocabulary | None, function: Callable[..., T], *args: Any) -> T:
-        """What a function returns, called in the process, which knows a vocabulary. All of it can be pickled.
+        """Calls a function in the process, which knows a vocabulary; returns the result. All values must be picklable.
 
-        Raises what it raises; ``LimitError`` if it takes too much; ``ApiError`` if too much else is going on, or if the
-        process has ended for any other reason, which the log tells.
+        Raises the function's errors; ``LimitError`` if it exceeds a limit; ``ApiError`` if the server is too busy, or
+        if the process ended for another reason, which the log has.
         """
         self._deadline = time.monotonic() + self._left
         self.place = None
         try:
-            found = await self._found(vocabulary, (function, args))
+            found = await self._call(vocabulary, (function, args))
         finally:
             self._left = self._deadline - time.monotonic()
         match found:
@@ -140,14 +141,14 @@ class Session:
             case Ended() if found.has_used_its_time:
                 raise self._limit(f"{self.limits.seconds:g} seconds")
             case Ended() if not found.has_used_its_memory:
-                raise _ended(found)
+                raise _log_end(found)
         raise self._limit(f"{self.limits.memory_bytes >> 20} MiB of memory")
 
     @contextlib.asynccontextmanager
     async def alone(self, key: bytes) -> AsyncIterator[bool]:
-        """Keeps other sessions from doing the same, which has a key; tells whether one was waited for.
+        """Keeps other sessions from doing work with the same key; yields whether this session has waited for another.
 
-        Raises ``ApiError`` if that takes too long.
+        Raises ``ApiError`` if the wait takes too long.
         """
         turn = self._turns.alone(key)
         has_waited = turn.locked()
@@ -157,11 +158,11 @@ class Session:
             yield has_waited
 
     def another(self, share: float) -> Session:
-        """A session for the same request, with a share of the time."""
+        """Returns a session for the same request, with a share of its time limit."""
         return Session(self._turns, replace(self.limits, seconds=share * self.limits.seconds))
 
-    async def _found(self, vocabulary: Vocabulary | None, call: object) -> _Outcome:
-        """What became of a call."""
+    async def _call(self, vocabulary: Vocabulary | None, call: object) -> _Outcome:
+        """Returns the outcome of a call."""
         if vocabulary is not None and vocabulary.fingerprint not in self._known:
             self.close()
         if self._writer is None:
@@ -177,7 +178,7 @@ class Session:
                 raise
         try:
             if not outcome.done():
-                await self._go_on(outcome)
+                await self._take_turns(outcome)
             found: _Outcome = outcome.result()
         finally:
             outcome.cancel()
@@ -185,29 +186,31 @@ class Session:
         return found
 
     async def _compute_first(self, outcome: asyncio.Future[Any]) -> None:
-        """Waits until the process is done, or has had its first turn. A busy machine is not held against it."""
+        """Waits for the end of the call or of the first turn. Delays by a busy machine extend the deadline."""
         begun = time.monotonic()
         await self._compute(outcome, _FIRST_SECONDS)
         self._deadline += max(0.0, time.monotonic() - begun - _FIRST_SECONDS)
 
     async def _compute(self, outcome: asyncio.Future[Any], seconds: float) -> None:
-        """Waits until the process is done, has computed so much longer, or has had all its time without doing so."""
-        until = self._computed() + seconds
-        while not outcome.done() and (left := until - self._computed()) > 0 and time.monotonic() < self._deadline:
+        """Waits until the call is done, the process has computed for ``seconds`` more, or is out of time."""
+        until = self._read_cpu_seconds() + seconds
+        while (
+            not outcome.done() and (left := until - self._read_cpu_seconds()) > 0 and time.monotonic() < self._deadline
+        ):
             await asyncio.wait((outcome,), timeout=max(left, _LEAST_WAIT))
 
-    def _computed(self) -> float:
-        """Seconds that the process has computed for; endless once it has ended."""
+    def _read_cpu_seconds(self) -> float:
+        """Returns the CPU seconds of the process; infinity once it has ended."""
         if not self._process:
             return math.inf
         try:
-            return clock_gettime(~self._process << 3 | 2)  # Linux's clock of another process
+            return clock_gettime(~self._process << 3 | 2)  # Linux's CPU-time clock of another process
         except OSError:
             return math.inf
 
     def close(self) -> None:
         """Ends the process."""
-        if self._computing:  # else it ends by itself
+        if self._computing:  # an idle process ends by itself
             self._signal(signal.SIGKILL)
         if self._writer is not None:
             self._writer.close()
@@ -215,7 +218,7 @@ class Session:
         self._computing = False
         self._process = 0
         if self._report is not None:
-            self._report.close()  # from here on another process may have the number
+            self._report.close()  # from here on the system may reuse the process id
             self._report = None
 
     async def _begin(self, vocabulary: Vocabulary | None) -> None:
@@ -223,7 +226,7 @@ class Session:
         try:
             loop = asyncio.get_running_loop()
             forked = await loop.run_in_executor(None, workers().fork, vocabulary)
-        except (OSError, RuntimeError) as error:  # the system has no process, no memory, or no thread to ask for one
+        except (OSError, RuntimeError) as error:  # the system has no process, no memory, or no thread for the fork
             _log.exception("no process can be made to compile in")
             raise _no_process() from error
         self._known, self._report = forked.known, forked.report
@@ -235,14 +238,14 @@ class Session:
         except asyncio.TimeoutError as error:
             _log.error("the program that forks processes to compile in stands still: another one takes its place")
             forked.program.kill()
-            forked.program.wait()  # so that the next request finds it gone
+            forked.program.wait()  # so that the next request starts a new program
             self.close()
             raise _no_process() from error
         if not self._process:
             _log.error("no process can be made to compile in: the program that forks them could not, or has ended")
             self.close()
             raise _no_process()
-        self._deadline += time.monotonic() - begun  # the first process of all takes a while
+        self._deadline += time.monotonic() - begun  # the very first fork takes a while
 
     def _send(self, value: object) -> None:
         assert self._writer is not None
@@ -250,7 +253,7 @@ class Session:
         self._writer.write(LENGTH.pack(len(data)) + data)
 
     async def _outcome(self) -> _Outcome:
-        """What the process says last of a call."""
+        """Waits for the outcome of a call, and records reported places."""
         while True:
             match message := await self._message():
                 case At(place, seconds):
@@ -262,7 +265,7 @@ class Session:
                     return found
 
     async def _message(self) -> Any:
-        """The next message; None if the process has ended."""
+        """Returns the next message; None if the process has ended."""
         assert self._reader is not None
         try:
             (length,) = LENGTH.unpack(await self._reader.readexactly(LENGTH.size))
@@ -271,7 +274,7 @@ class Session:
             return None
 
     async def _end(self) -> Ended:
-        """How the process, which has closed its socket, has ended."""
+        """Returns how the process, which has closed its socket, has ended."""
         assert self._report is not None
         try:
             data = await asyncio.get_running_loop().sock_recv(self._report, EXIT_CODE.size)
@@ -279,8 +282,8 @@ class Session:
             data = b""
         return Ended(EXIT_CODE.unpack(data)[0] if data else None)
 
-    async def _go_on(self, outcome: asyncio.Future[Any]) -> None:
-        """Lets the process go on in turns until it is done."""
+    async def _take_turns(self, outcome: asyncio.Future[Any]) -> None:
+        """Lets the process continue in turns until its call is done."""
         turns = self._turns
         if turns.standing >= _STANDING:
             raise _busy()
@@ -300,7 +303,7 @@ class Session:
                     raise _busy()
         finally:
             turns.standing -= 1
-        self._signal(signal.SIGCONT)  # for the next call
+        self._signal(signal.SIGCONT)  # ready for the next call
 
     @contextlib.asynccontextmanager
     async def _turn(self, turn: asyncio.Semaphore) -> AsyncIterator[None]:
@@ -325,8 +328,8 @@ class Session:
         return LimitError(f"it takes more than {limit} to compile; make it smaller, or simpler")
 
 
-def _ended(end: Ended) -> ApiError:
-    """What is answered for a process that has ended without having met a limit. The log has the reason."""
+def _log_end(end: Ended) -> ApiError:
+    """Returns the error for a process that ended without exceeding a limit. The log has the reason."""
     _log.error("the process that compiles for this request was ended %s", end, extra={"event": "compile_process_ended"})
     return failure()
 

@@ -1,13 +1,13 @@
-"""The program in which requests are read and compiled: it forks a process for each, which knows what it knows.
+"""The program that forks a process for each request; requests are read and compiled there.
 
-    server --control--> this program --fork--> a process for one request
+    server --control--> this program --fork--> process of one request
        ^  ^                    |                        |
        |  +--- how it ended ---+                        |
        +------------ calls and their results -----------+
 
-Nothing of a request stays in here. What a process may take is limited by the system. A process that has computed for
-its time is ended by SIGPROF, one that asks for too much memory has a ``MemoryError``. Every other end of a process is a
-mistake of the server's, and the server is told the signal.
+A forked process inherits the vocabularies that this program has learned. Nothing of a request stays in this program.
+The system limits every process: SIGPROF ends a process that has used its CPU time, and one that asks for too much
+memory gets a ``MemoryError``. Any other end of a process is a fault of the server, which is told the signal.
 """
 
 from __future__ import annotations
@@ -46,23 +46,24 @@ if TYPE_CHECKING:
     from constrain.vocabulary.table import TokenTable
 
 LENGTH = struct.Struct("!Q")
-"""In front of each message, which is pickled."""
+"""Length in front of each pickled message."""
 
 FORK = b"f"
 LEARN = b"l"
-"""What the server asks for: a process for the two sockets that come with it, one for calls and one for the report of
-its end; a vocabulary to be known from now on."""
+"""Orders of the server. FORK: fork a process for the two attached sockets (calls, and the report of its end). LEARN:
+learn a vocabulary, for all later processes.
+"""
 
 OUT_OF_MEMORY = 77
-"""Exit status of a process that had no memory left to say that it took too much."""
+"""Exit status of a process that had no memory left to report that it took too much."""
 
 SEED_BYTES = 16
 
 TIME_IS_UP = signal.SIGPROF
-"""What a process is sent by its timer. It ends a process that does not handle it."""
+"""Signal of the timer for CPU time; it ends a process without a handler."""
 
 NICE = 5
-"""How far behind the server all of this is: answers that are being written come first."""
+"""Priority below the server's (``nice``): answers that are being written come first."""
 
 _TYPICAL: dict[str, Any] = {
     "type": "object",
@@ -74,12 +75,12 @@ _TYPICAL: dict[str, Any] = {
     },
     "required": ["a", "b"],
 }
-"""What it uses is imported before any process is forked, and known to all of them."""
+"""A typical schema. Compiling it before the first fork imports the modules that all processes need."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What the process for a request may take: seconds of computing, and bytes beside those that it begins with."""
+    """Limits of the process of a request: CPU seconds, and bytes in addition to those at its start."""
 
     seconds: float
     memory_bytes: int
@@ -87,7 +88,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """Where in the request a process is, after some seconds of computing."""
+    """A report of the place in the request that a process has reached, with its CPU seconds so far."""
 
     place: Place
     seconds: float
@@ -95,14 +96,14 @@ class At:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What a call returned."""
+    """The result of a call."""
 
     value: Any
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """What a call raised. ``trace``: its traceback, where the error is a mistake of the server's."""
+    """The exception of a call. ``trace``: its traceback, if the exception is a fault of the server."""
 
     error: Exception
     trace: str = ""
@@ -110,26 +111,26 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class TooLarge:
-    """A call took more memory than it may, or than there was to receive it. The process takes no other one."""
+    """A call that took more memory than allowed, or than available for its message. The process takes no other call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The process has ended before the call did.
+    """An end of the process before the end of the call.
 
-    ``code``: its exit status, or minus the number of the signal that ended it; ``None`` if nobody can tell any more.
+    ``code``: exit status, or minus the number of the signal that ended it; ``None`` if it is unknown.
     """
 
     code: int | None
 
     @property
     def has_used_its_time(self) -> bool:
-        """Whether it has computed for as long as it may."""
+        """Whether the process has used all its CPU time."""
         return self.code == -TIME_IS_UP
 
     @property
     def has_used_its_memory(self) -> bool:
-        """Whether it has taken so much memory that it could not even say so."""
+        """Whether the process took so much memory that it could not even report it."""
         return self.code == OUT_OF_MEMORY
 
     def __str__(self) -> str:
@@ -143,19 +144,19 @@ class Ended:
 
 
 _TOO_LARGE = pickle.dumps(TooLarge())
-"""Made beforehand: there may be no memory to make it in."""
+"""Pickled in advance: there may be no memory to do so later."""
 
 _vocabularies: dict[bytes, Vocabulary] = {}
 
 
 def vocabulary_of(fingerprint: bytes) -> Vocabulary:
-    """A vocabulary that was learned."""
+    """Returns a learned vocabulary."""
     return _vocabularies[fingerprint]
 
 
 def main(control: socket.socket, modules: Sequence[str]) -> None:
-    """Forks processes until the server is gone. ``modules``: what they need beside what is imported here."""
-    for number in (signal.SIGINT, signal.SIGTERM):  # sent to the whole group, they are meant for the server
+    """Forks processes until the server is gone. ``modules``: modules to import in addition to this module's own."""
+    for number in (signal.SIGINT, signal.SIGTERM):  # signals to the whole process group are meant for the server
         signal.signal(number, signal.SIG_IGN)
     os.nice(NICE)
     children = Children()
@@ -176,7 +177,7 @@ def main(control: socket.socket, modules: Sequence[str]) -> None:
 
 
 def _fork(control: socket.socket, children: Children, calls: int, reports: int) -> None:
-    """Forks a process for two sockets. Where the system has none to give, the session finds both of them closed."""
+    """Forks a process for two sockets. If the system has none to give, the session finds both sockets closed."""
     connection, report = socket.socket(fileno=calls), socket.socket(fileno=reports)
     with connection:
         try:
@@ -212,7 +213,7 @@ def _learn(fingerprint: bytes, table: TokenTable) -> None:
 
 
 def _warm_up(modules: Sequence[str]) -> None:
-    """Imports what requests will need, and no more than once."""
+    """Imports the modules that requests will need, once for all processes."""
     parameters = {"type": "function", "name": "typical", "parameters": _TYPICAL}
     grammar = {"type": "grammar", "syntax": "lark", "definition": 'start: (WORD " "?)+\n%import common.WORD'}
     for document in (parameters, {"type": "custom", "name": "typical", "format": grammar}):
@@ -227,18 +228,18 @@ def _warm_up(modules: Sequence[str]) -> None:
 
 
 def _settle() -> None:
-    """What is there now is shared with the forked processes: looking it over would copy it."""
+    """Excludes existing objects from garbage collection, which would copy memory shared with forked processes."""
     gc.collect()
     gc.freeze()
 
 
 def _serve(calls: BinaryIO, answers: BinaryIO) -> None:
-    """Does what is asked for, call by call, until the server closes the socket."""
+    """Answers call after call, until the server closes the socket."""
     _send(answers, os.getpid())
     limits = _receive(calls)
     if limits is None:
         return
-    signal.setitimer(signal.ITIMER_PROF, limits.seconds)  # sends TIME_IS_UP
+    signal.setitimer(signal.ITIMER_PROF, limits.seconds)  # at the limit, it sends TIME_IS_UP
     most = _size() + limits.memory_bytes
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -246,7 +247,7 @@ def _serve(calls: BinaryIO, answers: BinaryIO) -> None:
     while True:
         try:
             call = _receive(calls)
-        except MemoryError:  # of the call there may be more to read, so that no other one can follow
+        except MemoryError:  # unread bytes of the call may remain, so no other call can follow
             _send_data(answers, _TOO_LARGE)
             return
         if call is None:
@@ -255,7 +256,7 @@ def _serve(calls: BinaryIO, answers: BinaryIO) -> None:
 
 
 def _outcome(function: Callable[..., Any], args: tuple[Any, ...]) -> bytes:
-    """What became of a call, pickled."""
+    """Returns the pickled outcome of a call."""
     try:
         return pickle.dumps(Done(function(*args)))
     except MemoryError:
@@ -266,7 +267,7 @@ def _outcome(function: Callable[..., Any], args: tuple[Any, ...]) -> bytes:
 
 
 def _size() -> int:
-    """Bytes of address space in use."""
+    """Returns the bytes of address space in use."""
     return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
 
 
@@ -275,13 +276,13 @@ def _send(stream: BinaryIO, value: object) -> None:
 
 
 def _send_data(stream: BinaryIO, data: bytes) -> None:
-    with suppress(BrokenPipeError):  # nobody waits for it any more
+    with suppress(BrokenPipeError):  # the session is gone
         stream.write(LENGTH.pack(len(data)) + data)
         stream.flush()
 
 
 def _receive(stream: BinaryIO) -> Any:
-    """The next message, None at the end."""
+    """Returns the next message; None at the end."""
     head = stream.read(LENGTH.size)
     return pickle.loads(stream.read(LENGTH.unpack(head)[0])) if len(head) == LENGTH.size else None  # noqa: S301 - from our own processes
 

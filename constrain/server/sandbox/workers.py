@@ -1,4 +1,4 @@
-"""Processes beside the server, one for each request that has something to be read or compiled for the first time."""
+"""The program that forks processes for requests, seen from the server."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _END_SECONDS = 5.0
 """Seconds that the program has to end by itself; then it is killed."""
 
 PATIENCE = 60.0
-"""Seconds that the program may take to read a message, or to fork; then another one takes its place."""
+"""Seconds that the program may take to read a message or to fork; then another one replaces it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +39,10 @@ class Forked:
     """A new process.
 
     Attributes:
-        calls: the socket for calls and their results.
-        report: the socket on which the end of the process is reported. The process keeps its number until this is
-            closed.
-        known: the fingerprints of the vocabularies that it knows.
-        program: what it is forked from.
+        calls: socket for calls and their results.
+        report: socket for the report of the process's end. The process keeps its number until this is closed.
+        known: fingerprints of the vocabularies that it knows.
+        program: program that it was forked from.
     """
 
     calls: socket.socket
@@ -53,9 +52,9 @@ class Forked:
 
 
 class Workers:
-    """The program that they are forked from, started when the first one is needed. Safe to use from any thread.
+    """The forking program, started when it is first needed. Any thread may use it.
 
-    ``modules``: names of what the program imports beside its own, so that all processes have it from the beginning.
+    ``modules``: modules that the program imports in addition to its own, so that all processes have them.
     """
 
     modules: ClassVar[tuple[str, ...]] = ()
@@ -67,29 +66,29 @@ class Workers:
         self._known: set[bytes] = set()
 
     def start(self, vocabulary: Vocabulary | None = None) -> None:
-        """Starts the program, if it does not run, and has it learn a vocabulary, if it does not know it."""
+        """Starts the program unless it runs, and makes it learn a vocabulary unless it knows it."""
         with self._lock:
             try:
-                self._running(vocabulary)
-            except OSError:  # somebody has ended the program
+                self._prepare(vocabulary)
+            except OSError:  # the program was ended from outside
                 self._end()
-                self._running(vocabulary)
+                self._prepare(vocabulary)
 
     def fork(self, vocabulary: Vocabulary | None) -> Forked:
-        """A new process, which knows a vocabulary. See ``constrain.server.sandbox.worker``. Raises OSError."""
+        """Forks a process that knows a vocabulary: see ``constrain.server.sandbox.worker``. Raises OSError."""
         with contextlib.ExitStack() as ours, contextlib.ExitStack() as all_theirs:
-            calls, their_calls = _pair(ours, all_theirs)
-            report, their_report = _pair(ours, all_theirs)
+            calls, their_calls = _make_pair(ours, all_theirs)
+            report, their_report = _make_pair(ours, all_theirs)
             theirs = [their_calls.fileno(), their_report.fileno()]
             try:
                 known, program = self._fork(theirs, vocabulary)
-            except OSError:  # somebody has ended the program, or it stands still
+            except OSError:  # the program was ended or stopped from outside
                 known, program = self._fork(theirs, vocabulary)
             ours.pop_all()
         return Forked(calls, report, known, program)
 
     def close(self) -> None:
-        """Ends the program, and with it all processes."""
+        """Ends the program and all its processes."""
         with self._lock:
             self._end()
 
@@ -98,14 +97,14 @@ class Workers:
     ) -> tuple[frozenset[bytes], subprocess.Popen[bytes]]:
         with self._lock:
             try:
-                socket.send_fds(self._running(vocabulary), [FORK], sockets)
+                socket.send_fds(self._prepare(vocabulary), [FORK], sockets)
             except OSError:
                 self._end()
                 raise
             assert self._program is not None
             return frozenset(self._known), self._program
 
-    def _running(self, vocabulary: Vocabulary | None) -> socket.socket:
+    def _prepare(self, vocabulary: Vocabulary | None) -> socket.socket:
         if self._control is None:
             self._control = self._begin()
         if vocabulary is not None and vocabulary.fingerprint not in self._known:
@@ -115,7 +114,7 @@ class Workers:
         return self._control
 
     def _begin(self) -> socket.socket:
-        """Starts the program; the socket to control it by. Raises OSError."""
+        """Starts the program; returns the socket that controls it. Raises OSError."""
         ours, theirs = socket.socketpair()
         try:
             with theirs:
@@ -145,14 +144,14 @@ class Workers:
 
 @cache
 def workers() -> Workers:
-    """Those of this process."""
+    """Returns the forking program of this process."""
     made = Workers()
     atexit.register(made.close)
     return made
 
 
-def _pair(ours: contextlib.ExitStack, theirs: contextlib.ExitStack) -> tuple[socket.socket, socket.socket]:
-    """Two sockets that are connected, each closed with what it belongs to."""
+def _make_pair(ours: contextlib.ExitStack, theirs: contextlib.ExitStack) -> tuple[socket.socket, socket.socket]:
+    """Makes two connected sockets, each closed together with its owner."""
     mine, other = socket.socketpair()
     return ours.enter_context(mine), theirs.enter_context(other)
 

@@ -1,4 +1,4 @@
-"""Endpoints that have a model answer questions: from the body of a request to its response or stream."""
+"""Endpoints whose model answers questions: from the body of a request to its response or stream."""
 
 from __future__ import annotations
 
@@ -34,41 +34,41 @@ _log = logging.getLogger("constrain.server")
 
 
 class Writer(Protocol):
-    """Writes the answers to one request: all at once, or chunk by chunk."""
+    """A writer of the answers to one request: all at once, or chunk by chunk."""
 
     def response(self, completions: Sequence[Completion]) -> dict[str, Any]:
-        """The response."""
+        """Returns the response for finished answers."""
         ...
 
     def begin(self, count: int) -> Iterator[str]:
-        """What so many answers begin with."""
+        """Yields the chunks in front of ``count`` answers."""
         ...
 
     def write(self, number: int, event: StreamEvent | Finished) -> Iterator[str]:
-        """The chunks for something that happened in an answer."""
+        """Yields the chunks for an event of an answer."""
         ...
 
     def end(self) -> Iterator[str]:
-        """What follows when all answers are finished."""
+        """Yields the chunks after all answers are finished."""
         ...
 
 
 class TextRequest(Protocol):
-    """A body that was read, of an endpoint whose model writes answers."""
+    """The checked fields of a request whose model writes answers."""
 
     @property
     def model(self) -> str:
-        """The name of that which is asked."""
+        """Name of the requested model."""
         ...
 
     @property
     def questions(self) -> Sequence[Question]:
-        """What it is asked. They differ in their prompts alone."""
+        """Questions to the model, which differ only in their prompts."""
         ...
 
     @property
     def streaming(self) -> Streaming:
-        """How the answers are sent."""
+        """The way the answers are sent."""
         ...
 
 
@@ -77,10 +77,10 @@ R_co = TypeVar("R_co", bound=TextRequest, covariant=True)
 
 
 class Reads(Protocol[R_co]):
-    """Makes a request of a parsed body; can be pickled."""
+    """A function that reads a parsed body; can be pickled."""
 
     def __call__(self, body: Mapping[str, Any], settings: Settings) -> R_co:
-        """The request. Raises ``ApiError``."""
+        """Returns the checked request. Raises ``ApiError``."""
         ...
 
 
@@ -88,9 +88,9 @@ class Answering(Endpoint, Generic[R]):
     """An endpoint whose model writes answers.
 
     Args:
-        serving: what it answers with.
-        read: makes a request of a parsed body.
-        writer: makes what writes the answers to a request.
+        serving: models, generator and settings.
+        read: function that reads a parsed body.
+        writer: function that makes the writer of a request's answers.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class Answering(Endpoint, Generic[R]):
         self._writer = writer
 
     async def answer(self, body: bytes, request: Request, send: Send) -> None:
-        """See ``Endpoint``."""
+        """Answers a request; see ``Endpoint``."""
         generator = self._serving.generator
         with generator.admit(1), generator.session() as session:
             asked = await self.read(body, partial(self._read, settings=self._serving.settings), session)
@@ -134,7 +134,7 @@ class Answering(Endpoint, Generic[R]):
     async def _chunks(
         self, answers: Answers, questions: Sequence[Question], writer: Writer
     ) -> AsyncGenerator[str, None]:
-        """The answers as they are written, as server-sent events."""
+        """Yields the answers in progress as server-sent events."""
         try:
             for chunk in writer.begin(_count(questions)):
                 yield chunk
@@ -147,7 +147,7 @@ class Answering(Endpoint, Generic[R]):
             for chunk in writer.end():
                 yield chunk
         except ApiError as error:
-            error.note()
+            error.log_reason()
             yield data_event(error.body())
         except Exception:  # noqa: BLE001 - the client has to hear of it, whatever it is
             _log.exception("a generation failed")
@@ -155,17 +155,17 @@ class Answering(Endpoint, Generic[R]):
 
 
 def _count(questions: Sequence[Question]) -> int:
-    """The number of answers."""
+    """Returns the number of answers."""
     return sum(question.n for question in questions)
 
 
 def _is_first(number: int, questions: Sequence[Question]) -> bool:
-    """Whether an answer is the first to its question."""
+    """Returns whether an answer is the first one for its question."""
     return number % questions[0].n == 0
 
 
 def _require_room(questions: Sequence[Question], room: int) -> None:
-    """Raises ``ApiError`` for more answers than there ever is room for."""
+    """Raises ``ApiError`` for more answers than the server ever has room for."""
     count, prompt = _count(questions), questions[0].places.prompt
     if count <= room:
         return

@@ -1,4 +1,4 @@
-"""What the endpoints that have a model write have in common: bodies come in, responses or streams go out."""
+"""The common base of all endpoints with a model: bodies come in, responses or streams go out."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ T = TypeVar("T")
 _STREAM_HEADERS = (
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"cache-control", b"no-cache"),
-    (b"x-accel-buffering", b"no"),  # proxies shall pass on what comes at once
+    (b"x-accel-buffering", b"no"),  # proxies must pass on data at once
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """What all endpoints answer with: models by name, what runs them, and how."""
+    """The shared objects of all endpoints: models by name, the generator, and the settings."""
 
     models: Models
     generator: Generator
@@ -47,14 +47,14 @@ class Serving:
 
 
 class Endpoint(ABC):
-    """An ASGI application that takes JSON. What it does for a client ends when the client leaves."""
+    """An ASGI application that takes JSON. Its work for a client ends when the client leaves."""
 
     def __init__(self, serving: Serving) -> None:
         self._serving = serving
         self._readings = Readings()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers a request. Raises ``ApiError`` where nothing was sent yet."""
+        """Answers a request. Raises ``ApiError`` if nothing was sent yet."""
         request = Request(scope, receive)
         try:
             body = await read_body(request, self._serving.settings.max_body_bytes)
@@ -65,16 +65,16 @@ class Endpoint(ABC):
             self._serving.metrics.abandoned.inc()
 
     async def read(self, body: bytes, read: Callable[[dict[str, Any]], T], session: Session) -> T:
-        """What a function reads in a body, for a model that there is. Raises ``ApiError``, and so may the function.
+        """Reads a body with a function, for a model that exists. Raises ``ApiError``, and so may the function.
 
-        The function must be one that can be pickled. What may take long it does in the session first.
+        The function must be picklable: slow bodies are read in the process of the session first.
         """
         generator, readings = self._serving.generator, self._readings
         was_read = is_large(body)
         if was_read:
             await read_in_sandbox(read, body, session)
-        document = await generator.aside(partial(parse_body, body))
-        key = await generator.aside(partial(reading_key, document))
+        document = await generator.run_in_thread(partial(parse_body, body))
+        key = await generator.run_in_thread(partial(reading_key, document))
         if isinstance(name := document.get("model"), str):
             find_model(self._serving.models, name)
         if not (was_read or readings.knows(key)):
@@ -84,15 +84,15 @@ class Endpoint(ABC):
                     readings.add(key)
         if was_read:
             readings.add(key)
-        return await generator.aside(partial(read_again, read, document))
+        return await generator.run_in_thread(partial(read_again, read, document))
 
     @abstractmethod
     async def answer(self, body: bytes, request: Request, send: Send) -> None:
-        """Answers a request whose body was read. Raises ``ApiError`` where nothing was sent yet."""
+        """Answers a request whose body was read. Raises ``ApiError`` if nothing was sent yet."""
 
 
 async def send_stream(send: Send, texts: AsyncGenerator[str, None]) -> None:
-    """Sends server-sent events as they come. What goes wrong now can only be said in the stream: by ``texts``."""
+    """Sends server-sent events as they come. From now on, errors can appear only as events in ``texts``."""
     async with aclosing(texts):
         await send({"type": "http.response.start", "status": 200, "headers": list(_STREAM_HEADERS)})
         async for text in texts:

@@ -1,7 +1,7 @@
 """Answers on a model's scheduler.
 
-A request is admitted while there is room (else 429), made ready in threads beside the event loop, and queued; up to
-here it can be refused with a 400. Then what happens to its answers is told as events.
+A request is admitted if there is room (else 429), prepared in threads next to the event loop, and queued; until then,
+it can be refused with a 400. Then the events of its answers are reported.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from constrain.server.requests.fields import array
 from constrain.server.requests.limits import MAX_MESSAGES
 from constrain.server.requests.texts import text_tokens
 from constrain.server.sandbox.compiling import compile_for
-from constrain.server.sandbox.parts import refused
+from constrain.server.sandbox.parts import answer_error
 from constrain.server.sandbox.session import Session, Turns
 from constrain.server.serving.extension import log_warnings
 from constrain.server.serving.sizes import longest_token, text_size
@@ -46,20 +46,20 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _PREPARING = 4
-"""Requests that are made ready at once. The others wait for a thread, not in the event loop."""
+"""Requests that are prepared at the same time. Others wait for a thread, without blocking the event loop."""
 
 
 class Generator:
-    """Has models answer requests. For the thread of the event loop alone.
+    """Runs models for requests. Only the thread of the event loop may use it.
 
     Args:
-        parallel: answers that the models write at once.
-        max_queue: answers that may wait for these.
-        limits: for what is compiled for one request.
-        metrics: counts what happens.
+        parallel: answers that the models write at the same time.
+        max_queue: answers that may wait.
+        limits: limits of the sandbox process of one request.
+        metrics: counters to update.
 
     Attributes:
-        room: the most answers that are there at once.
+        room: number of answers that are admitted at the same time.
     """
 
     def __init__(self, parallel: int, max_queue: int, limits: Limits, metrics: Metrics) -> None:
@@ -74,12 +74,12 @@ class Generator:
 
     @property
     def is_stopping(self) -> bool:
-        """Whether no more requests are taken."""
+        """Whether new requests are refused."""
         return self._deadline is not None
 
     @contextlib.contextmanager
     def admit(self, count: int) -> Iterator[None]:
-        """Takes so many places in the queue. Raises ``ApiError`` where these are not there."""
+        """Reserves room for answers. Raises ``ApiError`` if there is not enough."""
         if self._admitted + count > self.room:
             self._metrics.refused.inc()
             raise too_busy(f"it takes {self.room} answers at once")
@@ -93,8 +93,8 @@ class Generator:
         self._admitted += count
         self._metrics.admitted.set(self._admitted)
 
-    async def aside(self, work: Callable[[], T]) -> T:
-        """What takes its time, in one of the threads for that. Raises ``ApiError`` for what is nested too deeply."""
+    async def run_in_thread(self, work: Callable[[], T]) -> T:
+        """Runs slow work in a thread. Raises ``ApiError`` for values that are nested too deeply."""
         try:
             return await asyncio.get_running_loop().run_in_executor(self._threads, work)
         except RecursionError as error:
@@ -103,22 +103,22 @@ class Generator:
             ) from error
 
     def session(self) -> contextlib.closing[Session]:
-        """A process for one request, in a context that ends it."""
+        """Returns a context with a sandbox process for one request; leaving it ends the process."""
         return contextlib.closing(Session(self._turns, self._limits))
 
     async def start(self, served: ServedModel, questions: Sequence[Question], session: Session) -> Answers:
-        """Makes questions ready, queues their answers, and waits until the model begins with the first.
+        """Prepares questions, queues their answers, and waits until the model begins the first.
 
-        Questions of one request differ in their prompts alone. Raises ``ApiError`` if they cannot be answered.
+        Questions of one request differ only in their prompts. Raises ``ApiError`` if they cannot be answered.
         """
         account = current.get()
-        plans = [await self.aside(partial(_plan, served, question)) for question in questions]
-        constraint, seconds = await compile_for(plans[0], questions[0], session, self.aside)
+        plans = [await self.run_in_thread(partial(_make_plan, served, question)) for question in questions]
+        constraint, seconds = await compile_for(plans[0], questions[0], session, self.run_in_thread)
         if constraint is not None and constraint.warnings:
             log_warnings(constraint.warnings)
         session.close()
         jobs = [
-            await self.aside(partial(_job, served, question, plan, constraint, seconds))
+            await self.run_in_thread(partial(_make_job, served, question, plan, constraint, seconds))
             for question, plan in zip(questions, plans, strict=True)
         ]
         samples = [job.sample(number) for job in jobs for number in range(questions[0].n)]
@@ -127,7 +127,7 @@ class Generator:
         answers.end_by(account.until if self._deadline is None else min(account.until, self._deadline))
         try:
             room = served.model.n_ctx - max(len(job.plan.tokens) for job in jobs)
-            await self.aside(partial(_submit, answers, questions[0], jobs[0].plan.settings.max_tokens, room))
+            await self.run_in_thread(partial(_submit, answers, questions[0], jobs[0].plan.settings.max_tokens, room))
             await answers.begun()
         except BaseException:
             answers.close()
@@ -136,21 +136,21 @@ class Generator:
         return answers
 
     def end_by(self, seconds: float) -> None:
-        """Takes no more requests, and brings the answers that are being written to their ends within a time."""
+        """Refuses new requests, and ends the running answers within a time."""
         self._deadline = time.monotonic() + seconds
         for run in self._live:
             run.request.answer.end_by(self._deadline)
 
     def close(self) -> None:
-        """Frees the threads."""
+        """Stops the threads."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
 class Answers:
-    """The answers to one request. Every one has its number, from 0.
+    """The answers to one request, numbered from 0.
 
-    ``events`` must be read to the end, or ``close`` called. ``partition``: of the requests with which they share what
-    the model has read.
+    Read ``events`` to the end, or call ``close``. ``partition``: name of the prompt cache; requests with the same name
+    share evaluated prompts.
     """
 
     def __init__(self, jobs: Sequence[Job], live: set[Run], metrics: Metrics, partition: str) -> None:
@@ -164,35 +164,35 @@ class Answers:
             run.request.done.add_done_callback(partial(self._note_end, number))
 
     def submit(self) -> None:
-        """Queues them; from any thread. Raises ``BudgetError`` and ``ModelError``."""
+        """Queues the answers; any thread may call it. Raises ``BudgetError`` and ``ModelError``."""
         for run in self._runs:
             run.submit()
 
     def end_by(self, deadline: float) -> None:
-        """Brings those that are not there by then to their ends (``time.monotonic()``)."""
+        """Sets a deadline (``time.monotonic()``) at which unfinished answers are ended early."""
         for run in self._runs:
             run.request.answer.end_by(deadline)
 
     def limit_choices(self, seconds: float) -> None:
-        """Brings those to their ends whose choices take more of a processor."""
+        """Ends answers early whose masks and sampling take more than this many CPU seconds."""
         for run in self._runs:
             run.request.answer.max_choice_seconds = seconds
 
     async def begun(self) -> None:
-        """Waits until the first of them is being written, or has ended."""
+        """Waits until the first answer is being written, or has ended."""
         request = self._runs[0].request
         await any_done(request.begun, request.done)
 
     def close(self) -> None:
-        """Takes out of the model what is not finished."""
+        """Removes unfinished answers from the model."""
         for run in self._runs:
             run.request.done.cancel()
             self._live.discard(run)
 
     async def events(self) -> AsyncGenerator[tuple[int, StreamEvent | Finished], None]:
-        """Everything that happens, and of which answer; last of each is ``Finished``.
+        """Yields all events with the number of their answer; the last event of each answer is ``Finished``.
 
-        Raises what ended an answer.
+        Raises the error that ended an answer.
         """
         try:
             left = len(self._runs)
@@ -203,7 +203,7 @@ class Answers:
                     continue
                 run = self._runs[number]
                 run.request.done.result()
-                last, completion = _finished(run)
+                last, completion = _finish(run)
                 self._metrics.add_masks(run.request.answer)
                 for each in last:
                     yield number, each
@@ -213,7 +213,7 @@ class Answers:
             self.close()
 
     async def completions(self) -> list[Completion]:
-        """The finished answers, by number."""
+        """Returns the finished answers, by number."""
         found: dict[int, Completion] = {}
         async with contextlib.aclosing(self.events()) as events:
             async for number, event in events:
@@ -225,20 +225,23 @@ class Answers:
         self._loop.call_soon_threadsafe(self._events.put_nowait, (number, event))
 
     def _note_end(self, number: int, _: Any) -> None:
-        with contextlib.suppress(RuntimeError):  # The loop is closed, and nobody waits any more.
+        with contextlib.suppress(RuntimeError):  # The loop is closed, and no task waits any more.
             self._loop.call_soon_threadsafe(self._events.put_nowait, (number, None))
 
 
-def _finished(run: Run) -> tuple[list[StreamEvent], Completion]:
-    """The end of an answer. Raises ``ApiError`` for one that no client could read: see ``MAX_ANSWER_NESTING``."""
+def _finish(run: Run) -> tuple[list[StreamEvent], Completion]:
+    """Returns the end of an answer.
+
+    Raises ``ApiError`` for an answer that clients cannot parse: see ``MAX_ANSWER_NESTING``.
+    """
     try:
         return run.finish()
     except OutputValidationError as error:
         raise ApiError(f"The answer cannot be read: {error.message}.", code="invalid_value") from error
 
 
-def _plan(served: ServedModel, question: Question) -> Plan:
-    """The plan of a question. Raises ``ApiError``."""
+def _make_plan(served: ServedModel, question: Question) -> Plan:
+    """Returns the plan of a question. Raises ``ApiError``."""
     model, prompt = served.model, question.prompt
     unknown = [token for token in question.options.get("logit_bias", ()) if token >= model.vocabulary.n_vocab]
     if unknown:
@@ -249,14 +252,14 @@ def _plan(served: ServedModel, question: Question) -> Plan:
         )
     _refuse_endless(question, model)
     options: ChatOptions = {**served.defaults, **question.options}
-    with _refusing(served, question):
+    with _convert_errors(served, question):
         if isinstance(prompt, list):
             return make_plan(model, prompt, question.schema, options)
         return plan_continuation(model, text_tokens(model, prompt, question.places.prompt), question.schema, options)
 
 
 def _refuse_endless(question: Question, model: Model) -> None:
-    """Raises ``ApiError`` for what the context cannot hold, before the time is spent to count its tokens."""
+    """Raises ``ApiError`` for a prompt that is too long to fit, before its tokens are counted."""
     prompt, place = question.prompt, question.places.prompt
     if isinstance(prompt, list):
         array(prompt, place, MAX_MESSAGES)
@@ -266,9 +269,11 @@ def _refuse_endless(question: Question, model: Model) -> None:
         raise context_overflow(place, f"it has {model.n_ctx} tokens of at most {longest} bytes, and {there}")
 
 
-def _job(served: ServedModel, question: Question, plan: Plan, constraint: Constraint | None, seconds: float) -> Job:
-    """The job of a plan. Raises ``ApiError``."""
-    with _refusing(served, question):
+def _make_job(
+    served: ServedModel, question: Question, plan: Plan, constraint: Constraint | None, seconds: float
+) -> Job:
+    """Returns the job of a plan. Raises ``ApiError``."""
+    with _convert_errors(served, question):
         job = plan.job(constraint, seconds)
     n_ctx = served.model.n_ctx
     if len(job.plan.tokens) >= n_ctx:
@@ -279,8 +284,8 @@ def _job(served: ServedModel, question: Question, plan: Plan, constraint: Constr
 
 
 @contextlib.contextmanager
-def _refusing(served: ServedModel, question: Question) -> Iterator[None]:
-    """Errors in a question become ``ApiError``."""
+def _convert_errors(served: ServedModel, question: Question) -> Iterator[None]:
+    """Converts errors in a question to ``ApiError``."""
     try:
         yield
     except ModelError as error:
@@ -295,13 +300,13 @@ def _refusing(served: ServedModel, question: Question) -> Iterator[None]:
         raise ApiError(str(error), param=question.places.tools, code="invalid_value") from error
     except ConstrainError as error:
         tools = question.places.tools if question.options.get("tools") else ""
-        raise refused(question.content, error, tools=tools) from error
+        raise answer_error(question.content, error, tools=tools) from error
     except ValueError as error:
         raise ApiError(str(error), param=question.places.prompt, code="invalid_value") from error
 
 
 def _submit(answers: Answers, question: Question, most: int | None, room: int) -> None:
-    """Queues the answers, each of at most so many tokens, for which the context has ``room``. Raises ``ApiError``."""
+    """Queues the answers. ``most``: tokens per answer; ``room``: tokens left in the context. Raises ``ApiError``."""
     try:
         answers.submit()
     except BudgetError as error:

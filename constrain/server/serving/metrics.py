@@ -1,4 +1,4 @@
-"""What a server counts and measures, for Prometheus."""
+"""Counters and measurements of a server, for Prometheus."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 60, 120
 
 
 class Metrics:
-    """The metrics of one server. ``requests`` is labelled by path and status; paths that are not served are one.
+    """The metrics of one server. ``requests`` has the labels path and status; all unknown paths share one label.
 
-    ``models``: those that it has.
+    ``models``: models of the server.
     """
 
     media_type = CONTENT_TYPE_LATEST
@@ -61,7 +61,7 @@ class Metrics:
         }
 
     def add(self, completion: Completion, *, is_first: bool = True) -> None:
-        """Counts an answer to the request that is being answered; ``is_first``: of those to one prompt."""
+        """Counts an answer to the current request; ``is_first``: whether it is the first answer to its prompt."""
         current.get().add(completion, is_first=is_first)
         usage, timings = completion.usage, completion.timings
         self._tokens.labels("prompt").inc(usage.prompt_tokens - usage.cached_tokens)
@@ -73,29 +73,31 @@ class Metrics:
         self._seconds["generation"].observe(timings.generation)
 
     def add_embedded(self, tokens: int) -> None:
-        """Counts the tokens of the texts that the request which is being answered has vectors for."""
+        """Counts the tokens of embedded texts of the current request."""
         current.get().prompt_tokens += tokens
         self._tokens.labels("embedded").inc(tokens)
 
     def add_masks(self, answer: Answer) -> None:
         """Counts the masks of an answer."""
         self._masks.labels("computed").inc(answer.n_computed_masks)
-        self._masks.labels("known").inc(max(0, answer.n_masks - answer.n_computed_masks))  # not all are waited for
+        self._masks.labels("known").inc(
+            max(0, answer.n_masks - answer.n_computed_masks)
+        )  # some computed masks go unused
         self._mask_seconds.inc(answer.mask_seconds)
 
     def text(self) -> bytes:
-        """All of them in Prometheus' format."""
+        """Returns all metrics in Prometheus' format."""
         return generate_latest(self._registry)
 
 
 class _Found:
-    """What is not counted here, but looked up when somebody asks."""
+    """Measurements that are taken when metrics are requested."""
 
     def __init__(self, models: Models) -> None:
         self._models = models
 
     def collect(self) -> Iterator[Metric]:
-        """See ``prometheus_client.registry.Collector``."""
+        """Yields the current measurements; see ``prometheus_client.registry.Collector``."""
         constraints = CounterMetricFamily(
             "constrain_constraints", "Schemas and grammars that were asked for, in this process.", labels=("found",)
         )

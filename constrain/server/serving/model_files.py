@@ -1,4 +1,4 @@
-"""The models of a configuration: their files are checked when the server starts, and loaded when they are asked for."""
+"""The models of a configuration: their files are checked at the start, and loaded on demand."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from constrain.server.config import ServerConfig
 
 _SEED = 0
-"""Of requests that name none, where equal requests are to get equal answers."""
+"""Seed of requests without one on a deterministic server, where equal requests must get equal answers."""
 
 
 def find_models(config: ServerConfig, path: Path | None, aliases: Sequence[str]) -> Models:
-    """The models that a server has: that at ``path``, or those of the configuration, or the one of the ``demo`` extra.
+    """Returns the models of a server: the one at ``path``, or those of the configuration, or the ``demo`` extra's.
 
-    ``aliases`` are names for the one that there is. Raises ``ConstrainError``, ``ValueError`` and ``OSError`` for
-    whatever can be known to be wrong before a model is loaded.
+    ``aliases`` are further names, if there is only one model. Raises ``ConstrainError``, ``ValueError`` and ``OSError``
+    for all errors that can be found without loading a model.
     """
     tables = config.models
     if path is not None or not tables:
@@ -41,7 +41,7 @@ def find_models(config: ServerConfig, path: Path | None, aliases: Sequence[str])
     for source, table in zip(sources, tables, strict=True):
         for name in source.names:
             if name in owners:
-                raise ValueError(f"two models are called {name}: {owners[name]} and {table.path}")
+                raise ValueError(f"two models have the name {name}: {owners[name]} and {table.path}")
             owners[name] = table.path
         if config.memory_limit is not None and source.memory_bytes > config.memory_limit:
             raise ValueError(
@@ -52,11 +52,11 @@ def find_models(config: ServerConfig, path: Path | None, aliases: Sequence[str])
 
 
 def _source(config: ServerConfig, table: ModelTable) -> ModelSource:
-    def settled(name: str) -> Any:
+    def choose(name: str) -> Any:
         own = getattr(table, name)
         return getattr(config, name) if own is None else own
 
-    parallel = settled("parallel")
+    parallel = choose("parallel")
     if config.deterministic and parallel not in (None, 1):
         raise ValueError(
             f"{table.path}: parallel is {parallel}, but a deterministic server writes one answer at a time"
@@ -68,12 +68,12 @@ def _source(config: ServerConfig, table: ModelTable) -> ModelSource:
         defaults["seed"] = _SEED
     if table.tool_format is not None:
         defaults["tool_format"] = tool_format(table.tool_format).name
-    gpu_layers = settled("gpu_layers")
+    gpu_layers = choose("gpu_layers")
     options = {
-        "n_ctx": settled("ctx"),
+        "n_ctx": choose("ctx"),
         "parallel": parallel,
         "n_gpu_layers": -1 if gpu_layers is None else gpu_layers,
-        "n_threads": settled("threads"),
+        "n_threads": choose("threads"),
         "chat_template": None if table.chat_template is None else table.chat_template.read_text(encoding="utf-8-sig"),
         "keep_prompts": not config.deterministic,
         "batch_invariant": config.deterministic,
@@ -91,8 +91,8 @@ def _source(config: ServerConfig, table: ModelTable) -> ModelSource:
 def _load(path: Path, options: dict[str, Any]) -> Model:
     model = Model(path, **options)
     try:
-        _ = model.scheduler  # its memory is taken now, or never
-        workers().start(model.vocabulary)  # no request shall wait until that is known there
+        _ = model.scheduler  # takes the scheduler's memory now, so that a lack of it shows at once
+        workers().start(model.vocabulary)  # teaches the sandbox the vocabulary, so that no request waits for that
     except BaseException:
         model.close()
         raise

@@ -1,11 +1,11 @@
-"""The models that a server has, by name: how it lists them, and how they come into memory and leave it.
+"""The models of a server by name: listing, loading and unloading.
 
     not loaded --lease--> loading --> loaded, in use <--lease / end of all leases--> idle
          ^                                                                            |
          +------------- least recently used first, to make room ----------------------+
 
-Models are loaded when they are first asked for, by a thread of its own. Where there is a limit on memory, idle ones
-make room; one that is in use never does.
+A model is loaded for the first request that asks for it, by a thread of its own. If memory is limited, idle models are
+unloaded to make room; models in use never are.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ _log = logging.getLogger("constrain.server")
 _OWNER = "constrain"
 
 ROOM_PATIENCE = 30.0
-"""Seconds that a request waits for models in use to make room, unless its own time is up before."""
+"""Seconds that a request waits for models in use to make room, unless its own deadline comes first; then status 503."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelSource:
-    """What is known of a model before it is loaded.
+    """The facts about a model before it is loaded.
 
     Attributes:
-        names: by which requests ask for it; the first is its own.
-        created: seconds since 1970, of its file.
-        parallel: answers that it writes at once.
-        memory_bytes: what it takes when it is loaded.
-        load: loads it, in a thread of its own.
-        defaults: options for what requests do not say.
+        names: names in requests; the first is its own.
+        created: seconds since 1970, from its file.
+        parallel: answers that it writes at the same time.
+        memory_bytes: bytes that it takes when loaded.
+        load: function that loads it, in a thread of its own.
+        defaults: options for fields that requests leave out.
     """
 
     names: tuple[str, ...]
@@ -62,7 +62,7 @@ class ModelSource:
 
 @dataclass(frozen=True, slots=True)
 class ServedModel:
-    """A model that is loaded, under the name by which a request asks for it. ``defaults``: as in ``ModelSource``."""
+    """A loaded model, under the name in the request. ``defaults``: see ``ModelSource``."""
 
     name: str
     model: Model
@@ -71,7 +71,10 @@ class ServedModel:
 
 @dataclass(eq=False, slots=True)
 class _Entry:
-    """A model on its way. ``users``: leases; ``used``: when the last one ended; ``loading``: of None if it failed."""
+    """The state of a model.
+
+    ``users``: leases; ``used``: end of the last one; ``loading``: future, with None after a failure.
+    """
 
     source: ModelSource
     users: int = 0
@@ -89,18 +92,21 @@ class _Entry:
 
     @property
     def has_failed(self) -> bool:
-        """Whether it could not be loaded when it was last asked for."""
+        """Whether the last attempt to load it failed."""
         return self.loading is not None and self.loading.done() and self.loading.result() is None
 
     @property
     def memory_bytes(self) -> int:
-        """What it takes now, or is about to."""
+        """Bytes that it takes now, or will take once loaded."""
         return self.source.memory_bytes if self.is_loading or self.model is not None else 0
 
 
 @dataclass(frozen=True, slots=True)
 class ModelState:
-    """Where a model is. ``memory_bytes``: what it takes; ``users``: requests that use it, or wait for it."""
+    """The state of a model, for clients.
+
+    ``memory_bytes``: bytes that it takes; ``users``: requests that use or await it.
+    """
 
     name: str
     is_loaded: bool
@@ -110,11 +116,11 @@ class ModelState:
 
 
 class Models:
-    """The models of a server. For the thread of the event loop alone.
+    """The models of a server. Only the thread of the event loop may use it.
 
     Args:
-        sources: of the models; no two of them have a name in common.
-        memory_limit: bytes that loaded models may take together; ``None`` for any number. None of them needs more.
+        sources: models without common names.
+        memory_limit: bytes that loaded models may take together; ``None`` for no limit. No single model needs more.
     """
 
     def __init__(self, sources: Sequence[ModelSource], memory_limit: int | None = None) -> None:
@@ -126,20 +132,20 @@ class Models:
         self._waiting: set[Future[None]] = set()
 
     def __iter__(self) -> Iterator[str]:
-        """All names."""
+        """Yields all names."""
         return iter(self._by_name)
 
     @property
     def parallel(self) -> int:
-        """Answers that all models together write at once."""
+        """Number of answers that all models together write at the same time."""
         return sum(entry.source.parallel for entry in self._entries)
 
     def find(self, name: str) -> ModelSource | None:
-        """What is known of the model of a name, if there is one."""
+        """Returns the facts about the model with a name, if there is one."""
         return self._by_name[name].source if name in self._by_name else None
 
     def states(self) -> list[ModelState]:
-        """Where all models are, under their own names."""
+        """Returns the states of all models, under their own names."""
         return [
             ModelState(
                 entry.source.names[0], entry.model is not None, entry.has_failed, entry.memory_bytes, entry.users
@@ -149,9 +155,9 @@ class Models:
 
     @contextlib.asynccontextmanager
     async def lease(self, name: str) -> AsyncIterator[ServedModel]:
-        """The model of a name, loaded, and kept loaded meanwhile.
+        """Loads the model with a name, and keeps it loaded inside the context.
 
-        Waits until it is loaded, but for room in memory no longer than ``ROOM_PATIENCE``. Raises ``ApiError``.
+        Waits for room in memory no longer than ``ROOM_PATIENCE``. Raises ``ApiError``.
         """
         find_model(self, name)
         current.get().model = name
@@ -167,14 +173,14 @@ class Models:
                 self._wake()
 
     def load(self, name: str) -> None:
-        """Loads a model now. Raises what ``ModelSource.load`` does."""
+        """Loads a model now. Raises the errors of ``ModelSource.load``."""
         loaded: Future[Model | None] = Future()
         entry = self._by_name[name]
         loaded.set_result(entry.source.load())
         entry.loading = loaded
 
     def close(self) -> None:
-        """Frees all models, once nothing uses them any more."""
+        """Frees all models, after their last use."""
         for entry in self._entries:
             if entry.is_loading or entry.model is not None:
                 self._unload(entry)
@@ -205,7 +211,7 @@ class Models:
         return model
 
     def _make_room(self, entry: _Entry) -> bool:
-        """Unloads idle models, the least recently used first, for one to be loaded; none if they are not enough."""
+        """Unloads idle models, the least recently used first, to make room for one; none if they do not suffice."""
         if self.memory_limit is None:
             return True
         others = [other for other in self._entries if other is not entry]
@@ -222,13 +228,13 @@ class Models:
         return True
 
     def _unload(self, entry: _Entry) -> None:
-        """Frees a model, or one that is being loaded after that: the thread does one after the other."""
+        """Frees a model; if it is being loaded, afterwards, since one thread does both."""
         loading, entry.loading = entry.loading, None
         assert loading is not None
         self._thread.submit(_close, entry.source.names[0], loading)
 
     async def _change(self, until: float) -> bool:
-        """Waits until a model is loaded or idle; ``False`` if that takes too long."""
+        """Waits until a model is loaded or idle; returns ``False`` if that takes too long."""
         changed: Future[None] = Future()
         self._waiting.add(changed)
         try:
@@ -238,7 +244,7 @@ class Models:
 
     def _wake(self, _: Any = None) -> None:
         for waiting in list(self._waiting):
-            with contextlib.suppress(InvalidStateError):  # another thread was faster
+            with contextlib.suppress(InvalidStateError):  # another thread has set the result already
                 waiting.set_result(None)
 
 
@@ -268,7 +274,7 @@ def _close(name: str, loading: Future[Model | None]) -> None:
 
 
 def find_model(models: Models, name: str) -> ModelSource:
-    """What is known of the model of a name. Raises ``ApiError``."""
+    """Returns the facts about the model with a name. Raises ``ApiError``."""
     source = models.find(name)
     if source is None:
         there = ", ".join(f"'{known}'" for known in models)
@@ -282,11 +288,11 @@ def find_model(models: Models, name: str) -> ModelSource:
 
 
 def model_object(models: Models, name: str) -> dict[str, Any]:
-    """A model as OpenAI's clients know it, loaded or not. Raises ``ApiError``."""
+    """Returns a model as a JSON object for OpenAI's clients, loaded or not. Raises ``ApiError``."""
     described = ModelObject(id=name, created=find_model(models, name).created, object="model", owned_by=_OWNER)
     return described.model_dump(exclude_unset=True)
 
 
 def model_list(models: Models) -> dict[str, Any]:
-    """All of them."""
+    """Returns all models as a JSON list."""
     return {"object": "list", "data": [model_object(models, name) for name in models]}

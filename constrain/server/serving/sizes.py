@@ -1,4 +1,4 @@
-"""How much text there is, and how little a token may stand for: what needs no tokenizer to be told."""
+"""Sizes of texts and tokens that can be found without a tokenizer."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _longest: WeakKeyDictionary[Vocabulary, int] = WeakKeyDictionary()
 
 
 def longest_token(vocabulary: Vocabulary) -> int:
-    """Bytes of the longest token."""
+    """Returns the number of bytes of the longest token."""
     if vocabulary not in _longest:
         _longest[vocabulary] = max(len(vocabulary.token_bytes(token)) for token in range(vocabulary.n_vocab))
     return _longest[vocabulary]
 
 
 def text_size(value: object) -> int:
-    """Bytes of all strings in a JSON value that are no keys."""
+    """Returns the number of bytes of all strings in a JSON value, without keys."""
     size, pending = 0, [value]
     while pending:
         part = pending.pop()

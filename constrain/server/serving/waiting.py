@@ -1,4 +1,4 @@
-"""Waiting in the event loop for what other threads do."""
+"""Waiting in the event loop for futures of other threads."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ if TYPE_CHECKING:
 
 
 async def any_done(*futures: Future[Any], until: float | None = None) -> bool:
-    """Waits until one of the futures is done, and leaves them alone, whatever happens to whoever waits.
+    """Waits until one of the futures is done, without cancelling them if the waiting task is cancelled.
 
-    ``until``: the ``time.monotonic()`` to wait for at the most. Returns whether one is done.
+    ``until``: deadline (``time.monotonic()``). Returns whether one is done.
     """
     loop, done = asyncio.get_running_loop(), asyncio.Event()
 
     def tell(_: Any) -> None:
-        with contextlib.suppress(RuntimeError):  # The loop is closed, and nobody waits any more.
+        with contextlib.suppress(RuntimeError):  # The loop is closed, and no task waits any more.
             loop.call_soon_threadsafe(done.set)
 
     for future in futures:
         future.add_done_callback(tell)
-    with contextlib.suppress(TimeoutError, asyncio.TimeoutError):  # two classes before Python 3.11
+    with contextlib.suppress(TimeoutError, asyncio.TimeoutError):  # two separate classes before Python 3.11
         await asyncio.wait_for(done.wait(), None if until is None else max(0.0, until - time.monotonic()))
     return any(future.done() for future in futures)

@@ -1,5 +1,5 @@
-"""GGUF files: metadata and tokens, never the weights, without llama.cpp.
+"""GGUF files: metadata and tokens, without the weights and without llama.cpp.
 
 ``Vocabulary.from_gguf`` and ``llama.memory`` are the callers. Read ``metadata`` first (keys, values and tensor
-shapes), then ``tokens`` (their bytes, and which of them end a generation).
+shapes), then ``tokens`` (the bytes of each token, and the tokens that end a generation).
 """

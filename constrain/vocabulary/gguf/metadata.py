@@ -7,8 +7,8 @@ The layout (all little-endian; https://github.com/ggml-org/ggml/blob/master/docs
     string: length u64 | UTF-8 bytes
     tensor: name | dimensions u32 | extents u64... | type u32 | offset u64
 
-The file is mapped, so that only the pages with metadata are read. Arrays of strings (tokens, merges) have to be
-walked to be skipped; that is done a window at a time with numpy.
+The file is mapped, so the system reads only the pages with metadata. Arrays of strings (tokens, merges) have no total
+length, so even a skipped array is walked, one window of bytes at a time with numpy.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: 
 _VERSIONS = (2, 3)
 
 _WINDOW_BYTES = 1 << 20
-"""Bytes of a string array looked at in one step: small beside the tables made from them, large beside numpy's cost."""
+"""Bytes of a string array examined in one step: little memory, and enough strings to repay numpy's overhead."""
 
 _SINGLE_STEPS = 1024
-"""Strings read one at a time where a window tells few of them. That takes about as long as looking at a window."""
+"""Strings read one at a time where a window yields few; they take about as long as one window."""
 
 _WORTH_A_WINDOW = 256
-"""Strings that a window must tell at least; otherwise a file of odd strings would take milliseconds for each."""
+"""Strings that a window must yield to be used; with fewer, a file of odd strings would cost milliseconds each."""
 
 _SHOWN = 80
-"""Characters of a name in a message; a damaged file may have a name of millions."""
+"""Characters of a name shown in a message; a damaged file may hold a name of millions."""
 
 _MAX_DIMENSIONS = 8
-"""Dimensions of a tensor in a GGUF file: ggml knows four, and anything far beyond is a damaged file. Beyond:
+"""Dimensions of a tensor in a GGUF file: ggml has four, and a number far beyond means a damaged file. Beyond:
 ModelError."""
 
 
@@ -62,7 +62,7 @@ class StringArray:
         return len(self.starts)
 
     def to_list(self) -> list[bytes]:
-        """The strings, one object each."""
+        """The strings as a list of ``bytes``."""
         data = self.data.tobytes()
         ends = (self.starts + self.lengths).tolist()
         return [data[start:end] for start, end in zip(self.starts.tolist(), ends, strict=True)]
@@ -73,14 +73,14 @@ Value: TypeAlias = "int | float | bool | str | StringArray | NDArray[np.generic]
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """What a GGUF file says about itself: ``values`` by key, ``shapes`` of the tensors asked for by name."""
+    """The metadata of a GGUF file: ``values`` by key, and the ``shapes`` of the requested tensors by name."""
 
     path: str
     values: dict[str, Value]
     shapes: dict[str, tuple[int, ...]]
 
     def integer(self, key: str) -> int | None:
-        """The value of ``key`` as an integer, ``None`` if absent."""
+        """The value of ``key`` as an integer; ``None`` if absent. Raises ``ModelError`` for another type."""
         value = self.values.get(key)
         if value is None:
             return None
@@ -89,7 +89,7 @@ class Metadata:
         return value
 
     def integers(self, key: str) -> int | list[int] | None:
-        """The value of ``key`` as one integer, or as an array of them; ``None`` if absent."""
+        """The value of ``key`` as one integer or an array of integers; ``None`` if absent."""
         value = self.values.get(key)
         if value is None or isinstance(value, int):
             return value
@@ -99,7 +99,7 @@ class Metadata:
         return listed
 
     def text(self, key: str) -> str | None:
-        """The value of ``key`` as text, ``None`` if absent."""
+        """The value of ``key`` as text; ``None`` if absent. Raises ``ModelError`` for another type."""
         value = self.values.get(key)
         if value is None:
             return None
@@ -111,16 +111,16 @@ class Metadata:
 def read_metadata(
     path: str | os.PathLike[str], *, arrays: Collection[str] = (), tensors: Collection[str] = ()
 ) -> Metadata:
-    """Reads all scalar values of a GGUF file, and the arrays and tensor shapes named.
+    """Reads all scalar values of a GGUF file, the requested arrays, and the shapes of the requested tensors.
 
-    Raises ``ModelError`` if the file cannot be opened, is not a GGUF file, or ends in the middle of its metadata.
+    Raises ``ModelError`` if the file cannot be opened, is not a GGUF file, or ends within its metadata.
     """
     name = os.fspath(path)
     try:
         with Path(name).open("rb") as file:
             if os.fstat(file.fileno()).st_size == 0:
                 raise ModelError(f"{name}: not a GGUF file (it is empty)")
-            # Not closed by hand: an error on its way up still holds windows into the map.
+            # The map is not closed here: a propagating error still holds views into it.
             buffer = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
     except OSError as error:
         raise ModelError(f"{name}: cannot be opened: {error.strerror}") from error
@@ -128,12 +128,12 @@ def read_metadata(
 
 
 def shown(name: str) -> str:
-    """A name of a file, as a message tells it."""
+    """A name from a file, quoted and shortened for an error message."""
     return name if len(name) <= _SHOWN else f"{name[:_SHOWN]}..."
 
 
 class _Reader:
-    """A position in the mapped file; every step checks that what it reads is there."""
+    """A position in the mapped file; each step checks that the file holds the bytes it reads."""
 
     def __init__(self, name: str, buffer: memoryview) -> None:
         self.name = name
@@ -157,7 +157,7 @@ class _Reader:
             self.place = f"key {index} of {n_keys}"
             key = self.string()
             if key in known:
-                raise ModelError(f"{self.name}: damaged: {self.place}, {shown(key)}, stands twice")
+                raise ModelError(f"{self.name}: damaged: {self.place}, {shown(key)}, appears twice")
             known.add(key)
             self.place = f"the value of {shown(key)}"
             value = self.value(self.scalar("I"), wanted=key in arrays)
@@ -172,7 +172,7 @@ class _Reader:
         return Metadata(self.name, values, shapes)
 
     def value(self, kind: int, *, wanted: bool) -> Value | None:
-        """One value; ``None`` for an array that is not wanted (it is skipped)."""
+        """Reads one value; skips an array that is not wanted and returns ``None``."""
         if kind == _STRING:
             return self.string()
         if kind in _SCALARS:
@@ -203,7 +203,7 @@ class _Reader:
         return name, shape
 
     def scalar(self, code: str) -> int:
-        """The next number of a ``struct`` code."""
+        """Reads one number, given its ``struct`` code."""
         start = self.advance(struct.calcsize("<" + code))
         number: int = struct.unpack_from("<" + code, self.buffer, start)[0]
         return number
@@ -214,7 +214,7 @@ class _Reader:
         try:
             return str(self.buffer[start : start + length], "utf-8")
         except UnicodeDecodeError as error:
-            raise ModelError(f"{self.name}: damaged: no UTF-8 at byte {start + error.start}, {self.place}") from error
+            raise ModelError(f"{self.name}: damaged: not UTF-8 at byte {start + error.start}, {self.place}") from error
 
     def string_array(self, count: int, *, wanted: bool) -> StringArray | None:
         begin = self.position
@@ -235,12 +235,12 @@ class _Reader:
         return StringArray(data, starts, lengths)
 
     def string_run(self, limit: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Starts and lengths of the next strings, at least one and at most ``limit``, and moves behind them.
+        """Starts and lengths of the next strings, at least one and at most ``limit``; moves past them.
 
-        A length below 256 is a byte followed by seven zero bytes. All such places in a window are found at once;
-        they are the true lengths as far as each leads exactly to the next, since the first one is known to be true.
-        Where that tells few of them (long strings, several empty ones, zero bytes in a text), strings are read one at
-        a time.
+        A length below 256 is one byte followed by seven zero bytes. The reader finds all such places in a window at
+        once. The first is known to be a length; each further one is a length if the string before it ends exactly
+        there. A window may yield few strings this way (long strings, several empty ones, zero bytes in a text); then
+        strings are read one at a time.
         """
         size = min(_WINDOW_BYTES, len(self.buffer) - self.position)
         window = np.frombuffer(self.buffer, np.uint8, size, self.position)
@@ -265,7 +265,7 @@ class _Reader:
         return table[:, 1], table[:, 0]
 
     def advance(self, size: int) -> int:
-        """Moves over ``size`` bytes and returns where they begin."""
+        """Moves ``size`` bytes ahead and returns the position before the move."""
         start = self.position
         if size > len(self.buffer) - start:
             raise ModelError(

@@ -1,17 +1,17 @@
-"""The tokens of a GGUF file as bytes, and which of them are special or end a generation.
+"""The tokens of a GGUF file as bytes, and the ids that are special or end a generation.
 
-Three kinds of token text meet in GGUF files:
+GGUF files spell tokens in three ways:
 
-- byte-level BPE (GPT-2 and its heirs): every character of a token is one byte, in GPT-2's alphabet of printable
+- byte-level BPE (GPT-2 and its successors): each character of a token is one byte, in GPT-2's alphabet of printable
   characters;
 - SentencePiece (Llama 2, Gemma, T5): characters stand for themselves, U+2581 for a space, ``<0x0A>`` for one byte;
 - RWKV (escapes as in a Python literal) and PLaMo 2 (the text itself).
 
-SentencePiece tokenizers put a space before a text when they encode it and take it away when they decode. That space
-belongs to the start of a text, not to a token: in the middle of a text, where everything that is generated stands,
-a token is worth its bytes, and ``encode`` here never adds one.
+SentencePiece tokenizers add a space before a text when they encode and remove it when they decode. That space belongs
+to the start of the text, not to its first token. Generated text always stands in the middle of a text, so here a token
+stands for all of its bytes, and ``encode`` never adds a space.
 
-Which tokens end a generation is decided as llama.cpp decides it (``llama_vocab_is_eog``).
+The ids that end a generation are those that llama.cpp chooses (``llama_vocab_is_eog``).
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _NORMAL, _UNKNOWN, _CONTROL, _USER_DEFINED, _UNUSED, _BYTE = 1, 2, 3, 4, 5, 6
-"""``tokenizer.ggml.token_type``, the values SentencePiece uses."""
+"""Values of ``tokenizer.ggml.token_type``, as SentencePiece numbers them."""
 
 _SPACE = "\N{LOWER ONE EIGHTH BLOCK}".encode()
 
 _SPACE_ESCAPING_BPE = ("gemma4", "granite-embed-multi-311m", "sarvam-moe")
-"""Pre-tokenizers of BPE vocabularies that are spelled as SentencePiece spells."""
+"""Pre-tokenizers of BPE vocabularies whose tokens are spelled like SentencePiece tokens."""
 
 _DEFAULT_EOS = {"llama": 2, "gpt2": 11, "t5": 1, "plamo2": 2}
-"""What llama.cpp takes for ``tokenizer.ggml.eos_token_id`` when the file does not say."""
+"""llama.cpp's ids where the file has no ``tokenizer.ggml.eos_token_id``, by tokenizer model."""
 
 _END_NAMES = frozenset(
     name.encode()
@@ -67,29 +67,30 @@ _END_NAMES = frozenset(
         "[e~[",
     )
 )
-"""Tokens that llama.cpp takes for ends of generation by their text."""
+"""Texts of tokens that llama.cpp treats as ends of generation, whatever the metadata names."""
 
 _END_NAME_GROUPS = {
     "tokenizer.ggml.fim_pad_token_id": (b"<|fim_pad|>", b"<fim-pad>", b"<fim_pad>", b"<PAD>", b"[PAD]"),
     "tokenizer.ggml.fim_rep_token_id": (b"<|fim_repo|>", b"<|repo_name|>", b"<fim-repo>", b"<REPO>", b"<reponame>"),
     "tokenizer.ggml.fim_sep_token_id": (b"<|file_sep|>",),
 }
-"""Fill-in-the-middle tokens that end a generation, by the key that names them or else by their text."""
+"""Fill-in-the-middle tokens that end a generation: the metadata key that names the token, and texts to look for if
+the key is absent."""
 
 _TOKENS, _TYPES, _EMBEDDING = "tokenizer.ggml.tokens", "tokenizer.ggml.token_type", "token_embd.weight"
 
 _MAX_PADDING = 1 << 16
-"""Ids of a model beyond the tokens of its tokenizer; known models have at most some thousand. Beyond: ModelError.
+"""Ids of a model beyond the tokens of its tokenizer; known models have a few thousand at most. Beyond: ModelError.
 
-More would make a small file with a damaged number take gigabytes.
+Without the limit, one damaged number in a small file would allocate gigabytes.
 """
 
 _DECODED_TOGETHER = 1 << 14
-"""Tokens decoded in one step; bounds the memory of the tables in between."""
+"""Tokens decoded in one step; bounds the memory of intermediate tables."""
 
 
 def read_gguf_tokens(path: str | os.PathLike[str]) -> TokenTable:
-    """The token table of a GGUF file. Raises ``ModelError``."""
+    """Reads the token table of a GGUF file. Raises ``ModelError``."""
     metadata = read_metadata(path, arrays=(_TOKENS, _TYPES), tensors=(_EMBEDDING,))
     tokens = metadata.values.get(_TOKENS)
     model = metadata.text("tokenizer.ggml.model")
@@ -100,7 +101,7 @@ def read_gguf_tokens(path: str | os.PathLike[str]) -> TokenTable:
     types = _token_types(metadata, len(tokens))
     raw = tokens.to_list()
     texts = _spell(metadata, model, tokens, raw, types)
-    # llama.cpp takes the tokens with these texts for control tokens, whatever their type.
+    # llama.cpp treats tokens with these texts as control tokens, whatever type the file gives them.
     ends = _ends_of_generation(metadata, model, raw)
     ids = np.flatnonzero((types == _UNKNOWN) | (types == _CONTROL) | (types == _UNUSED)).tolist()
     special = {token: raw[token].decode("utf-8", "replace") for token in ids}
@@ -118,7 +119,7 @@ def _token_types(metadata: Metadata, count: int) -> NDArray[np.int32]:
 
 
 def _padding(metadata: Metadata, count: int) -> int:
-    """The number of ids that the model knows beyond the ``count`` of its tokenizer."""
+    """The number of ids that the model has beyond the ``count`` tokens of its tokenizer."""
     shape = metadata.shapes.get(_EMBEDDING, ())
     rows = shape[1] if len(shape) == 2 else 0
     architecture = metadata.text("general.architecture")
@@ -134,7 +135,7 @@ def _padding(metadata: Metadata, count: int) -> int:
 
 
 def _ends_of_generation(metadata: Metadata, model: str, raw: list[bytes]) -> set[int]:
-    """The ids that end a generation, as llama.cpp decides it: those the metadata names, and some by their text."""
+    """The ids that end a generation for llama.cpp: ids named in the metadata, and ids with certain texts."""
     names = _END_NAMES.union(*_END_NAME_GROUPS.values())
     by_name = {text: token for token, text in enumerate(raw) if text in names}
     ends = {token for text, token in by_name.items() if text in _END_NAMES}
@@ -150,7 +151,7 @@ def _ends_of_generation(metadata: Metadata, model: str, raw: list[bytes]) -> set
     for token in (eos, *(_valid_id(metadata, f"tokenizer.ggml.{end}_token_id", len(raw)) for end in ("eot", "eom"))):
         if token is not None and token < len(raw):
             ends.add(token)
-    # In the families with channels "<|end|>" ends a message, not the generation; Gemma 4 has a plain "</s>".
+    # In families with channels "<|end|>" ends a message, not the generation; in Gemma 4 "</s>" is plain text.
     harmony = {b"<|return|>", b"<|flush|>"} & by_name.keys() and {b"<|call|>", b"<|calls|>"} & by_name.keys()
     if harmony:
         ends.discard(by_name.get(b"<|end|>", -1))
@@ -160,7 +161,7 @@ def _ends_of_generation(metadata: Metadata, model: str, raw: list[bytes]) -> set
 
 
 def _valid_id(metadata: Metadata, key: str, count: int) -> int | None:
-    """A token id of the metadata; one that is out of range counts as absent, as in llama.cpp."""
+    """A token id from the metadata; an id out of range counts as absent, as in llama.cpp."""
     token = metadata.integer(key)
     return token if token is not None and 0 <= token < count else None
 
@@ -168,7 +169,7 @@ def _valid_id(metadata: Metadata, key: str, count: int) -> int | None:
 def _spell(
     metadata: Metadata, model: str, tokens: StringArray, raw: list[bytes], types: NDArray[np.int32]
 ) -> list[bytes]:
-    """The bytes of every token by the tokenizer's own spelling."""
+    """The bytes of every token, decoded from the tokenizer's spelling."""
     escapes_space = model in ("llama", "t5", "gemma4") or (
         model == "gpt2" and metadata.text("tokenizer.ggml.pre") in _SPACE_ESCAPING_BPE
     )
@@ -181,7 +182,7 @@ def _spell(
     elif model == "rwkv":
         return [_unescape_rwkv(metadata.path, token, text) for token, text in enumerate(raw)]
     elif model == "bert":
-        raise ModelError(f"{metadata.path}: a WordPiece tokenizer (bert) drops spaces and cannot spell texts exactly")
+        raise ModelError(f"{metadata.path}: WordPiece (bert) is not supported: it drops spaces, so texts are not exact")
     else:
         raise ModelError(f"{metadata.path}: the tokenizer model {model!r:.80} is not supported")
     for token in np.flatnonzero(types != _NORMAL).tolist():
@@ -193,7 +194,7 @@ def _spell(
 
 
 def _byte_token(path: str, token: int, text: bytes) -> bytes:
-    """``<0x0A>`` is one byte."""
+    """The one byte of a token such as ``<0x0A>``. Raises ``ModelError`` for another spelling."""
     if len(text) == 6 and text.startswith(b"<0x") and text.endswith(b">"):
         try:
             return bytes.fromhex(text[3:5].decode("ascii"))
@@ -203,7 +204,7 @@ def _byte_token(path: str, token: int, text: bytes) -> bytes:
 
 
 def _byte_level_alphabet() -> NDArray[np.int16]:
-    """Code point to byte of GPT-2's alphabet, -1 outside it.
+    """GPT-2's alphabet as a table from code point to byte; -1 for code points outside the alphabet.
 
     Printable Latin-1 characters are their own bytes; the other bytes follow in order from U+0100.
     """
@@ -220,9 +221,9 @@ def _byte_level_alphabet() -> NDArray[np.int16]:
 
 
 def _decode_byte_level(tokens: StringArray) -> list[bytes]:
-    """Decodes GPT-2's alphabet: every character of a token is one byte.
+    """Decodes GPT-2's alphabet: each character of a token is one byte.
 
-    A token with a character outside the alphabet stands for no bytes (llama.cpp prints a placeholder): no text.
+    A token with a character outside the alphabet has no text here (llama.cpp prints a placeholder for it).
     """
     alphabet = _byte_level_alphabet()
     result: list[bytes] = []
@@ -241,7 +242,7 @@ def _decode_byte_level_chunk(
     alphabet: NDArray[np.int16],
     result: list[bytes],
 ) -> None:
-    """Decodes all of ``data`` at once, what lies between the texts included, and appends the texts' spans."""
+    """Decodes all of ``data`` at once, gaps between the texts included, and appends the bytes of each text."""
     continuation = (data & 0xC0) == 0x80
     lead = (data >= 0xC2) & (data < 0xE0)
     follower = np.append(data[1:], np.uint8(0))
@@ -261,7 +262,7 @@ def _decode_byte_level_chunk(
 
 
 def _unescape_rwkv(path: str, token: int, text: bytes) -> bytes:
-    r"""``\t``, ``\n``, ``\r``, ``\xHH``, and a backslash before any other character for that character."""
+    r"""Resolves ``\t``, ``\n``, ``\r``, ``\xHH``; a backslash before any other character stands for that character."""
     if b"\\" not in text:
         return text
     result = bytearray()

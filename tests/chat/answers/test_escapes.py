@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 import constrain
-from constrain.chat.answers.escapes import spelled_in_json
+from constrain.chat.answers.escapes import spell_in_json
 from tests.generation.test_documented_grammars import PATCH
 from tests.support import Tokens, Walker, byte_vocabulary
 
@@ -43,7 +43,7 @@ KEPT = {
 def test_the_texts_within_a_string_are_those_of_the_grammar(name: str) -> None:
     grammar = constrain.Lark({**APART, **KEPT}[name]).grammar()
     plain = constrain.compile(grammar, byte_vocabulary(), cache=False)
-    spelled = constrain.compile(spelled_in_json(grammar), byte_vocabulary(), cache=False)
+    spelled = constrain.compile(spell_in_json(grammar), byte_vocabulary(), cache=False)
     found = 0
     for length in range(LENGTH + 1):
         for letters in itertools.product(CHARACTERS, repeat=length):
@@ -57,7 +57,7 @@ def test_the_texts_within_a_string_are_those_of_the_grammar(name: str) -> None:
 @pytest.mark.parametrize("name", [*APART, *KEPT])
 def test_terminals_are_read_by_characters_only_where_that_is_needed(name: str) -> None:
     grammar = constrain.Lark({**APART, **KEPT}[name]).grammar()
-    assert (len(spelled_in_json(grammar).rules) > len(grammar.rules)) == (name in APART)
+    assert (len(spell_in_json(grammar).rules) > len(grammar.rules)) == (name in APART)
 
 
 REFUSED = {
@@ -70,24 +70,24 @@ REFUSED = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_where_the_longest_match_matters_terminals_stay_whole(name: str) -> None:
     grammar = constrain.Lark(REFUSED[name]).grammar()
-    assert len(spelled_in_json(grammar).rules) == len(grammar.rules)
+    assert len(spell_in_json(grammar).rules) == len(grammar.rules)
 
 
 def test_special_tokens_are_no_characters() -> None:
     grammar = constrain.Lark('start: /.+/ "\\n" <|end|>').grammar()
-    assert len(spelled_in_json(grammar).rules) == len(grammar.rules) + 1
+    assert len(spell_in_json(grammar).rules) == len(grammar.rules) + 1
 
 
 def test_a_grammar_with_very_many_places_is_left_alone() -> None:
     words = " | ".join(f'"{word}" /.+/' for word in range(1500))
     grammar = constrain.Lark(f'start: ({words}) "\\n"').grammar()
-    assert len(spelled_in_json(grammar).rules) == len(grammar.rules)
+    assert len(spell_in_json(grammar).rules) == len(grammar.rules)
 
 
 def test_every_walk_through_a_patch_in_a_string_is_a_patch() -> None:
     grammar = constrain.Lark(PATCH).grammar()
     plain = constrain.compile(grammar, byte_vocabulary(), cache=False)
-    walker = Walker(constrain.compile(spelled_in_json(grammar), byte_vocabulary(), cache=False), byte_vocabulary())
+    walker = Walker(constrain.compile(spell_in_json(grammar), byte_vocabulary(), cache=False), byte_vocabulary())
     rng, tokens = Random(5), Tokens(byte_vocabulary())
     for _ in range(60):
         text = walker.text(rng, tokens, rng.randrange(100, 200))

@@ -67,12 +67,14 @@ def test_forms_are_found_by_name() -> None:
 def test_a_name_overrides_what_was_found_and_keeps_the_reasoning() -> None:
     found = detect_format(template("qwen3"), name="llama3-json")
     assert (found.name, found.thinking) == ("llama3-json", detect_thinking(template("qwen3")))
-    with pytest.raises(ValueError, match="is no form of tool calls"):
+    with pytest.raises(ValueError, match="is not a form of tool calls"):
         detect_format(template("qwen3"), name="llama")
 
 
 def test_unknown_names_are_refused_with_the_known_ones() -> None:
-    with pytest.raises(ValueError, match=r"'llama' is no form of tool calls; there are .*hermes, llama-pythonic"):
+    with pytest.raises(
+        ValueError, match=r"'llama' is not a form of tool calls; the forms are .*hermes, llama-pythonic"
+    ):
         tool_format("llama")
 
 

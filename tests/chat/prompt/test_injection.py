@@ -9,7 +9,7 @@ import pytest
 
 from constrain.chat.families.forms import GENERIC, detect_format, tool_format
 from constrain.chat.prompt.conversation import conversation_prompt
-from constrain.chat.prompt.shaping import escaped
+from constrain.chat.prompt.shaping import escape_tags
 from tests.support.chat.characters import TAGS, Characters
 from tests.support.chat.conversations import TOOLS, TWO_CALLS
 from tests.support.chat.templates import FAMILIES, template
@@ -111,4 +111,4 @@ def test_tags_that_are_plain_text_are_escaped_in_json(tag: str) -> None:
 
 @pytest.mark.parametrize("name", ["functionary-v3.1", "qwen3-coder"])
 def test_tags_with_a_name_in_them_are_escaped_too(name: str) -> None:
-    assert escaped('"<function=rm>"', tool_format(name)) == '"\\u003cfunction=rm>"'
+    assert escape_tags('"<function=rm>"', tool_format(name)) == '"\\u003cfunction=rm>"'

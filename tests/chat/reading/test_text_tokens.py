@@ -41,7 +41,7 @@ def told(progress: Progress, tokens: TextTokens, known: list[TokenLogprob], piec
         if stopped:
             break
     found += shown(progress.finish())
-    assert [each.bytes for each in tokens.told] == [each for _, several in found for each in several]
+    assert [each.bytes for each in tokens.reported] == [each for _, several in found for each in several]
     return found
 
 

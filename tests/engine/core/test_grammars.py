@@ -90,7 +90,7 @@ def test_a_terminal_that_matches_the_empty_text_is_refused_by_name() -> None:
         compile_grammar(grammar)
 
 
-def test_lexemes_that_swallow_what_must_follow_are_refused_by_name() -> None:
+def test_maximal_munch_conflicts_are_refused_by_name() -> None:
     # a word reads on over the letter that must come after it
     with pytest.raises(constrain.GrammarError, match=r"(?s)letter.*word|word.*letter"):
         compile_grammar(one_rule([Edge(0, 1, 1), Edge(1, 0, 2)], (2,)))

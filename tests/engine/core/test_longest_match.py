@@ -1,4 +1,4 @@
-"""Examples in refusals of grammars whose lexemes swallow what should follow: each is what it is said to be."""
+"""Examples in refusals of grammars with maximal-munch conflicts: each is as the message says."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ if TYPE_CHECKING:
     from constrain.language.grammar import Grammar
 
 REFUSAL = re.compile(
-    r"terminal (?P<follower>.+) may follow terminal (?P<terminal>.+), but every byte .*? could swallow it\. "
-    r"For example, "
+    r"terminal (?P<follower>.+) may follow terminal (?P<terminal>.+), but every first byte .*? "
+    r"\(maximal-munch conflict\)\. For example, "
     r'(?:after "(?P<before>.*)" the "(?P<next>.+)" of .+ is read as more of (?P<reader>.+)'
     r'(?:, and no text that begins with "(?P<stranded>.+)" can be completed|; .* is not proved)'
-    r'|"(?P<text>.+)" is a text of .+, and with the "(?P<onward>.+)" of .+ behind it, one of (?P<other>.+) may begin; '
+    r'|"(?P<text>.+)" is a text of .+, and together with the "(?P<onward>.+)" of .+ after it, '
+    r"it may begin a text of (?P<other>.+?); "
     r".* is not proved)\. Separate them"
 )
 BEYOND = 5

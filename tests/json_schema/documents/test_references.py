@@ -213,12 +213,12 @@ ERRORS: dict[str, tuple[Any, str, str]] = {
     "no such anchor": ({"$ref": "#x"}, "an anchor that no schema has", "/$ref"),
     "an anchor twice": (
         {"$ref": "#x", "$defs": {"a": {"$anchor": "x", **STRING}, "b": {"$anchor": "x", **INTEGER}}},
-        "an anchor that several schemas have",
+        "an anchor of several schemas",
         "/$ref",
     ),
     "1 and true are not equal": (
         {"$ref": "#x", "$defs": {"a": {"$anchor": "x", "const": 1}, "b": {"$anchor": "x", "const": True}}},
-        "an anchor that several schemas have",
+        "an anchor of several schemas",
         "/$ref",
     ),
     "an $id twice": (

@@ -204,7 +204,7 @@ def test_answers_are_the_same_where_nobody_asks(pattern: str | None, options: di
     [
         ({"logprobs": True, "top_logprobs": 21}, "top_logprobs is 21; it must be 0 to 20"),
         ({"logprobs": True, "top_logprobs": -1}, "top_logprobs is -1"),
-        ({"top_logprobs": 3}, "only for answers with logprobs=True"),
+        ({"top_logprobs": 3}, "needs logprobs=True"),
     ],
 )
 def test_options_out_of_range_are_refused(options: Any, message: str) -> None:

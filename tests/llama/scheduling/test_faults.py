@@ -13,7 +13,7 @@ import pytest
 import constrain
 from constrain.llama import embedding
 from constrain.llama import model as model_module
-from constrain.llama.contexts import aside, sequences
+from constrain.llama.contexts import sequences, stored_states
 from constrain.llama.contexts.sequences import Sequences
 from constrain.llama.scheduling import deciding
 from constrain.llama.scheduling import scheduler as scheduler_module
@@ -284,8 +284,8 @@ def test_a_sequence_that_cannot_be_set_aside_is_evaluated_anew(monkeypatch: pyte
 def test_a_state_whose_size_llama_cpp_does_not_know_is_not_set_aside(
     small: constrain.Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(aside.llama_cpp, "llama_state_seq_get_size", lambda *_: 0)
-    assert aside.ContextStates(small.context._pointer).save(0) is None
+    monkeypatch.setattr(stored_states.llama_cpp, "llama_state_seq_get_size", lambda *_: 0)
+    assert stored_states.ContextStates(small.context._pointer).save(0) is None
 
 
 def test_what_is_dropped_is_freed_before_the_next_sequence_is_set_aside() -> None:
@@ -297,7 +297,7 @@ def test_what_is_dropped_is_freed_before_the_next_sequence_is_set_aside() -> Non
             return super().save(sequence)
 
     model = Counting(count=1)
-    slots = aside.Aside(model, 100, one_state=False)
+    slots = stored_states.StoredStates(model, 100, one_state=False)
     for number in range(4):
         present, wanted = np.full(60, number, np.intc), np.full(60, 9, np.intc)
         slots.exchange(0, present, wanted)

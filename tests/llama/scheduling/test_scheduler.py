@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import constrain
-from constrain.llama.contexts.aside import Aside
+from constrain.llama.contexts.stored_states import StoredStates
 from constrain.llama.decoding.answer import Answer
 from constrain.llama.decoding.sampler import Chain, Sampling
 from constrain.llama.scheduling.request import Request
@@ -187,25 +187,25 @@ def test_a_prompt_of_another_partition_is_not_known(start: Any, count: int, one_
 
 def test_a_state_that_does_all_of_another_replaces_it() -> None:
     model = Scripted(count=1)
-    aside = Aside(model, 100, one_state=False)  # no room for all three
+    states = StoredStates(model, 100, one_state=False)  # no room for all three
     prompt, none = np.array(prompt_of(random.Random(7), 60), np.intc), np.zeros(0, np.intc)
     other = (prompt + 1) % (N_VOCAB - 1)
     for tokens in (other[:30], prompt[:40], prompt):
         model.cells[0] = tokens.tolist()
-        aside.exchange(0, tokens, none)
-    found = [len(aside.exchange(0, none, np.append(tokens, [1, 2]))) for tokens in (prompt, prompt, other)]
+        states.exchange(0, tokens, none)
+    found = [len(states.exchange(0, none, np.append(tokens, [1, 2]))) for tokens in (prompt, prompt, other)]
     assert found == [60, 0, 30]
 
 
 def test_a_state_of_another_partition_neither_replaces_one_nor_is_taken_back() -> None:
     model = Scripted(count=1)
-    aside = Aside(model, 200, one_state=False)
+    states = StoredStates(model, 200, one_state=False)
     prompt, none = np.array(prompt_of(random.Random(7), 60), np.intc), np.zeros(0, np.intc)
     for length, owner in ((40, "a"), (60, "b")):
         model.cells[0] = prompt[:length].tolist()
-        aside.exchange(0, prompt[:length], none, owner=owner, partition="c")
+        states.exchange(0, prompt[:length], none, owner=owner, partition="c")
     wanted = np.append(prompt, [1, 2])
-    found = [len(aside.exchange(0, none, wanted, partition=partition)) for partition in "cabab"]
+    found = [len(states.exchange(0, none, wanted, partition=partition)) for partition in "cabab"]
     assert found == [0, 40, 60, 0, 0]
 
 

@@ -104,7 +104,7 @@ def verdict(error: constrain.GrammarError | constrain.LimitError, reference: Ref
     if "the language is empty" in error.message:
         assert reference.is_empty
         return "empty"
-    if "the longest match could swallow it" in error.message:
+    if "maximal-munch conflict" in error.message:
         return "not shown to strand" if oracle.stranded(longest=8, most=500) is None else "strands"
     if "what it has read, which %ignore does not support" in error.message:
         return "ignored text"

@@ -288,10 +288,10 @@ def test_keys_are_read_from_a_file_one_a_line(tmp_path: Path, mark: bytes, text:
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        ("first\nschlüssel".encode(), r"line 2 of .*keys is no API key: clients can send printable ASCII"),
-        (b"first\n" + codecs.BOM_UTF8 + b"second", "line 2 of .*keys is no API key"),
-        (b"first\nsec\0ond", "line 2 of .*keys is no API key"),
-        ("first".encode("utf-16"), "keys is no text in UTF-8"),
+        ("first\nschlüssel".encode(), r"line 2 of .*keys is not a valid API key: clients can send printable ASCII"),
+        (b"first\n" + codecs.BOM_UTF8 + b"second", "line 2 of .*keys is not a valid API key"),
+        (b"first\nsec\0ond", "line 2 of .*keys is not a valid API key"),
+        ("first".encode("utf-16"), "keys is not UTF-8"),
     ],
 )
 def test_a_key_that_no_client_can_send_is_refused(tmp_path: Path, content: bytes, says: str) -> None:
@@ -304,14 +304,14 @@ def test_a_key_that_no_client_can_send_is_refused(tmp_path: Path, content: bytes
 
 def test_the_key_of_a_variable_is_read_as_those_of_a_file() -> None:
     assert [read_key(text, "it") for text in ("", "  ", "\ufeff first \r\n")] == ["", "", "first"]
-    with pytest.raises(ValueError, match="it is no API key"):
+    with pytest.raises(ValueError, match="it is not a valid API key"):
         read_key("schlüssel", "it")
 
 
 def test_a_file_without_keys_does_not_open_a_server(tmp_path: Path) -> None:
     path = tmp_path / "keys"
     path.write_text("# none\n")
-    with pytest.raises(ValueError, match="holds no API key"):
+    with pytest.raises(ValueError, match="has no API key"):
         read_keys(path)
 
 

@@ -255,7 +255,7 @@ def test_an_origin_is_written_as_browsers_write_it(text: str, found: str) -> Non
 
 @pytest.mark.parametrize("text", ["my.example", "https://my.example/a", "https://*.my.example", "https://", "", "None"])
 def test_what_is_no_origin_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="an origin is a scheme, a host and maybe a port"):
+    with pytest.raises(ValueError, match="an origin is a scheme, a host and optionally a port"):
         origin_of(text)
 
 

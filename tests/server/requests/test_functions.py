@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 from openai.types.chat import ChatCompletionChunk
 
-from constrain.server.requests.messages import with_tool_calls
+from constrain.server.requests.messages import convert_function_calls
 from tests.support.server.asking import chat, chunks_of
 
 if TYPE_CHECKING:
@@ -92,4 +92,4 @@ def test_calls_of_functions_are_shown_to_the_model_as_those_of_tools() -> None:
         {"role": "assistant", "content": None, "tool_calls": [{"id": "call_0", "type": "function", "function": call}]},
         {"role": "tool", "tool_call_id": "call_0", "content": "none"},
     ]
-    assert with_tool_calls([QUESTION, *old]) == [QUESTION, *new]
+    assert convert_function_calls([QUESTION, *old]) == [QUESTION, *new]

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 
 from constrain.chat.prompt.messages import check_messages
 from constrain.server.http.errors import ApiError
-from constrain.server.responses.input import conversation, read_items, with_ids
+from constrain.server.responses.input import add_ids, conversation, read_items
 from constrain.server.responses.output import finished_response
 from tests.support.server.response_answers import ANSWERS
 
@@ -238,11 +238,11 @@ def test_items_are_listed_in_openais_types() -> None:
         result,
     ]
     adapter: TypeAdapter[Any] = TypeAdapter(ResponseItem)
-    items = with_ids(read_items(given), "resp_0123")
+    items = add_ids(read_items(given), "resp_0123")
     assert [adapter.validate_python(item).to_dict(exclude_unset=True) for item in items] == items
     assert len({item["id"] for item in items}) == len(items)
 
 
 def test_items_keep_their_own_ids() -> None:
-    (item,) = with_ids(read_items([{**ASKED, "id": "msg_mine"}]), "resp_0123")
+    (item,) = add_ids(read_items([{**ASKED, "id": "msg_mine"}]), "resp_0123")
     assert item["id"] == "msg_mine"

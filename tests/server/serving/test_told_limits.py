@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from constrain.generation.completion import Completion, Finished, Timings, Usage, told_limits
+from constrain.generation.completion import Completion, Finished, Timings, Usage, limits_object
 from constrain.server.chat.response import Heading, Shape
 from constrain.server.chat.stream import ChunkWriter
 from constrain.server.completions.response import CompletionWriter
@@ -42,7 +42,7 @@ def test_the_last_chunk_of_an_answer_tells_them(which: int) -> None:
 
 
 def test_an_answer_that_met_none_tells_nothing() -> None:
-    assert told_limits(WHOLE) == {}
+    assert limits_object(WHOLE) == {}
 
 
 def test_the_log_tells_them(caplog: pytest.LogCaptureFixture) -> None:

@@ -86,7 +86,7 @@ class Scripted:
             raise constrain.ModelError("evaluation failed")
         self.batches.append([(piece.sequence, piece.position, len(piece.tokens)) for piece in pieces])
         self._logits = {}
-        for place, piece in enumerate(pieces):
+        for index, piece in enumerate(pieces):
             cells = self.cells[piece.sequence]
             assert len(cells) == piece.position
             cells += map(int, piece.tokens)
@@ -95,15 +95,15 @@ class Scripted:
             if piece.wants_logits:
                 logits = -np.arange(N_VOCAB, dtype=np.float32)
                 logits[following(cells)] = 10
-                self._logits[place] = logits
+                self._logits[index] = logits
         return list(range(len(pieces)))
 
-    def logits(self, place: int) -> np.ndarray[Any, np.dtype[np.float32]]:
-        return self._logits[place]
+    def logits(self, index: int) -> np.ndarray[Any, np.dtype[np.float32]]:
+        return self._logits[index]
 
-    def sample(self, place: int, chain: Chain) -> int:
+    def sample(self, index: int, chain: Chain) -> int:
         del chain
-        return int(self._logits[place].argmax())
+        return int(self._logits[index].argmax())
 
     def close(self) -> None:
         assert not self.closed

@@ -14,15 +14,15 @@ namespace {
 
 constexpr uint64_t endless = ~uint64_t{0};
 
-// How many lexemes each state is from the end of its rule, or endless (Knuth 1977). Memory is not looked at: front ends
-// see to it that conditions never close the last way.
+// The number of lexemes from each state to the end of its rule, or endless (Knuth 1977). Memory is ignored: front ends
+// ensure that conditions never close the last way.
 std::vector<uint64_t> lexemes_to_end(const Grammar& grammar) {
   struct Use {
     uint32_t source;
     const Edge* edge;
   };
-  std::vector<std::vector<Use>> before(grammar.states.size());  // edges into a state
-  std::vector<std::vector<Use>> callers(grammar.rules.size());  // edges that read the rule
+  std::vector<std::vector<Use>> before(grammar.states.size());  // the edges into each state
+  std::vector<std::vector<Use>> callers(grammar.rules.size());  // the edges that read each rule
   std::vector<uint64_t> left(grammar.states.size(), endless);
   using Entry = std::pair<uint64_t, uint32_t>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
@@ -54,7 +54,7 @@ std::vector<uint64_t> lexemes_to_end(const Grammar& grammar) {
   return left;
 }
 
-// Can the rule end without reading, given which others can? Counters are followed exactly.
+// Whether the rule can end without reading, if the rules in `nullable` can. Counters are followed exactly.
 bool ends_silently(const Grammar& grammar, const Rule& rule) {
   using Counters = std::vector<uint32_t>;
   std::set<std::pair<uint32_t, Counters>> seen{{index(rule.start), Counters(rule.slots.size(), 0)}};
@@ -86,12 +86,12 @@ bool ends_silently(const Grammar& grammar, const Rule& rule) {
 }
 
 void find_nullable_rules(Grammar& grammar) {
-  std::vector<std::vector<uint32_t>> callers(grammar.rules.size());  // rules with an edge that reads the rule
+  std::vector<std::vector<uint32_t>> callers(grammar.rules.size());  // the rules with an edge that reads each rule
   std::vector<uint32_t> work;
   for (uint32_t r = 0; r < grammar.rules.size(); ++r) {
     const State& start = grammar.state(grammar.rules[r].start);
     std::span<const Edge> edges = grammar.edges_of(grammar.rules[r].start);
-    // only a rule that reads nothing on some first edge can be nullable
+    // a rule can be nullable only if some first edge reads no terminal
     if (start.accepting || std::any_of(edges.begin(), edges.end(), [](const Edge& e) { return e.kind != EdgeKind::terminal; })) {
       work.push_back(r);
     }
@@ -110,7 +110,7 @@ void find_nullable_rules(Grammar& grammar) {
   }
 }
 
-// A rule with a value that must be distinct reads a group: from a lexeme that opens it to the one that closes it.
+// Checks that a rule with a value that must be distinct reads one group, from its opening lexeme to its closing one.
 void check_groups(const Grammar& grammar, const std::vector<bool>& groups) {
   auto opens = [&](const Edge& edge) {
     if (edge.kind != EdgeKind::terminal) return false;
@@ -168,7 +168,7 @@ void analyse(Grammar& grammar) {
       if (edge.distinct >= 0) groups[edge.symbol] = true;
     }
   }
-  for (size_t t = 0; t < grammar.roles.size(); ++t) {  // what is read of a group is known by its texts
+  for (size_t t = 0; t < grammar.roles.size(); ++t) {  // the text of a group's lexeme is part of its value
     const bool label = grammar.roles[t] == Role::label && grammar.labels[t].empty();
     if (label || grammar.roles[t] == Role::scalar) grammar.remembered[t] = true;
   }

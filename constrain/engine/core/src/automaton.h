@@ -1,8 +1,8 @@
-// The lazily built automaton of one grammar over one vocabulary: one generation of all that is worked out while it is used.
+// The lazily built automaton of one grammar over one vocabulary: one generation of tables, filled while they are used.
 //
-// All ids belong to their generation; when its tables outgrow the limit, a new one starts from the grammar and live
-// matchers replay what they have read (matcher.h). Invariant: each part refers only to parts above it, and remembers only
-// what its own header says. Not synchronized: CompiledGrammar locks.
+// All ids belong to their generation. When its tables outgrow the limit, a new generation starts from the grammar, and
+// live matchers replay their tokens in it (matcher.h). Invariant: each member refers only to members above it, and
+// remembers only what its own header says. Not synchronized: CompiledGrammar locks.
 #pragma once
 
 #include "budget.h"
@@ -25,12 +25,12 @@ class Automaton {
  public:
   Automaton(const Grammar& grammar, const Vocabulary& vocabulary, const Limits& limits = {}) : vocabulary_(vocabulary), stepping_(grammar, limits) {}
 
-  // To be restored: `visit` must read all that another one's `visit` has written.
+  // An empty automaton to restore: `visit` must read all that another automaton's `visit` has written.
   struct ToBeRestored {};
   Automaton(const Grammar& grammar, const Vocabulary& vocabulary, ToBeRestored)
       : vocabulary_(vocabulary), stepping_(grammar, Stepping::ToBeRestored{}) {}
   template <typename Archive>
-  void visit(Archive& archive) {  // all but completions and bounds, which are found again, and what the vocabulary keeps
+  void visit(Archive& archive) {  // without completions and bounds (found again) and the vocabulary's store
     archive(stepping_, independent_, masks_);
   }
 

@@ -26,8 +26,8 @@ using namespace nb::literals;
 namespace constrain {
 namespace {
 
-// Holds a grammar's mutex, and hashes with its seed. Never waits for it with the GIL held, so that whoever holds it can
-// take the GIL.
+// Holds a grammar's mutex, and hashes with its seed. Releases the GIL while it waits, so that the thread with the mutex
+// can take the GIL.
 class Locked {
  public:
   explicit Locked(CompiledGrammar& grammar) : Locked(grammar, std::try_to_lock) {
@@ -37,14 +37,14 @@ class Locked {
     }
   }
 
-  // For a matcher, which reads its text again if a new generation has begun.
+  // For a matcher, which replays its text if a new generation has begun.
   explicit Locked(Matcher& matcher) : Locked(matcher.grammar()) {
     if (matcher.is_current()) return;
     nb::gil_scoped_release release;
     matcher.catch_up();
   }
 
-  // Only if nobody else holds it: then it is true.
+  // true if the mutex was free
   Locked(CompiledGrammar& grammar, std::try_to_lock_t) : lock_(grammar.mutex(), std::try_to_lock), seed_(grammar.seed()) {}
   explicit operator bool() const { return lock_.owns_lock(); }
 
@@ -53,7 +53,7 @@ class Locked {
   SeedScope seed_;
 };
 
-// What an object with the buffer protocol holds, as bytes.
+// The content of an object with the buffer protocol, as bytes.
 class Bytes {
  public:
   explicit Bytes(nb::handle object) {
@@ -69,26 +69,26 @@ class Bytes {
   Py_buffer view_{};
 };
 
-constexpr size_t many_bytes = size_t{256} << 10;  // that take about 0.1 ms or more to be read, and far more to be taken in
+constexpr size_t many_bytes = size_t{256} << 10;  // to read these takes about 0.1 ms; above, the GIL is released
 
 nb::bytes python_bytes(std::string_view text) {
   if (text.size() < many_bytes) return nb::bytes(text.data(), text.size());
   nb::bytes result = nb::steal<nb::bytes>(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(text.size())));
   if (!result.ptr()) throw nb::python_error();
   char* data = PyBytes_AS_STRING(result.ptr());
-  nb::gil_scoped_release release;  // nobody else has it yet
+  nb::gil_scoped_release release;  // no other thread has it yet
   std::memcpy(data, text.data(), text.size());
-  return result;  // moved: its count of references is left alone
+  return result;  // moved, so its reference count stays the same
 }
 
-// Says that an argument is of the wrong type, and which one is wanted. A Python exception under way gives way to it.
+// Raises TypeError with the wanted type, unless a Python exception is already set.
 [[noreturn]] void refuse_type(const char* what, const char* wanted, nb::handle object) {
   PyErr_Clear();
   const char* type = Py_TYPE(object.ptr())->tp_name;
   throw nb::type_error((std::string(what) + " must be " + wanted + ", not " + type).c_str());
 }
 
-// A writable, contiguous, one-dimensional buffer of a given item size, checked with errors that say what is wrong.
+// A writable, contiguous, one-dimensional buffer of a given item size; errors name the difference.
 class Buffer {
  public:
   Buffer(nb::handle object, const char* what, const char* formats, size_t item_size, size_t items, bool writable) {
@@ -140,7 +140,7 @@ uint32_t token_of(const Vocabulary& vocabulary, nb::handle object) {
                          std::to_string(vocabulary.size()) + " tokens").c_str());
 }
 
-// Releases the GIL for as long as it lives, if that may be long.
+// Releases the GIL during its lifetime, if the work may take long.
 class Released {
  public:
   explicit Released(bool takes_long) {
@@ -161,7 +161,7 @@ bool knows_mask(Matcher& matcher) {
   return matcher.ended() || (matcher.known_mask() && matcher.knows_words());
 }
 
-// Whether the mask only has to be looked up: then taking a token needs no search either.
+// Whether the mask only has to be looked up; then accepting a token needs no search either.
 bool is_quick(Matcher& matcher) {
   if (matcher.ended() || matcher.known_plain()) return true;
   try {
@@ -172,14 +172,14 @@ bool is_quick(Matcher& matcher) {
   }
 }
 
-// Computes the mask of where the matcher stands, and what budget and limits have to do with it, without the GIL.
+// Computes the current mask, with budget and limits, without the GIL.
 void prepare(Matcher& matcher) {
   if (knows_mask(matcher)) return;
   nb::gil_scoped_release release;
   matcher.prepare();
 }
 
-// Writes the mask of where the matcher stands. What must be computed is computed without the GIL.
+// Writes the current mask; computes it without the GIL if it is not known.
 void fill(Matcher& matcher, std::span<uint32_t> words) {
   if (matcher.ended()) return std::fill(words.begin(), words.end(), 0u);
   if (is_quick(matcher)) return matcher.fill(*matcher.known_mask(), words);
@@ -211,7 +211,7 @@ void bind_vocabulary(nb::module_& m) {
       .def("__init__",
            [](Vocabulary* self, const nb::list& given, const std::vector<int64_t>& special, const std::vector<int64_t>& eos,
               const std::vector<std::pair<int64_t, nb::bytes>>& names) {
-             const nb::tuple tokens(given);  // which nobody can change meanwhile
+             const nb::tuple tokens(given);  // a tuple, which no other thread can change
              std::vector<std::string_view> views;
              token_views(tokens, views);
              check_ids(special, views.size(), "special");
@@ -220,7 +220,7 @@ void bind_vocabulary(nb::module_& m) {
                for (int64_t id : *ids) views[static_cast<size_t>(id)] = {};
              }
              std::vector<std::string> marked;
-             marked.reserve(names.size());  // so that views of them stay
+             marked.reserve(names.size());  // so that views of the names stay valid
              for (const auto& [id, name] : names) {
                if (std::find(special.begin(), special.end(), id) == special.end()) throw nb::value_error("only special tokens have names");
                marked.push_back(mark_begin + std::string(name.c_str(), name.size()) + mark_end);
@@ -250,12 +250,12 @@ void bind_vocabulary(nb::module_& m) {
            "stored"_a);
 }
 
-// What several questions may take together. Not to be used by two threads at once.
+// Work that several questions may take together. Not to be used by two threads at once.
 struct Allowance {
   size_t left;
 };
 
-// One question about one expression. Each starts from an empty store: nothing accumulates but the work.
+// One question about one expression. Each starts from an empty store; only the work adds up.
 class Question {
  public:
   Question(nb::handle expression, Allowance* allowance)
@@ -325,7 +325,7 @@ void bind_questions(nb::module_& m) {
 
 constexpr size_t default_memory_limit = size_t{64} << 20;
 
-// Limits by name, other than they are: for tests.
+// Limits by name with other values, for tests.
 Limits limits_of(const nb::dict& given) {
   Limits limits;
   for (const auto& [key, value] : given) {
@@ -350,7 +350,7 @@ Limits limits_of(const nb::dict& given) {
   return limits;
 }
 
-// The error with the name of its terminal, and the place that this comes from.
+// The error with the name and the source of its terminal.
 LimitError placed(const LimitError& error, nb::handle grammar) {
   if (!error.terminal) return error;
   nb::object terminal = grammar.attr("terminals")[*error.terminal];
@@ -376,7 +376,7 @@ void bind_grammar(nb::module_& m) {
       .def_static(
           "restore",
           [](nb::handle stored, std::shared_ptr<Vocabulary> vocabulary, size_t limit) {
-            auto owner = std::make_shared<const Bytes>(stored);  // let go with the grammar: by Python, so with the GIL
+            auto owner = std::make_shared<const Bytes>(stored);  // freed with the grammar, by Python, so with the GIL
             Released released(owner->view().size() >= many_bytes);
             return std::make_shared<CompiledGrammar>(CompiledGrammar::Stored{owner->view(), owner}, std::move(vocabulary), limit);
           },
@@ -392,7 +392,7 @@ void bind_grammar(nb::module_& m) {
              bool more = true;
              while (more && exploration->places() < max_masks && exploration->memory_bytes() < max_bytes) {
                {
-                 Locked lock(self);  // for one mask each time, so that others can go on
+                 Locked lock(self);  // for one mask at a time, so that other threads can go on
                  nb::gil_scoped_release release;
                  more = exploration->advance();
                }
@@ -667,7 +667,7 @@ void bind_matcher(nb::module_& m) {
 }  // namespace
 
 NB_MODULE(_kernel, m) {
-  nb::set_leak_warnings(false);  // objects that callers keep in module globals outlive the module: no concern of theirs
+  nb::set_leak_warnings(false);  // objects that callers keep in module globals may outlive the module
   nb::register_exception_translator([](const std::exception_ptr& p, void*) {
     auto raise = [](const char* name, const char* message) {
       nb::object type = nb::module_::import_("constrain.errors").attr(name);

@@ -8,13 +8,13 @@
 
 namespace constrain {
 
-using Bitmask = std::vector<uint32_t>;  // bit t of word t / 32 for token t
+using Bitmask = std::vector<uint32_t>;  // bit t % 32 of word t / 32 stands for token t
 
 inline void set_bit(std::span<uint32_t> words, uint32_t token) { words[token >> 5] |= 1u << (token & 31); }
 inline void clear_bit(std::span<uint32_t> words, uint32_t token) { words[token >> 5] &= ~(1u << (token & 31)); }
 inline bool has_bit(std::span<const uint32_t> words, uint32_t token) { return (words[token >> 5] >> (token & 31) & 1) != 0; }
 
-// Tokens, as a list while they are few, then as bits.
+// A set of tokens: a list while they are few, bits after that.
 class TokenSet {
  public:
   void add(std::span<const uint32_t> tokens, size_t words) {

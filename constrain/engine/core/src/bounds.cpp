@@ -1,4 +1,4 @@
-// Adding up what is known of sets, items and lexemes.
+// Adds up the bounds of sets, items and lexemes.
 #include "bounds.h"
 
 #include <algorithm>
@@ -10,20 +10,20 @@ namespace constrain {
 
 namespace {
 
-constexpr uint64_t short_rest = 2'000;    // bytes; what is more may be less when looked at closely
+constexpr uint64_t short_rest = 2'000;    // bytes; a longer rest is worth a closer look
 constexpr size_t max_explored = 300;      // derivatives of one terminal
-constexpr unsigned max_rule_depth = 200;  // of rules within rules whose fresh texts are counted
+constexpr unsigned max_rule_depth = 200;  // nested rules whose fresh texts are counted
 
 const Bound unknown_bound{Bound::unknown, 0};
 
 }  // namespace
 
-// What a lexeme under way may still take, wherever in it a text is; in bytes, and looked at more closely for tokens.
+// Upper bound on the rest of the current lexeme, from any of its states; in bytes, or in tokens with a closer look.
 Bound Bounds::of_lexeme(TermId terminal, Unit unit) {
   std::vector<std::optional<Bound>>& bounds = lexeme_bounds_[static_cast<size_t>(unit)];
   if (bounds.size() <= index(terminal)) bounds.resize(index(terminal) + 1);
   if (!bounds[index(terminal)]) {
-    const bool own = index(terminal) < grammar_.terminals.size();  // or one of these without what has been read
+    const bool own = index(terminal) < grammar_.terminals.size();  // otherwise a terminal without texts already read
     const TermId base = own ? terminal : lexer_.base_terminal(terminal);
     const ExprId e = lexer_.expression(terminal);
     const bool by_base = !own && unit == Unit::bytes && surely_endless(base);
@@ -39,7 +39,7 @@ Bound Bounds::of_lexeme(TermId terminal, Unit unit) {
   return *bounds[index(terminal)];
 }
 
-// Whether a terminal of the grammar has endlessly many texts; false if that takes long to tell.
+// Whether a terminal of the grammar surely has infinitely many texts; false if deciding takes long.
 bool Bounds::surely_endless(TermId terminal) {
   if (surely_endless_.empty()) surely_endless_.resize(grammar_.terminals.size());
   std::optional<bool>& known = surely_endless_[index(terminal)];
@@ -53,9 +53,9 @@ bool Bounds::surely_endless(TermId terminal) {
   return *known;
 }
 
-// Whether some edge of a rule reads texts that were not read before of which there may be no more.
+// Whether some edge of a rule reads fresh texts that may run out.
 bool Bounds::excludes_few(uint32_t rule) {
-  paths_.solve();  // sorts states by rule
+  paths_.solve();  // also sorts states by rule
   if (excludes_few_.empty()) excludes_few_.resize(grammar_.rules.size());
   if (!excludes_few_[rule]) {
     bool few = false;
@@ -69,8 +69,8 @@ bool Bounds::excludes_few(uint32_t rule) {
   return *excludes_few_[rule];
 }
 
-// Which texts have been read matters only for how long fresh ones are, where there are always more: so places that only
-// differ in them share their bounds.
+// Places that differ only in the texts read share their bounds, where fresh texts never run out: the texts matter only
+// for the length of fresh ones.
 MemoryId Bounds::memory_of(const Item& item) {
   const uint32_t rule = grammar_.state(item.state).rule;
   if (rule != last_memory_.rule || item.memory != last_memory_.memory) {
@@ -79,8 +79,8 @@ MemoryId Bounds::memory_of(const Item& item) {
   return last_memory_.without;
 }
 
-// Whether the way from a state that is cheapest if conditions are ignored has none, and reads nothing that must be fresh:
-// then it costs the rest cost whatever is remembered, and no way need be looked for.
+// Whether the cheapest way from a state, without regard to conditions, has no conditions and reads no fresh text. Then
+// it costs the rest cost whatever is remembered, without a search.
 bool Bounds::is_plain(StateId start, unsigned depth) {
   if (plain_.empty()) plain_.resize(grammar_.states.size());
   std::vector<StateId> chain;
@@ -103,7 +103,7 @@ bool Bounds::is_plain(StateId start, unsigned depth) {
   return plain;
 }
 
-// Of an item, to the end of its rule.
+// The way of an item, to the end of its rule.
 Bounds::WayOut Bounds::own_way(const Item& item) {
   paths_.solve();
   if (is_plain(item.state)) return {paths_.rest_cost(item.state), 0};
@@ -111,10 +111,10 @@ Bounds::WayOut Bounds::own_way(const Item& item) {
   return {paths_[path].cost, grammar_.may_need_fresh ? way_of_path(path, Unit::bytes).fresh : 0};
 }
 
-// What is on the ways of all that waits behind an origin, one after the other, to the end of the text.
+// The ways of all items that wait behind an origin, one after another, to the end of the text.
 template <typename W, typename F>
 W Bounds::along_waiting(OriginId origin, FlatMap<uint32_t, W>& known, F&& way_of) {
-  std::vector<std::pair<OriginId, W>> chain;  // and the way to the next one
+  std::vector<std::pair<OriginId, W>> chain;  // with the way to the next one
   W way{0, 0};
   while (!parser_.ends_text(origin)) {
     if (const W* found = known.find(index(origin))) {
@@ -133,7 +133,7 @@ W Bounds::along_waiting(OriginId origin, FlatMap<uint32_t, W>& known, F&& way_of
   return way;
 }
 
-// One that is no longer than the completion is, but for the length of fresh texts.
+// A bound no greater than the length of the completion, except for the length of fresh texts.
 Bounds::WayOut Bounds::way_out(OriginId origin) {
   return along_waiting(origin, ways_out_, [this](const Item& item) {
     WayOut way = own_way(item);
@@ -142,7 +142,7 @@ Bounds::WayOut Bounds::way_out(OriginId origin) {
   });
 }
 
-// Of the shortest match of `e`, written by itself.
+// The shortest match of `e`, spelled by itself.
 uint32_t Bounds::tokens_of_shortest(ExprId e) {
   if (const uint32_t* found = shortest_tokens_.find(index(e))) return *found;
   const uint32_t count = vocabulary_.spell(lexer_.expressions().shortest(e)).counts[0];
@@ -151,8 +151,8 @@ uint32_t Bounds::tokens_of_shortest(ExprId e) {
   return tokens;
 }
 
-// Texts on a way that must not have been read before, `many` if they are too many to tell; and tokens that are enough, if
-// that is the unit.
+// Fresh texts on a way (`many` if they are too many to count); and a sufficient number of tokens, if the unit is
+// tokens.
 Bounds::Way Bounds::way_of_path(uint32_t path, Unit unit, unsigned depth) {
   std::vector<std::optional<Way>>& ways = path_ways_[static_cast<size_t>(unit)];
   std::vector<uint32_t> chain;
@@ -183,7 +183,7 @@ Bounds::Way Bounds::way_of_origin(OriginId origin) {
   return along_waiting(origin, origin_ways_, [this](const Item& item) { return way_of_path(paths_.id_of(item.state, item.memory), Unit::tokens); });
 }
 
-// Where the longest match may take what would follow, each lexeme on the way is charged for a longer one.
+// Where the longest match may take bytes of the next lexeme, each lexeme on the way counts as a longer one.
 Bound Bounds::of_item(const Item& item, Unit unit) {
   const WayOut own = own_way(item);
   if (item.origin != last_way_out_.first) last_way_out_ = {item.origin, way_out(item.origin)};
@@ -200,8 +200,8 @@ Bound Bounds::of_item(const Item& item, Unit unit) {
   return bound;
 }
 
-// By how much a lexeme may have to be longer so that the longest match ends it where it should: it begins with another byte,
-// or something ignored comes first. The proof of lexing says that one of them ends whatever is read.
+// The additional length of a lexeme that the longest match ends in the right place: it begins with another byte, or an
+// ignored lexeme comes first. By the proof of lexing, one of these ends every lexeme.
 uint64_t Bounds::longest_lexeme() {
   if (longest_lexeme_ != 0) return longest_lexeme_;
   uint64_t longest = 0, ignored = 0;
@@ -226,7 +226,7 @@ Bound Bounds::find_set(SetId set, Unit unit) {
     }
   }
   bound.length = std::min(bound.length, Bound::unknown);
-  if (closure.has_earlier || closure.uncertain) bound.fresh = std::min(many, bound.fresh + 1);  // what is under way
+  if (closure.has_earlier || closure.uncertain) bound.fresh = std::min(many, bound.fresh + 1);  // the current group
   return bound;
 }
 
@@ -241,7 +241,7 @@ const Bound& Bounds::of_set(SetId set, Unit unit, BudgetQuestions& questions) {
     Bound bound{Bound::unknown, 0};
     try {
       bound = find_set(set, unit);
-    } catch (const LimitError&) {  // then everything is looked at closely
+    } catch (const LimitError&) {  // then a closer look is taken everywhere
     }
     if (bounds.size() <= index(set)) bounds.resize(index(set) + 1);
     bounds[index(set)] = bound;
@@ -249,7 +249,7 @@ const Bound& Bounds::of_set(SetId set, Unit unit, BudgetQuestions& questions) {
   return *bounds[index(set)];
 }
 
-// How much longer a text that must be fresh is, at most, than one that is only longer than all that has been read.
+// An upper bound on how much longer a fresh text is than a text merely longer than all texts read.
 uint64_t Bounds::fresh_slack() {
   if (fresh_slack_ != 0) return fresh_slack_;
   std::vector<bool> counts(grammar_.terminals.size(), grammar_.reads_groups);  // groups may end in any of them
@@ -273,8 +273,8 @@ void Bounds::prepare() {
   if (grammar_.may_need_fresh) fresh_slack();
 }
 
-// A token has at least one byte. What must be fresh is, if it is longer than all that has been read; else what it may be
-// is not longer than that either.
+// A token has at least one byte. A text longer than all texts read is fresh, so a fresh text is charged with the bytes
+// of the longest text read, one more token, and the slack.
 uint64_t Bounds::tokens_of(const Bound& bound, size_t read) {
   if (bound.fresh == 0) return bound.length;
   if (bound.fresh >= many) return Bound::unknown;
@@ -314,7 +314,7 @@ Bound Bounds::of_place(const Place& place, Unit unit) {
       met = true;
     }
   }
-  if (closure.has_earlier || closure.uncertain) best.fresh = std::min(many, best.fresh + 1);  // the group under way
+  if (closure.has_earlier || closure.uncertain) best.fresh = std::min(many, best.fresh + 1);  // the current group
   return best;
 }
 

@@ -1,8 +1,9 @@
-// Limits from above on what it takes to finish: from sets, items and lexemes.
+// Upper bounds on the length of a way to finish: from sets, items and lexemes.
 //
-// In bytes first, which are soon told (a token has at least one), or in tokens: each shortest text on the way spelled by
-// itself, and patterns looked at state by state. Invariant: a real way to finish is never longer than its bound; texts that
-// must be new are counted apart (`fresh`), since how long they are depends on what has been read.
+// Bounds are in bytes or in tokens. Bytes are cheap (a token has at least one); for tokens, each shortest text on the
+// way is spelled by itself, and patterns are followed state by state. Invariant: the shortest way to finish is never
+// longer than its bound. Texts that must be new are counted apart (`fresh`), since their length depends on the texts
+// already read.
 #pragma once
 
 #include <array>
@@ -27,19 +28,19 @@ class Bounds {
       : vocabulary_(vocabulary), paths_(paths), completions_(completions), grammar_(stepping.grammar()), lexer_(stepping.lexer()),
         parser_(stepping.parser()) {}
 
-  void prepare();  // works out what all bounds need; else the first one does
+  void prepare();  // computes the tables for all bounds; otherwise the first bound does
 
-  const Bound& of_set(SetId set, Unit unit, BudgetQuestions& questions);  // from wherever in the lexeme after the set
-  Bound of_mask(const Mask& mask, const Place& place, Unit unit);         // after any of its tokens
-  // From where a lexeme stands: the way with fewest fresh texts and bytes; or tokens of any way, for that may not be the one
-  // with fewest tokens.
+  const Bound& of_set(SetId set, Unit unit, BudgetQuestions& questions);  // from any state of the lexeme after the set
+  Bound of_mask(const Mask& mask, const Place& place, Unit unit);         // after any token of the mask
+  // From the current state of the lexeme: in bytes, the way with fewest fresh texts and bytes; in tokens, any way,
+  // since that one may not have fewest tokens.
   Bound of_place(const Place& place, Unit unit);
-  Bound inside(const Place& place, Unit unit, BudgetQuestions& questions);  // from wherever in the lexeme under way
+  Bound inside(const Place& place, Unit unit, BudgetQuestions& questions);  // from any later state of the lexeme
 
-  // Tokens that are enough. `read`: bytes of the longest text or value that has been remembered, at most.
+  // A sufficient number of tokens. `read`: at most the bytes of the longest remembered text or value.
   uint64_t tokens_of(const Bound& bound, size_t read);
   template <typename F>
-  bool within(size_t read, uint64_t tokens, F&& bound_in) {  // bytes are asked first
+  bool within(size_t read, uint64_t tokens, F&& bound_in) {  // asks for the bound in bytes first
     return tokens_of(bound_in(Unit::bytes), read) <= tokens || tokens_of(bound_in(Unit::tokens), read) <= tokens;
   }
 
@@ -49,9 +50,9 @@ class Bounds {
   }
 
  private:
-  static constexpr uint32_t many = 0xFFFFu;            // fresh texts: and more
-  static constexpr uint32_t many_tokens = 0x3FFFFFFFu;  // and more
-  struct WayOut {  // of an item to the end of its rule, or of an origin to the end of the text
+  static constexpr uint32_t many = 0xFFFFu;            // fresh texts: this many or more
+  static constexpr uint32_t many_tokens = 0x3FFFFFFFu;  // this many or more
+  struct WayOut {  // from an item to the end of its rule, or from an origin to the end of the text
     uint64_t cost;
     uint32_t fresh;
     void add(const WayOut& other) {
@@ -59,7 +60,7 @@ class Bounds {
       fresh = std::min(many, fresh + other.fresh);
     }
   };
-  struct Way {  // what is on it
+  struct Way {  // the texts on a way
     uint32_t fresh, tokens;
     void add(const Way& other) {
       fresh = std::min(many, fresh + other.fresh);
@@ -67,8 +68,8 @@ class Bounds {
     }
   };
 
-  // A way counted in tokens is that on which the text is completed only where the rules alone say how, and nothing on it
-  // need be another text than the shortest.
+  // Whether a way counted in tokens is the way of the completion: the rules alone decide it, and each text on it may be
+  // its shortest match.
   bool counts_tokens() const { return grammar_.self_delimiting && !grammar_.has_values; }
   Bound find_set(SetId set, Unit unit);
   Bound of_item(const Item& item, Unit unit);
@@ -95,12 +96,12 @@ class Bounds {
   Parser& parser_;
 
   std::array<std::vector<std::optional<Bound>>, units> set_bounds_;     // by set
-  std::array<std::vector<std::optional<Bound>>, units> lexeme_bounds_;  // by terminal, the grammar's own and derived ones
+  std::array<std::vector<std::optional<Bound>>, units> lexeme_bounds_;  // by terminal, own and derived
   std::vector<std::optional<bool>> plain_;                              // by state
   std::vector<std::optional<bool>> surely_endless_;                     // by terminal of the grammar
   std::vector<std::optional<bool>> excludes_few_;                       // by rule
   FlatMap<uint32_t, WayOut> ways_out_;                                  // by origin
-  // What was asked for last: steps of one set mostly have one rule, memory and origin.
+  // The last question: steps of one set mostly share rule, memory and origin.
   struct BoundMemory {
     uint32_t rule = ~uint32_t{0};
     MemoryId memory{}, without{};
@@ -110,8 +111,8 @@ class Bounds {
   std::array<std::vector<std::optional<Way>>, units> path_ways_;  // by path
   FlatMap<uint32_t, Way> origin_ways_;
   FlatMap<uint32_t, uint32_t> shortest_tokens_;  // by expression
-  uint64_t fresh_slack_ = 0;     // by how much a fresh text may be longer than all read; 0: not known yet
-  uint64_t longest_lexeme_ = 0;  // what longest_lexeme() found; 0: not known yet
+  uint64_t fresh_slack_ = 0;     // bytes by which a fresh text may be longer than all texts read; 0: not computed yet
+  uint64_t longest_lexeme_ = 0;  // result of longest_lexeme(); 0: not computed yet
 };
 
 }  // namespace constrain

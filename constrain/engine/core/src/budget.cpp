@@ -1,4 +1,4 @@
-// Judging tokens against what is left.
+// Judges tokens by the number of tokens left.
 #include "budget.h"
 
 #include <algorithm>
@@ -11,8 +11,8 @@ namespace constrain {
 namespace {
 
 constexpr size_t max_judged = 4'000;            // tokens of one mask that are judged one by one
-constexpr size_t search_questions = 60;         // as many as a search for a shortest match counts
-constexpr size_t max_places_near_end = 2'000;   // that one search for a way to finish looks at
+constexpr size_t search_questions = 60;         // questions that a search for a shortest match counts as
+constexpr size_t max_places_near_end = 2'000;   // visited by one search for a way to finish
 
 uint32_t first_token(size_t word, uint32_t bits) { return static_cast<uint32_t>(word * 32) + static_cast<uint32_t>(std::countr_zero(bits)); }
 
@@ -33,7 +33,7 @@ bool Budget::any_surely_fits(const Mask& mask, const Place& place, size_t read, 
   return bounds_.within(read, tokens, [&](Unit unit) { return bounds_.of_mask(mask, place, unit); });
 }
 
-// Whether the way to finish depends on the text of the lexeme under way.
+// Whether the way to finish depends on the text of the current lexeme.
 bool Budget::text_matters(const Place& place, BudgetQuestions& questions) {
   if (parser_.closure(place.set).has_earlier) return true;
   const Bound& bound = bounds_.of_set(place.set, Unit::tokens, questions);
@@ -42,7 +42,7 @@ bool Budget::text_matters(const Place& place, BudgetQuestions& questions) {
 
 // From places -------------------------------------------------------------------------------------------------------
 
-// Places with equal keys have the same way to finish. Where rules tell it, what is left of the lexeme is its shortest end.
+// Places with equal keys have the same way to finish. If rules decide it, the rest of the lexeme is its shortest end.
 Hash Budget::completion_key(const Place& place, bool by_rules) {
   Hash key = mix(mix(seeded(0x6E656564), paired(place.set, place.text)), (uint64_t{index(place.track)} << 1) | place.fresh);
   if (!by_rules || place.fresh) return mix(key, index(place.lexer));
@@ -58,7 +58,7 @@ Hash Budget::completion_key(const Place& place, bool by_rules) {
   return key;
 }
 
-// Of a place whose text is not known, if that does not matter (`text_matters`).
+// The tokens needed at a place whose text is unknown, if the text does not matter (`text_matters`).
 uint64_t Budget::tokens_needed(const Place& place, BudgetQuestions& questions) {
   const bool by_rules = counts_by_rules(place, questions);
   try {
@@ -73,7 +73,7 @@ uint64_t Budget::tokens_needed(const Place& place, BudgetQuestions& questions) {
       return *found;
     }
     return find_tokens_needed(place, by_rules, questions, key);
-  } catch (const LimitError& error) {  // not even its key is known
+  } catch (const LimitError& error) {  // the key itself is unknown
     questions.note(error.limit);
     return never_fits;
   }
@@ -85,7 +85,7 @@ uint64_t Budget::find_tokens_needed(const Place& place, bool by_rules, BudgetQue
     const Completions::Effort effort{.thorough = false, .searched_places = questions.searched_places()};
     const Vocabulary::Spelling spelling = vocabulary_.spell(by_rules ? completions_.by_rules(place) : completions_.shortest(place, effort));
     if (spelling.counts[0] != Vocabulary::no_spelling) needed = spelling.counts[0];
-  } catch (const LimitError& error) {  // no way is known
+  } catch (const LimitError& error) {  // no way to finish is known
     questions.note(error.limit);
     unknown_needs_.insert(key, error.limit);
   }
@@ -141,7 +141,7 @@ Budget::Narrowed Budget::fill_fitting(const Mask& mask, const Place& place, cons
   BudgetQuestions questions(counts_by_rules(place, endless) ? limits.budget_questions : limits.budget_searches, max_places_near_end);
   try {
     if (remaining.left > 0) add_fitting(mask, place, remaining, all, words, questions);
-  } catch (const LimitError& error) {  // what was verified so far is allowed
+  } catch (const LimitError& error) {  // tokens verified so far are allowed
     questions.note(error.limit);
   }
   met.add(questions.met());
@@ -153,7 +153,7 @@ Budget::Narrowed Budget::fill_fitting(const Mask& mask, const Place& place, cons
   return {!std::equal(words.begin(), words.end(), all.begin()), met};
 }
 
-// Of `all` tokens that are allowed without a budget, those that fit.
+// Adds the tokens that fit, from `all` tokens that are allowed without a budget.
 void Budget::add_fitting(const Mask& mask, const Place& place, const Remaining& remaining, const Bitmask& all, std::span<uint32_t> words,
                          BudgetQuestions& questions) {
   Bitmask known(words.size());
@@ -173,7 +173,7 @@ void Budget::add_fitting(const Mask& mask, const Place& place, const Remaining& 
   }
 }
 
-// Of the tokens that stay in the lexeme, those that fit; all of them are `known`.
+// Adds the tokens that stay in the lexeme and fit; all of these tokens are `known`.
 void Budget::add_fitting_ends(const Place& place, const Remaining& remaining, Bitmask& known, std::span<uint32_t> words,
                               BudgetQuestions& questions) {
   const std::shared_ptr<const IndependentTokens> alone = independent_.of(place.lexer);

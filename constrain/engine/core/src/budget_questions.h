@@ -1,7 +1,7 @@
-// What the budget may still ask about one mask, and has asked.
+// The questions of the budget about one mask: how many are left, and which were asked.
 //
-// Once enough was asked, what has not been asked is left out of the mask. Invariant: an answer that is known from other
-// masks counts, too, so a mask does not depend on what was asked for before.
+// Once all are used up, tokens that would need a further question are left out of the mask. Invariant: a question whose
+// answer is known from another mask counts as well, so a mask does not depend on earlier questions.
 #pragma once
 
 #include <algorithm>
@@ -15,15 +15,15 @@ namespace constrain {
 
 class BudgetQuestions {
  public:
-  BudgetQuestions() = default;  // as many as there are
-  // `searched_places`: of one search for a way to finish.
+  BudgetQuestions() = default;  // as many as the kernel allows
+  // `searched_places`: places that one search for a way to finish may visit.
   BudgetQuestions(size_t most, size_t searched_places) : left_(most), searched_places_(searched_places) {}
 
   bool limited() const { return left_ != endless; }
   bool used_up() const { return left_ == 0; }
   size_t searched_places() const { return searched_places_; }
 
-  // Whether an answer under this key may be used; finding it counts for so many.
+  // Whether the answer under this key may be used; it counts as `cost` questions.
   bool may_ask(Hash key, size_t questions) {
     if (!limited() || asked_.find(key)) return true;
     if (used_up()) {
@@ -37,7 +37,7 @@ class BudgetQuestions {
 
   void note(LimitSet limits) { met_.add(limits); }
   void note(Limit limit) { met_.add(limit); }
-  LimitSet met() const { return met_; }  // limits, in telling what fits
+  LimitSet met() const { return met_; }  // limits met while deciding what fits
 
  private:
   static constexpr size_t endless = ~size_t{0};

@@ -1,4 +1,4 @@
-// Which bytes an expression may begin with, hold, and tell apart.
+// The bytes that an expression may begin with or contain, and the bytes that it distinguishes.
 #include <algorithm>
 #include <array>
 #include <initializer_list>
@@ -24,7 +24,7 @@ ByteSet ExpressionStore::first(ExprId e) {
 }
 
 ByteSet ExpressionStore::find_first(ExprId e) {
-  ByteSet before;  // what nullable parts in front may begin with
+  ByteSet before;  // bytes that nullable parts in front may begin with
   while (nodes_[index(e)].kind == Kind::concatenation) {
     const Node& node = nodes_[index(e)];
     before = before | first(node.head());
@@ -53,7 +53,7 @@ ByteSet ExpressionStore::first_of(ExprId e) {
     case Kind::concatenation:
       return first(e);
     case Kind::alternation:
-    case Kind::intersection: {  // kept: Boolean operations share their operands
+    case Kind::intersection: {  // the result is kept: Boolean operations share their operands
       if (const ByteSet* found = firsts_.find(index(e))) return *found;
       const bool any = node.kind == Kind::alternation;
       ByteSet set = any ? ByteSet{} : ByteSet::all();
@@ -196,7 +196,7 @@ std::vector<uint8_t> ExpressionStore::representatives(std::span<const ExprId> ex
   for (size_t i = 0; i < sets.size(); ++i) {
     sets[i].each([&](uint8_t b) { signature[b] = scramble(signature[b] + i + 1); });
   }
-  // letters and digits first: witnesses made of representatives should be readable
+  // letters and digits first, so that examples are readable
   static const std::array<uint8_t, 256> order = [] {
     std::array<uint8_t, 256> bytes{};
     size_t n = 0;

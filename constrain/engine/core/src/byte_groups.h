@@ -1,5 +1,5 @@
-// A partition of all bytes into 32 groups whose bytes mostly mean the same to a lexer state, so that a set of groups is
-// one word: what bytes there are below a trie node.
+// A partition of all bytes into 32 groups whose bytes mostly mean the same to a lexer state. A set of groups is one
+// word; it describes the bytes below a trie node.
 #pragma once
 
 #include <array>

@@ -34,7 +34,7 @@ class ByteSet {
     for (uint64_t w : words_) n += std::popcount(w);
     return n;
   }
-  uint8_t first() const {  // least member; the set must not be empty
+  uint8_t first() const {  // the least member; the set must not be empty
     for (unsigned i = 0; i < 4; ++i) {
       if (words_[i]) return static_cast<uint8_t>(i * 64 + static_cast<unsigned>(std::countr_zero(words_[i])));
     }

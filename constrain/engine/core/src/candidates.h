@@ -15,9 +15,9 @@ struct Candidate {  // llama_token_data
   float p;
 };
 
-// Writes the tokens whose bits are set, ascending, with their logits; returns how many. `target` has room for all.
-// What is rare in masks of few tokens, or of many, takes no time there: words without a bit are skipped four at a time,
-// full ones written out as a whole.
+// Writes the tokens whose bits are set, ascending, with their logits; returns their number. `target` has room for all.
+// Words without a bit are skipped four at a time, full words are written as a whole: masks have mostly few or most
+// tokens.
 inline size_t gather(std::span<const uint32_t> words, std::span<const float> logits, Candidate* target) {
   size_t n = 0;
   for (size_t w = 0; w < words.size(); ++w) {

@@ -20,8 +20,8 @@ std::vector<CodePointRange> clip(std::span<const CodePointRange> ranges, uint32_
 
 }  // namespace
 
-// The encodings of `ranges`, all with the same number of continuation bytes, as an expression that branches on the
-// lead byte once: lead bytes with equal tails share a branch. `lead` is the marker of the lead byte.
+// The encodings of `ranges`, all with the same number of continuation bytes, as an expression that branches once, on
+// the lead byte: lead bytes with equal tails share a branch. `lead` is the marker of the lead byte.
 ExprId ExpressionStore::utf8(const std::vector<CodePointRange>& ranges, unsigned continuation_bytes, uint32_t lead) {
   if (ranges.empty()) return ExprId::nothing;
   if (continuation_bytes == 0) {
@@ -62,7 +62,7 @@ ExprId ExpressionStore::char_class(std::span<const CodePointRange> given, bool j
   std::vector<CodePointRange> ranges(given.begin(), given.end());
   std::sort(ranges.begin(), ranges.end());
   std::vector<ExprId> branches;
-  if (json) {  // RFC 8259 section 7, one spelling a code point
+  if (json) {  // RFC 8259 section 7, one spelling for each code point
     ByteSet high_zero, high_one;
     auto wanted = [&](uint32_t c) {
       return std::any_of(ranges.begin(), ranges.end(), [c](auto r) { return r.first <= c && c <= r.second; });

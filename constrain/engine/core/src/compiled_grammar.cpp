@@ -1,4 +1,4 @@
-// Checks of a grammar with its vocabulary, and the change of generations.
+// Checks of a grammar with its vocabulary, and the start of new generations.
 #include "compiled_grammar.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint64_t short_way = 50'000;        // bytes, states of counting rules, and counts within counts; beyond, a text is tried when compiling
 
-// The one text of an expression that has one.
+// The only text of an expression with exactly one text.
 std::string only_text(ExpressionStore& expressions, ExprId e) {
   std::string text;
   while (e != ExprId::epsilon) {
@@ -22,7 +22,8 @@ std::string only_text(ExpressionStore& expressions, ExprId e) {
   return text;
 }
 
-// The greatest product of the numbers of rules that read one another, from the first rule on; in a circle each counts once.
+// The greatest product of the counts along rules that read one another, from the first rule on; in a circle each rule
+// counts once.
 uint64_t product_of_rules(const Grammar& grammar, const std::vector<uint64_t>& numbers) {
   constexpr uint64_t unknown = 0;
   std::vector<uint64_t> products(numbers.size(), unknown);
@@ -65,7 +66,7 @@ CompiledGrammar::CompiledGrammar(Grammar grammar, std::shared_ptr<const Vocabula
   }
 }
 
-// May a shortest text be so long that finding it meets a limit? Told from counts and lexemes alone.
+// Whether finding a shortest text may meet a limit because it is too long, judged by counts and lexemes alone.
 bool CompiledGrammar::takes_long_to_finish() {
   uint64_t bytes = 0, states = 0;
   for (uint32_t t = 0; t < grammar_.terminals.size(); ++t) {
@@ -85,7 +86,7 @@ bool CompiledGrammar::takes_long_to_finish() {
   return bytes > short_way || states > short_way;
 }
 
-// May counts within counts make it too long?
+// Whether counts within counts may make it too long.
 bool CompiledGrammar::counts_nest() const {
   std::vector<uint64_t> counts(grammar_.rules.size());
   for (const State& state : grammar_.states) {
@@ -98,8 +99,8 @@ bool CompiledGrammar::counts_nest() const {
   return product_of_rules(grammar_, counts) > short_way;
 }
 
-// Every terminal must be a special token of the vocabulary, or have a match that single-byte tokens can spell: otherwise
-// a mask may run empty.
+// Every terminal must be a special token of the vocabulary, or have a match that single-byte tokens can spell;
+// otherwise a mask could be empty.
 void CompiledGrammar::check_bytes() {
   ExpressionStore& expressions = grammar_.expressions;
   ByteSet there;
@@ -123,7 +124,7 @@ void CompiledGrammar::check_bytes() {
       if (!there.contains(byte) && missing.size() < 40) missing += std::string(" 0x") + digits[byte >> 4] + digits[byte & 15];
     });
     throw ModelError("terminal " + grammar_.terminal_names[t] +
-                     " cannot be written with this vocabulary, which has no token of their own for the bytes" + missing);
+                     " cannot be written with this vocabulary, which has no single-byte tokens for the bytes" + missing);
   }
 }
 

@@ -1,7 +1,8 @@
-// A compiled grammar: immutable to its users, shared between threads; and the change of generations.
+// A compiled grammar: immutable to its users and shared between threads. It replaces its automaton when that grows too
+// large.
 //
-// Invariant: its mutex guards the automaton and all that is behind it. A generation ends when its tables outgrow the limit;
-// matchers that still stand in it keep it until they move.
+// Invariant: the mutex guards the automaton and all tables behind it. A generation ends when its tables outgrow the
+// limit; a matcher that still stands in it keeps it until the matcher moves.
 #pragma once
 
 #include <atomic>
@@ -21,9 +22,9 @@ namespace constrain {
 
 class CompiledGrammar {
  public:
-  // `limit`: bytes that one generation of tables may take.
+  // `limit`: bytes that the tables of one generation may take.
   CompiledGrammar(Grammar grammar, std::shared_ptr<const Vocabulary> vocabulary, size_t limit, const Limits& limits = {});
-  // From what `stored` returned, in some process (storage.cpp). Look-ups go on reading it.
+  // Reads what `stored` of some process has written (storage.cpp). Later look-ups still read from these bytes.
   struct Stored {
     std::span<const std::byte> data;
     std::shared_ptr<const void> owner;
@@ -33,22 +34,22 @@ class CompiledGrammar {
   std::mutex& mutex() { return mutex_; }
   const Vocabulary& vocabulary() const { return *vocabulary_; }
   const Grammar& grammar() const { return grammar_; }
-  const Hash& seed() const { return seed_; }  // with which all its tables are hashed
+  const Hash& seed() const { return seed_; }  // the seed with which all tables are hashed
 
-  // What it takes, as of the last mask that was computed for a matcher: tables, the grammar, and what is stored. For any thread.
+  // Bytes of tables, grammar and stored data after the last mask computed for a matcher. Any thread may ask.
   size_t memory_bytes() const { return memory_bytes_.load(std::memory_order_relaxed); }
 
-  // All below: with the mutex held.
+  // The methods below are called with the mutex held.
   const std::shared_ptr<Automaton>& automaton() { return automaton_; }
-  size_t table_bytes() const;  // and updates memory_bytes
+  size_t table_bytes() const;  // also updates memory_bytes
   bool is_full() const;
-  void renew_if_full();  // starts a new generation once the tables have outgrown the limit
-  void keep_what_is_in_use();  // after a replay: the tables may grow to twice what they take now
+  void renew_if_full();  // starts a new generation if the tables have outgrown the limit
+  void keep_what_is_in_use();  // after a replay: lets the tables grow to twice their present size
   bool accepts(std::string_view text);
   uint32_t generation() const { return generation_; }
-  uint64_t limited_masks() const { return limited_masks_; }  // that matchers were given, in all generations
+  uint64_t limited_masks() const { return limited_masks_; }  // given to matchers, in all generations
   void count_limited_mask() { ++limited_masks_; }
-  std::string stored();  // the grammar, and this generation with the masks met so far
+  std::string stored();  // the grammar, and this generation with its masks
 
  private:
   void check_bytes();
@@ -62,7 +63,7 @@ class CompiledGrammar {
   Grammar grammar_;
   std::shared_ptr<const Vocabulary> vocabulary_;
   size_t limit_;
-  bool expressions_there_ = true;  // if not, those of grammar_ are to be read from what is stored
+  bool expressions_there_ = true;  // if false, the expressions of grammar_ are still to be read from the stored bytes
   std::span<const std::byte> stored_expressions_;
   size_t threshold_ = 0;
   mutable std::atomic<size_t> memory_bytes_ = 0;

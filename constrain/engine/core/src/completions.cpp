@@ -1,4 +1,4 @@
-// Putting completions together.
+// Composes completions.
 #include "completions.h"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ void Completions::check_finish(bool steps) {
 std::string Completions::shortest(const Place& place, const Effort& effort) {
   std::string text = grammar_.has_values ? by_steps(place) : by_rules(place, effort.thorough);
   if (grammar_.self_delimiting) return text;
-  // neither knows that the longest match may take what follows
+  // rules and values ignore that the longest match may take the next bytes
   Place at = place;
   return stepping_.step(at, text) && stepping_.accepting(at) ? text : by_search(place, effort);
 }
@@ -40,8 +40,8 @@ uint64_t Completions::item_cost(const Item& item) {
   return rest == endless ? endless : own + rest;
 }
 
-// Shortest ways from origins to the end of the text, by Dijkstra's algorithm from the end backwards over those origins
-// that are not settled yet.
+// Shortest ways from origins to the end of the text: Dijkstra's algorithm, from the end backwards over the origins that
+// are not settled yet.
 uint64_t Completions::origin_cost(OriginId wanted) {
   if (const uint64_t* found = origin_costs_.find(index(wanted))) return *found;
   struct Way {
@@ -94,7 +94,7 @@ const Item* Completions::next_waiting(const std::vector<Item>& waiting) {
 
 // By rules ----------------------------------------------------------------------------------------------------------
 
-// Appends what a way reads.
+// Appends the text of a way.
 void Completions::expand(const RulePath& path, std::string& out) {
   std::vector<const RulePath*> stack{&path};
   while (!stack.empty()) {
@@ -119,19 +119,19 @@ void Completions::complete_item(Item item, std::string& out) {
   }
 }
 
-// How a text may end: the rest of the lexeme under way, and an item from which it goes on.
+// A possible end of the text: the rest of the current lexeme, and the item after it.
 struct Completions::Ending {
   uint64_t cost = endless;
   ExprId rest{};
   Item item{};
-  bool whole = false;  // nothing follows
+  bool whole = false;  // the text may end after the lexeme
 
   void offer(const Ending& other) {
     if (other.cost < cost) *this = other;
   }
 };
 
-// Once searches have taken very long, any way will do.
+// After very long searches, any way is good enough.
 bool Completions::is_enough(const Ending& best, bool thorough) const { return !thorough && best.cost != endless && paths_.searched_long(); }
 
 std::string Completions::by_rules(const Place& place, bool thorough) {
@@ -153,7 +153,7 @@ std::string Completions::by_rules(const Place& place, bool thorough) {
   return text;
 }
 
-// What follows if the lexeme under way becomes one of this terminal.
+// The item after the current lexeme, if it becomes one of this terminal.
 void Completions::offer_entry(Ending& best, const Lexer::Entry& entry, const Place& place, bool thorough) {
   const uint64_t own = of_terminal(index(entry.terminal), [&] { return paths_.lexeme_cost(entry.expression); });
   const Parser::Closure closure = parser_.closure(place.set);
@@ -180,13 +180,13 @@ void Completions::offer_entry(Ending& best, const Lexer::Entry& entry, const Pla
 
 // By steps ----------------------------------------------------------------------------------------------------------
 
-// Where values must be distinct, the rules know a lower bound only. So one lexeme after the other is taken that seems
-// to lead to the shortest end and is allowed. What is read follows earlier values, which are finite, or comes nearer to the
-// end.
+// If values must be distinct, the rules give only a lower bound. So lexemes are taken one by one: each time the allowed
+// lexeme that seems to lead to the shortest end. It either follows earlier values, which are finite, or comes nearer to
+// the end.
 std::string Completions::by_steps(Place place) {
   std::string text;
   while (!stepping_.accepting(place)) {
-    stepping_.allow_way();  // for each lexeme: every one brings the end nearer
+    stepping_.allow_way();  // for each lexeme, because each brings the end nearer
     const ExprId rest = next_lexeme(place);
     const std::string lexeme = rest == ExprId::nothing ? std::string() : lexer_.expressions().shortest(rest);
     Place next = place;
@@ -199,7 +199,7 @@ std::string Completions::by_steps(Place place) {
   return text;
 }
 
-// What is left of the lexeme under way, as the terminal from which the end seems nearest; nothing if there is none.
+// The rest of the current lexeme, as the terminal from which the end seems nearest; `nothing` if there is none.
 ExprId Completions::next_lexeme(const Place& place) {
   uint64_t best = endless;
   ExprId rest = ExprId::nothing;
@@ -227,7 +227,7 @@ ExprId Completions::next_lexeme(const Place& place) {
 
 // By search ---------------------------------------------------------------------------------------------------------
 
-// A* over places: the way that the rules know is a lower bound on what is left.
+// A* over places; the way by rules is the lower bound on the rest.
 std::string Completions::by_search(const Place& start, const Effort& effort) {
   struct Visit {
     Place place;

@@ -1,8 +1,9 @@
-// Completions: a real text that finishes what has been begun.
+// Completions: a real text that finishes from a place.
 //
-// Where the rules tell the whole way, it is put together from ways through single rules (rule_paths.h); where values must be
-// distinct, lexeme by lexeme; where the longest match might take what should follow, by a search over places. Invariant:
-// what is returned can be read from its place to an end. It is shortest, unless that takes too long to find.
+// Where rules alone decide, the text is composed from ways through single rules (rule_paths.h). Where values must be
+// distinct, it is found lexeme by lexeme. Where the longest match may take bytes of the next lexeme, a search over
+// places finds it. Invariant: the text can be read from the place to an end. It is shortest, unless finding that takes
+// too long.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,7 @@ namespace constrain {
 class Completions {
  public:
   struct Effort {
-    bool thorough = false;  // also where searches have taken so long that some short text would do
+    bool thorough = false;  // keeps searching even after long searches; otherwise some short text is enough then
     size_t searched_places = MAX_SEARCHED_PLACES.value;
   };
 
@@ -27,9 +28,9 @@ class Completions {
 
   std::string shortest(const Place& place, const Effort& effort);
   std::string shortest(const Place& place) { return shortest(place, Effort{}); }
-  std::string by_rules(const Place& place, bool thorough = false);  // which know nothing of the longest match, nor of values
-  void check_finish(bool steps);  // `steps`: also whether the shortest text can be followed within the limits
-  const Item* next_waiting(const std::vector<Item>& waiting);  // the one from which the end is nearest
+  std::string by_rules(const Place& place, bool thorough = false);  // by rules that ignore the longest match and values
+  void check_finish(bool steps);  // `steps`: also checks that the shortest text can be followed within the limits.
+  const Item* next_waiting(const std::vector<Item>& waiting);  // the item nearest to the end
 
   size_t memory_bytes() const { return origin_costs_.bytes(); }
 

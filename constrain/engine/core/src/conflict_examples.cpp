@@ -1,9 +1,8 @@
-// Examples of lexemes that go on over the beginning of what should follow them.
+// Examples of maximal-munch conflicts: lexemes that take bytes of the lexeme that should follow.
 //
-// The automaton of the grammar is explored from the beginning, as far as a limit lets it: it reads by the lexing rule,
-// whether that was proved to strand nothing or not. A place from which all was explored, and no end was met, is a dead end:
-// nothing completes the text that leads there. Where no example is among the places explored, the expressions alone give
-// one.
+// The automaton of the grammar is explored from the beginning, within limits. It reads by the longest match, proved
+// safe or not. A place is a dead end if everything after it was explored without finding an end: no text completes it.
+// If the explored places have no example, the expressions alone give one.
 #include <algorithm>
 #include <optional>
 
@@ -17,7 +16,7 @@ namespace {
 
 constexpr size_t max_explored_places = 2'000;
 constexpr size_t max_explored_bytes = size_t{1} << 20;  // of tables
-constexpr size_t max_explored_pairs = 5'000;   // of what is left of two terminals
+constexpr size_t max_explored_pairs = 5'000;   // pairs of states of two terminals
 
 Vocabulary byte_vocabulary() {
   std::array<char, 256> bytes;
@@ -31,7 +30,7 @@ Vocabulary byte_vocabulary() {
 
 size_t character_length(uint8_t lead) { return lead < 0xC0 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4; }
 
-// In double quotes, as Python and JSON write it; bytes that are no UTF-8 as \xNN.
+// In double quotes, as Python and JSON write a text; bytes that are not UTF-8 as \xNN.
 std::string quoted(std::string_view text) {
   static const char* digits = "0123456789abcdef";
   std::string result = "\"";
@@ -63,9 +62,9 @@ std::string character(ExpressionStore& store, ExprId terminal, uint8_t byte) {
 
 struct Example {
   std::string before;
-  uint8_t byte;           // with which the follower begins
-  uint32_t onward;        // terminal that reads it
-  bool dead_end = false;  // nothing completes a text that begins so
+  uint8_t byte;           // the first byte of the follower
+  uint32_t onward;        // the terminal that reads the byte
+  bool dead_end = false;  // no text completes the text so far
   bool all = false;       // no text of the follower can be read there
   auto rank() const { return std::pair(dead_end, all); }
 };
@@ -81,14 +80,14 @@ class DeadEndSearch {
     spread_life();
   }
 
-  // The first one of the kind that says most.
+  // The first example of the most informative kind.
   std::optional<Example> find() {
     std::optional<Example> best;
     for (size_t at = 0; at < nodes_.size(); ++at) {
       std::optional<Example> found;
       try {
         found = example_at(at);
-      } catch (const LimitError&) {  // no example, then
+      } catch (const LimitError&) {  // then there is no example
       }
       if (found && found->dead_end) return found;
       if (found && (!best || found->rank() > best->rank())) best = std::move(found);
@@ -100,8 +99,8 @@ class DeadEndSearch {
   struct Node {
     Place place;
     size_t parent;
-    uint8_t byte;        // by which it was reached
-    bool alive = false;  // the text may end here or further on, for all that is known
+    uint8_t byte;        // the byte that led here
+    bool alive = false;  // the text may end here or later, as far as is known
     std::vector<size_t> before{};
   };
 
@@ -139,7 +138,7 @@ class DeadEndSearch {
     }
   }
 
-  // One of each class of bytes that lead to the same places.
+  // One byte of each class that leads to the same places.
   std::vector<uint8_t> bytes_after(const Place& place) {
     std::vector<ExprId> expressions;
     auto add = [&](LexId lexer) {
@@ -166,7 +165,7 @@ class DeadEndSearch {
     }
   }
 
-  // What has been read matches the terminal, and the follower may be next, but begins with a byte that is read on.
+  // The text so far matches the terminal, and the follower may be next, but its first byte continues the lexeme.
   std::optional<Example> example_at(size_t at) {
     const Place& place = nodes_[at].place;
     Lexer& lexer = automaton_.stepping().lexer();
@@ -239,10 +238,10 @@ class DeadEndSearch {
   Automaton automaton_;
   std::vector<Node> nodes_;
   FlatMap<Hash, uint32_t> ids_;
-  size_t bytes_;  // that the automaton's tables may take
+  size_t bytes_;  // bytes of the automaton's tables
 };
 
-// A text of one expression with which, and with a byte of `bytes` behind it, one of another begins.
+// A text of one expression that, followed by a byte of `bytes`, begins a text of the other.
 std::optional<std::pair<std::string, uint8_t>> text_read_on(ExpressionStore& store, ExprId one, ExprId other, ExprId follower) {
   struct Step {
     ExprId one, other;
@@ -274,23 +273,23 @@ std::optional<std::pair<std::string, uint8_t>> text_read_on(ExpressionStore& sto
 
 }  // namespace
 
-std::string example_of_conflict(Grammar& grammar, uint32_t terminal, uint32_t follower, const std::vector<uint32_t>& beside) {
+std::string example_of_conflict(Grammar& grammar, uint32_t terminal, uint32_t follower, const std::vector<uint32_t>& parallel) {
   const std::vector<std::string>& names = grammar.terminal_names;
   ExpressionStore& store = grammar.expressions;
   const ExprId following = grammar.terminals[follower];
-  static const std::string unproved = "; that all texts can be completed all the same is not proved";
+  static const std::string unproved = "; whether every text can still be completed is not proved";
   if (const std::optional<Example> found = DeadEndSearch(grammar, terminal, follower).find()) {
     const std::string next = character(store, following, found->byte);
     return "For example, after " + quoted(found->before) + " the " + quoted(next) + " of " + names[follower] + " is read as more of " +
            names[found->onward] +
            (found->dead_end ? ", and no text that begins with " + quoted(found->before + next) + " can be completed" : unproved);
   }
-  for (uint32_t other : beside) {
+  for (uint32_t other : parallel) {
     const auto found = text_read_on(store, grammar.terminals[terminal], grammar.terminals[other], following);
     if (!found) continue;
     const auto& [text, byte] = *found;
-    return "For example, " + quoted(text) + " is a text of " + names[terminal] + ", and with the " + quoted(character(store, following, byte)) +
-           " of " + names[follower] + " behind it, one of " + names[other] + " may begin" + unproved;
+    return "For example, " + quoted(text) + " is a text of " + names[terminal] + ", and together with the " + quoted(character(store, following, byte)) +
+           " of " + names[follower] + " after it, it may begin a text of " + names[other] + unproved;
   }
   return {};
 }

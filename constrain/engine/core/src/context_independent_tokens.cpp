@@ -1,10 +1,10 @@
-// Finding a lexer state's tokens. Four ways, cheapest first:
-//   - a repetition of one unit, X{m,n}R ("inside a JSON string"): the tokens made of X are known from one walk of the trie
-//     for all m, n and R; only what follows them is walked;
+// Finds the tokens of a lexer state in one of four ways, cheapest first:
+//   - a repetition of one unit, X{m,n}R ("inside a JSON string"): one walk of the trie gives the tokens made of X for all
+//     m, n and R; only the bytes after them are walked;
 //   - a state that differs from a repetition, or from a plain expression, along a few literals only ("any key but these"):
-//     both are walked side by side, and no further once they agree;
-//   - a state one entry of which is X*R: all tokens of X stay inside; only the ways out of X* are walked;
-//   - any other: the trie is walked.
+//     both are walked in parallel until they agree;
+//   - a state with an entry X*R: all tokens of X stay inside; only the ways out of X* are walked;
+//   - any other state: the whole trie is walked.
 #include "context_independent_tokens.h"
 
 #include <algorithm>
@@ -15,10 +15,10 @@ namespace constrain {
 
 namespace {
 
-constexpr size_t max_additions = Repetitions::few_tokens;  // more single tokens than this are worth a bitmask
+constexpr size_t max_additions = Repetitions::few_tokens;  // more single tokens than this become a bitmask
 constexpr size_t max_removals = 512;
-constexpr size_t max_inside_states = 1000;  // looked at before a state is taken for one that leaves its units anywhere
-constexpr size_t few_suffixes = 16;         // tokens that leave a lexeme in one way: more are worth an answer of their own
+constexpr size_t max_inside_states = 1000;  // checked; beyond, a state may leave its units anywhere
+constexpr size_t few_suffixes = 16;         // that leave a lexeme in one way; more get a table of their own
 constexpr uint32_t nothing_kept = ~uint32_t{0};
 
 using Kind = ExpressionStore::Kind;
@@ -36,7 +36,7 @@ void add_tokens(std::vector<uint32_t>& to, const Trie& trie, uint32_t node) {
 
 }  // namespace
 
-// A walk's result on the way: tokens as a list while they are few, then as bits.
+// The result of a walk in progress: tokens as a list while they are few, bits after that.
 struct ContextIndependentTokens::Walk {
   IndependentTokens& tokens;
   uint32_t words;
@@ -105,7 +105,7 @@ void ContextIndependentTokens::keep(const Hash& key, bool shareable, const std::
   }
 }
 
-// States with equal keys have equal tokens. Counts beyond what any token can reach are all one.
+// States with equal keys have equal tokens. Counts beyond the reach of any token are treated as equal.
 Hash ContextIndependentTokens::key(LexId lexer) {
   const std::vector<Lexer::Entry> entries = lexer_.copy_of_entries(lexer);
   if (const std::optional<Repetition> found = entries.size() == 1 ? repetitions_.find(entries[0].expression) : std::nullopt) {
@@ -119,7 +119,7 @@ Hash ContextIndependentTokens::key(LexId lexer) {
   return key;
 }
 
-// Whether a state's tokens mean the same to other grammars: terminals made from memory are this one's own.
+// Whether a state's tokens mean the same in other grammars: terminals made from memory belong to this grammar only.
 bool ContextIndependentTokens::is_shareable(LexId lexer) const {
   return std::ranges::all_of(lexer_.entries(lexer), [&](const Lexer::Entry& entry) { return index(entry.terminal) < grammar_.terminals.size(); });
 }
@@ -183,7 +183,7 @@ std::shared_ptr<const IndependentTokens> ContextIndependentTokens::make_after(co
   return tokens;
 }
 
-// From `node`, whose byte has just led to `row`. The loop of the kernel that sees the most trie nodes.
+// Walks on from `node`, whose byte has just led to `row`: the loop of the kernel that sees most trie nodes.
 void ContextIndependentTokens::follow(Walk& walk, uint32_t node, uint32_t row) {
   const Trie& trie = vocabulary_.trie();
   walk.add(trie.tokens(node));
@@ -200,7 +200,7 @@ void ContextIndependentTokens::follow(Walk& walk, uint32_t node, uint32_t row) {
     uint32_t end, row;
     const TransitionRows::Row* at;
   };
-  std::array<Frame, 64> shallow;  // deeper paths go to the heap
+  std::array<Frame, 64> shallow;  // deeper paths use the heap
   std::vector<Frame> deep;
   size_t depth = 0;
   Frame top{ends[node], row, &rows_[row]};
@@ -243,7 +243,7 @@ void ContextIndependentTokens::follow(Walk& walk, uint32_t node, uint32_t row) {
   }
 }
 
-// Brings exits into their order, terminals into positions, and many single tokens into a bitmask.
+// Sorts exits, replaces terminals by positions, and turns many single tokens into a bitmask.
 void ContextIndependentTokens::finish(IndependentTokens& tokens, Walk& walk, LexId lexer) {
   std::span<const Lexer::Entry> entries = lexer_.entries(lexer);
   for (auto& [matched, nodes] : walk.exits) {
@@ -280,7 +280,7 @@ void ContextIndependentTokens::by_repetition(IndependentTokens& tokens, LexId le
       if (units < repetition.minimum || units > repetition.maximum) continue;
       if (entered != TransitionRows::none) {
         follow(walk, boundaries[i].node, entered);
-      } else if (rest_nullable && units > 0) {  // at the root itself: matched_at_root
+      } else if (rest_nullable && units > 0) {  // at the root itself, see matched_at_root
         walk.exits_of(ended).push_back(boundaries[i].node);
       }
     }
@@ -288,7 +288,7 @@ void ContextIndependentTokens::by_repetition(IndependentTokens& tokens, LexId le
   finish(tokens, walk, lexer);
 }
 
-// The tokens made of no more units than may follow.
+// The tokens made of at most as many units as may follow.
 void ContextIndependentTokens::take_fitting(IndependentTokens& tokens, const Repetition& repetition) const {
   const auto& by_units = repetition.tokens->by_units;
   auto fits = std::partition_point(by_units.begin(), by_units.end(), [&](const auto& each) { return each.first > repetition.maximum; });
@@ -307,17 +307,17 @@ void ContextIndependentTokens::take_fitting(IndependentTokens& tokens, const Rep
 
 // Paths ------------------------------------------------------------------------------------------------------------
 
-// Is the state alive after whatever is read of X*, never a whole lexeme there, and can it leave X* between units only?
+// Whether the state stays alive after any text of X*, is never a whole lexeme there, and leaves X* between units only.
 bool ContextIndependentTokens::stays_inside(LexId lexer, ExprId unit) {
   uint64_t key = paired(lexer, unit);
   if (const uint8_t* known = inside_.find(key)) return *known != 0;
   ExpressionStore& expressions = lexer_.expressions();
-  std::vector<std::pair<LexId, ExprId>> work{{lexer, unit}};  // a state, and what is left of the unit under way
+  std::vector<std::pair<LexId, ExprId>> work{{lexer, unit}};  // a state, and the rest of the current unit
   FlatMap<uint64_t, uint8_t> seen;
   bool inside = true;
   for (size_t i = 0; i < work.size() && inside; ++i) {
     auto [state, rest] = work[i];
-    // the state itself may be a whole lexeme, as long as reading on never leads back to one
+    // the state itself may be a whole lexeme if no text leads back to it
     inside = (i == 0 || lexer_.matched(state) == MatchId::none) && work.size() <= max_inside_states;
     std::vector<ExprId> together{rest};
     for (const Lexer::Entry& entry : lexer_.entries(state)) together.push_back(entry.expression);
@@ -338,7 +338,7 @@ bool ContextIndependentTokens::stays_inside(LexId lexer, ExprId unit) {
     }
   }
   inside_.insert(key, inside);
-  if (inside) {  // what is reached between units from here is no different
+  if (inside) {  // states between units behave like this one from here on
     for (const auto& [state, rest] : work) {
       if (rest == unit && lexer_.matched(state) == MatchId::none) inside_.insert(paired(state, unit), 1);
     }
@@ -346,8 +346,8 @@ bool ContextIndependentTokens::stays_inside(LexId lexer, ExprId unit) {
   return inside;
 }
 
-// A pattern that may be found anywhere goes on with any character: some entry of the state is X*R. Then all tokens of X*
-// stay inside, and only the ways to where a token leaves X* need be walked.
+// A pattern that may match anywhere continues with any character: some entry of the state is X*R. Then all tokens of X*
+// stay inside, and only the paths to nodes where a token leaves X* are walked.
 bool ContextIndependentTokens::by_paths(IndependentTokens& tokens, LexId lexer) {
   ExpressionStore& expressions = lexer_.expressions();
   std::shared_ptr<const UnitTokens> units;
@@ -396,8 +396,8 @@ bool ContextIndependentTokens::by_paths(IndependentTokens& tokens, LexId lexer) 
 
 // Differences -------------------------------------------------------------------------------------------------------
 
-// The bytes after which a state may differ from a plain one, if that is easily told: where each entry begins with one
-// byte only, or is the plain expression, perhaps without finitely many texts.
+// The bytes after which a state may differ from a plain one, if they are easy to find: each entry begins with a single
+// byte, or is the plain expression, perhaps without finitely many texts.
 bool ContextIndependentTokens::differing_bytes(uint32_t own, uint32_t plain, ByteSet& bytes) {
   if (own == TransitionRows::none || plain == TransitionRows::none) return false;
   ExpressionStore& expressions = lexer_.expressions();
@@ -429,13 +429,13 @@ bool ContextIndependentTokens::differing_bytes(uint32_t own, uint32_t plain, Byt
   return has_wide;
 }
 
-// Walks the state beside a simpler expression whose tokens are known or cheap, as long as the two differ. Applies where an
-// entry is "something wide, without a few texts", or is itself a repetition beside narrower entries.
+// Walks the state in parallel with a simpler expression whose tokens are known or cheap, while the two differ. Applies
+// if an entry is wide except for a few texts, or is itself a repetition with narrower entries around it.
 bool ContextIndependentTokens::by_difference(IndependentTokens& tokens, LexId lexer) {
   const std::vector<Lexer::Entry> entries = lexer_.copy_of_entries(lexer);
   const Wide wide = find_wide(entries);
   if (wide.expression == ExprId::nothing) return false;
-  for (uint32_t i = 0; i < entries.size(); ++i) {  // beside something as wide, the two would differ everywhere
+  for (uint32_t i = 0; i < entries.size(); ++i) {  // two equally wide entries would differ everywhere
     if (ExprId unit; i != wide.position && repetitions_.endless(entries[i].expression, unit)) return false;
   }
   const TermId terminal = entries[wide.position].terminal;
@@ -447,7 +447,7 @@ bool ContextIndependentTokens::by_difference(IndependentTokens& tokens, LexId le
   tokens.add = base->add;
 
   Walk walk{tokens, vocabulary_.words()};
-  Difference found = walk_beside(walk, lexer, plain);
+  Difference found = walk_in_parallel(walk, lexer, plain);
   std::sort(found.removed.begin(), found.removed.end());
   std::erase_if(tokens.add, [&](uint32_t token) { return std::binary_search(found.removed.begin(), found.removed.end(), token); });
   tokens.remove.insert(tokens.remove.end(), found.removed.begin(), found.removed.end());
@@ -466,7 +466,7 @@ bool ContextIndependentTokens::by_difference(IndependentTokens& tokens, LexId le
   return true;
 }
 
-// The first entry that is something without finitely many texts, or a repetition of which many tokens are made.
+// The first entry that is an expression without finitely many texts, or a repetition with many tokens.
 ContextIndependentTokens::Wide ContextIndependentTokens::find_wide(const std::vector<Lexer::Entry>& entries) {
   ExpressionStore& expressions = lexer_.expressions();
   for (uint32_t i = 0; i < entries.size(); ++i) {
@@ -474,7 +474,7 @@ ContextIndependentTokens::Wide ContextIndependentTokens::find_wide(const std::ve
     if (expressions[e].kind == Kind::intersection) {
       ExprId positive = ExprId::nothing;
       bool simple = true;
-      for (ExprId each : expressions.parts(e)) {  // nothing is made here, so the span stays valid
+      for (ExprId each : expressions.parts(e)) {  // makes no expressions, so the span stays valid
         const ExpressionStore::Node& node = expressions[each];
         if (node.kind == Kind::complement) {
           simple &= expressions[node.excluded()].finite;
@@ -486,14 +486,14 @@ ContextIndependentTokens::Wide ContextIndependentTokens::find_wide(const std::ve
       if (simple && positive != ExprId::nothing) return {positive, i};
     } else if (entries.size() > 1) {
       const std::optional<Repetition> repetition = repetitions_.find(e);
-      if (repetition && repetition->tokens->by_units.size() > max_additions) return {e, i};  // else the others may be wider
+      if (repetition && repetition->tokens->by_units.size() > max_additions) return {e, i};  // else others may be wider
     }
   }
   return {};
 }
 
-// Exits of the state's own go to the walk.
-ContextIndependentTokens::Difference ContextIndependentTokens::walk_beside(Walk& walk, LexId lexer, LexId plain) {
+// Exits of the state's own expressions belong to the walk.
+ContextIndependentTokens::Difference ContextIndependentTokens::walk_in_parallel(Walk& walk, LexId lexer, LexId plain) {
   const Trie& trie = vocabulary_.trie();
   Difference found;
   struct Frame {

@@ -1,8 +1,8 @@
 // Context-independent tokens: what a lexer state alone says about every token.
 //
-// Which tokens stay inside the lexeme, and where the others leave it (exits). The sets of the parser have no say, so the
-// answer is kept by lexer state, and, where all its terminals are the grammar's own, in the vocabulary's store for all
-// grammars. Invariant: whichever way a state's tokens were found, they are what a walk of the whole trie finds.
+// A lexer state tells which tokens stay inside the lexeme, and where the others leave it (exits). The parser's sets do
+// not matter, so the result is kept by lexer state; if all its terminals are the grammar's own, in the vocabulary's
+// store for all grammars. Invariant: each shortcut gives the tokens that a walk of the whole trie gives.
 #pragma once
 
 #include <memory>
@@ -25,14 +25,14 @@ class ContextIndependentTokens {
       : grammar_(grammar), lexer_(lexer), vocabulary_(vocabulary), rows_(rows), repetitions_(repetitions) {}
 
   std::shared_ptr<const IndependentTokens> of(LexId lexer);
-  // What `lexer` says about the tokens that leave a lexeme at `exits`, whose bytes are the first that it takes. Null where
-  // these are few. The exits must be those of tokens that are kept.
+  // The tokens of `lexer` that leave a lexeme at `exits`, at whose bytes `lexer` begins. Null if they are few. The
+  // exits must be those of kept tokens.
   const IndependentTokens* after(const Exits& exits, LexId lexer);
 
   size_t memory_bytes() const { return tokens_.size() * 64 + ids_after_.bytes() + inside_.bytes() + bytes_; }
 
   template <typename Archive>
-  void visit(Archive& archive) {  // not the tokens, which the vocabulary keeps
+  void visit(Archive& archive) {  // without the tokens, which the vocabulary keeps
     archive(bytes_, inside_);
   }
 
@@ -42,9 +42,9 @@ class ContextIndependentTokens {
     ExprId expression = ExprId::nothing;
     uint32_t position = 0;
   };
-  struct Difference {  // of a state from that of a wide expression alone
+  struct Difference {  // of a state from the wide expression alone
     std::vector<uint32_t> added, removed;  // tokens
-    std::vector<uint32_t> not_exits;       // nodes that are exits of the other one only
+    std::vector<uint32_t> not_exits;       // nodes that are exits of the wide expression only
   };
 
   Hash key(LexId lexer);
@@ -61,7 +61,7 @@ class ContextIndependentTokens {
 
   void take_fitting(IndependentTokens& tokens, const Repetition& repetition) const;
   Wide find_wide(const std::vector<Lexer::Entry>& entries);
-  Difference walk_beside(Walk& walk, LexId lexer, LexId plain);
+  Difference walk_in_parallel(Walk& walk, LexId lexer, LexId plain);
   bool differing_bytes(uint32_t own, uint32_t plain, ByteSet& bytes);
   bool stays_inside(LexId lexer, ExprId unit);
   void follow(Walk& walk, uint32_t node, uint32_t row);
@@ -74,9 +74,9 @@ class ContextIndependentTokens {
   Repetitions& repetitions_;
   FlatMap<uint32_t, uint32_t> ids_;  // by lexer state
   std::vector<std::shared_ptr<const IndependentTokens>> tokens_;
-  FlatMap<Hash, uint32_t> ids_after_;  // exits of one of tokens_, by the lexer state that follows
-  FlatMap<uint64_t, uint8_t> inside_;  // stays_inside, by lexer state and unit
-  size_t bytes_ = 0;                   // of those that are not in the vocabulary's store
+  FlatMap<Hash, uint32_t> ids_after_;  // the exits of one of tokens_, by the lexer state that follows
+  FlatMap<uint64_t, uint8_t> inside_;  // results of stays_inside, by lexer state and unit
+  size_t bytes_ = 0;                   // bytes of tokens outside the vocabulary's store
 };
 
 }  // namespace constrain

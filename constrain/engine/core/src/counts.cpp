@@ -1,4 +1,4 @@
-// Expressions without long counts: what matches all texts that they match, and more, in few derivatives.
+// Expressions without long counts: they match all texts of the original and more, with few derivatives.
 #include <algorithm>
 
 #include "nesting.h"
@@ -7,7 +7,7 @@ namespace constrain {
 
 namespace {
 
-constexpr uint32_t max_short_count = 16;  // shorter ones are kept
+constexpr uint32_t max_short_count = 16;  // shorter counts are kept
 
 }  // namespace
 
@@ -50,7 +50,7 @@ ExprId ExpressionStore::find_without_counts(ExprId e) {
     }
     case Kind::window:
       return node.unit() == node.unit_state() ? without_counts(node.part()) : e;
-    default:  // a complement would have fewer texts, not more
+    default:  // replacing a count in a complement would remove texts
       return e;
   }
 }

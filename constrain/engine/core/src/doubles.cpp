@@ -51,7 +51,7 @@ CellEnd cell_end(uint64_t mantissa, int exponent, bool inside) {
   if (exponent >= 0) {
     number.multiply(2, static_cast<unsigned>(exponent));
   } else {
-    number.multiply(5, static_cast<unsigned>(-exponent));  // and a power of ten less
+    number.multiply(5, static_cast<unsigned>(-exponent));  // and ten to that power is divided out
   }
   end.digits = number.digits();
   end.point = static_cast<long long>(end.digits.size()) + std::min(exponent, 0);
@@ -67,7 +67,7 @@ ByteSet digits_between(int low, int high) {
   return result;
 }
 
-// The texts of digits from the i-th on, with the point where it belongs; built from the last digit to the first.
+// The texts of digits from the i-th on, with the decimal point; built from the last digit to the first.
 class Digits {
  public:
   Digits(ExpressionStore& store, long long whole) : e_(store), whole_(whole) {}
@@ -75,7 +75,7 @@ class Digits {
   ExprId between(const CellEnd& low, const CellEnd* high) {
     const size_t count = std::max(low.digits.size(), high ? high->digits.size() : 0);
     const std::string least = padded(low.digits, count);
-    const bool reaches = !low.cut && low.inside;  // the low end itself belongs to the cell
+    const bool reaches = !low.cut && low.inside;  // the lower end itself belongs to the cell
     ExprId above = reaches ? any(count) : some_nonzero(count);
     if (!high) {
       for (size_t i = count; i-- > 0;) above = e_.alternation({from(i, least[i] + 1, '9', any(i + 1)), one(i, least[i], above), end(i, reaches && zeros_from(least, i))});

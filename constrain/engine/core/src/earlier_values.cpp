@@ -1,12 +1,12 @@
-// Values that must be distinct, where they are groups of lexemes: what is read must not become a value read before.
+// Values that must be distinct, as groups of lexemes: the current group must not become a value read before.
 //
-// A rule read through an edge that is `distinct` begins with the values of that edge's slot: the earlier values still
-// possible. Every lexeme leaves those that go on with just this lexeme; when none is left, nothing is asked of the rest.
-// What is inside carries the earlier values of all groups around it, outer ones first, each set with the track of what has
-// been read since its group began. A lexeme after which *every* way to go on would end in an earlier value is excluded where
-// it begins, from the expression of its terminal, so that a live state can still always be completed. That is decided here:
-// a way that is not among those of the earlier values escapes, since items without any can be completed; the others are
-// followed, and there are no more of them than the earlier values have.
+// A rule read through a `distinct` edge begins with the values of that edge's slot: the earlier values still possible.
+// Each lexeme leaves those that continue with this very lexeme; once none is left, the rest is unrestricted. The items
+// inside carry the earlier values of all groups around them, outer ones first, each set with the track of the text
+// since its group began. A lexeme after which *every* way on would end in an earlier value is excluded at its
+// beginning, from the expression of its terminal, so that a live state can always be completed. This is decided here: a
+// way that no earlier value takes escapes, because items without earlier values can be completed; the other ways are
+// followed, and they are as finite as the earlier values.
 #include <algorithm>
 
 #include "errors.h"
@@ -29,7 +29,7 @@ MemoryId Parser::with_earlier(uint32_t rule, MemoryId memory, EarlierId earlier)
   return grammar_.reads_groups ? memory_.with(memory, earlier_slot(rule), earlier) : memory;
 }
 
-// Pairs at the end without an earlier value are left out.
+// Leaves out pairs at the end that have no earlier value.
 Parser::EarlierId Parser::trimmed(std::vector<uint32_t> pairs) {
   while (!pairs.empty() && pairs.back() == 0) pairs.resize(pairs.size() - 2);
   return memory_.intern_list(pairs);
@@ -101,7 +101,7 @@ Parser::EarlierId Parser::read_earlier(EarlierId earlier, Token token) {
   return trimmed(std::move(pairs));
 }
 
-// All lexemes with which some earlier value goes on, sorted, each with the earlier values that agree with it.
+// All lexemes with which an earlier value continues, sorted, each with the earlier values that agree with it.
 std::vector<Parser::Choice> Parser::choices(EarlierId earlier) {
   const std::vector<uint32_t> pairs(memory_.list(earlier).begin(), memory_.list(earlier).end());
   struct Way {
@@ -136,18 +136,19 @@ std::vector<Parser::Choice> Parser::choices(EarlierId earlier) {
   return result;
 }
 
-// The group that has just been completed, according to the innermost earlier values.
+// The group completed last, from the innermost earlier values.
 ValueId Parser::last_value(EarlierId earlier) const {
   std::span<const uint32_t> pairs = memory_.list(earlier);
   return values_.last(TrackId{pairs[pairs.size() - 2]});
 }
 
-// Goes from the end of a rule, with the earlier values left there, to a waiting item; false if the value read is an earlier value.
+// Goes from the end of a rule, with its remaining earlier values, to a waiting item; false if the value is an earlier
+// one.
 bool Parser::leave(EarlierId left, Item& waiting, ValueId value) {
   const uint32_t rule = grammar_.state(waiting.state).rule;
   const size_t count = memory_.list(earlier_values(rule, waiting.memory)).size() / 2;
   if (memory_.list(left).size() > 2 * count) return false;
-  if (left != no_earlier) value = last_value(left);  // known even while a mask is made for all texts before
+  if (left != no_earlier) value = last_value(left);  // known even if a mask is made for all earlier texts
   waiting.memory = with_earlier(rule, waiting.memory, left);
   if (const uint32_t pending = memory_.values(waiting.memory)[earlier_slot(rule) + 1]) {
     waiting.memory = memory_.remember(memory_.with(waiting.memory, earlier_slot(rule) + 1, 0), pending - 1, value);
@@ -155,7 +156,7 @@ bool Parser::leave(EarlierId left, Item& waiting, ValueId value) {
   return true;
 }
 
-// The search for what reading on from a state of a rule may come to.
+// The search for the outlook of a state of a rule.
 class Parser::OutlookSearch {
  public:
   OutlookSearch(Parser& parser, StateId state, MemoryId memory, uint32_t depth)
@@ -180,8 +181,8 @@ class Parser::OutlookSearch {
   std::vector<std::pair<StateId, MemoryId>> work_;
   FlatMap<uint64_t, uint8_t> seen_;
   Outlook result_;
-  EarlierId now_ = no_earlier;   // at the state that is followed
-  std::vector<Choice> next_;   // of these, once `chosen_`
+  EarlierId now_ = no_earlier;   // at the current state
+  std::vector<Choice> next_;   // the choices of `now_`, once `chosen_`
   bool chosen_ = false;
 };
 
@@ -205,7 +206,7 @@ void Parser::OutlookSearch::follow_all(StateId state, MemoryId memory) {
   if (grammar_.state(state).accepting) result_.ends.push_back(now_);
   chosen_ = false;
   std::vector<Edge> edges(grammar_.edges_of(state).begin(), grammar_.edges_of(state).end());
-  std::stable_partition(edges.begin(), edges.end(), [](const Edge& edge) { return edge.kind != EdgeKind::rule; });  // the quick ones first
+  std::stable_partition(edges.begin(), edges.end(), [](const Edge& edge) { return edge.kind != EdgeKind::rule; });  // the cheap edges first
   for (const Edge& edge : edges) {
     if (result_.escapes) return;
     if (!parser_.holds(edge, memory)) continue;
@@ -248,7 +249,7 @@ void Parser::OutlookSearch::read_terminal(const Edge& edge, MemoryId memory, Mem
   }
 }
 
-// A text of the terminal that no earlier value has next escapes; else the texts of these are followed.
+// A text of the terminal that no earlier value has next escapes; otherwise the texts of earlier values are followed.
 void Parser::OutlookSearch::read_own_text(const Edge& edge, TermId terminal, Role role, MemoryId after, int32_t remember) {
   std::vector<uint32_t> taken;
   for (const Choice& each : next_) {
@@ -268,12 +269,12 @@ void Parser::OutlookSearch::read_own_text(const Edge& edge, TermId terminal, Rol
   }
 }
 
-// What reading on from (state, memory) to the end of the rule may come to, where there are earlier values.
+// The outlook from (state, memory) to the end of the rule, with earlier values.
 const Parser::Outlook& Parser::outlook(StateId state, MemoryId memory, uint32_t depth) {
   const uint64_t key = paired(state, memory);
   if (const uint32_t* found = outlook_ids_.find(key)) return outlooks_[*found];
   static const Outlook nowhere;
-  if (std::find(under_way_.begin(), under_way_.end(), key) != under_way_.end()) return nowhere;  // left recursion adds nothing
+  if (std::find(under_way_.begin(), under_way_.end(), key) != under_way_.end()) return nowhere;  // left recursion adds no way
   check_nesting(depth);
   under_way_.push_back(key);
   struct Leaving {
@@ -302,7 +303,7 @@ bool Parser::alive(const Item& item, uint32_t depth) {
   return false;
 }
 
-// Takes the lexemes after which only earlier values could be read out of the steps of a closure.
+// Removes from the steps of a closure the lexemes after which only earlier values could be read.
 void Parser::exclude_earlier(std::vector<Step>& steps, Closure& closure) {
   for (const Step& step : steps) {
     const EarlierId here = earlier_values(grammar_.state(step.next.state).rule, step.next.memory);
@@ -310,7 +311,7 @@ void Parser::exclude_earlier(std::vector<Step>& steps, Closure& closure) {
     closure.uncertain |= uncertain(here);
   }
   if (closure.uncertain || !closure.has_earlier) return;
-  EarlierId known = no_earlier;  // whose choices these are: mostly the same for all steps
+  EarlierId known = no_earlier;  // the values of these choices: mostly the same for all steps
   std::vector<Choice> next;
   for (Step& step : steps) {
     const uint32_t rule = grammar_.state(step.next.state).rule;

@@ -1,4 +1,4 @@
-// Deciding whether intersections, windows and multiples match anything.
+// Decides whether intersections, windows and multiples match anything.
 #include <algorithm>
 #include <functional>
 #include <limits>
@@ -15,16 +15,16 @@ namespace {
 using Kind = ExpressionStore::Kind;
 
 
-constexpr size_t states_in_breadth = 64;   // of a search, before it goes where an end seems nearest
-constexpr uint32_t max_repeated = 1'000;   // times that one byte is read to see whether that leads to an end
-constexpr uint32_t after_minimum = 4;      // of them, more than are needed
-constexpr unsigned bytes_repeated = 2;     // different ones
-constexpr unsigned max_digits_tried = 2'000;  // beginnings of numbers, for one multiple; beyond, there is no answer
+constexpr size_t states_in_breadth = 64;   // states of a search before it goes where an end seems nearest
+constexpr uint32_t max_repeated = 1'000;   // repetitions of one byte that are tried to reach an end
+constexpr uint32_t after_minimum = 4;      // repetitions beyond the needed minimum
+constexpr unsigned bytes_repeated = 2;     // different bytes tried
+constexpr unsigned max_digits_tried = 2'000;  // beginnings of numbers, for one multiple; beyond them there is no answer
 
 }  // namespace
 
-// Search for a nullable derivative, breadth first and then where one seems nearest. What lies on the way to one is live;
-// a finished search without one proves everything it met empty.
+// Searches for a nullable derivative, breadth first, later where an end seems nearest. All on the way to one is live; a
+// finished search without one proves everything it met empty.
 bool ExpressionStore::decide_intersection(ExprId start) {
   if (nullable(start) || infinite(start)) return true;
   if (verdicts_[index(start)] != Verdict::unknown) return verdicts_[index(start)] == Verdict::live;
@@ -85,8 +85,8 @@ bool ExpressionStore::decide_intersection(ExprId start) {
   return false;
 }
 
-// An intersection with a multiple, while integer digits are read: by arithmetic, so that large divisors cost nothing.
-// No answer means that this test does not apply.
+// An intersection with a multiple, while integer digits are read: decided by arithmetic, so that large divisors cost
+// nothing. No answer if this test does not apply.
 std::optional<bool> ExpressionStore::decide_multiple(ExprId e) {
   std::optional<ExprId> multiple;
   std::vector<ExprId> others;
@@ -99,11 +99,11 @@ std::optional<bool> ExpressionStore::decide_multiple(ExprId e) {
   }
   if (!multiple) return std::nullopt;
   Node node = nodes_[index(*multiple)];
-  if (node.phase() > phase_integer) return std::nullopt;  // in the fraction: few digits are left
+  if (node.phase() > phase_integer) return std::nullopt;  // in the fraction few digits are left
   ExprId digits = intersection(std::move(others));
   if (digits == ExprId::nothing) return false;
   Multiple machine = multiples_[node.machine()];
-  for (uint32_t i = 0; i < machine.scale; ++i) {  // of the integer part alone: the divisor without 10^scale
+  for (uint32_t i = 0; i < machine.scale; ++i) {  // for the integer part alone: the divisor without 10^scale
     uint64_t common = std::gcd(machine.divisor, uint64_t{10});
     if (common == 1) break;
     machine.divisor /= common;
@@ -114,12 +114,12 @@ std::optional<bool> ExpressionStore::decide_multiple(ExprId e) {
 std::optional<bool> ExpressionStore::multiple_completes(ExprId digits, const Multiple& machine, uint64_t residue, bool begun) {
   const uint64_t divisor = machine.divisor;
   struct Beginning {
-    ExprId digits;  // what may follow
+    ExprId digits;  // the digits that may follow
     uint64_t residue;
     bool begun;
   };
   std::vector<Beginning> waiting{{digits, residue, begun}};
-  bool complete = true;  // nothing but digits was possible so far, and all was followed
+  bool complete = true;  // only digits were possible so far, and all were followed
   for (unsigned tried = 0; !waiting.empty(); ++tried) {
     if (tried == max_digits_tried) return std::nullopt;
     const Beginning at = waiting.back();
@@ -128,9 +128,9 @@ std::optional<bool> ExpressionStore::multiple_completes(ExprId digits, const Mul
     residue = at.residue % divisor;
     ExprId run = at.digits;
     uint64_t power = 1;  // number of digit strings of the length reached, capped
-    bool free = true;    // whatever the next digit is, the same follows
+    bool free = true;    // every next digit leads to the same state
     for (uint64_t shifted = residue;;) {
-      const uint64_t wanted = (divisor - shifted) % divisor;  // least number those digits must spell
+      const uint64_t wanted = (divisor - shifted) % divisor;  // the least number that the digits must spell
       if (nullable(run) && wanted < power && begun) return true;
       const ByteSet possible = first(run);
       complete &= (possible & ByteSet::range('0', '9')) == possible;
@@ -160,7 +160,7 @@ std::optional<bool> ExpressionStore::multiple_completes(ExprId digits, const Mul
   return complete ? std::optional<bool>(false) : std::nullopt;
 }
 
-// The parts that remain once the unit under way is finished.
+// The parts that remain after the current unit.
 std::vector<ExprId> ExpressionStore::after_unit(ExprId part, ExprId unit, ExprId unit_state) {
   Hash key = mix(mix(hash(part), hash(unit)), hash(unit_state));
   if (const uint32_t* found = unit_ids_.find(key)) return unit_targets_[*found];
@@ -190,7 +190,7 @@ std::vector<ExprId> ExpressionStore::after_unit(ExprId part, ExprId unit, ExprId
   return targets;
 }
 
-// At a boundary between units: may the part end here, or go on with what no unit begins with?
+// Whether the part may end at a boundary between units, or continue with a byte that begins no unit.
 bool ExpressionStore::ends_units(ExprId part, ExprId unit) {
   if (nullable(part)) return true;
   ByteSet possible = first(part);
@@ -202,13 +202,13 @@ bool ExpressionStore::ends_units(ExprId part, ExprId unit) {
   return false;
 }
 
-// A byte that is a unit by itself, and how many of it lead to an end. Found soon for most of what can be ended at all.
+// A byte that is a unit by itself, and how often it leads to an end; quick for most expressions that have an end.
 std::optional<std::string> ExpressionStore::repeats_to_end(ExprId part, ExprId unit, uint32_t minimum, uint32_t maximum) {
   if (minimum > max_repeated) return std::nullopt;
   ByteSet possible = first(part);
   unsigned tried = 0;
   const std::vector<uint8_t> bytes = representatives({part, unit});
-  for (size_t i = bytes.size(); i-- > 0 && tried < bytes_repeated;) {  // the last one mostly stands for all that is not named
+  for (size_t i = bytes.size(); i-- > 0 && tried < bytes_repeated;) {  // the last byte mostly stands for all unnamed ones
     if (!possible.contains(bytes[i]) || !nullable(derivative(unit, bytes[i]))) continue;
     ++tried;
     ExprId e = part;
@@ -220,8 +220,8 @@ std::optional<std::string> ExpressionStore::repeats_to_end(ExprId part, ExprId u
   return std::nullopt;
 }
 
-// Is there a number of units in [minimum, maximum] after which the part may end? The parts possible after k units form
-// a sequence of sets that is periodic in the end; the first repetition settles all larger k.
+// Whether the part may end after a number of units in [minimum, maximum]. The parts possible after k units form a
+// sequence of sets that is periodic in the end; the first repetition decides all larger k.
 bool ExpressionStore::decide_window(ExprId part, ExprId unit, ExprId state, uint32_t minimum, uint32_t maximum) {
   const Deciding deciding(*this);
   if (state == unit && repeats_to_end(part, unit, minimum, maximum)) return true;
@@ -250,7 +250,7 @@ bool ExpressionStore::decide_window(ExprId part, ExprId unit, ExprId state, uint
       return false;
     }
     if (k >= length_sets_allowed_) {
-      throw LimitError(limit_message("the lengths of an expression's matches take too many steps to tell",
+      throw LimitError(limit_message("the lengths of an expression's matches take too many steps to find",
                                      MAX_LENGTH_SETS, length_sets_allowed_), Limit::length_sets);
     }
     seen.insert(key, k);
@@ -271,7 +271,7 @@ std::optional<std::vector<std::string>> ExpressionStore::matches(ExprId start, s
   std::vector<std::string> found;
   if (start == ExprId::nothing) return found;
   if (infinite(start)) return std::nullopt;
-  // every expression in the queue is live, so each stands for a match that is not listed yet
+  // every expression in the queue is live, so each stands for a match not listed yet
   std::deque<std::pair<ExprId, std::string>> queue{{start, {}}};
   while (!queue.empty()) {
     if (found.size() + queue.size() > limit) return std::nullopt;
@@ -288,14 +288,14 @@ std::optional<std::vector<std::string>> ExpressionStore::matches(ExprId start, s
   return found;
 }
 
-// Every derivative that is no `nothing` leads to a match, so there are endlessly many if and only if some derivative
-// can be reached from itself. Depth-first search for such a cycle.
+// Every derivative other than `nothing` leads to a match. So there are infinitely many matches if and only if some
+// derivative can be reached from itself: a depth-first search for such a cycle.
 std::optional<bool> ExpressionStore::has_endless_matches(ExprId start, size_t max_states) {
   struct Visit {
     ExprId e;
     std::vector<uint8_t> bytes;
   };
-  FlatMap<uint32_t, uint8_t> seen, finished;  // what was seen and is not finished is on the path
+  FlatMap<uint32_t, uint8_t> seen, finished;  // seen but not finished: on the current path
   std::vector<Visit> path;
   auto enter = [&](ExprId e) {
     seen.insert(index(e), 1);
@@ -328,7 +328,7 @@ std::optional<bool> ExpressionStore::has_endless_matches(ExprId start, size_t ma
   return false;
 }
 
-// Is every text matched? Searched for a derivative that is not nullable.
+// Whether every text is matched: a search for a derivative that is not nullable.
 bool ExpressionStore::is_universal(ExprId start) {
   if (const uint8_t* known = universal_.find(index(start))) return *known != 0;
   const Deciding deciding(*this);

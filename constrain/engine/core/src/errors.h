@@ -18,11 +18,11 @@ struct GrammarError : std::runtime_error {
 struct LimitError : std::runtime_error {
   explicit LimitError(const std::string& message, Limit which = Limit::compile_work) : std::runtime_error(message), limit(which) {}
   Limit limit;
-  std::optional<uint32_t> terminal;  // of the grammar: the one that takes so much, if it is one
-  std::string pointer;               // where that comes from; empty if nobody knows
+  std::optional<uint32_t> terminal;  // the grammar's terminal that caused the error, if a single one did
+  std::string pointer;               // the place of that terminal in the source; empty if unknown
 };
 
-// Whether an expression matches anything takes too long to tell.
+// Deciding whether an expression matches anything takes too long.
 struct UndecidedError : LimitError {
   using LimitError::LimitError;
 };
@@ -36,7 +36,7 @@ struct BudgetError : std::runtime_error {
   uint64_t needed;  // tokens that are enough
 };
 
-// What `f` returns. A limit that it meets is met by this terminal of the grammar, unless it says otherwise.
+// Returns the result of `f`. A LimitError without a terminal gets this terminal of the grammar.
 template <typename F>
 decltype(auto) of_terminal(uint32_t terminal, F&& f) {
   try {
@@ -47,7 +47,7 @@ decltype(auto) of_terminal(uint32_t terminal, F&& f) {
   }
 }
 
-// "what (MAX_NAME = 100)"; `value`: another one than the limit's own; `times`: of it, as "10 * ".
+// A message "what (MAX_NAME = 100)"; `value` replaces the limit's own value, `times` stands before it ("10 * ").
 inline std::string limit_message(std::string_view what, const NamedLimit& limit, size_t value, const char* times = "") {
   return std::string(what) + " (" + times + std::string(limit.name) + " = " + std::to_string(value) + ")";
 }

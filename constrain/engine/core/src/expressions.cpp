@@ -1,4 +1,4 @@
-// Construction, normal forms and derivatives of expressions. Deciding emptiness: emptiness.cpp.
+// Construction, normal forms and derivatives of expressions. emptiness.cpp decides emptiness.
 #include "expressions.h"
 
 #include <algorithm>
@@ -76,7 +76,7 @@ ExprId ExpressionStore::concatenation(ExprId first, ExprId second) {
   if (first == ExprId::epsilon) return second;
   if (second == ExprId::epsilon) return first;
   const Node& a = nodes_[index(first)];
-  if (a.kind == Kind::concatenation) {  // lean to the right, so that a derivative touches the front only
+  if (a.kind == Kind::concatenation) {  // lean to the right, so that a derivative changes only the front
     std::vector<ExprId> heads;
     ExprId last = first;
     for (; nodes_[index(last)].kind == Kind::concatenation; last = rest_of(last)) {
@@ -255,7 +255,7 @@ ExprId ExpressionStore::literal_set_at(uint32_t set, uint32_t low, uint32_t high
   if (low == high) return ExprId::nothing;
   const LiteralSet& literals = literal_sets_[set];
   if (high - low == 1) {
-    // copied out: literal() appends to the pool
+    // Copied, because literal() appends to the pool.
     return literal(std::string_view(literals.texts[low]).substr(depth));
   }
   Hash hash = mix(mix(literals.hash, paired(low, high)), depth);
@@ -283,7 +283,7 @@ ExprId ExpressionStore::multiple_at(uint32_t machine, uint32_t phase, uint64_t r
     for (uint32_t i = digits; i < m.scale && r != 0; ++i) r = r * 10 % m.divisor;
     nullable = r == 0 && (phase != phase_fraction);
   }
-  if (phase >= phase_fraction) {  // can the fraction digits that are left make a multiple?
+  if (phase >= phase_fraction) {  // whether the remaining fraction digits can make a multiple
     uint64_t shifted = residue, power = 1;
     uint32_t digits = std::min(phase - phase_fraction, m.scale);
     for (uint32_t i = digits; i < m.scale; ++i) {
@@ -309,7 +309,7 @@ ExprId ExpressionStore::derive_multiple(const Node& node, uint8_t byte) {
   if (byte < '0' || byte > '9') return ExprId::nothing;
   if (phase < phase_integer) phase = phase_integer;
   if (phase >= phase_fraction) {
-    if (phase - phase_fraction >= m.scale) {  // past the last digit that may count: only zeros, and only if it fits
+    if (phase - phase_fraction >= m.scale) {  // past the last digit that counts: only zeros, if it is a multiple
       bool fits = byte == '0' && residue == 0;
       return fits ? multiple_at(node.machine(), phase_fraction + m.scale + 1, 0) : ExprId::nothing;
     }
@@ -320,7 +320,7 @@ ExprId ExpressionStore::derive_multiple(const Node& node, uint8_t byte) {
 
 ExprId ExpressionStore::window(ExprId part, ExprId unit, uint32_t minimum, uint32_t maximum) {
   const Node& node = nodes_[index(part)];
-  // one unit repeated needs no window: X{a,b} made of m..n X is X{max(a,m),min(b,n)}
+  // a repeated unit needs no window: X{a,b} made of m..n X is X{max(a,m),min(b,n)}
   if (node.kind == Kind::repetition) {
     const ExprId inner = node.unit();
     const uint32_t low = node.minimum(), high = node.maximum();
@@ -354,7 +354,7 @@ ExprId ExpressionStore::derive_window(const Node& node, uint8_t byte) {
   if (next_part == ExprId::nothing) return ExprId::nothing;
   ExprId next = derivative(state, byte);
   if (next == ExprId::nothing) return state == unit && minimum == 0 ? next_part : ExprId::nothing;
-  if (state == unit) {  // a unit begins: it is counted now
+  if (state == unit) {  // a unit is counted when it begins
     if (maximum == 0) return ExprId::nothing;
     minimum = saturating_decrement(minimum);
     maximum = saturating_decrement(maximum);
@@ -391,7 +391,7 @@ void ExpressionStore::overspent() const {
 }
 
 ExprId ExpressionStore::derive(ExprId e, uint8_t byte) {
-  const Node node = nodes_[index(e)];  // a copy: making expressions moves the nodes
+  const Node node = nodes_[index(e)];  // a copy, because making expressions moves the nodes
   spend(1);
   switch (node.kind) {
     case Kind::nothing:
@@ -405,7 +405,7 @@ ExprId ExpressionStore::derive(ExprId e, uint8_t byte) {
       if (static_cast<uint8_t>(literals_[node.offset()]) != byte) return ExprId::nothing;
       return literal_at(node.offset() + 1, node.length() - 1);
     case Kind::concatenation: {
-      std::vector<ExprId> next;  // one for each part that may come first, since those before it are nullable
+      std::vector<ExprId> next;  // one for each part that may come first, if all parts before it are nullable
       for (ExprId rest = e; rest != ExprId::epsilon;) {
         const Node at = nodes_[index(rest)];
         bool last = at.kind != Kind::concatenation;

@@ -2,7 +2,7 @@
 //
 // Invariant: a node is interned under its structural hash, so equal structure means equal id; and a node denotes a
 // non-empty language unless it is ExprId::nothing. Intersections, windows and multiples are decided when they are
-// made; everything else is non-empty by construction. So a lexer state with a live expression can be completed.
+// made; all other nodes are non-empty by construction. So a lexer state with a live expression can be completed.
 #pragma once
 
 #include <array>
@@ -34,40 +34,41 @@ class ExpressionStore {
 
   struct Node {
     Hash hash;
-    std::array<uint32_t, 6> arg{};  // what they mean depends on the kind: read by the names below
+    std::array<uint32_t, 6> arg{};  // operands; their meaning depends on the kind, see the accessors below
     Kind kind = Kind::nothing;
     bool nullable = false;
     bool finite = false;    // certainly a finite language
     bool infinite = false;  // certainly an infinite language
-    int16_t lead = -1;      // the only byte a match may begin with, where there is just one and it is easily told
-    uint16_t height = 0;    // levels of parts below it; a chain of concatenations is one level, however long it is
+    int16_t lead = -1;      // the only byte a match may begin with, if there is just one and it is cheap to find
+    uint16_t height = 0;    // levels of parts below; a chain of concatenations is one level, however long
 
-    // A class of bytes: its number among those of the store.
+    // A class of bytes: its number in the store.
     uint32_t byte_set() const { return arg[0]; }
-    // A literal: where it stands in the text of all literals, in bytes.
+    // A literal: its position in the text of all literals, in bytes.
     uint32_t offset() const { return arg[0]; }
     uint32_t length() const { return arg[1]; }
-    // A concatenation, which leans to the right: the rest may be another one.
+    // A concatenation, which leans to the right: the tail may be another concatenation.
     ExprId head() const { return ExprId{arg[0]}; }
     ExprId rest() const { return ExprId{arg[1]}; }
-    // An alternation or intersection: where its parts stand among those of all (see `parts`).
+    // An alternation or intersection: the position of its parts in the array of all parts (see `parts`).
     uint32_t first_part() const { return arg[0]; }
     uint32_t part_count() const { return arg[1]; }
     // A complement.
     ExprId excluded() const { return ExprId{arg[0]}; }
-    // A repetition or window: what is counted, and how often it follows; the maximum may be `unbounded`.
+    // A repetition or window: the unit, and how often it occurs; the maximum may be `unbounded`.
     ExprId unit() const { return ExprId{arg[0]}; }
     uint32_t minimum() const { return arg[1]; }
     uint32_t maximum() const { return arg[2]; }
-    // A window: what is read, and what is left of the unit under way (the unit itself, between two of them).
+    // A window: the pattern, and the rest of the current unit (a whole unit at a boundary).
     ExprId part() const { return ExprId{arg[3]}; }
     ExprId unit_state() const { return ExprId{arg[4]}; }
-    // A set of literals: its number, and which of its texts are left, from the first to behind the last, without how many bytes.
+    // A set of literals: its number, the range of its texts that are still possible, and how many bytes of them have
+    // been read.
     uint32_t literal_set() const { return arg[0]; }
     uint32_t low() const { return arg[1]; }
     uint32_t high() const { return arg[2]; }
     uint32_t depth() const { return arg[3]; }
-    // A multiple: the number of its divisor, what has been read (phase_...), and the remainder.
+    // A multiple: the number of its divisor, how much of the number has been read (phase_...), and the remainder.
     uint32_t machine() const { return arg[0]; }
     uint32_t phase() const { return arg[1]; }
     uint64_t residue() const { return arg[2] | (uint64_t{arg[3]} << 32); }
@@ -78,7 +79,7 @@ class ExpressionStore {
   static constexpr uint32_t phase_integer = 2;
   static constexpr uint32_t phase_fraction = 3;
 
-  static constexpr size_t max_residues_searched = 2'000;  // states; beyond, arithmetic
+  static constexpr size_t max_residues_searched = 2'000;  // states; beyond that, arithmetic decides
 
   ExpressionStore();
 
@@ -94,7 +95,7 @@ class ExpressionStore {
   ExprId multiple(uint64_t divisor, uint32_t scale);
   ExprId window(ExprId part, ExprId unit, uint32_t minimum, uint32_t maximum);
 
-  // What matches all texts that `e` matches, and more, and has no long counts but in complements.
+  // An expression that matches all texts of `e` and perhaps more, without long counts except in complements.
   ExprId without_counts(ExprId e);
 
   ExprId derivative(ExprId e, uint8_t byte);
@@ -108,30 +109,30 @@ class ExpressionStore {
   ExprId rest_of(ExprId e) const { return nodes_[index(e)].rest(); }
   std::span<const ExprId> parts(ExprId e) const;  // of an alternation or intersection
 
-  ByteSet first(ExprId e);               // bytes a match may begin with; may name a few too many
-  ByteSet alphabet(ExprId e);            // bytes that may stand anywhere in a match; likewise
-  // One byte of each class of bytes that no derivative of these expressions can tell apart.
+  ByteSet first(ExprId e);               // bytes that a match may begin with; perhaps a few too many
+  ByteSet alphabet(ExprId e);            // bytes that a match may contain; perhaps a few too many
+  // One byte of each class of bytes that no derivative of these expressions distinguishes.
   std::vector<uint8_t> representatives(std::span<const ExprId> expressions);
   std::vector<uint8_t> representatives(std::initializer_list<ExprId> expressions) {
     return representatives(std::span<const ExprId>(expressions.begin(), expressions.size()));
   }
-  uint32_t distance(ExprId e);     // about how many bytes a match needs, told without a search
-  std::string shortest(ExprId e);  // a shortest match; or some short one, if that takes too long to find
+  uint32_t distance(ExprId e);     // about how many bytes a match needs; found without a search
+  std::string shortest(ExprId e);  // a shortest match, or some short match if that takes too long
 
-  bool shortest_takes_search(ExprId e) const { return is_searched(nodes_[index(e)].kind); }  // the first time
+  bool shortest_takes_search(ExprId e) const { return is_searched(nodes_[index(e)].kind); }  // at the first call
 
-  // How long a match may have to be, in bytes: limits from above, told from the structure alone.
+  // Upper bounds on the length of matches, in bytes, from the structure alone.
   struct Lengths {
     uint64_t least;      // of a shortest match
-    uint64_t rest;       // of a shortest match of what is left after any text a match may begin with
+    uint64_t rest;       // of a shortest match of the rest, after any beginning of a match
     uint64_t longest;    // of any match
     uint64_t positions;  // states of a nondeterministic automaton
-    uint64_t settled;    // what is left and matches, and is longer than this, has something in it that it matches without:
-    uint64_t circle;     // of at most so many bytes
+    uint64_t settled;    // a match of the rest that is longer than this has a piece that can be left out,
+    uint64_t circle;     // of at most this many bytes
   };
   static constexpr uint64_t no_limit = uint64_t{1} << 40;
   Lengths lengths(ExprId e);
-  // From the derivatives themselves: `rest`, and their number; no_limit if there are more than `max_states`.
+  // From the derivatives: `rest`, and the number of derivatives; no_limit if there are more than `max_states`.
   struct Explored {
     uint64_t rest, states;
   };
@@ -140,14 +141,14 @@ class ExpressionStore {
   // All matches, shortest first, if there are at most `limit`.
   std::optional<std::vector<std::string>> matches(ExprId e, size_t limit);
 
-  // Does it have endlessly many matches? No answer if that takes more than `max_states` derivatives.
+  // Whether there are infinitely many matches; no answer if that takes more than `max_states` derivatives.
   std::optional<bool> has_endless_matches(ExprId e, size_t max_states);
 
-  // Work is counted in derivatives made, larger ones for more. Beyond the allowance LimitError is thrown.
-  // `limit`: that says so; null for the rest of what a caller allows.
+  // Work is counted in derivatives made; large ones count for more. Beyond the allowance, LimitError is thrown.
+  // `limit`: the limit it names; null for the rest of a caller's allowance.
   void allow(size_t work, const NamedLimit* limit);
-  size_t work() const { return spent_ + nodes_.size(); }  // so far; a node that was made counts as a derivative, too
-  void allow_all() {  // and searches as long as they take, until the next `allow`
+  size_t work() const { return spent_ + nodes_.size(); }  // so far; each new node counts as a derivative, too
+  void allow_all() {  // and searches without limits, until the next `allow`
     allowance_ = search_end_ = ~size_t{0};
     allow_searches(~uint32_t{0}, ~uint32_t{0});
   }
@@ -160,7 +161,7 @@ class ExpressionStore {
     max_sets_ = limits.length_sets;
     max_decisions_ = limits.nested_decisions;
   }
-  // Has a function called, once, before more than `work` derivatives are made from now on; null for none.
+  // Sets a function that is called once, before more than `work` further derivatives are made; null for none.
   void notify_after(size_t work, void (*function)(void*), void* argument) {
     notice_at_ = function ? spent_ + work : ~size_t{0};
     notice_ = function;
@@ -169,7 +170,7 @@ class ExpressionStore {
   size_t memory_bytes() const;
 
   template <typename Archive>
-  void visit(Archive& archive) {  // all but derivatives (the lexer has its steps) and shortest matches: they are found again
+  void visit(Archive& archive) {  // without derivatives and shortest matches, which are found again
     archive(nodes_, children_, byte_sets_, literals_, literal_hashes_, literal_sets_, literal_set_bytes_, multiples_, interned_,
             universal_, undecided_, alphabets_, firsts_, verdicts_, onward_, within_, unit_ids_, unit_targets_);
   }
@@ -199,8 +200,8 @@ class ExpressionStore {
     uint32_t scale;
   };
 
-  // Nesting (nesting.cpp): no function calls itself as often as an expression is high.
-  static constexpr uint16_t max_recursed_height = 16;  // levels; the parts of higher expressions are visited from below
+  // Nesting (nesting.cpp): no function recurses as often as an expression is high.
+  static constexpr uint16_t max_recursed_height = 16;  // levels; parts of higher expressions go first
   template <typename F>
   void each_part(ExprId e, F&& f) const;
   template <typename Known, typename EachPart>
@@ -256,7 +257,7 @@ class ExpressionStore {
   struct Visit {
     ExprId e;
     size_t parent;
-    uint8_t byte;  // by which it was reached
+    uint8_t byte;  // the byte that led here
   };
   static std::string text_to(const std::vector<Visit>& visits, size_t at);
   std::optional<std::string> digits_to_multiple(ExprId e);
@@ -272,9 +273,9 @@ class ExpressionStore {
 
   size_t spent_ = 0;
   size_t allowance_ = ~size_t{0};
-  size_t search_end_ = ~size_t{0};  // of what is allowed, shortest matches leave the rest to decisions
+  size_t search_end_ = ~size_t{0};  // work at which searches for shortest matches stop and leave the rest to decisions
   const NamedLimit* limit_ = nullptr;
-  // Of one search: what was asked for, and what is allowed now.
+  // The limits of one search: as requested, and as allowed now.
   uint32_t max_states_ = Limits{}.intersection_states, max_sets_ = Limits{}.length_sets;
   uint32_t states_allowed_ = Limits{}.intersection_states, length_sets_allowed_ = Limits{}.length_sets;
   size_t notice_at_ = ~size_t{0};
@@ -284,21 +285,21 @@ class ExpressionStore {
   std::vector<ExprId> children_;
   std::vector<ByteSet> byte_sets_;
   std::string literals_;             // all literal texts, one after the other
-  std::vector<Hash> literal_hashes_;  // of the rest of its literal from each offset on
+  std::vector<Hash> literal_hashes_;  // from each offset on: the hash of the rest of its literal
   std::vector<LiteralSet> literal_sets_;
   size_t literal_set_bytes_ = 0;
   std::vector<Multiple> multiples_;
   FlatMap<Hash, uint32_t> interned_;
   FlatMap<uint64_t, uint32_t> derivatives_;
   FlatMap<uint32_t, uint8_t> universal_;
-  FlatMap<uint32_t, uint32_t> shortest_ids_;  // of those that take a search or a choice to find
-  FlatMap<uint32_t, uint32_t> undecided_;  // intersections whose emptiness takes more states to tell
+  FlatMap<uint32_t, uint32_t> shortest_ids_;  // shortest matches that take a search or a choice
+  FlatMap<uint32_t, uint32_t> undecided_;  // intersections whose emptiness takes more states to decide
   std::deque<std::string> shortest_texts_;
   FlatMap<uint32_t, ByteSet> alphabets_;
   FlatMap<uint32_t, ByteSet> firsts_;  // of alternations, intersections and tall expressions
   FlatMap<uint32_t, uint32_t> without_counts_;
-  std::vector<uint32_t> collected_;    // by node: the last call of representatives that came past it
-  std::vector<ExprId> uncollected_;    // nodes that it has still to visit
+  std::vector<uint32_t> collected_;    // by node: the last call of representatives that visited it
+  std::vector<ExprId> uncollected_;    // nodes that this call has still to visit
   uint32_t collection_ = 0;            // the number of the last call
   std::vector<Verdict> verdicts_;  // of intersections
   std::vector<int16_t> onward_;    // the first byte of the match that proved an intersection live; or -1
@@ -306,9 +307,9 @@ class ExpressionStore {
   FlatMap<uint32_t, uint32_t> length_ids_;
   std::deque<Lengths> lengths_;
   FlatMap<uint64_t, uint8_t> within_;
-  uint32_t decisions_ = 0;   // questions under way, each within another
-  uint32_t max_decisions_ = Limits{}.nested_decisions;  // always: the stack is no deeper
-  uint32_t inclusions_ = 0;  // likewise, of units_within
+  uint32_t decisions_ = 0;   // nested questions in progress
+  uint32_t max_decisions_ = Limits{}.nested_decisions;  // bounds the depth of the stack
+  uint32_t inclusions_ = 0;  // nested questions of units_within in progress
   FlatMap<Hash, uint32_t> unit_ids_;
   std::vector<std::vector<ExprId>> unit_targets_;
 };

@@ -1,4 +1,4 @@
-// Following what is forced, and the trie beyond it.
+// Follows forced text, and the trie beyond its end.
 #include "forced_text.h"
 
 #include "errors.h"
@@ -7,7 +7,7 @@ namespace constrain {
 
 namespace {
 
-// Whether some token that begins like the trie's `node` is longer and can go on from `place`.
+// Whether some longer token below the trie's `node` can continue from `place`.
 bool token_goes_on(Stepping& stepping, const Trie& trie, uint32_t node, const Place& place) {
   struct Frame {
     uint32_t child, end;

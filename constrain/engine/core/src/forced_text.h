@@ -1,4 +1,4 @@
-// What a place leaves no choice about, and which tokens could go on beyond its end.
+// Forced text of a place, and the tokens that may continue beyond its end.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,12 @@
 
 namespace constrain {
 
-// Moves on to where there is a choice, or the text may end, and returns what lies between: at most `limit` bytes. Where a
-// limit is met it is not known what else is possible, so nothing is forced.
+// Moves on until there is a choice or the text may end; returns the bytes read, at most `limit`. If a limit of the
+// kernel is met, other continuations are unknown, so nothing is forced.
 std::string forced_bytes(Stepping& stepping, Place& place, size_t limit);
 
-// Offsets into `text`, which ends at `place`, at which a token may begin that goes on beyond its end; ascending. Where a
-// limit is met it may.
+// Offsets into `text`, which ends at `place`, at which a token may begin that continues beyond the end; ascending. If a
+// limit of the kernel is met, a token counts as possible.
 std::vector<uint32_t> open_starts(Stepping& stepping, const Vocabulary& vocabulary, std::string_view text, const Place& place);
 
 }  // namespace constrain

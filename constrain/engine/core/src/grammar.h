@@ -1,4 +1,4 @@
-// The grammar as the kernel keeps it: terminals' expressions, and the rules' automata in flat arrays.
+// The grammar in the kernel: expressions of terminals, and the automata of rules in flat arrays.
 #pragma once
 
 #include <algorithm>
@@ -30,12 +30,12 @@ enum class EdgeKind : uint8_t { epsilon, terminal, rule };
 
 struct Edge {
   EdgeKind kind = EdgeKind::epsilon;
-  uint32_t symbol = 0;  // terminal or rule
+  uint32_t symbol = 0;  // a terminal or a rule
   StateId target{};
   uint32_t conditions_begin = 0, conditions_count = 0;
   uint32_t actions_begin = 0, actions_count = 0;
-  int32_t excluding = -1;  // slot of a text set, or of a value set that an edge with a terminal also adds to; or -1
-  int32_t distinct = -1;   // of an edge with a rule: slot of a value set, none of which it reads and to which it adds
+  int32_t excluding = -1;  // slot of a text set, or of a value set that an edge with a terminal also extends; or -1
+  int32_t distinct = -1;   // slot of a value set; the edge reads a rule whose value is new to it, and adds the value
 };
 
 constexpr int32_t text_set = -1;
@@ -44,7 +44,7 @@ constexpr int32_t value_set = -2;
 struct Rule {
   std::string name;
   StateId start{};
-  std::vector<int32_t> slots;  // cap of a counter, or text_set or value_set
+  std::vector<int32_t> slots;  // the cap of a counter, or text_set or value_set
   bool nullable = false;
 
   template <typename Archive>
@@ -61,13 +61,13 @@ struct State {
 };
 
 struct Grammar {
-  ExpressionStore expressions;  // as they were when compilation ended: every generation starts from a copy
+  ExpressionStore expressions;  // as at the end of compilation: every generation starts from a copy
   std::vector<ExprId> terminals;
   std::vector<std::string> terminal_names;
   std::vector<bool> remembered;  // by terminal: some edge remembers the lexeme
-  std::vector<uint8_t> kinds;    // by terminal: which limit of tokens its lexemes have; the front end says what they mean
+  std::vector<uint8_t> kinds;    // by terminal: which token limit applies; front ends define the kinds
   std::vector<Role> roles;         // by terminal; only where `reads_groups`
-  std::vector<std::string> labels;  // by terminal: of what its texts are the label, or empty: of themselves
+  std::vector<std::string> labels;  // by terminal: the label of its texts; empty: each text itself
   std::vector<uint32_t> ignored;
   std::vector<Rule> rules;  // rules[0] is the start
   std::vector<State> states;
@@ -77,12 +77,12 @@ struct Grammar {
   bool self_delimiting = false;
   bool may_need_fresh = false;  // some edge reads only texts or values that were not read before
   bool has_values = false;    // some slot is a set of values
-  bool numbers_by_double = false;  // values that must be distinct differ as IEEE doubles, where they are numbers
-  bool strings_by_value = false;   // texts and values are compared as the strings that they spell, where they are JSON strings
-  bool reads_groups = false;  // some edge reads a rule with a value that must be distinct
+  bool numbers_by_double = false;  // numbers that must be distinct are compared as IEEE doubles
+  bool strings_by_value = false;   // JSON strings are compared by the strings that they spell
+  bool reads_groups = false;  // some edge reads a rule whose value must be distinct
 
   template <typename Archive>
-  void visit(Archive& archive) {  // all but `expressions`
+  void visit(Archive& archive) {  // without `expressions`
     archive(terminals, terminal_names, remembered, kinds, roles, labels, ignored, rules, states, edges, conditions, actions,
             self_delimiting, has_values, numbers_by_double, strings_by_value, reads_groups, may_need_fresh);
   }
@@ -97,16 +97,16 @@ struct Grammar {
   std::span<const Action> actions_of(const Edge& e) const { return {actions.data() + e.actions_begin, e.actions_count}; }
 };
 
-// Fills in what follows from the rest (nullable rules, remembered terminals) and drops edges that lead nowhere.
-// Throws GrammarError where the grammar is malformed or generates nothing.
+// Fills in derived fields (nullable rules, remembered terminals) and drops edges that lead nowhere. Throws GrammarError
+// if the grammar is malformed or generates no text.
 void analyse(Grammar& grammar);
 
-// Proves that reading the longest match leads to no dead end (lexing_proof.cpp), or throws GrammarError naming both
-// terminals.
+// Proves that reading the longest match never leads to a dead end (lexing_proof.cpp), or throws GrammarError with the
+// names of both terminals.
 void prove_lexing(Grammar& grammar);
 
-// In a sentence: after which text of `terminal` a byte that `follower` begins with is read on as something else, and
-// whether that strands the text. `beside`: terminals that may read it. Empty if no example was found.
-std::string example_of_conflict(Grammar& grammar, uint32_t terminal, uint32_t follower, const std::vector<uint32_t>& beside);
+// A sentence with an example: a text of `terminal` after which a byte that begins `follower` is read as something else,
+// and whether the text is then a dead end. `parallel`: terminals that may read the byte. Empty if no example was found.
+std::string example_of_conflict(Grammar& grammar, uint32_t terminal, uint32_t follower, const std::vector<uint32_t>& parallel);
 
 }  // namespace constrain

@@ -1,8 +1,8 @@
-// 128-bit structural hashes and the flat hash map that every interning table uses.
+// 128-bit structural hashes, and the flat hash map of every interning table.
 //
-// Equal hashes are taken for equal values. The seed is drawn at random, so nobody can prepare two texts that collide; by
-// chance, 2^40 values would collide with probability below 2^-48. All tables of one grammar have the same seed: that of
-// the process, or, if they were stored, that of the process which stored them (SeedScope).
+// Equal hashes are taken for equal values. The seed is random, so nobody can prepare two texts that collide; by
+// chance, 2^40 values collide with probability below 2^-48. All tables of one grammar have the same seed: that of
+// the process, or for stored tables that of the process which stored them (SeedScope).
 #pragma once
 
 #include <bit>
@@ -54,7 +54,7 @@ inline const Hash& process_seed() {
   return seed;
 }
 
-// Makes a seed that was drawn at random before that of the process, if it has none yet; says whether it is that now.
+// Offers a seed from an earlier process; the process takes it if it has none yet. Returns whether it uses that seed.
 inline bool offer_seed(const Hash& seed) {
   {
     std::scoped_lock lock(offered_seed().mutex);
@@ -65,7 +65,7 @@ inline bool offer_seed(const Hash& seed) {
 
 inline thread_local constinit const Hash* scoped_seed = nullptr;
 
-// While it lives, this thread hashes with a given seed. Whoever uses the tables of a grammar has one (Locked, in the
+// Makes this thread hash with a given seed while the object lives. Users of a grammar's tables hold one (Locked, in the
 // binding).
 class SeedScope {
  public:
@@ -86,8 +86,8 @@ inline Hash mix(const Hash& hash, const Hash& value) { return mix(mix(hash, valu
 
 inline Hash seeded(uint64_t tag) { return mix(scoped_seed ? *scoped_seed : process_seed(), tag); }
 
-// Open addressing with linear probing. Key is an integer or a Hash; the all-ones key is reserved for empty slots. What
-// was stored stays where it lies, in a mapped file: entries by bucket, and only what is inserted later has slots.
+// Open addressing with linear probing. Key is an integer or a Hash; the all-ones key is reserved for empty slots.
+// Stored entries stay in the mapped file, sorted by bucket; only entries inserted later have slots.
 template <typename Key, typename Value>
 class FlatMap {
  public:
@@ -124,7 +124,7 @@ class FlatMap {
     if constexpr (Archive::is_writer) {
       auto [ends, keys, values] = by_bucket();
       archive(ends, keys, values);
-    } else {  // views: what is archived must outlive the map
+    } else {  // views: the archived bytes must outlive the map
       stored_ends_ = archive.template array<uint32_t>();
       stored_keys_ = archive.template array<Key>();
       stored_values_ = archive.template array<Value>();
@@ -165,7 +165,7 @@ class FlatMap {
     return nullptr;
   }
 
-  // All entries, sorted by bucket, and where each bucket ends: one or two entries to a bucket.
+  // All entries, sorted by bucket, and the end of each bucket: one or two entries per bucket.
   std::tuple<std::vector<uint32_t>, std::vector<Key>, std::vector<Value>> by_bucket() const {
     size_t count = 0;
     each([&count](const Key&, const Value&) { ++count; });

@@ -15,7 +15,7 @@ enum class MemoryId : uint32_t { empty = 0 };                            // valu
 enum class TextSetId : uint32_t { empty = 0 };                           // set of remembered texts
 enum class TextId : uint32_t { empty = 0, unknown = 1 };                 // text of an unfinished remembered lexeme
 enum class ValueId : uint32_t { none = 0, unknown_scalar = 1, unknown_group = 2 };  // value of a text
-enum class TrackId : uint32_t { unknown = 0, start = 1 };                // values under way
+enum class TrackId : uint32_t { unknown = 0, start = 1 };                // unfinished values
 enum class MatchId : uint32_t { none = 0 };                              // set of terminals that one lexeme matches
 
 template <typename Id>
@@ -23,7 +23,7 @@ constexpr uint32_t index(Id id) {
   return static_cast<uint32_t>(id);
 }
 
-// The key of a pair, for tables: of two ids, or of numbers below 2^32.
+// The key of a pair in tables: two ids, or two numbers below 2^32.
 template <typename One, typename Other>
 constexpr uint64_t paired(One one, Other other) {
   return (uint64_t{static_cast<uint32_t>(one)} << 32) | static_cast<uint32_t>(other);

@@ -1,4 +1,4 @@
-// Reads grammars through attribute and tuple access only: nothing of Python is kept.
+// Reads grammars through attribute and tuple access only; keeps nothing of Python.
 #include "import.h"
 
 #include <algorithm>
@@ -13,12 +13,12 @@ namespace constrain {
 
 namespace {
 
-constexpr unsigned max_recursed_depth = 50;  // levels that are read by calls within one another; deeper ones from below
-constexpr size_t objects_at_a_time = 5'000;  // of Python that are read before others may have the GIL, about 1 ms
-constexpr size_t large_set = 2'000;          // texts that take long to be sorted
+constexpr unsigned max_recursed_depth = 50;  // levels read by recursive calls; deeper ones bottom up
+constexpr size_t objects_at_a_time = 5'000;  // Python objects read before other threads may take the GIL, about 1 ms
+constexpr size_t large_set = 2'000;          // texts whose sorting takes long
 constexpr uint32_t max_count = 0xFFFFFFFEu;  // of repetitions, window lengths and counters
 
-uint32_t count_of(nb::handle number) {  // large numbers: no text is that long
+uint32_t count_of(nb::handle number) {  // greater numbers are cut: no text is that long
   int overflow = 0;
   long long value = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
   if (value == -1 && PyErr_Occurred()) throw nb::python_error();
@@ -28,7 +28,7 @@ uint32_t count_of(nb::handle number) {  // large numbers: no text is that long
 }
 
 nb::tuple tuple_of(nb::handle object) {
-  if (!PyTuple_Check(object.ptr())) throw GrammarError("a tuple is wanted, not " + nb::cast<std::string>(nb::repr(object.type())));
+  if (!PyTuple_Check(object.ptr())) throw GrammarError("expected a tuple, not " + nb::cast<std::string>(nb::repr(object.type())));
   return nb::borrow<nb::tuple>(object);
 }
 
@@ -66,7 +66,7 @@ class Importer {
     return result;
   }
 
-  // Each expression when all its parts are known.
+  // Visits each expression after all its parts.
   ExprId import_from_below(nb::handle object) {
     std::vector<nb::handle> waiting{object};
     while (!waiting.empty()) {
@@ -183,7 +183,7 @@ class Importer {
       nb::tuple pair = tuple_of(range);
       if (pair.size() != 2) throw GrammarError("a range is not (first, last)");
       CodePointRange r{count_of(pair[0]), count_of(pair[1])};
-      if (r.first > r.second || r.second > 0x10FFFF) throw GrammarError("a class holds a range that is not one");
+      if (r.first > r.second || r.second > 0x10FFFF) throw GrammarError("a class holds an invalid range");
       result.push_back(r);
     }
     return result;
@@ -314,7 +314,7 @@ class RuleImporter {
                        [](const Action& action) { return action.kind == ActionKind::remember; });
   }
 
-  static uint32_t slot(nb::handle number, const Rule& rule, int32_t kind) {  // 0: a counter
+  static uint32_t slot(nb::handle number, const Rule& rule, int32_t kind) {  // kind 0: a counter
     uint32_t slot = count_of(number);
     if (slot >= rule.slots.size() || std::min(rule.slots[slot], 0) != kind) {
       const char* name = kind == text_set ? "text set" : kind == value_set ? "value set" : "counter";
@@ -347,7 +347,7 @@ bool is_special(nb::handle expression) {
   return text.size() > 2 && text.front() == mark_begin && text.back() == mark_end && std::none_of(text.begin() + 1, text.end() - 1, is_mark);
 }
 
-// Text has no marks.
+// Text contains no marks.
 ExprId without_marks(ExpressionStore& store, ExprId terminal) {
   const ByteSet text = ByteSet::range(0, 0xFD);
   if ((store.alphabet(terminal) & text) == store.alphabet(terminal)) return terminal;

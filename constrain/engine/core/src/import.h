@@ -1,4 +1,4 @@
-// From Python's data (constrain/language/grammar.py, constrain/language/tree.py) to the kernel's own.
+// Reads Python's data (constrain/language/grammar.py, constrain/language/tree.py) into the kernel's own.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -9,11 +9,11 @@
 
 namespace constrain {
 
-// Lets other threads have the GIL, if they wait for it.
+// Lets other threads take the GIL if they wait for it.
 inline void offer_gil() { nanobind::gil_scoped_release release; }
 
-// While it lives, nothing of Python is touched: the GIL is released once the work on a store turns out to be long, or at
-// once. Beside a busy thread it costs milliseconds to get it back, which short work should not have to wait for.
+// A scope that touches nothing of Python: it releases the GIL at once, or once the work on a store turns out to be
+// long. With a busy thread around, taking the GIL again costs milliseconds, too much for short work.
 class LongWork {
  public:
   static constexpr size_t short_work = 500;  // derivatives, about 0.5 ms
@@ -34,7 +34,7 @@ class LongWork {
   std::optional<nanobind::gil_scoped_release> release_;
 };
 
-// Throws GrammarError or LimitError; checks what the Python types do not. The GIL is let go while much is computed.
+// Throws GrammarError or LimitError; checks what the Python types do not. Releases the GIL during long computations.
 Grammar import_grammar(nanobind::handle grammar);
 
 // Work on the store is limited to MAX_COMPILE_WORK, and to `allowance` derivatives.

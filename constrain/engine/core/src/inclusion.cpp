@@ -1,8 +1,8 @@
 // Inclusions in X*, as far as structure shows them.
 //
-// Once a text has what an unanchored pattern looks for, the pattern's derivative is X* beside what it was before. Seeing
-// that X* takes all of it keeps such expressions small: conditions that are settled vanish instead of multiplying the
-// states in which other conditions are.
+// Once a text contains a match of an unanchored pattern, the derivative of the pattern is X* besides its former parts.
+// If X* is known to include them, such expressions stay small: settled conditions vanish instead of multiplying the
+// states of other conditions.
 #include <algorithm>
 
 #include "expressions.h"
@@ -13,8 +13,8 @@ namespace {
 
 using Kind = ExpressionStore::Kind;
 
-constexpr size_t max_pairs = 64;  // of derivatives of a unit and of X*
-constexpr uint32_t max_nested_inclusions = 8;  // questions about units that are asked within one another
+constexpr size_t max_pairs = 64;  // pairs of derivatives of a unit and of X*
+constexpr uint32_t max_nested_inclusions = 8;  // nested questions about units
 
 }  // namespace
 
@@ -23,9 +23,9 @@ bool ExpressionStore::is_star(ExprId e) const {
   return node.kind == Kind::repetition && node.minimum() == 0 && node.maximum() == unbounded && nodes_[index(node.unit())].finite;
 }
 
-// Is every match of the expression certainly one of `star`, which is X*? Of tall expressions that is not found out.
+// Whether every match of the expression certainly is one of `star`, which is X*. No for tall expressions.
 bool ExpressionStore::within(ExprId e, ExprId star) {
-  std::vector<uint64_t> chain;  // of concatenations: each is within if all heads that follow, and the end, are
+  std::vector<uint64_t> chain;  // of concatenations: each is included if all heads after it, and the end, are
   bool result = true;
   for (;;) {
     if (e == star || e == ExprId::epsilon || e == ExprId::nothing) break;
@@ -34,7 +34,7 @@ bool ExpressionStore::within(ExprId e, ExprId star) {
       result = *known != 0;
       break;
     }
-    within_.insert(key, false);  // until it is known: derivatives of X* may ask the same again
+    within_.insert(key, false);  // until it is known, because derivatives of X* may ask the same again
     chain.push_back(key);
     const Node& node = nodes_[index(e)];
     if (node.kind != Kind::concatenation || node.finite) {
@@ -50,7 +50,7 @@ bool ExpressionStore::within(ExprId e, ExprId star) {
   return result;
 }
 
-// The same for what is no chain of concatenations, or is finite.
+// The same for an expression that is no chain of concatenations, or is finite.
 bool ExpressionStore::is_part_within(ExprId e, ExprId star) {
   if (is_tall(e)) return false;
   const Node node = nodes_[index(e)];
@@ -78,8 +78,8 @@ bool ExpressionStore::is_part_within(ExprId e, ExprId star) {
   }
 }
 
-// The same for few and short texts, by following both. The derivatives of X* may lead to further questions, each within
-// another; beyond a few of them the answer is no.
+// The same for few and short texts, by following both. The derivatives of X* may lead to further nested questions;
+// beyond a few of them the answer is no.
 bool ExpressionStore::units_within(ExprId e, ExprId star) {
   if (inclusions_ == max_nested_inclusions) return false;
   struct Nested {
@@ -105,7 +105,7 @@ bool ExpressionStore::units_within(ExprId e, ExprId star) {
   return true;
 }
 
-// Leaves out alternatives that X* among them takes.
+// Removes alternatives that an alternative X* includes.
 void ExpressionStore::absorb(std::vector<ExprId>& alternatives) {
   const auto star = std::find_if(alternatives.begin(), alternatives.end(), [this](ExprId e) { return is_star(e); });
   if (star == alternatives.end()) return;
@@ -113,7 +113,7 @@ void ExpressionStore::absorb(std::vector<ExprId>& alternatives) {
   std::erase_if(alternatives, [&](ExprId e) { return e != taking && within(e, taking); });
 }
 
-// Does one of the parts exclude X*, and another lie within it?
+// Whether one part excludes X* and another lies within it.
 bool ExpressionStore::excludes_itself(const std::vector<ExprId>& parts) {
   for (ExprId part : parts) {
     const Node& node = nodes_[index(part)];

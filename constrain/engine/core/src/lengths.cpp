@@ -1,8 +1,8 @@
-// How long matches must be, from the structure of an expression: limits from above, for budgets.
+// How long matches must be, from the structure of an expression: upper bounds, for budgets.
 //
-// A match that goes in a circle matches without it, too. So of matches that are at least n bytes long the shortest is
-// hardly longer: by less than the longest circle (`circle`), unless none that short goes in a circle at all (`settled`).
-// An automaton of p positions settles within p bytes, and its circles are no longer than that.
+// A match that goes in a circle also matches without the circle. So among matches of at least n bytes the shortest is
+// hardly longer than n: by less than the longest circle (`circle`), unless no match that short goes in a circle at all
+// (`settled`). An automaton with p positions settles within p bytes, and its circles are no longer than that.
 #include <algorithm>
 
 #include "errors.h"
@@ -155,7 +155,7 @@ ExpressionStore::Lengths ExpressionStore::lengths_of_intersection(ExprId e) {
     const Lengths each = lengths(part);
     positions = times(positions, each.positions);
     longest = std::min(longest, each.longest);
-    if (inner.kind == Kind::complement) {  // what is longer than all of it is not left out
+    if (inner.kind == Kind::complement) {  // a longer match is not excluded
       excluded = std::max(excluded, each.least);
     } else if (inner.kind == Kind::multiple) {
       digits += digits_of(inner);
@@ -172,10 +172,10 @@ ExpressionStore::Lengths ExpressionStore::lengths_of_intersection(ExprId e) {
   return {rest, rest, longest, positions, settled, settled};
 }
 
-// Digits that are enough to make a multiple of what has been read, where any may follow.
+// Enough digits to make a multiple of the number read so far, if any digit may follow.
 uint64_t ExpressionStore::digits_of(const Node& multiple) const { return 24 + uint64_t{multiples_[multiple.machine()].scale}; }
 
-// All derivatives, breadth first, and how far each is from a match, from the matches backwards.
+// All derivatives, breadth first, and the distance of each from a match, found from the matches backwards.
 ExpressionStore::Explored ExpressionStore::explore(ExprId start, size_t max_states) {
   std::vector<ExprId> states{start};
   std::vector<std::vector<uint32_t>> into(1);

@@ -1,12 +1,12 @@
-// Finding where tokens that stay in a lexeme lead.
+// Finds the states that tokens inside a lexeme lead to.
 //
-// In a repetition of one unit, which tokens begin how many units is known from one walk for all counts, as it is for masks
+// In a repetition of one unit, one walk gives the number of units that each token begins for all counts, as for masks
 // (repetitions.h).
 #include "lexeme_ends.h"
 
 namespace constrain {
 
-// A walk's result on the way.
+// The result of a walk in progress.
 struct LexemeEnds::Walk {
   std::vector<std::pair<LexId, TokenSet>> ends{};
   FlatMap<uint32_t, uint32_t> numbers{};  // by row
@@ -42,7 +42,7 @@ std::vector<LexemeEnd> LexemeEnds::find(LexId lexer) {
   return ends;
 }
 
-// Tokens within the units are known; those that go on behind them are walked.
+// Tokens within the units are known; tokens that continue after them are walked.
 void LexemeEnds::add_repetition(std::vector<LexemeEnd>& ends, Walk& walk, LexId lexer, const Repetition& repetition) {
   const Trie& trie = vocabulary_.trie();
   const TermId terminal = lexer_.entries(lexer)[0].terminal;
@@ -65,7 +65,7 @@ void LexemeEnds::add_repetition(std::vector<LexemeEnd>& ends, Walk& walk, LexId 
   }
 }
 
-// From `node`, whose byte has just led to `row`.
+// Walks on from `node`, whose byte has just led to `row`.
 void LexemeEnds::follow(Walk& walk, uint32_t node, uint32_t row) {
   const Trie& trie = vocabulary_.trie();
   auto add = [&](uint32_t at, uint32_t reached) {

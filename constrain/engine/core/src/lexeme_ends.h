@@ -1,7 +1,7 @@
-// Tokens that stay in a lexeme, by the lexer state they leave it in: what a budget, or the limit of a lexeme, asks about one
-// by one.
+// Tokens that stay in a lexeme, grouped by the lexer state they lead to: the states that budgets and lexeme limits
+// judge one by one.
 //
-// Invariant: the groups of a state are disjoint; together they are the tokens that stay in the lexeme.
+// Invariant: the groups of a state are disjoint; together they are all tokens that stay in the lexeme.
 #pragma once
 
 #include <deque>
@@ -16,7 +16,7 @@
 namespace constrain {
 
 struct LexemeEnd {
-  LexId lexer;  // after each of the tokens
+  LexId lexer;  // the state after each of the tokens
   std::shared_ptr<const TokenSet> tokens;
 };
 

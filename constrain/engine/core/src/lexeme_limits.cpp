@@ -1,4 +1,4 @@
-// Which tokens bring the end of a lexeme nearer.
+// Finds the tokens that bring the end of a lexeme nearer.
 #include "lexeme_limits.h"
 
 #include <algorithm>

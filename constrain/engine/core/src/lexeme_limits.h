@@ -1,8 +1,8 @@
-// Limits on the tokens of one lexeme: which tokens bring a lexeme to its end once it has had enough of them.
+// Limits on the tokens of one lexeme: the tokens that bring a lexeme to its end at its limit.
 //
-// At its limit a lexeme first ends the word it is in: nothing in it begins a new one. Once that took long enough, or
-// where there are no words, only tokens are left that end the lexeme or make its shortest rest shorter. Invariant: that rest
-// falls with each token that `keep_nearer` leaves, so the lexeme ends. Matchers count the tokens (matcher.h).
+// At its limit a lexeme first finishes its current word: no new word begins. After some more tokens, or at once if
+// there are no words, only tokens remain that end the lexeme or make its shortest rest shorter. Invariant: that rest
+// gets shorter with each token that `keep_nearer` leaves, so the lexeme ends. Matchers count the tokens (matcher.h).
 #pragma once
 
 #include <cstdint>
@@ -25,11 +25,11 @@ class LexemeLimits {
   LexemeLimits(Stepping& stepping, const Vocabulary& vocabulary, LexemeEnds& ends)
       : stepping_(stepping), vocabulary_(vocabulary), ends_(ends), grammar_(stepping.grammar()), lexer_(stepping.lexer()) {}
 
-  bool stays(LexId lexer, std::string_view bytes);  // in the lexeme
-  // `limits`: tokens of one lexeme, by kind of terminal. None if the lexeme cannot go on.
+  bool stays(LexId lexer, std::string_view bytes);  // whether the bytes stay in the lexeme
+  // `limits`: tokens of one lexeme, by kind of terminal. No limit if the lexeme cannot go on.
   uint64_t limit_of(LexId lexer, std::span<const uint64_t> limits) const;
-  uint64_t rest_of(LexId lexer);  // bytes of a shortest one
-  // Takes tokens out of `words` that stay in the lexeme and make its rest no shorter: all, or those that begin a word.
+  uint64_t rest_of(LexId lexer);  // bytes of the shortest rest
+  // Removes tokens that stay in the lexeme and make its rest no shorter: all of them, or those that begin a word.
   void keep_nearer(LexId lexer, bool words_only, std::span<uint32_t> words);
 
   size_t memory_bytes() const { return rests_.bytes(); }

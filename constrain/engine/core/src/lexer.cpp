@@ -13,12 +13,12 @@ namespace constrain {
 
 namespace {
 
-constexpr size_t least_block = 32;  // texts or values; what is left over is put together each time
+constexpr size_t least_block = 32;  // texts or values; the rest is combined anew each time
 
 // Digits of a mantissa before and after its point, where a number has an exponent.
 constexpr long long max_mantissa_digits = 32;
-constexpr size_t max_exact_form = 15;     // bytes: integers of that length are doubles, each of them
-constexpr size_t zeros_of_nothing = 323;  // after the point: what follows is too small for any double but 0
+constexpr size_t max_exact_form = 15;     // bytes: every integer of at most this length is a double
+constexpr size_t zeros_of_nothing = 323;  // zeros after the point: a smaller number reads as 0
 
 ByteSet bytes_of(std::string_view any) {
   ByteSet result;
@@ -150,8 +150,8 @@ TermId Lexer::without(TermId t, TextSetId set, const Memory& memory, const Value
   return result;
 }
 
-// What `expression_of` makes of all numbers, put together from blocks of them: most stay the same when one number more
-// comes behind the others, as that of a new text or value does. So a set that grows by one is not put together anew.
+// The result of `expression_of` for all numbers, combined from blocks. A new text or value gets the next number, and
+// most blocks stay the same when a number is added at the end; so a set that grows by one is not combined anew.
 template <typename F>
 ExprId Lexer::in_blocks(uint64_t tag, std::span<const uint32_t> numbers, F&& expression_of) {
   std::vector<ExprId> parts;
@@ -195,7 +195,7 @@ TermId Lexer::without_values(TermId t, uint32_t list, const Memory& memory, cons
   return result;
 }
 
-// With exponents a number has so many texts that those of each are put together once.
+// With exponents a number has so many texts that they are combined only once.
 ExprId Lexer::all_spelled(const std::vector<ValueId>& scalars, const Values& values, Notation notation) {
   if (notation != Notation::scientific) {
     std::vector<uint32_t> numbers;
@@ -215,7 +215,7 @@ ExprId Lexer::all_spelled(const std::vector<ValueId>& scalars, const Values& val
   return expressions_.alternation(std::move(parts));
 }
 
-// The texts, and where strings are compared by value, all that spell the same strings.
+// The texts; if strings are compared by value, all spellings of these strings.
 ExprId Lexer::spelled_texts(std::vector<std::string> texts, const Values& values) {
   if (!values.strings_by_value()) return expressions_.literal_set(std::move(texts));
   const auto others = std::partition(texts.begin(), texts.end(), [](const std::string& text) { return is_string(text); });
@@ -224,7 +224,7 @@ ExprId Lexer::spelled_texts(std::vector<std::string> texts, const Values& values
   return expressions_.alternation({string_spellings(expressions_, texts), rest});
 }
 
-// All texts of the scalars: a number's normal form may go on with zeros after the point, zero may be negative. Where
+// All texts of the scalars: a number's normal form may have zeros added after the point, zero may be negative. If
 // numbers are compared by double, the texts of all numbers with the same double.
 ExprId Lexer::spelled(const std::vector<ValueId>& scalars, const Values& values, Notation notation) {
   std::vector<std::string> texts, wholes, fractions;
@@ -269,7 +269,7 @@ ExprId Lexer::exponent(long long number) {
   return e.concatenation(e.bytes(bytes_of("eE")), e.alternation(std::move(parts)));
 }
 
-// The texts of all numbers with the same double as `form`. False if that is infinite, or 0, which has its own texts.
+// The texts of all numbers with the same double as `form`. False for infinity, and for 0, which has its own texts.
 bool Lexer::spell_double(const std::string& form, Notation notation, std::vector<ExprId>& parts) {
   ExpressionStore& e = expressions_;
   const bool negative = form[0] == '-';
@@ -296,7 +296,7 @@ bool Lexer::spell_double(const std::string& form, Notation notation, std::vector
   return true;
 }
 
-// Texts with an exponent: one mantissa, up to zeros at its end, for each place of the point.
+// Texts with an exponent: one mantissa, up to zeros at its end, for each position of the point.
 void Lexer::spell_scientific(const std::vector<ValueId>& decimals, const Values& values, std::vector<ExprId>& parts) {
   ExpressionStore& e = expressions_;
   const ExprId zeros = e.repetition(e.literal("0"), 0, unbounded);
@@ -336,7 +336,7 @@ void Lexer::spell_scientific(const std::vector<ValueId>& decimals, const Values&
   }
 }
 
-// How the terminal writes numbers at most.
+// The widest notation in which the terminal writes numbers.
 Lexer::Notation Lexer::notation_of(TermId t) {
   const TermId base = terminals_[index(t)].base;
   if (!terminals_[index(base)].notation) {

@@ -1,7 +1,7 @@
-// Lexer states: which terminals a lexeme under way may still become, each with what remains of its expression.
+// Lexer states: the terminals that the current lexeme may still become, each with the rest of its expression.
 //
 // Invariant: a state is interned; its entries are live, and sorted by (hash of the expression, terminal), so that a
-// position in it means the same for every constraint that meets the same expressions.
+// position in it means the same in every constraint with the same expressions.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ class Lexer {
   };
 
   Lexer(const ExpressionStore& expressions, std::vector<ExprId> terminals, const std::vector<bool>& remembered);
-  Lexer() = default;  // to be restored
+  Lexer() = default;  // an empty lexer to restore
 
   ExpressionStore& expressions() { return expressions_; }
   const ExpressionStore& expressions() const { return expressions_; }
@@ -51,13 +51,14 @@ class Lexer {
   TermId base_terminal(TermId t) const { return terminals_[index(t)].base; }
   bool is_context_dependent(TermId t) const { return terminals_[index(t)].context_dependent; }
 
-  // Terminal `t` without the texts of a set; TextId::unknown among them makes it context-dependent. Its expression may be
-  // ExprId::nothing: then every text is used.
+  // Terminal `t` without the texts of a set; TextId::unknown in the set makes it context-dependent. Its expression may
+  // be ExprId::nothing: then every text is used.
   TermId without(TermId t, TextSetId set, const Memory& memory, const Values& values);
-  // Terminal `t` without the texts of the scalars in a list of values; ValueId::unknown_scalar makes it context-dependent.
+  // Terminal `t` without the texts of the scalars in a list of values; ValueId::unknown_scalar makes it
+  // context-dependent.
   TermId without_values(TermId t, uint32_t list, const Memory& memory, const Values& values);
-  TermId none() const { return none_; }  // without any text
-  bool matches(TermId t, ValueId scalar, const Values& values);  // some text of it
+  TermId none() const { return none_; }  // a terminal without any text
+  bool matches(TermId t, ValueId scalar, const Values& values);  // some text of the scalar
 
   size_t memory_bytes() const {
     return expressions_.memory_bytes() + states_.size() * sizeof(State) + entries_.size() * sizeof(Entry) + steps_.bytes() + blocks_.bytes() +
@@ -69,7 +70,7 @@ class Lexer {
     if constexpr (Archive::is_writer) {
       StepRuns runs = all_steps();
       archive(runs.ends, runs.bytes, runs.targets);
-    } else {  // views, as those of FlatMap
+    } else {  // views, like those of FlatMap
       stored_steps_ = {archive.template array<uint32_t>(), archive.template array<std::pair<uint8_t, uint8_t>>(), archive.template array<LexId>()};
       archive.require(stored_steps_.bytes.size() == stored_steps_.targets.size() &&
                       (stored_steps_.ends.empty() ? size_t{0} : stored_steps_.ends.back()) == stored_steps_.bytes.size());
@@ -79,13 +80,13 @@ class Lexer {
   }
 
  private:
-  enum class Notation : uint8_t { whole, fraction, scientific };  // each has the texts of those before, too
+  enum class Notation : uint8_t { whole, fraction, scientific };  // each includes the texts of those before it
   struct Terminal {
     ExprId expression;
     TermId base;
     bool remembered;
     bool context_dependent;
-    std::optional<Notation> notation = std::nullopt;  // of its numbers, once it was looked at
+    std::optional<Notation> notation = std::nullopt;  // the notation of its numbers, once known
   };
   struct State {
     uint32_t begin, count;
@@ -93,9 +94,9 @@ class Lexer {
     bool remembers, context_dependent;
   };
 
-  // Steps as they are stored: by state, runs of bytes that lead to the same state.
+  // Stored steps: for each state, runs of bytes that lead to the same state.
   struct StepRuns {
-    std::vector<uint32_t> ends;  // by state: of its runs
+    std::vector<uint32_t> ends;  // by state: the end of its runs
     std::vector<std::pair<uint8_t, uint8_t>> bytes;
     std::vector<LexId> targets;
   };
@@ -127,8 +128,8 @@ class Lexer {
   } stored_steps_;
   FlatMap<uint64_t, uint32_t> without_;
   FlatMap<uint64_t, uint32_t> without_values_;
-  FlatMap<Hash, uint32_t> blocks_;  // of texts or values, as expressions; not stored
-  FlatMap<uint32_t, uint32_t> spelled_;  // all texts of one number, with exponents: by value
+  FlatMap<Hash, uint32_t> blocks_;  // blocks of texts or values, as expressions; not stored
+  FlatMap<uint32_t, uint32_t> spelled_;  // all texts of one number, with exponents, by value
   FlatMap<uint64_t, uint8_t> matches_;
   std::vector<TermId> match_pool_;
   std::vector<std::pair<uint32_t, uint32_t>> match_runs_;

@@ -1,13 +1,13 @@
-// Proof that longest-match lexing strands nothing.
+// Proof that longest-match lexing never leads to a dead end.
 //
-// Shown, for every place a terminal T may stand at and every terminal V that may follow: V (or an ignored terminal, and V
-// after that) can begin with a byte that nothing read beside T can take once T is matched. Then every way through the
-// rules has a text that is lexed that way, and a live state can be completed. The test is sufficient, not necessary:
-// callers are not told apart, and what may be read beside T is taken pair by pair. It is made without long counts first,
-// with which expressions have many derivatives; these, and the bytes that may follow one by one, are looked at where it
-// fails.
+// Shown for every place of a terminal T and every terminal V that may follow: V (or an ignored terminal, and V after
+// it) can begin with a byte that no terminal read in parallel with T can take once T is matched. Then every way through
+// the rules has a text that is lexed that way, and a live state can be completed. The test is sufficient, not
+// necessary: callers are not distinguished, and terminals read in parallel with T are considered pair by pair. It first
+// ignores long counts, with which expressions have many derivatives; only where it fails does it consider counts and
+// single bytes.
 //
-// Thousands of terminals are told apart by places (rule_places.h), groups and a joint automaton (terminal_groups.h).
+// For grammars of thousands of terminals see rule_places.h (places) and terminal_groups.h (groups, joint automaton).
 #include <algorithm>
 #include <array>
 #include <deque>
@@ -22,10 +22,10 @@ namespace constrain {
 
 namespace {
 
-constexpr size_t max_paired_terminals = 100;     // up to these, each two are compared; more are followed all together
-constexpr size_t max_edge_pairs = 10'000'000;    // that are followed side by side; beyond, any two terminals may meet
-constexpr size_t max_overlaps = 4'000'000;       // pairs of terminals that may match one text; likewise
-constexpr size_t pair_state_work = 40;           // steps that a state of two terminals read side by side counts for
+constexpr size_t max_paired_terminals = 100;     // up to these, pairs are compared; more are followed all together
+constexpr size_t max_edge_pairs = 10'000'000;    // followed in parallel; beyond, any two terminals may meet
+constexpr size_t max_overlaps = 4'000'000;       // pairs of terminals that may match one text; beyond them, the same
+constexpr size_t pair_state_work = 40;           // steps that a state of two parallel terminals counts as
 
 class Proof {
  public:
@@ -77,7 +77,7 @@ class Proof {
     return *found;
   }
 
-  // Which terminals a terminal may have to be compared with: those that begin like it. False if these are too many.
+  // Finds the terminals to compare each terminal with: those that begin alike. Returns false if they are too many.
   bool find_partners() {
     partners_.resize(count_);
     size_t found = 0;
@@ -140,7 +140,7 @@ class Proof {
     return *found;
   }
 
-  // From the start, two ways through the rules that read the same lexemes; false if these are too many to follow.
+  // Follows, from the start, two ways through the rules that read the same lexemes; false if there are too many.
   bool follow_pairs() {
     FlatMap<uint64_t, uint8_t> seen;
     std::vector<std::pair<uint32_t, uint32_t>> pending;
@@ -171,7 +171,7 @@ class Proof {
     return true;
   }
 
-  // What may be read at a place and may match a text of `t`.
+  // The terminals that may be read at a place and may match a text of `t`.
   template <typename F>
   void each_partner(uint32_t t, const std::vector<Reading>& there, F&& f) {
     const std::vector<uint32_t>& partners = partners_[t];
@@ -196,7 +196,7 @@ class Proof {
     return result;
   }
 
-  // May one text match both?
+  // Whether one text may match both.
   bool overlap(uint32_t t, uint32_t u) {
     if (t == u) return true;
     const uint64_t key = paired(std::min(t, u), std::max(t, u));
@@ -206,13 +206,13 @@ class Proof {
     try {
       result = result && (joint_ || store.intersection({coarse_[t], coarse_[u]}) != ExprId::nothing) &&
                store.intersection({grammar_.terminals[t], grammar_.terminals[u]}) != ExprId::nothing;
-    } catch (const UndecidedError&) {  // it may be
+    } catch (const UndecidedError&) {  // undecided counts as yes
     }
     overlaps_.insert(key, result);
     return result;
   }
 
-  // What has all texts of a terminal, and maybe more.
+  // An expression with all texts of a terminal, and perhaps more.
   ExprId coarse(ExprId terminal) {
     ExpressionStore& store = grammar_.expressions;
     try {
@@ -224,7 +224,7 @@ class Proof {
     }
   }
 
-  // What is left of `u` wherever `t`, begun with it, is matched; the terminals are those of `expressions`.
+  // The rests of `u` at all points where `t`, begun with it, is matched; both are from `expressions`.
   template <typename F>
   void each_rest(const std::vector<ExprId>& expressions, uint32_t t, uint32_t u, F&& f) {
     ExpressionStore& store = grammar_.expressions;
@@ -232,7 +232,7 @@ class Proof {
     FlatMap<uint64_t, uint8_t> seen;
     for (size_t i = 0; i < work.size(); ++i) {
       if (work.size() > MAX_PAIR_STATES.value) {
-        throw LimitError(limit_message("terminals " + name(t) + " and " + name(u) + " are too complex to be told apart", MAX_PAIR_STATES));
+        throw LimitError(limit_message("terminals " + name(t) + " and " + name(u) + " are too complex to compare", MAX_PAIR_STATES));
       }
       work_.spend(pair_state_work);
       auto [a, b] = work[i];
@@ -249,7 +249,7 @@ class Proof {
     }
   }
 
-  // Bytes that `u` may take when `t`, begun with it, is matched; maybe a few too many.
+  // Bytes that `u` may take when `t`, begun with it, is matched; perhaps a few too many.
   ByteSet taken(uint32_t t, uint32_t u) {
     uint64_t key = paired(t, u);
     if (const uint32_t* found = taken_ids_.find(key)) return taken_[*found];
@@ -260,13 +260,13 @@ class Proof {
     return result;
   }
 
-  // Bytes that end terminal `t`, whatever is read beside it.
+  // Bytes that end terminal `t`, whichever terminals are read in parallel.
   ByteSet ends(uint32_t t) {
-    if (joint_ && taken_beside_.empty()) find_taken();
+    if (joint_ && taken_in_parallel_.empty()) find_taken();
     if (!ends_[t]) {
       ByteSet no = taken(t, t);
       if (joint_) {
-        no = no | taken_beside_[t];
+        no = no | taken_in_parallel_[t];
       } else {
         for (uint32_t u = 0; u < count_; ++u) {
           if (may_continue(t, u)) no = no | taken(t, u);
@@ -277,10 +277,10 @@ class Proof {
     return *ends_[t];
   }
 
-  // Whether `u` may be read beside `t`, and begins like it.
+  // Whether `u` may be read in parallel with `t`, and begins alike.
   bool may_continue(uint32_t t, uint32_t u) {
     work_.spend(1);
-    return u != t && groups_.beside(t, u) && begin_alike(t, u);
+    return u != t && groups_.in_parallel(t, u) && begin_alike(t, u);
   }
 
   static ByteSet others(const ByteSet& bytes) {
@@ -291,10 +291,10 @@ class Proof {
     return result;
   }
 
-  // For all terminals: bytes that those beside it may take when it, begun with them, is matched; maybe a few too many.
+  // For all terminals: bytes that parallel terminals may take when the terminal is matched; perhaps a few too many.
   void find_taken() {
     ExpressionStore& store = grammar_.expressions;
-    taken_beside_.resize(count_);
+    taken_in_parallel_.resize(count_);
     std::vector<ByteSet> onward(groups_.count());  // by group: bytes that its terminals may take
     for (size_t i = 0; i < joint_->states(); ++i) {
       std::vector<uint32_t> groups, matched;
@@ -309,14 +309,14 @@ class Proof {
       work_.spend(joint_->entries(i).size() + matched.size() * groups.size());
       for (uint32_t t : matched) {
         for (uint32_t group : groups) {
-          if (groups_.may_meet(groups_.of(t), group)) taken_beside_[t] = taken_beside_[t] | onward[group];
+          if (groups_.may_meet(groups_.of(t), group)) taken_in_parallel_[t] = taken_in_parallel_[t] | onward[group];
         }
       }
       for (uint32_t group : groups) onward[group] = ByteSet{};
     }
   }
 
-  // Bytes with which `t` may begin; of a terminal some texts of which are excluded, those with endless continuations.
+  // Bytes with which `t` may begin; if texts of `t` are excluded, only bytes with infinitely many continuations.
   const ByteSet& begins(uint32_t t, bool excluding) {
     std::optional<ByteSet>& found = begins_[2 * t + excluding];
     if (!found) {
@@ -330,7 +330,7 @@ class Proof {
     return *found;
   }
 
-  // Those of `bytes` that end terminal `t`, and no others.
+  // Exactly those of `bytes` that end terminal `t`.
   ByteSet exact_ends(uint32_t t, const ByteSet& bytes) {
     ExpressionStore& store = grammar_.expressions;
     ByteSet left = bytes;
@@ -347,30 +347,30 @@ class Proof {
     return left;
   }
 
-  // Some of the bytes that end terminal `t`: those that nothing read beside it takes anywhere.
+  // Some of the bytes that end terminal `t`: those that no parallel terminal takes anywhere.
   const ByteSet& foreign(uint32_t t) {
     if (!foreign_[t]) {
       ExpressionStore& store = grammar_.expressions;
       ByteSet taken = store.alphabet(grammar_.terminals[t]);
-      store.first(grammar_.terminals[t]).each([&](uint8_t byte) { taken = taken | alphabet_beside(groups_.of(t), byte); });
+      store.first(grammar_.terminals[t]).each([&](uint8_t byte) { taken = taken | parallel_alphabet(groups_.of(t), byte); });
       foreign_[t] = others(taken);
     }
     return *foreign_[t];
   }
 
-  // What terminals take anywhere that begin with a byte and are read beside those of a group.
-  const ByteSet& alphabet_beside(uint32_t group, uint8_t byte) {
+  // The bytes anywhere in terminals that begin with a given byte and are read in parallel with those of a group.
+  const ByteSet& parallel_alphabet(uint32_t group, uint8_t byte) {
     if (!alphabets_known_) find_alphabets();
     const uint64_t key = (uint64_t{group} << 8) | byte;
-    if (const uint32_t* found = alphabet_ids_.find(key)) return alphabets_beside_[*found];
+    if (const uint32_t* found = alphabet_ids_.find(key)) return parallel_alphabets_[*found];
     work_.spend(alphabets_[byte].size());
     ByteSet result;
     for (const auto& [other, alphabet] : alphabets_[byte]) {
       if (groups_.may_meet(group, other)) result = result | alphabet;
     }
-    alphabet_ids_.insert(key, static_cast<uint32_t>(alphabets_beside_.size()));
-    alphabets_beside_.push_back(result);
-    return alphabets_beside_.back();
+    alphabet_ids_.insert(key, static_cast<uint32_t>(parallel_alphabets_.size()));
+    parallel_alphabets_.push_back(result);
+    return parallel_alphabets_.back();
   }
 
   void find_alphabets() {
@@ -398,7 +398,7 @@ class Proof {
     if (foreign(t).intersects(begins(follower, excluding))) return true;
     const ByteSet& all = begins(follower, false);
     ByteSet end = exact ? exact_ends(t, all) : ends(t) & all;
-    // whatever is left of a follower some texts of which are excluded begins with one of `all`
+    // the rest of a follower with excluded texts always begins with one of `all`
     return end.intersects(begins(follower, excluding)) || end == all;
   }
 
@@ -412,7 +412,7 @@ class Proof {
     refuse(t, follower);
   }
 
-  // An ignored lexeme may be followed by whatever may stand where it stands.
+  // After an ignored lexeme, the same terminals may follow as before it.
   void check_ignored(uint32_t ignored) {
     FlatMap<uint64_t, uint8_t> done;
     for (const Edge& edge : grammar_.edges) {
@@ -425,15 +425,16 @@ class Proof {
   }
 
   [[noreturn]] void refuse(uint32_t t, uint32_t follower) {
-    std::vector<uint32_t> beside{t};
+    std::vector<uint32_t> parallel{t};
     for (uint32_t u = 0; u < count_; ++u) {
-      if (u != t && groups_.beside(t, u)) beside.push_back(u);
+      if (u != t && groups_.in_parallel(t, u)) parallel.push_back(u);
     }
-    const std::string example = example_of_conflict(grammar_, t, follower, beside);
+    const std::string example = example_of_conflict(grammar_, t, follower, parallel);
     throw GrammarError("terminal " + name(follower) + " may follow terminal " + name(t) +
-                       ", but every byte it can begin with may also continue what is being read there: the longest match "
-                       "could swallow it. " + (example.empty() ? "" : example + ". ") + "Separate them, or let " + name(t) +
-                       " exclude what " + name(follower) + " begins with");
+                       ", but every first byte of " + name(follower) +
+                       " may also continue the lexeme before it, so the longest match could take it "
+                       "(maximal-munch conflict). " + (example.empty() ? "" : example + ". ") +
+                       "Separate them, or exclude from " + name(t) + " the characters that " + name(follower) + " begins with");
   }
 
   const std::string& name(uint32_t t) const { return grammar_.terminal_names[t]; }
@@ -443,19 +444,19 @@ class Proof {
   ProofWork work_;
   RulePlaces places_;
   TerminalGroups groups_;
-  std::optional<JointAutomaton> joint_;  // of the coarse expressions; if there is none, terminals are compared two by two
+  std::optional<JointAutomaton> joint_;  // of the coarse expressions; without it, terminals are compared pair by pair
   std::vector<ExprId> coarse_;  // by terminal
-  std::vector<std::vector<uint32_t>> partners_;  // by terminal: others that may match a text of it
+  std::vector<std::vector<uint32_t>> partners_;  // by terminal: others that may match one of its texts
   std::vector<std::optional<std::vector<Reading>>> readings_;        // by place, once known
-  std::vector<std::optional<std::vector<const Edge*>>> followers_;  // likewise
+  std::vector<std::optional<std::vector<const Edge*>>> followers_;  // by place, once known
   FlatMap<uint64_t, uint8_t> overlaps_;  // by pair of terminals
   FlatMap<uint64_t, uint32_t> taken_ids_;
   std::vector<ByteSet> taken_;
-  std::vector<ByteSet> taken_beside_;             // by terminal, where terminals are followed all together
+  std::vector<ByteSet> taken_in_parallel_;             // by terminal, if terminals are followed all together
   bool alphabets_known_ = false;
-  std::array<std::vector<std::pair<uint32_t, ByteSet>>, 256> alphabets_;  // by first byte: those of groups
+  std::array<std::vector<std::pair<uint32_t, ByteSet>>, 256> alphabets_;  // by first byte: the alphabets of groups
   FlatMap<uint64_t, uint32_t> alphabet_ids_;  // by group and first byte
-  std::deque<ByteSet> alphabets_beside_;
+  std::deque<ByteSet> parallel_alphabets_;
   std::vector<std::optional<ByteSet>> begins_, ends_, foreign_;  // by terminal, once known
 };
 

@@ -1,8 +1,8 @@
-// The limits that errors of the kernel name, in one list; and those that one may meet while a text is generated.
+// The limits that errors of the kernel name, in one list; some of them may also be met while a text is generated.
 //
-// A constant has the very name that users see in `LimitError`, or in `limits_met` of a matcher. Its comment says what is
-// counted, and behind "Beyond:" what happens where more would be needed. One constant is one line, its comment stands
-// right above it: docs/limits.md is generated from this list (python -m tools.limits).
+// Each constant has the name that users see in `LimitError`, or in `limits_met` of a matcher. Its comment gives quantity
+// and unit, and after "Beyond:" the consequence. A constant is one line, with its one-line comment right above it:
+// docs/reference/limits.md is generated from this list (python -m tools.pages).
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace constrain {
 
-// Those that may be met while a text is generated; `compile_work` stands for all others.
+// The limits that may be met while a text is generated; `compile_work` stands for all others.
 enum class Limit : uint8_t {
   compile_work,
   mask_work,
@@ -43,49 +43,49 @@ struct NamedLimit {
 // Derivatives made for one compilation, or for one question about an expression. Beyond: LimitError.
 inline constexpr NamedLimit MAX_COMPILE_WORK{"MAX_COMPILE_WORK", 1'000'000, "derivatives", Limit::compile_work};
 
-// Derivatives made for one mask. Beyond: the mask has tokens of one byte only, each verified, and the next token of a way to finish.
+// Derivatives made for one mask. Beyond: the mask has only tokens of one byte, each verified, and the next token of a way to finish.
 inline constexpr NamedLimit MAX_MASK_WORK{"MAX_MASK_WORK", 300'000, "derivatives", Limit::mask_work};
 
-// Derivatives made for one call of a matcher, or to verify the tokens of a limited mask. Beyond: what is not verified is not allowed and not forced; a shortest completion becomes some short one; `accepts` and `explain` raise LimitError.
+// Derivatives made for one call of a matcher, or to verify the tokens of a limited mask. Beyond: tokens not yet verified are neither allowed nor forced; a completion is short, but perhaps not shortest; `accepts` and `explain` raise LimitError.
 inline constexpr NamedLimit MAX_CALL_WORK{"MAX_CALL_WORK", 2'000'000, "derivatives", Limit::call_work};
 
-// States of one search for whether an intersection or complement matches anything. Beyond: LimitError when compiling; later the token is not allowed.
+// States of one search that decides whether an intersection or complement matches anything. Beyond: LimitError when compiling; later the token is not allowed.
 inline constexpr NamedLimit MAX_INTERSECTION_STATES{"MAX_INTERSECTION_STATES", 20'000, "states", Limit::intersection_states};
 
-// Steps of one search for whether some length of a match lies in a window. Beyond: LimitError when compiling; later the token is not allowed.
+// Steps of one search that decides whether a pattern has a match of a permitted length. Beyond: LimitError when compiling; later the token is not allowed.
 inline constexpr NamedLimit MAX_LENGTH_SETS{"MAX_LENGTH_SETS", 20'000, "sets of lengths", Limit::length_sets};
 
-// Questions whether an expression matches anything, each asked within another. Beyond: LimitError when compiling; later the token is not allowed.
+// Nested questions whether an expression matches anything. Beyond: LimitError when compiling; later the token is not allowed.
 inline constexpr NamedLimit MAX_NESTED_DECISIONS{"MAX_NESTED_DECISIONS", 100, "questions", Limit::nested_decisions};
 
-// Levels of parts of an imported expression; a chain of concatenations is one level. Beyond: LimitError when compiling.
+// Levels of nesting of an imported expression; a chain of concatenations is one level. Beyond: LimitError when compiling.
 inline constexpr NamedLimit MAX_EXPRESSION_DEPTH{"MAX_EXPRESSION_DEPTH", 4'000, "levels", Limit::expression_depth};
 
-// Bytes of a shortest text, of one lexeme or of all that is left. Beyond: LimitError when compiling, where lexemes alone make it longer; else from a shortest completion.
+// Bytes of a shortest text: of one lexeme, or of the whole rest. Beyond: LimitError when compiling, if lexemes alone are longer; otherwise from a shortest completion.
 inline constexpr NamedLimit MAX_SHORTEST_MATCH{"MAX_SHORTEST_MATCH", 16'777'216, "bytes", Limit::shortest_match};
 
-// Groups that must be distinct values, each within another. Beyond: the lexeme is not allowed.
+// Nested groups that must be distinct values. Beyond: the lexeme is not allowed.
 inline constexpr NamedLimit MAX_NESTED_GROUPS{"MAX_NESTED_GROUPS", 1'000, "groups", Limit::nested_groups};
 
-// States visited by one search for a way through a rule. Beyond: LimitError when compiling, where a rule counts so far; else from a shortest completion.
+// States visited by one search for a way through a rule. Beyond: LimitError when compiling, if a rule counts this far; otherwise from a shortest completion.
 inline constexpr NamedLimit MAX_PATH_STATES{"MAX_PATH_STATES", 400'000, "states", Limit::path_states};
 
-// Places visited by one search for a shortest text that the longest match does not take apart. Beyond: LimitError from a shortest completion.
+// Places visited by one search for a shortest text that the longest match reads as intended. Beyond: LimitError from a shortest completion.
 inline constexpr NamedLimit MAX_SEARCHED_PLACES{"MAX_SEARCHED_PLACES", 100'000, "places", Limit::searched_places};
 
-// Questions about sets and ways to finish, for one mask near the end of a token budget; 256 where each takes a search. Beyond: what is not verified is left out of the mask.
+// Questions about sets and ways to finish, for one mask near the end of a token budget; 256 if each takes a search. Beyond: tokens not yet verified are left out of the mask.
 inline constexpr NamedLimit MAX_BUDGET_QUESTIONS{"MAX_BUDGET_QUESTIONS", 4'000, "questions", Limit::budget_questions};
 
-// The greatest integer that numbers must be multiples of, once the decimal point is removed. Beyond: LimitError when compiling.
+// The greatest `multipleOf`, after its decimal point is removed. Beyond: LimitError when compiling.
 inline constexpr NamedLimit MAX_DIVISOR{"MAX_DIVISOR", 576'460'752'303'423'488, "the divisor"};
 
-// States, with their counters, that one rule may reach without reading. Beyond: LimitError when compiling.
+// States, with their counters, that one rule can reach without reading. Beyond: LimitError when compiling.
 inline constexpr NamedLimit MAX_SILENT_STATES{"MAX_SILENT_STATES", 100'000, "states"};
 
 // States of one rule. Beyond: LimitError when compiling.
 inline constexpr NamedLimit MAX_RULE_STATES{"MAX_RULE_STATES", 10'000'000, "states"};
 
-// States of two terminals that are read side by side in the proof of lexing. Beyond: LimitError when compiling.
+// States of two terminals read in parallel by the proof of lexing. Beyond: LimitError when compiling.
 inline constexpr NamedLimit MAX_PAIR_STATES{"MAX_PAIR_STATES", 5'000, "states"};
 
 // Steps of the proof of lexing, of about 50 ns each. Beyond: LimitError when compiling.
@@ -94,7 +94,7 @@ inline constexpr NamedLimit MAX_PROOF_WORK{"MAX_PROOF_WORK", 20'000'000, "steps"
 // Derivatives made to find an example for a refused grammar. Beyond: the error has no example.
 inline constexpr NamedLimit MAX_EXPLORED_WORK{"MAX_EXPLORED_WORK", 200'000, "derivatives"};
 
-inline constexpr std::array<std::string_view, 12> limit_names{  // by Limit
+inline constexpr std::array<std::string_view, 12> limit_names{  // indexed by Limit
     MAX_COMPILE_WORK.name, MAX_MASK_WORK.name,        MAX_CALL_WORK.name,        MAX_INTERSECTION_STATES.name,
     MAX_LENGTH_SETS.name,  MAX_NESTED_DECISIONS.name, MAX_EXPRESSION_DEPTH.name, MAX_SHORTEST_MATCH.name,
     MAX_NESTED_GROUPS.name, MAX_PATH_STATES.name,     MAX_SEARCHED_PLACES.name,  MAX_BUDGET_QUESTIONS.name,
@@ -110,7 +110,7 @@ class LimitSet {
   bool operator==(const LimitSet&) const = default;
 
   template <typename F>
-  void each(F&& visit) const {  // ascending
+  void each(F&& visit) const {  // in ascending order
     for (unsigned bits = bits_; bits != 0; bits &= bits - 1) visit(static_cast<Limit>(std::countr_zero(bits)));
   }
   template <typename Archive>
@@ -122,7 +122,7 @@ class LimitSet {
   uint16_t bits_ = 0;
 };
 
-// Values of those that a grammar's tables keep to. Other values than these are for tests.
+// The limits of a grammar's tables. Only tests use other values than these.
 struct Limits {
   size_t mask_work = MAX_MASK_WORK.value;
   size_t call_work = MAX_CALL_WORK.value;
@@ -130,7 +130,7 @@ struct Limits {
   uint32_t length_sets = static_cast<uint32_t>(MAX_LENGTH_SETS.value);
   uint32_t nested_decisions = static_cast<uint32_t>(MAX_NESTED_DECISIONS.value);
   size_t budget_questions = MAX_BUDGET_QUESTIONS.value;
-  size_t budget_searches = 256;  // as many questions, where each may take a search
+  size_t budget_searches = 256;  // questions, if each may take a search
 };
 
 }  // namespace constrain

@@ -1,4 +1,4 @@
-// Masks: the tokens that may come next at a place, while they are worked out and as they are kept.
+// Masks: the tokens that may come next at a place, during the computation and as kept afterwards.
 #pragma once
 
 #include <algorithm>
@@ -18,9 +18,9 @@ namespace constrain {
 enum class Unit : uint8_t { bytes, tokens };
 constexpr size_t units = 2;
 
-// A limit on what it takes to finish: `length`, and `fresh` texts more that differ from some that have been read.
+// An upper bound on a way to finish: `length`, and `fresh` further texts that must differ from texts already read.
 struct Bound {
-  uint64_t length = 0;  // in bytes, which tells soon what fits easily, or in tokens
+  uint64_t length = 0;  // in bytes, which shows quickly what fits easily, or in tokens
   uint32_t fresh = 0;
   static constexpr uint64_t unknown = uint64_t{1} << 40;
   void add(const Bound& other) {
@@ -33,21 +33,21 @@ struct Bound {
   }
 };
 
-// Tokens that may come next, while they are worked out.
+// Tokens that may come next, during the computation.
 struct MaskDraft {
   std::shared_ptr<const Bitmask> base;
-  std::shared_ptr<Bitmask> own;  // the same, unless it is shared with a lexer state's tokens
+  std::shared_ptr<Bitmask> own;  // the same tokens, unless `base` is shared with a lexer state
   std::vector<std::shared_ptr<const Bitmask>> more;
   std::vector<uint32_t> add;
   std::vector<uint32_t> remove;     // from `base`
-  std::vector<uint32_t> dependent;  // on the text of the lexeme under way
+  std::vector<uint32_t> dependent;  // tokens that depend on the text of the current lexeme
   bool eos = false;
-  LimitSet limits;  // that were met: then `dependent` are the tokens of one byte, and there are no others
+  LimitSet limits;  // limits met; with any, all tokens are in `dependent`: those of one byte
 
-  Bitmask& own_base(size_t words);  // without what is to be removed
+  Bitmask& own_base(size_t words);  // without the removed tokens
 };
 
-// The same, as it is kept. Context-dependent tokens are judged one by one when the mask is written out.
+// The tokens of a mask as kept. Context-dependent ones are judged one by one when the mask is written out.
 struct MaskTokens {
   std::shared_ptr<const Bitmask> base;
   Array<uint32_t> add, remove, dependent;
@@ -61,20 +61,20 @@ struct MaskTokens {
   }
 };
 
-// What may come next at one place.
+// The mask of one place.
 struct Mask {
   std::shared_ptr<const MaskTokens> tokens;
-  Array<SetId> sets;  // in which they may end, besides the one it belongs to
-  mutable std::array<std::optional<Bound>, units> bounds;  // on finishing after any of them; once asked for
+  Array<SetId> sets;  // sets in which the tokens may end, besides the set of the mask itself
+  mutable std::array<std::optional<Bound>, units> bounds;  // on finishing after any token, once asked for
   size_t memory_bytes() const { return sizeof(*this) + sets.own_bytes(); }
 
   template <typename Archive>
-  void visit(Archive& archive) {  // all but the bounds, which are worked out again
+  void visit(Archive& archive) {  // without the bounds, which are computed again
     archive(tokens, sets);
   }
 };
 
-// Sets as a mask lists them: sorted, each once.
+// The sets of a mask: sorted, without duplicates.
 Array<SetId> distinct_sets(std::vector<SetId> sets);
 
 }  // namespace constrain

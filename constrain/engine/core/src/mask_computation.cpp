@@ -1,4 +1,4 @@
-// Computing a mask.
+// Computes a mask.
 #include "mask_computation.h"
 
 #include <algorithm>
@@ -8,22 +8,22 @@ namespace constrain {
 
 namespace {
 
-constexpr size_t max_additions = 4096;  // more single tokens than this are worth a bitmask of their own
+constexpr size_t max_additions = 4096;  // more single tokens than this become a bitmask of their own
 
 }  // namespace
 
 void MaskComputation::compute(MaskDraft& mask, const Place& here) {
   const LexId lexer = here.lexer;
-  if (lexer == LexId::dead) return;  // nothing can be read here: the text ends
+  if (lexer == LexId::dead) return;  // only the end of the text is possible here
   const std::shared_ptr<const IndependentTokens> alone = independent_.of(lexer);
   mask.base = alone->base;
   mask.add = alone->add;
   mask.remove = alone->remove;
-  const bool by_text = parser_.closure(here.set).has_earlier;
-  const TextId text = !lexer_.remembers(lexer) ? TextId::empty : by_text ? here.text : TextId::unknown;
+  const bool needs_text = parser_.closure(here.set).has_earlier;
+  const TextId text = !lexer_.remembers(lexer) ? TextId::empty : needs_text ? here.text : TextId::unknown;
   for (const Exits& group : alone->exits) {
-    if (by_text && lexer_.remembers(lexer)) {
-      add_exits_by_text(mask, group, here);
+    if (needs_text && lexer_.remembers(lexer)) {
+      add_text_dependent_exits(mask, group, here);
       continue;
     }
     const Place next = after(here, group.matched, text);
@@ -39,7 +39,7 @@ void MaskComputation::compute(MaskDraft& mask, const Place& here) {
   settle(mask);
 }
 
-// After a lexeme with this text, which matches the terminals at these positions of the lexer state.
+// After a lexeme with this text that matches the terminals at these positions of the lexer state.
 Place MaskComputation::after(const Place& here, const std::vector<uint32_t>& positions, TextId text) {
   const MatchId matched = match_of(positions, here.lexer);
   const TrackId track = parser_.has_earlier(here.set) ? parser_.read(here.track, matched, text) : TrackId::unknown;
@@ -53,8 +53,8 @@ MatchId MaskComputation::match_of(const std::vector<uint32_t>& positions, LexId 
   return lexer_.match(std::move(terminals));
 }
 
-// The tokens that leave a lexeme whose text matters: each with the text that it makes.
-void MaskComputation::add_exits_by_text(MaskDraft& mask, const Exits& exits, const Place& here) {
+// The tokens that leave a lexeme whose text matters: each with the lexeme's text at its exit.
+void MaskComputation::add_text_dependent_exits(MaskDraft& mask, const Exits& exits, const Place& here) {
   for (uint32_t node : exits.nodes) {
     const std::string_view token = vocabulary_.token(vocabulary_.trie().tokens_below(node)[0]);
     TextId read = here.text;
@@ -69,15 +69,15 @@ void MaskComputation::add_exits_by_text(MaskDraft& mask, const Exits& exits, con
   }
 }
 
-// The tokens that leave a lexeme at `exits`, where `next` begins. Those that go on in many ways are not walked for each set:
-// what the lexer alone says about them is found once.
+// The tokens that leave a lexeme at `exits`, where `next` begins. Many such tokens are not walked for each set: the
+// lexer state alone decides most of them, once for all sets.
 void MaskComputation::add_exits(MaskDraft& mask, const Exits& exits, const Place& next) {
   std::vector<std::pair<const Exits*, Place>> waiting{{&exits, next}};
   while (!waiting.empty()) {
     const auto [leaving, place] = waiting.back();
     waiting.pop_back();
-    const bool by_text = grammar_.reads_groups || lexer_.remembers(place.lexer);
-    const IndependentTokens* alone = by_text ? nullptr : independent_.after(*leaving, place.lexer);
+    const bool needs_text = grammar_.reads_groups || lexer_.remembers(place.lexer);
+    const IndependentTokens* alone = needs_text ? nullptr : independent_.after(*leaving, place.lexer);
     if (!alone) {
       walk_exits(mask, leaving->nodes, place);
       continue;
@@ -92,7 +92,7 @@ void MaskComputation::add_exits(MaskDraft& mask, const Exits& exits, const Place
   }
 }
 
-// The same, by walking what follows the nodes, which are sorted by byte.
+// The same by walking the trie below the exits, which are sorted by byte.
 void MaskComputation::walk_exits(MaskDraft& mask, std::span<const uint32_t> nodes, const Place& next) {
   const Trie& trie = vocabulary_.trie();
   const bool uncertain = parser_.closure(next.set).uncertain;
@@ -111,7 +111,7 @@ void MaskComputation::walk_exits(MaskDraft& mask, std::span<const uint32_t> node
   }
 }
 
-// Tokens from `node` on, where `place` has just taken the node's byte.
+// Tokens from `node` on, after `place` has taken the node's byte.
 void MaskComputation::walk_suffixes(MaskDraft& mask, uint32_t node, Place place) {
   const Trie& trie = vocabulary_.trie();
   suffixes_.assign(1, {node, place});
@@ -119,7 +119,7 @@ void MaskComputation::walk_suffixes(MaskDraft& mask, uint32_t node, Place place)
   while (!suffixes_.empty()) {
     std::tie(node, place) = suffixes_.back();
     suffixes_.pop_back();
-    bool unknown = false;  // the lexeme may end here, if its text is not among those that are not known
+    bool unknown = false;  // the lexeme may end here, unless its text is among the unknown ones
     if (lexer_.context_dependent(place.lexer)) {
       if (!surely_goes_on(place)) {
         leave_to_text(mask, node);
@@ -150,8 +150,8 @@ void MaskComputation::leave_to_text(MaskDraft& mask, uint32_t node) const {
   mask.dependent.insert(mask.dependent.end(), tokens.begin(), tokens.end());
 }
 
-// Whether a context-dependent lexeme can be completed whatever the unknown text is: if what is left is certainly infinite,
-// one text less makes no difference. One number less may: it has endlessly many texts.
+// Whether a context-dependent lexeme can be completed whatever the unknown text is: if the rest is certainly infinite,
+// one text less makes no difference. This does not hold for numbers: one number has infinitely many texts.
 bool MaskComputation::surely_goes_on(const Place& place) const {
   bool number = false;
   if (grammar_.has_values) {
@@ -164,7 +164,8 @@ bool MaskComputation::surely_goes_on(const Place& place) const {
   });
 }
 
-// The state is a whole lexeme already: every token that may begin the next one, unless this lexeme would take its byte.
+// The state is a whole lexeme: adds every token that may begin the next lexeme, unless this lexeme takes its first
+// byte.
 void MaskComputation::add_following(MaskDraft& mask, const IndependentTokens& alone, const Place& next) {
   const LexId start = next.lexer;
   if (start == LexId::dead) return;
@@ -172,7 +173,7 @@ void MaskComputation::add_following(MaskDraft& mask, const IndependentTokens& al
   mask = {};
   compute(mask, next);
   recorder_.record_end(next.set);
-  if (lexer_.context_dependent(start) || parser_.closure(next.set).uncertain) {  // judged one by one, against the real text
+  if (lexer_.context_dependent(start) || parser_.closure(next.set).uncertain) {  // judged one by one, with the real text
     std::vector<uint32_t> all = std::move(mask.dependent);
     for (uint32_t token = 0; token < vocabulary_.size(); ++token) {
       if (mask.base && has_bit(*mask.base, token)) all.push_back(token);
@@ -206,7 +207,7 @@ void MaskComputation::add_following(MaskDraft& mask, const IndependentTokens& al
   }
 }
 
-// Keeps many single tokens, and those of more than one bitmask, as a bitmask of their own.
+// Turns many single tokens, and the tokens of several bitmasks, into one bitmask.
 void MaskComputation::settle(MaskDraft& mask) const {
   if (mask.add.size() <= max_additions && mask.more.empty()) return;
   Bitmask& base = mask.own_base(vocabulary_.words());

@@ -1,8 +1,8 @@
-// The computation of one mask: the union of the tokens that stay inside the lexeme (context_independent_tokens.h; they
-// depend on the lexer state alone) and of those that end it and go on.
+// The computation of one mask: the tokens that stay inside the lexeme (context_independent_tokens.h; they depend on the
+// lexer state alone), and the tokens that end it and go on.
 //
-// Lives for one mask. Invariant: what its recorder takes down is all that the tokens depend on, besides the lexer state;
-// tokens whose place depends on a text that is not known are context-dependent, and no others.
+// An object lives for one mask. Invariant: the tokens depend only on the lexer state and on what the recorder notes.
+// Exactly those tokens are context-dependent whose place depends on a text that is not known.
 #pragma once
 
 #include <cstdint>
@@ -29,13 +29,13 @@ class MaskComputation {
       : stepping_(stepping), vocabulary_(vocabulary), independent_(independent), tokens_beginning_(std::move(tokens_beginning)),
         recorder_(recorder), grammar_(stepping.grammar()), lexer_(stepping.lexer()), parser_(stepping.parser()) {}
 
-  // The mask is that of all texts of the lexeme under way, unless earlier values are still possible.
+  // The mask holds for all texts of the current lexeme, unless earlier values are still possible.
   void compute(MaskDraft& mask, const Place& here);
 
  private:
   Place after(const Place& here, const std::vector<uint32_t>& positions, TextId text);
   MatchId match_of(const std::vector<uint32_t>& positions, LexId lexer);
-  void add_exits_by_text(MaskDraft& mask, const Exits& exits, const Place& here);
+  void add_text_dependent_exits(MaskDraft& mask, const Exits& exits, const Place& here);
   void add_exits(MaskDraft& mask, const Exits& exits, const Place& next);
   void walk_exits(MaskDraft& mask, std::span<const uint32_t> nodes, const Place& next);
   void walk_suffixes(MaskDraft& mask, uint32_t node, Place place);
@@ -52,7 +52,7 @@ class MaskComputation {
   const Grammar& grammar_;
   Lexer& lexer_;
   Parser& parser_;
-  std::vector<std::pair<uint32_t, Place>> suffixes_;  // on the way, in walk_suffixes
+  std::vector<std::pair<uint32_t, Place>> suffixes_;  // the current path of walk_suffixes
 };
 
 }  // namespace constrain

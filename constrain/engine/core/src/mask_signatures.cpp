@@ -9,7 +9,7 @@ namespace constrain {
 
 namespace {
 
-constexpr size_t max_tried = 32;  // signatures, for one mask
+constexpr size_t max_tried = 32;  // signatures tried for one mask
 
 MaskSignature::Look look_at(Parser& parser, SetId set) {
   if (set == SetId::none) return {};
@@ -36,7 +36,7 @@ uint32_t SignatureRecorder::number_of(SetId set) {
   return number;
 }
 
-// Which signatures to try: those where the lexeme that comes first in this lexer state leads to what looks the same.
+// The signatures to try: those whose first lexeme leads to a set with the same properties.
 Hash MaskSignatures::key(const Place& place, const MaskSignature& first) {
   Hash key = mix(seeded(0x6F75746C), index(place.lexer));
   if (first.lexemes.empty()) return key;
@@ -62,7 +62,7 @@ bool MaskSignatures::find(Mask& mask, const Place& place) {
       mask.sets = distinct_sets(std::move(ends));
       return true;
     }
-  } catch (const LimitError&) {  // the mask itself is computed, or cut short, by what it needs
+  } catch (const LimitError&) {  // then the mask itself is computed, perhaps within limits
   }
   return false;
 }
@@ -93,7 +93,7 @@ void MaskSignatures::keep(const Mask& mask, const Place& place, const SignatureR
   Hash list;
   try {
     list = key(place, first ? signatures_[*first] : signature);
-  } catch (const LimitError&) {  // the mask is known all the same
+  } catch (const LimitError&) {  // the mask is known nevertheless
     return;
   }
   if (!first) first_.insert(index(place.lexer), id);

@@ -1,9 +1,9 @@
-// Signatures of masks: what a mask was told from, so that the same place in another context need not compute it once more.
+// Mask signatures: what a mask was computed from, so that the same place in another context takes over its tokens.
 //
-// All that a mask depends on, besides its lexer state, is which lexer states the lexemes that its tokens complete lead to,
-// and whether the text may end there. Invariant: a place along whose lexemes everything looks as a signature says has the
-// tokens of that signature. None is kept for grammars with groups that must be distinct: the values that may still be
-// repeated are more than is looked at.
+// Besides its lexer state, a mask depends only on the lexer states after the lexemes that its tokens complete, and on
+// whether the text may end there. Invariant: a place whose lexemes lead to what a signature describes has the tokens of
+// that signature. Grammars with groups that must be distinct have no signatures, because their masks also depend on the
+// values that may still be repeated.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,9 @@
 
 namespace constrain {
 
-// Sets are numbered as they are met, the mask's own being 0.
+// Sets are numbered in the order of their discovery; the mask's own set is 0.
 struct MaskSignature {
-  struct Look {  // of a set
+  struct Look {  // the properties of a set that a mask depends on
     LexId start = LexId::dead;
     bool exists = false, accepting = false, uses_text = false;
     bool operator==(const Look&) const = default;
@@ -30,15 +30,15 @@ struct MaskSignature {
     uint32_t from, to;
     MatchId matched;
     TextId text;
-    Look look;  // of the set it leads to
+    Look look;  // of the set that the lexeme leads to
   };
-  bool uses_text = false;  // the mask's own set
+  bool uses_text = false;  // of the mask's own set
   Array<Lexeme> lexemes;
   Array<uint32_t> ends;  // sets in which tokens may end
   std::shared_ptr<const MaskTokens> tokens;
-  uint32_t next = none;  // the next of a list: see MaskSignatures::key
+  uint32_t next = none;  // the next signature of a list: see MaskSignatures::key
   static constexpr uint32_t none = ~uint32_t{0};
-  static constexpr size_t max_lexemes = 64;  // of one mask, that are looked at; with more, its tokens are not shared
+  static constexpr size_t max_lexemes = 64;  // lexemes recorded for one mask; beyond them its tokens are not shared
 
   template <typename Archive>
   void visit(Archive& archive) {
@@ -46,14 +46,14 @@ struct MaskSignature {
   }
 };
 
-// Takes down, while one mask is computed, which lexemes end and where its tokens do.
+// Records, during the computation of one mask, which lexemes end and where the tokens end.
 class SignatureRecorder {
  public:
-  // `own`: the set of the mask. Lexemes are taken down only if `notes_lexemes`.
+  // `own`: the set of the mask. Lexemes are recorded only if `notes_lexemes`.
   SignatureRecorder(Parser& parser, SetId own, bool notes_lexemes) : parser_(parser), notes_lexemes_(notes_lexemes), sets_{own} {}
 
   void record(SetId set, MatchId matched, TextId text, SetId next);
-  void record_end(SetId set) { ends_.push_back(set); }  // tokens may end in it
+  void record_end(SetId set) { ends_.push_back(set); }  // a token may end in this set
 
   const std::vector<SetId>& sets() const { return sets_; }
   const std::vector<MaskSignature::Lexeme>& lexemes() const { return lexemes_; }
@@ -73,10 +73,10 @@ class MaskSignatures {
  public:
   explicit MaskSignatures(Parser& parser) : parser_(parser) {}
 
-  // Fills in the mask of a place if that of another one looks the same; false if there is none.
+  // Fills in the mask of a place from a mask with the same signature; returns false if there is none.
   bool find(Mask& mask, const Place& place);
   void keep(const Mask& mask, const Place& place, const SignatureRecorder& recorder);
-  uint64_t found() const { return found_; }  // masks of other places
+  uint64_t found() const { return found_; }  // masks taken over from other places
 
   size_t memory_bytes() const { return first_.bytes() + lists_.bytes() + bytes_; }
 
@@ -91,7 +91,7 @@ class MaskSignatures {
   bool agrees(const MaskSignature& signature, SetId set, std::vector<SetId>& sets);
 
   Parser& parser_;
-  FlatMap<uint32_t, uint32_t> first_;  // signature of each lexer state
+  FlatMap<uint32_t, uint32_t> first_;  // the signatures of each lexer state
   FlatMap<Hash, uint32_t> lists_;      // the first of each list
   OnDemand<MaskSignature> signatures_;
   size_t bytes_ = 0;

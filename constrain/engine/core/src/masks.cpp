@@ -1,4 +1,4 @@
-// Looking masks up, making them, and writing them out.
+// Looks up masks, makes them, and writes them out.
 #include "masks.h"
 
 #include <algorithm>
@@ -48,14 +48,14 @@ const Mask* Masks::known(const Place& place) const {
 }
 
 const Mask& Masks::of(const Place& place) {
-  const bool by_text = parser_.closure(place.set).has_earlier;
-  if (const uint32_t* found = by_text ? text_ids_.find(text_mask_key(place)) : ids_.find(mask_key(place))) return masks_[*found];
+  const bool needs_text = parser_.closure(place.set).has_earlier;
+  if (const uint32_t* found = needs_text ? text_ids_.find(text_mask_key(place)) : ids_.find(mask_key(place))) return masks_[*found];
   Mask mask;
   stepping_.allow_mask();
   if (!signatures_.find(mask, place)) make(mask, place);
   stepping_.allow_call();
   bytes_ += mask.memory_bytes();
-  if (by_text) {
+  if (needs_text) {
     text_ids_.insert(text_mask_key(place), static_cast<uint32_t>(masks_.size()));
   } else {
     ids_.insert(mask_key(place), static_cast<uint32_t>(masks_.size()));
@@ -64,7 +64,7 @@ const Mask& Masks::of(const Place& place) {
   return masks_.back();
 }
 
-// Where a limit is met, all tokens of one byte are left to be judged by themselves.
+// If a limit is met, all tokens of one byte remain, to be judged one by one.
 void Masks::make(Mask& mask, const Place& place) {
   MaskDraft draft;
   SignatureRecorder recorder(parser_, place.set, !stepping_.grammar().reads_groups);
@@ -87,7 +87,7 @@ void Masks::make(Mask& mask, const Place& place) {
   if (mask.tokens->limits.empty()) signatures_.keep(mask, place, recorder);
 }
 
-// Equal ones are kept once.
+// Keeps equal tokens once.
 std::shared_ptr<const MaskTokens> Masks::kept(MaskDraft draft) {
   auto bytes_of = [](const auto& values) { return std::as_bytes(std::span(values)); };
   Hash key = mix(seeded(0x746F6B656E73), draft.eos ? 1u : 0u);
@@ -138,7 +138,7 @@ LimitSet Masks::fill(const Mask& mask, const Place& place, std::span<uint32_t> w
   return {};
 }
 
-// All that depends on no text.
+// Writes all tokens that do not depend on the text.
 void Masks::fill_independent(const MaskTokens& tokens, std::span<uint32_t> words) const {
   if (tokens.base) {
     std::copy(tokens.base->begin(), tokens.base->end(), words.begin());
@@ -149,7 +149,7 @@ void Masks::fill_independent(const MaskTokens& tokens, std::span<uint32_t> words
   for (uint32_t token : tokens.add) set_bit(words, token);
 }
 
-// Where a limit was met, or some tokens are context-dependent.
+// Writes a mask that met a limit or has context-dependent tokens.
 LimitSet Masks::fill_dependent(const Mask& mask, const Place& place, std::span<uint32_t> words, const Judge* judge) {
   auto take_out_judged = [&](LimitSet& met) {
     stepping_.allow_call();
@@ -165,7 +165,7 @@ LimitSet Masks::fill_dependent(const Mask& mask, const Place& place, std::span<u
   }
   LimitSet met = fill_unknown(mask, place, words, judge);
   if (met.empty()) return met;
-  if (judge) {  // what is kept is the same for all judges
+  if (judge) {  // the kept mask must be the same for all judges
     LimitSet all = fill_unknown(mask, place, words, nullptr);
     if (!all.empty()) keep_limited(place, all, words);
     take_out_judged(all);
@@ -176,7 +176,7 @@ LimitSet Masks::fill_dependent(const Mask& mask, const Place& place, std::span<u
   return met;
 }
 
-// The same where no limited mask of the place is known.
+// The same if no limited mask of the place is known.
 LimitSet Masks::fill_unknown(const Mask& mask, const Place& place, std::span<uint32_t> words, const Judge* judge) {
   const MaskTokens& tokens = *mask.tokens;
   LimitSet met = tokens.limits;
@@ -205,13 +205,13 @@ bool Masks::allows(const Place& place, uint32_t token, LimitSet& met) {
   }
 }
 
-// It comes first, so that the other tokens leave it enough to be verified.
+// The way to finish is verified first, while the work suffices.
 void Masks::fill_way_to_finish(const Place& place, std::span<uint32_t> words, LimitSet& met) {
   std::string text;
   stepping_.allow_way();
   try {
     text = completions_.shortest(place);
-  } catch (const LimitError&) {  // no way is known; the tokens that follow are verified one by one all the same
+  } catch (const LimitError&) {  // no way is known; the tokens below are verified one by one nevertheless
   }
   stepping_.allow_way();
   if (text.empty()) return;
@@ -224,7 +224,7 @@ void Masks::fill_way_to_finish(const Place& place, std::span<uint32_t> words, Li
   });
 }
 
-// What was verified at a place is verified once: else it would be more the second time, when more is known.
+// Keeps a limited mask for its place; computed again, it would be larger, because more would be known.
 const Masks::Limited* Masks::limited(const Place& place) const {
   if (limited_.empty()) return nullptr;
   const uint32_t* found = limited_ids_.find(limited_mask_key(place));

@@ -1,8 +1,8 @@
-// Masks by place: looked up, taken over from a place that looks the same, or computed; and written out as bits.
+// Masks by place: looked up, taken over by a signature, or computed; and written out as bits.
 //
-// Invariant: bit t of what `fill` writes is set if and only if some continuation completes the text with token t; unless a
-// limit was met, of which it returns the names: then only verified tokens are set, among them one that leads to an end if
-// a way is known, and the same ones whenever the place is asked for in this generation.
+// Invariant: bit t of what `fill` writes is set if and only if some continuation completes the text with token t. The
+// only exception is a mask that met limits, whose names `fill` returns: it has only verified tokens, among them one
+// that leads to an end if a way is known, and it stays the same for its place in this generation.
 #pragma once
 
 #include <cstdint>
@@ -33,15 +33,15 @@ class Masks {
   const Mask& of(const Place& place);
   const Mask* known(const Place& place) const;
 
-  // Judges a context-dependent token; notes the limits that are met.
+  // Judges a context-dependent token, and adds the limits that it meets.
   using Judge = std::function<bool(uint32_t token, LimitSet& met)>;
-  // Writes the mask of its place. `judge`: asked for context-dependent tokens in place of stepping over them; or null.
-  // Returns the limits that left out tokens. Where there are any, all that come to this place get the same mask.
+  // Writes the mask of its place and returns the limits that left out tokens; with any, the place always gets the same
+  // mask. `judge`: judges context-dependent tokens, in place of stepping over them; or null.
   LimitSet fill(const Mask& mask, const Place& place, std::span<uint32_t> words, const Judge* judge = nullptr);
   bool has_token(const Place& place, uint32_t token);
 
-  uint64_t shared() const { return signatures_.found(); }  // that were found to be those of other places
-  void read(size_t most);  // that are stored: now, instead of when they are asked for
+  uint64_t shared() const { return signatures_.found(); }  // masks taken over from other places
+  void read(size_t most);  // reads stored masks now, instead of at first use
   size_t memory_bytes() const {
     return ids_.bytes() + text_ids_.bytes() + token_ids_.bytes() + limited_ids_.bytes() + signatures_.memory_bytes() + bytes_;
   }
@@ -52,7 +52,7 @@ class Masks {
   }
 
  private:
-  struct Limited {  // of a place, as it was when it was first asked for
+  struct Limited {  // a limited mask, as it was when its place was first asked for
     Bitmask words;
     LimitSet limits;
   };
@@ -75,11 +75,11 @@ class Masks {
   Parser& parser_;
   MaskSignatures signatures_;
   FlatMap<uint64_t, uint32_t> ids_;  // numbers of masks, by `mask_key`
-  FlatMap<Hash, uint32_t> text_ids_;  // of those that depend on the text of the lexeme under way
-  OnDemand<Mask> masks_;  // what all of these number
+  FlatMap<Hash, uint32_t> text_ids_;  // numbers of masks that depend on the text of the current lexeme
+  OnDemand<Mask> masks_;  // the masks, by number
   std::deque<std::pair<ByteSet, Bitmask>> tokens_beginning_;
   FlatMap<Hash, uint32_t> token_ids_;
-  std::vector<std::shared_ptr<const MaskTokens>> tokens_;  // made in this process
+  std::vector<std::shared_ptr<const MaskTokens>> tokens_;  // tokens made in this process
   FlatMap<Hash, uint32_t> limited_ids_;
   std::deque<Limited> limited_;
   size_t bytes_ = 0;

@@ -1,4 +1,4 @@
-// Reading tokens, and the masks, plans and explanations of where a matcher stands.
+// Reads tokens, and finds masks, plans and explanations for the current place.
 #include "matcher.h"
 
 #include <algorithm>
@@ -11,24 +11,24 @@ namespace constrain {
 
 namespace {
 
-constexpr size_t max_forced_bytes = 4096;      // at a time
-constexpr size_t tokens_between_checks = 64;  // of the size of the tables, where no mask is asked for
+constexpr size_t max_forced_bytes = 4096;      // bytes forced at a time
+constexpr size_t tokens_between_checks = 64;  // between checks of the tables' size, if no mask is asked for
 constexpr uint64_t max_margin = 16;           // tokens
-constexpr uint32_t max_word_tokens = 8;       // of a lexeme beyond its limit, after which the end is no nearer than it was before
-constexpr uint64_t near_end = 32;             // bytes of a lexeme's rest; while it is longer, words must be begun to come to it
+constexpr uint32_t max_word_tokens = 8;       // beyond a lexeme's limit, without a shorter rest; after that only nearer ones
+constexpr uint64_t near_end = 32;             // bytes of a lexeme's rest; a longer one needs new words
 
-// Length of `text` without the beginning of a UTF-8 character at its end.
+// Length of `text` without an unfinished UTF-8 character at its end.
 size_t whole_characters(std::string_view text) {
   for (size_t back = 1; back <= std::min<size_t>(3, text.size()); ++back) {
     const auto byte = static_cast<uint8_t>(text[text.size() - back]);
-    if ((byte & 0xC0) == 0x80) continue;  // of a character that began before
+    if ((byte & 0xC0) == 0x80) continue;  // inside a character
     const size_t length = byte < 0xC0 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : byte < 0xF8 ? 4 : 1;
     return length > back ? text.size() - back : text.size();
   }
   return text.size();
 }
 
-// Length of `text` without the beginning of a character or of a special token's name at its end.
+// Length of `text` without an unfinished character or special token's name at its end.
 size_t whole_symbols(std::string_view text) {
   const size_t mark = text.find_last_of(std::string_view("\xFE\xFF"));
   if (mark != text.npos && text[mark] == mark_begin) return mark;
@@ -56,20 +56,20 @@ Matcher::Matcher(std::shared_ptr<CompiledGrammar> grammar, std::optional<uint64_
   automaton_->budget().prepare();
 }
 
-// The current place. If a new generation has begun, what has been read is read again in it, unless the mask here was
-// asked for.
+// The current place. If a new generation has begun, the tokens are replayed in it, unless the present mask was asked
+// for.
 Place& Matcher::here() {
   automaton_->stepping().allow_call();
   if (automaton_ != grammar_->automaton() && !settled()) {
-    if (max_tokens_ && !ended_) {  // as it is known now: searches of another generation may end otherwise
+    if (max_tokens_ && !ended_) {  // by present knowledge: searches of another generation may end differently
       try {
         planned();
-      } catch (const LimitError&) {  // then as it is known later
+      } catch (const LimitError&) {  // then it is computed later
       }
     }
     keep_last();
     std::shared_ptr<Automaton> next = grammar_->automaton();
-    next->stepping().allow_all();  // what was accepted once is accepted again, however long it takes together
+    next->stepping().allow_all();  // a token accepted once is accepted again, however long that takes
     Place place = next->stepping().start();
     std::vector<Place> places{place};
     places.reserve(places_.size());
@@ -128,13 +128,13 @@ void Matcher::keep_last() {
   last_.words = std::make_shared<const Bitmask>(std::move(words));
 }
 
-// Finds out what `accept` needs to know of the mask here, which was not asked for.
+// Computes what `accept` needs to know of the present mask, which was not asked for.
 void Matcher::settle(uint32_t token) {
   const Mask& mask = this->mask();
   if (plain(mask)) return;
-  const std::span<const uint32_t> by_text = mask.tokens->dependent;
+  const std::span<const uint32_t> dependent = mask.tokens->dependent;
   const bool by_itself = mask.tokens->limits.empty() && !max_tokens_ && !limit_reached();
-  if (by_itself && std::find(by_text.begin(), by_text.end(), token) == by_text.end()) return;
+  if (by_itself && std::find(dependent.begin(), dependent.end(), token) == dependent.end()) return;
   Bitmask words(grammar_->vocabulary().words());
   fill(mask, words);
 }
@@ -146,7 +146,7 @@ bool Matcher::begins_plan(uint32_t token) const {
   return progress.plan && grammar_->vocabulary().first_token(*progress.plan, progress.at) == token;
 }
 
-// A token that is in the mask is taken, however long it takes.
+// Steps a token of the mask, however long that takes.
 bool Matcher::step_over(Place& place, uint32_t token) {
   const std::string_view bytes = grammar_->vocabulary().token(token);
   if (bytes.empty()) return false;
@@ -176,11 +176,11 @@ void Matcher::note_limits(LimitSet limits) {
   grammar_->count_limited_mask();
 }
 
-// Plans for what follows `token`, which is in the mask here and led to `place`.
+// Makes a plan after `token`, which is in the present mask and led to `place`.
 void Matcher::go_on(Progress& progress, const Place& from, const Place& place, std::string_view token) {
   const uint64_t left_after = left() - 1;
-  const size_t read = progress.read;  // as when the mask was made
-  if (grammar_->grammar().reads_groups) {  // groups are values: any part of the text may be one
+  const size_t read = progress.read;  // as it was for the mask
+  if (grammar_->grammar().reads_groups) {  // groups are values, and any part of the text may be one
     progress.read += token.size();
   } else if (automaton_->stepping().lexer().remembers(from.lexer) || automaton_->stepping().lexer().remembers(place.lexer)) {
     progress.lexeme = (place.set == from.set ? progress.lexeme : 0) + token.size();
@@ -197,14 +197,14 @@ void Matcher::go_on(Progress& progress, const Place& from, const Place& place, s
   try {
     if (automaton_->budget().surely_fits(place, read, left_after)) return;
     std::shared_ptr<const Plan> next = plan_from(place, plan.get(), left_after);
-    if (next->counts[0] > left_after) return;  // it fits: the mask was told so by what is shorter than what is found here
+    if (next->counts[0] > left_after) return;  // fits nevertheless: the mask used a bound shorter than this text
     progress.plan = std::move(next);
     progress.at = 0;
-  } catch (const LimitError&) {  // likewise
+  } catch (const LimitError&) {  // no way is known, but a bound fits
   }
 }
 
-// Of at most `limit` tokens, if possible.
+// A plan of at most `limit` tokens, if possible.
 std::shared_ptr<const Matcher::Plan> Matcher::plan_from(const Place& place, const Plan* like, uint64_t limit) {
   automaton_->stepping().allow_way();
   auto plan = std::make_shared<Plan>(grammar_->vocabulary().spell(automaton_->completions().shortest(place), like));
@@ -221,7 +221,7 @@ std::shared_ptr<const Matcher::Plan> Matcher::plan_from(const Place& place, cons
   return plan;
 }
 
-// What has been read so far, with a plan.
+// The progress so far, with a plan.
 const Matcher::Progress& Matcher::planned() {
   Progress& progress = progress_.back();
   if (!progress.plan) {
@@ -278,7 +278,7 @@ bool Matcher::ample(const Mask& mask) {
   if (ample_) return true;
   const uint64_t after = left();  // one token less, and the margin
   const bool ample = after > margin_ && automaton_->budget().any_surely_fits(mask, places_.back(), progress_.back().read, after - margin_ - 1);
-  ample_ = ample && mask.tokens->dependent.empty();  // else some tokens have been judged by themselves
+  ample_ = ample && mask.tokens->dependent.empty();  // otherwise some tokens have been judged one by one
   return ample;
 }
 
@@ -317,7 +317,7 @@ void Matcher::fill(const Mask& mask, std::span<uint32_t> words) {
   words_ = std::make_shared<const Bitmask>(words.begin(), words.end());
 }
 
-// Where limits were met, a way to finish is known to be in the mask, and stays there.
+// If limits were met, the mask has the next token of a way to finish, which stays in it.
 void Matcher::allow_plan(std::span<uint32_t> words) {
   const Place place = here();
   try {
@@ -327,7 +327,7 @@ void Matcher::allow_plan(std::span<uint32_t> words) {
     automaton_->stepping().allow_all();
     Place next = place;
     if (automaton_->stepping().step(next, grammar_->vocabulary().token(token))) set_bit(words, token);
-  } catch (const LimitError&) {  // no way is known: what was verified is left
+  } catch (const LimitError&) {  // no way is known; the verified tokens remain
   }
   automaton_->stepping().allow_call();
 }
@@ -344,7 +344,7 @@ LimitSet Matcher::fill_within_budget(const Mask& mask, std::span<uint32_t> words
     remaining.needed = progress.plan->counts[progress.at];
     remaining.plan_token = grammar_->vocabulary().first_token(*progress.plan, progress.at);
     remaining.soft = remaining.left < remaining.needed + margin_;
-  } catch (const LimitError& error) {  // then what is known to fit is allowed
+  } catch (const LimitError& error) {  // tokens known to fit are allowed
     limits.add(error.limit);
   }
   const Budget::Narrowed narrowed = automaton_->budget().fill_fitting(mask, place, remaining, words);
@@ -360,7 +360,7 @@ bool Matcher::accepting() {
   if (words_ && !eos.empty()) return has_bit(*words_, eos[0]);
   try {
     return automaton_->stepping().accepting(place);
-  } catch (const LimitError&) {  // as the mask has it
+  } catch (const LimitError&) {  // as the mask says
     return !eos.empty() && automaton_->masks().has_token(place, eos[0]);
   }
 }
@@ -373,7 +373,7 @@ bool Matcher::finished() {
     const bool whole = automaton_->stepping().accepting(place) && automaton_->stepping().next_bytes(place).empty();
     if (used_up && !whole) progress_.back().narrowed = true;
     return whole || used_up;
-  } catch (const LimitError&) {  // what else is possible is not known
+  } catch (const LimitError&) {  // other continuations are unknown
     return used_up;
   }
 }
@@ -400,7 +400,7 @@ std::vector<uint32_t> Matcher::completion() {
   for (size_t at = progress.plan ? progress.at : 0; at < plan->text.size(); at += vocabulary.token(tokens.back()).size()) {
     tokens.push_back(vocabulary.first_token(*plan, at));
   }
-  if (!progress.plan && tokens.size() <= left()) {  // it is to be followed: limits must not come in between
+  if (!progress.plan && tokens.size() <= left()) {  // the caller will follow it, and limits must not interfere
     track();
     progress_.back().plan = plan;
     progress_.back().at = 0;
@@ -415,8 +415,8 @@ std::string Matcher::forced_bytes() {
   return forced.substr(0, forced.find(mark_begin));
 }
 
-// The forced bytes without a character that is not all there, and the offsets into `before` (the end of what has been
-// read) and them at which a token may begin that goes on beyond their end.
+// The forced bytes without an unfinished character at the end, and the offsets into `before` (the end of the text so
+// far) and the forced bytes at which a token may begin that continues beyond their end.
 std::pair<std::string, std::vector<uint32_t>> Matcher::forced_after(std::string_view before) {
   if (ended_) return {};
   Place place = here();
@@ -433,14 +433,15 @@ std::pair<std::string, std::vector<uint32_t>> Matcher::forced_after(std::string_
   return {text.substr(before.size()), constrain::open_starts(automaton_->stepping(), automaton_->vocabulary(), text, place)};
 }
 
-// Whether the lexeme under way has had as many tokens as it should.
+// Whether the current lexeme has reached its limit.
 bool Matcher::limit_reached() {
   if (ended_ || progress_.back().lexeme_tokens < least_limit_) return false;
   const LexId lexer = here().lexer;
   return progress_.back().lexeme_tokens >= automaton_->lexeme_limits().limit_of(lexer, limits_);
 }
 
-// The tokens that the limit of the lexeme under way leaves, the budget aside. Never none: a way to finish is among them.
+// The tokens allowed at the limit of the current lexeme, without regard to the budget. Never empty: a way to finish is
+// in it.
 const Bitmask& Matcher::limited(const Mask& mask) {
   if (limited_) return *limited_;
   const Place& place = places_.back();
@@ -457,7 +458,7 @@ const Bitmask& Matcher::limited(const Mask& mask) {
       const uint32_t token = grammar_->vocabulary().first_token(*progress.plan, progress.at);
       if (token != Vocabulary::no_token) set_bit(left, token);
     }
-  } catch (const LimitError&) {  // no way to finish was found: nothing is left out
+  } catch (const LimitError&) {  // no way to finish was found, so all tokens stay
     left = all;
   }
   automaton_->stepping().allow_call();
@@ -469,7 +470,7 @@ const Bitmask& Matcher::limited(const Mask& mask) {
   return *limited_;
 }
 
-// Notes `token`, which led from one place to another; `at_limit`: the lexeme there had had its tokens.
+// Counts `token`, which led from one place to another; `at_limit`: the lexeme there had reached its limit.
 void Matcher::count_lexeme_tokens(Progress& progress, const Place& from, const Place& place, std::string_view token, bool at_limit) {
   if (from.fresh || place.set != from.set || !automaton_->lexeme_limits().stays(from.lexer, token)) {
     progress.lexeme_tokens = 1;
@@ -514,7 +515,7 @@ Explanation Matcher::explain(uint32_t token) {
   }
   auto add = [&](LexId lexer) {
     for (const Lexer::Entry& entry : automaton_->stepping().lexer().entries(lexer)) {
-      if (entry.expression == ExprId::epsilon) continue;  // it has come to its end
+      if (entry.expression == ExprId::epsilon) continue;  // the terminal ends here
       TermId t = automaton_->stepping().lexer().base_terminal(entry.terminal);
       if (std::find(result.terminals.begin(), result.terminals.end(), index(t)) == result.terminals.end()) {
         result.terminals.push_back(index(t));

@@ -1,7 +1,7 @@
 // Memory values: the slots of one activation of a rule, sets of remembered texts or values, and the texts themselves.
 //
-// All are immutable and interned. A text is a node of a tree (its beginning, its last byte), so that reading on costs
-// one lookup. TextId::unknown stands for "some text", while a mask is computed for all texts at once.
+// All are immutable and interned. A text is a node of a tree (its beginning, its last byte), so one more byte costs
+// one look-up. TextId::unknown stands for any text, while one mask is computed for all texts.
 #pragma once
 
 #include <algorithm>

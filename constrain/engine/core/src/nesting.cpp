@@ -1,4 +1,4 @@
-// How deeply expressions are nested, and their derivatives where that is deep.
+// The height of expressions, and the derivatives of high ones.
 #include "nesting.h"
 
 #include <limits>
@@ -31,7 +31,7 @@ void ExpressionStore::set_height(Node& node) const {
     default:
       break;
   }
-  // far beyond what derivatives of an imported expression come to: they are about twice as high as it is
+  // Derivatives of an imported expression are about twice as high as the expression, far below this limit.
   constexpr uint32_t highest = std::numeric_limits<uint16_t>::max();
   if (height > highest) {
     throw LimitError(limit_message("an expression is nested too deeply", MAX_EXPRESSION_DEPTH, highest, "16 * "), Limit::expression_depth);
@@ -39,7 +39,7 @@ void ExpressionStore::set_height(Node& node) const {
   node.height = static_cast<uint16_t>(height);
 }
 
-// Of the parts that the derivative of `e` is put together from.
+// The parts whose derivatives make up the derivative of `e`.
 void ExpressionStore::derive_tall_parts(ExprId e, uint8_t byte) {
   auto key = [byte](ExprId each) { return (uint64_t{index(each)} << 8) | byte; };
   auto known = [&](ExprId each) {

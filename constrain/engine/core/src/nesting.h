@@ -1,7 +1,7 @@
-// Visiting the parts of expressions without a call for each level, for the files that find something out about them.
+// Visits the parts of expressions without a call for each level, for functions that derive a property of expressions.
 //
-// What is found out about an expression is put together from its parts. Where these are nested deeply, the parts are
-// worked out from below, each once, so that no call leads to more calls within one another than max_recursed_height.
+// The property of an expression is computed from its parts. Deeply nested parts are computed from the bottom up, each
+// once, so that no chain of calls is longer than max_recursed_height.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace constrain {
 
-// Counts questions that are asked within one another.
+// Counts nested questions.
 class ExpressionStore::Deciding {
  public:
   explicit Deciding(ExpressionStore& store) : count_(store.decisions_) {
@@ -31,7 +31,7 @@ class ExpressionStore::Deciding {
   uint32_t& count_;
 };
 
-// Of a chain of concatenations, all its links.
+// All links of a chain of concatenations.
 template <typename F>
 void ExpressionStore::each_part(ExprId e, F&& f) const {
   const Node& node = nodes_[index(e)];
@@ -58,7 +58,7 @@ void ExpressionStore::each_part(ExprId e, F&& f) const {
   }
 }
 
-// The expression itself, behind those parts within it that are tall and not known yet: the lowest first.
+// The expression itself, after its tall parts that are not known yet: the lowest first.
 template <typename Known, typename EachPart>
 std::vector<ExprId> ExpressionStore::tall_parts(ExprId e, Known&& known, EachPart&& each_part) const {
   std::vector<ExprId> found{e};

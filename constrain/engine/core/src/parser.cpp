@@ -1,4 +1,4 @@
-// Closing sets and stepping them over lexemes.
+// Computes closures of sets, and advances sets over lexemes.
 #include "parser.h"
 
 #include <algorithm>
@@ -7,12 +7,12 @@ namespace constrain {
 
 namespace {
 
-// While a set is closed, origins that do not exist yet are numbered from here, by predicted rule.
+// Numbers of origins that do not exist yet, while a set is closed, by predicted rule.
 constexpr uint32_t local_origin = 0x80000000u;
 
 bool is_local(OriginId origin) { return index(origin) >= local_origin; }
 
-// The first bit tells a memory from the item after one that has none.
+// The first bit distinguishes a memory from the item after an item without memory.
 Hash item_hash(Hash h, const Item& item) {
   h = mix(h, paired(item.state, item.origin));
   return item.memory == MemoryId::empty ? h : mix(h, (uint64_t{1} << 63) | index(item.memory));
@@ -25,7 +25,7 @@ void sort_unique(std::vector<Item>& items) {
 
 }  // namespace
 
-// A rule predicted by the set being closed: who waits for it, and the origin this becomes.
+// A rule predicted by the current closure: the items that wait for it, and the origin they become.
 struct Parser::Predicted {
   uint32_t rule;
   EarlierId earlier;
@@ -52,7 +52,7 @@ Parser::Parser(const Grammar& grammar, Lexer& lexer, Memory& memory) : grammar_(
   start_ = intern_set(std::move(items), ends_text);
 }
 
-// Adds an item, or what waits for it if it only accepts.
+// Adds an item, or the items that wait for it if it only accepts.
 void Parser::add(std::vector<Item>& items, bool& ends_text, const Item& item) const {
   if (!grammar_.state(item.state).only_accepting()) {
     items.push_back(item);
@@ -63,7 +63,7 @@ void Parser::add(std::vector<Item>& items, bool& ends_text, const Item& item) co
   ends_text |= origin_ends_[index(item.origin)];
 }
 
-// Adds an item after a lexeme. If it has come to the end of its rule, `value` is the group that the lexeme completed.
+// Adds an item after a lexeme. At the end of its rule, `value` is the group that the lexeme completed.
 void Parser::complete(std::vector<Item>& items, bool& ends_text, const Item& item, ValueId value) {
   if (grammar_.state(item.state).only_accepting()) {
     finish(items, ends_text, item, value);
@@ -72,7 +72,7 @@ void Parser::complete(std::vector<Item>& items, bool& ends_text, const Item& ite
   }
 }
 
-// Adds what waits for the rule of an item that may end here.
+// Adds the items that wait for the rule of an item that may end here.
 void Parser::finish(std::vector<Item>& items, bool& ends_text, const Item& item, ValueId value) {
   const std::vector<Item> waiting = copy_of_waiting(item.origin);
   const EarlierId left = grammar_.reads_groups ? earlier_values(grammar_.state(item.state).rule, item.memory) : no_earlier;
@@ -97,7 +97,7 @@ SetId Parser::intern_set(std::vector<Item> items, bool ends_text) {
   return SetId{id};
 }
 
-// `items` are sorted. `given`: a key other than their hash.
+// `items` are sorted. `given`: a key in place of their hash.
 OriginId Parser::intern_origin(std::span<const Item> items, bool ends_text, const Hash* given) {
   Hash key = given ? *given : seeded(items.size() * 2 + ends_text);
   if (!given) {
@@ -138,7 +138,7 @@ const Parser::Closure& Parser::closure(SetId set) {
   return closures_[index(set)];
 }
 
-// One closure on the way: items still to be followed, and what has been found.
+// A closure in progress: items still to be followed, and the steps found.
 class Parser::Closing {
  public:
   Closing(Parser& parser, SetId set) : parser_(parser), grammar_(parser.grammar_) {
@@ -181,7 +181,7 @@ void Parser::compute_closure(SetId set) {
   closed_[index(set)] = 1;
 }
 
-// Few items: a scan; many: a hash.
+// Few items: a scan; many: a hash table.
 bool Parser::Closing::is_known(const Item& item) {
   constexpr size_t few = 32;
   if (seen_few_.size() < few) {
@@ -216,7 +216,7 @@ void Parser::Closing::predict_all() {
     work_.pop_back();
     if (is_known(item)) continue;
     const State& state = grammar_.state(item.state);
-    if (state.accepting && !is_local(item.origin)) {  // ends of rules begun here: nullable rules, see `follow`
+    if (state.accepting && !is_local(item.origin)) {  // ends of rules that begin here: nullable rules, see `follow`
       parser_.finish(work_, result_.accepting, item, ValueId::unknown_group);
     }
     for (const Edge& edge : grammar_.edges_of(item.state)) {
@@ -248,7 +248,7 @@ void Parser::Closing::follow(const Edge& edge, uint32_t rule, const Item& item) 
   }
 }
 
-// Gives the steps their origins, takes out those that only lead to values that must not be read, and sorts them.
+// Gives the steps their origins, removes steps that only lead to forbidden values, and sorts them.
 void Parser::Closing::settle_steps() {
   parser_.resolve(predicted_);
   for (Step& step : found_) {
@@ -265,7 +265,7 @@ void Parser::Closing::settle_steps() {
   found_.erase(std::unique(found_.begin(), found_.end(), same), found_.end());
 }
 
-// The lexer state at the beginning of the next lexeme: all terminals that may come, and what is ignored.
+// The lexer state at the beginning of the next lexeme: all terminals that may come, and the ignored ones.
 LexId Parser::Closing::start(SetId set) {
   Lexer& lexer = parser_.lexer_;
   std::vector<Lexer::Entry> entries;
@@ -280,8 +280,8 @@ LexId Parser::Closing::start(SetId set) {
   return lexer.state(std::move(entries));
 }
 
-// Turns local origins into interned ones: waiters that only accept are replaced by their own, then groups of origins
-// that wait for one another are interned together, in dependency order.
+// Turns local origins into interned ones: waiters that only accept are replaced by their own waiters, then origins that
+// wait for one another are interned together, in dependency order.
 void Parser::resolve(std::vector<Predicted>& predicted) {
   replace_tail_calls(predicted);
   intern_components(predicted);
@@ -368,8 +368,8 @@ void Parser::intern_components(std::vector<Predicted>& predicted) {
   }
 }
 
-// Gives a component its origins, those behind it having theirs. Inside a group that waits for itself, an origin is named by
-// its rule; once the group has ids, these are written into its items.
+// Gives a component its origins, after the origins it depends on. Within a group that waits for itself, an origin is
+// named by its rule; once the group has ids, its items get them.
 void Parser::intern_component(std::vector<Predicted>& predicted, std::vector<uint32_t>& group, uint32_t head) {
   auto local = [](OriginId origin) { return index(origin) - local_origin; };
   std::sort(group.begin(), group.end(), [&](uint32_t a, uint32_t b) { return predicted[a].rule < predicted[b].rule; });
@@ -447,7 +447,7 @@ SetId Parser::advance(SetId set, MatchId matched, TextId text, TrackId track) {
       complete(items, ends_text, next, value);
     }
   }
-  if (ignored) {  // the lexeme stands between others: nothing has changed
+  if (ignored) {  // the lexeme stands between others and changes nothing
     std::span<const Item> same = this->items(set);
     items.insert(items.end(), same.begin(), same.end());
     ends_text |= set_ends_[index(set)];
@@ -472,7 +472,7 @@ TrackId Parser::read(TrackId track, MatchId matched, TextId text) {
   return track;
 }
 
-// Terminal of an edge that excludes, without what it excludes here.
+// The terminal of an edge without the texts that the edge excludes here.
 TermId Parser::excluding(const Edge& edge, uint32_t rule, MemoryId memory) {
   const auto slot = static_cast<size_t>(edge.excluding);
   const uint32_t used = memory_.values(memory)[slot];
@@ -489,7 +489,7 @@ MemoryId Parser::remembering(uint32_t rule, MemoryId memory, int32_t slot, TextI
   return memory_.remember(memory, at, text == TextId::unknown ? ValueId::unknown_scalar : values_.scalar(memory_.text(text)));
 }
 
-// The same for a lexeme of this value; the value of a text set's lexeme, a label, is its text.
+// The same for a lexeme of this value; in a text set, the value of a lexeme is its text, a label.
 MemoryId Parser::remembering_value(uint32_t rule, MemoryId memory, int32_t slot, ValueId value) {
   const auto at = static_cast<uint32_t>(slot);
   if (grammar_.rules[rule].slots[at] == value_set) return memory_.remember(memory, at, value);

@@ -7,9 +7,9 @@
 //   - a set holds the items right after a lexeme; what they predict is its closure, computed once and kept with it;
 //   - origins that wait for one another (left recursion) are interned as a group.
 //
-// Where groups of lexemes must be distinct values (Edge::distinct), two more slots follow those of each rule. *Earlier values*
-// are the values that what is read here must not become, and may still: see earlier_values.cpp. *Pending* is the slot (plus 1)
-// of a waiting item that takes the value read, once it is complete.
+// If groups of lexemes must be distinct values (Edge::distinct), two more slots follow those of each rule. *Earlier
+// values* are values that the current text must not become, and still may: see earlier_values.cpp. *Pending* is the
+// slot (plus 1) of a waiting item that gets the value once it is complete.
 #pragma once
 
 #include <cstdint>
@@ -38,13 +38,13 @@ class Parser {
   struct Step {
     TermId terminal;
     Item next;
-    int32_t remember;  // slot of next.memory that takes the lexeme's text or value, or -1
+    int32_t remember;  // slot of next.memory that gets the lexeme's text or value, or -1
   };
   struct Closure {
     LexId start = LexId::dead;  // lexer state at the beginning of the next lexeme
     bool accepting = false;     // the text may end here
     bool has_earlier = false;    // what follows depends on the text of the lexemes
-    bool uncertain = false;     // some earlier value is not known: what follows is no more than an upper bound
+    bool uncertain = false;     // some earlier value is not known: the closure is an upper bound
     bool uses_text = false;     // the set after a lexeme depends on its text
     uint32_t begin = 0, count = 0;
   };
@@ -62,11 +62,11 @@ class Parser {
   SetId advance(SetId set, MatchId matched, TextId text, TrackId track);
   TrackId read(TrackId track, MatchId matched, TextId text);
 
-  bool has_earlier(SetId set) const { return closures_[index(set)].has_earlier; }  // once its closure is known
+  bool has_earlier(SetId set) const { return closures_[index(set)].has_earlier; }  // its closure must be known
 
   std::span<const Item> items(SetId set) const { return view(sets_, index(set)); }
   std::span<const Item> waiting(OriginId origin) const { return view(origins_, index(origin)); }
-  // For loops that make sets or origins, which move the tables.
+  // Copies, for loops that make sets or origins, which move the tables.
   std::vector<Item> copy_of_items(SetId set) const;
   std::vector<Item> copy_of_waiting(OriginId origin) const;
   std::vector<Step> copy_of_steps(const Closure& closure) const;
@@ -79,8 +79,8 @@ class Parser {
   MemoryId fresh_memory(uint32_t rule) const { return fresh_[rule]; }
   TermId excluding(const Edge& edge, uint32_t rule, MemoryId memory);
   MemoryId remembering(uint32_t rule, MemoryId memory, int32_t slot, TextId text);
-  MemoryId without_values(uint32_t rule, MemoryId memory);  // no value has been read, none is an earlier value
-  MemoryId without_texts(uint32_t rule, MemoryId memory);   // no text has been read
+  MemoryId without_values(uint32_t rule, MemoryId memory);  // with no value read, and no earlier value
+  MemoryId without_texts(uint32_t rule, MemoryId memory);   // with no text read
 
   size_t memory_bytes() const;
 
@@ -120,14 +120,14 @@ class Parser {
   void intern_component(std::vector<Predicted>& predicted, std::vector<uint32_t>& group, uint32_t head);
 
   // earlier_values.cpp
-  using EarlierId = uint32_t;  // list in memory_ of (track, set of values) pairs, outer values first; 0: none
+  using EarlierId = uint32_t;  // list in memory_ of (track, set of values) pairs, outer groups first; 0: none
   static constexpr EarlierId no_earlier = 0;
   struct Choice {  // a lexeme that earlier values have next, and the earlier values after it
     Token token;
     EarlierId after;
   };
   struct Outlook {           // of reading on from an item to the end of its rule
-    bool escapes = false;    // in some way, no earlier value is left
+    bool escapes = false;    // some way leaves no earlier value
     std::vector<EarlierId> ends;  // otherwise: the earlier values that may be left at the end
 
     template <typename Archive>
@@ -161,7 +161,7 @@ class Parser {
   std::vector<ValueId> labels_;  // by terminal
   std::vector<MemoryId> fresh_;  // by rule: memory of a new activation
   Table sets_;
-  std::vector<bool> set_ends_;  // a whole text has just been read
+  std::vector<bool> set_ends_;  // whether a whole text has just been read
   Table origins_;
   std::vector<bool> origin_ends_;
   std::vector<Closure> closures_;
@@ -170,7 +170,7 @@ class Parser {
   FlatMap<Hash, uint32_t> advances_;
   FlatMap<uint64_t, uint32_t> outlook_ids_;
   std::deque<Outlook> outlooks_;
-  std::vector<uint64_t> under_way_;  // outlooks
+  std::vector<uint64_t> under_way_;  // outlooks in progress
   SetId start_{};
 };
 

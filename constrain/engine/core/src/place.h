@@ -1,17 +1,17 @@
-// A place: where a text stands. A value, as small as it is so that matchers keep one for each token.
+// A place: the position of a text in the automaton. A small value, because matchers keep one for each token.
 #pragma once
 
 #include "ids.h"
 
 namespace constrain {
 
-// Invariant: `set` is SetId::none where there is no such place; `text` is TextId::empty unless the lexer state remembers.
+// Invariant: `set` is SetId::none for an impossible place; `text` is TextId::empty unless the lexer state remembers.
 struct Place {
-  LexId lexer{};                   // the lexeme under way
-  SetId set{};                     // before it
-  TextId text{};                   // of it, if that is remembered
-  bool fresh = true;               // nothing of it has been read
-  TrackId track = TrackId::start;  // what has been read before it, where values must be distinct
+  LexId lexer{};                   // the current lexeme
+  SetId set{};                     // the set before it
+  TextId text{};                   // its text, if that is remembered
+  bool fresh = true;               // none of its bytes has been read
+  TrackId track = TrackId::start;  // the values read before it, if values must be distinct
 };
 
 }  // namespace constrain

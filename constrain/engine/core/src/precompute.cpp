@@ -1,4 +1,4 @@
-// Exploring the automaton ahead of time: what it costs to come to a place.
+// Explores the automaton ahead of time: the cost to reach a place.
 #include "precompute.h"
 
 #include <algorithm>
@@ -10,16 +10,16 @@ namespace constrain {
 
 namespace {
 
-// How unusual a token is; of two ways to a place the cheaper one counts. The unit is a token as texts have them.
+// The cost of a token is how unusual it is, in units of a usual token; of two ways to a place the cheaper counts.
 constexpr double token_cost = 1;
 constexpr double layout_cost = 18;        // a line break or a tab
 constexpr double escape_cost = 12;        // a backslash, or a token that ends within a character
-constexpr double shorter_cost = 12;       // however the text goes on, a longer token could have said as much
-constexpr double split_cost = 12;         // a longer token was there for the token before and the beginning of this one
+constexpr double shorter_cost = 12;       // a longer token could have been used, however the text goes on
+constexpr double split_cost = 12;         // the previous token and the beginning of this one form a token
 constexpr double again_cost = 4;          // the mask is that of another place
-constexpr double free_text_cost = 20;     // a remembered text of the writer's choice: another one will come
+constexpr double free_text_cost = 20;     // a remembered text that the writer chooses; other texts will come
 constexpr double choice_cost = 0.5;       // for each halving of the share of tokens
-constexpr uint64_t max_few_bytes = 256;   // what is longer is of the writer's choice
+constexpr uint64_t max_few_bytes = 256;   // longer texts are the writer's choice
 constexpr uint32_t max_token_bytes = 64;  // longer tokens are not followed
 constexpr uint32_t nothing_joined = ~uint32_t{0};
 
@@ -28,11 +28,11 @@ double cost_of(uint8_t byte) {
   return byte == '\\' ? escape_cost : 0;
 }
 
-// Does a text that ends with these bytes end within a character (UTF-8)?
+// Whether a text that ends with these bytes ends within a character (UTF-8).
 bool ends_within_character(std::string_view text) {
   size_t continuing = 0;
   while (continuing < 3 && continuing < text.size() && (static_cast<uint8_t>(text[text.size() - 1 - continuing]) & 0xC0) == 0x80) ++continuing;
-  if (continuing == text.size()) return false;  // it began within one
+  if (continuing == text.size()) return false;  // began within a character
   const auto lead = static_cast<uint8_t>(text[text.size() - 1 - continuing]);
   return lead >= 0xC0 && lead < 0xF8 && continuing < (lead >= 0xF0 ? 3u : lead >= 0xE0 ? 2u : 1u);
 }
@@ -45,7 +45,7 @@ Exploration::Exploration(CompiledGrammar& grammar) : grammar_(grammar), automato
   memory_bytes_ = automaton_->memory_bytes();
 }
 
-// Places with one mask are one: that of any text of the lexeme under way will do.
+// Places with the same mask are one: the mask is that of any text of the current lexeme.
 uint64_t Exploration::key(const Place& place) { return paired(place.lexer, place.set); }
 
 void Exploration::meet(const Place& place, double cost, uint32_t arrival) {
@@ -87,7 +87,7 @@ void Exploration::explore(uint32_t id) {
   const bool first = node.arrival == Trie::root;
   follow_all(node.place, first ? nothing_joined : node.arrival);
   if (!first && reached_ids_.find(key(node.place))) follow_all(node.place, nothing_joined);  // other tokens may have come before
-  // Where the lexeme goes on and nothing is decided by that, what most tokens lead to is likeliest.
+  // If the lexeme goes on without deciding anything, the continuation of most tokens is likeliest.
   auto within = [&](const Reached& each) {
     return each.place.set == node.place.set && (!has_few_texts(each.place.lexer) || same_terminals(each.place.lexer, node.place.lexer));
   };
@@ -98,7 +98,7 @@ void Exploration::explore(uint32_t id) {
     if (within(each)) cost += choice_cost * std::log2(static_cast<double>(all) / static_cast<double>(each.tokens));
     meet(each.place, cost, each.trie_node);
   }
-  LimitSet met;  // which of them does not matter here
+  LimitSet met;  // the limits themselves do not matter here
   automaton_->stepping().surely_accepting(node.place, met);
   memory_bytes_ = automaton_->memory_bytes();
 }
@@ -110,12 +110,12 @@ void Exploration::follow_all(const Place& from, uint32_t arrival) {
   reached_.clear();
   try {
     follow(from, Trie::root, 0, 0, arrival);
-  } catch (const LimitError&) {  // what was found until then will do
+  } catch (const LimitError&) {  // the places found so far are enough
   }
 }
 
-// Follows all tokens that go on from `trie_node`, whose text has led to `from`. `joined`: where the token before leads with
-// that text, if it does. Is there a token whichever byte comes next?
+// Follows all tokens below `trie_node`, whose text has led to `from`. `joined`: where the previous token leads together
+// with that text, if anywhere. Returns whether there is a token for every next byte.
 bool Exploration::follow(const Place& from, uint32_t trie_node, uint32_t depth, double cost, uint32_t joined) {
   const Trie& trie = automaton_->vocabulary().trie();
   if (depth == max_token_bytes) return false;
@@ -147,7 +147,7 @@ bool Exploration::follow(const Place& from, uint32_t trie_node, uint32_t depth, 
     const std::span<const uint32_t> tokens = trie.tokens(child);
     if (!tokens.empty() || longer) going_on.add(byte);
     const uint32_t* reached = reached_ids_.find(place);
-    if (known && reached) reached_[*reached].tokens += trie.tokens_below(child).size() - tokens.size();  // as much of the same, about
+    if (known && reached) reached_[*reached].tokens += trie.tokens_below(child).size() - tokens.size();  // about as many
     if (tokens.empty()) return;
     const bool within = ends_within_character(automaton_->vocabulary().token(tokens[0]));
     const double total = so_far + (longer ? shorter_cost : 0) + (within ? escape_cost : 0);
@@ -163,9 +163,9 @@ bool Exploration::follow(const Place& from, uint32_t trie_node, uint32_t depth, 
   return going_on.size() > 0 && (going_on & definite) == definite;
 }
 
-// Remembered texts are kept short, so that the tables are not filled with texts that hardly anybody will write: a byte that
-// changes nothing is left out. Of a text of the writer's choice its beginning stands for all, where only its being another
-// one matters.
+// Keeps remembered texts short, so that tables are not filled with texts that hardly anybody writes: a byte that
+// changes nothing is left out. The beginning of a text that the writer chooses stands for all, if only its novelty
+// matters.
 bool Exploration::step(Place& place, uint8_t byte) {
   Lexer& lexer = automaton_->stepping().lexer();
   if (lexer.remembers(place.lexer)) {
@@ -194,13 +194,13 @@ bool Exploration::is_short(ExprId e) {
   return automaton_->stepping().lexer().expressions().lengths(e).longest <= max_few_bytes;
 }
 
-// Has the lexeme under way few texts, by some terminal?
+// Whether the current lexeme has few texts, by some terminal.
 bool Exploration::has_few_texts(LexId state) {
   const std::vector<Lexer::Entry> entries = automaton_->stepping().lexer().copy_of_entries(state);
   return std::any_of(entries.begin(), entries.end(), [this](const Lexer::Entry& entry) { return is_short(entry.expression); });
 }
 
-// Bytes that go on with what has few texts; if there is nothing like that, all.
+// Bytes that continue a lexeme with few texts; all bytes if there is no such lexeme.
 ByteSet Exploration::definite_bytes(const Place& place) {
   ExpressionStore& expressions = automaton_->stepping().lexer().expressions();
   if (!has_few_texts(place.lexer)) return possible_bytes(place);
@@ -214,7 +214,7 @@ ByteSet Exploration::definite_bytes(const Place& place) {
   return few;
 }
 
-// Bytes that may follow, and perhaps a few others: what cannot be is not to be kept in the tables.
+// Bytes that may follow, and perhaps a few others; impossible places should not fill the tables.
 ByteSet Exploration::possible_bytes(const Place& place) {
   Lexer& lexer = automaton_->stepping().lexer();
   ByteSet bytes;
@@ -226,7 +226,7 @@ ByteSet Exploration::possible_bytes(const Place& place) {
   return bytes;
 }
 
-// May the lexeme under way end here, and is its text both remembered and one of endlessly many?
+// Whether the current lexeme may end here, and its text is both remembered and one of infinitely many.
 bool Exploration::reads_free_text(const Place& place) {
   const Lexer& lexer = automaton_->stepping().lexer();
   if (!lexer.remembers(place.lexer) || lexer.matched(place.lexer) == MatchId::none) return false;

@@ -1,4 +1,4 @@
-// Exploring the automaton ahead of time, likeliest places first.
+// Exploration of the automaton ahead of time, likeliest places first.
 #pragma once
 
 #include <cstddef>
@@ -13,13 +13,13 @@
 
 namespace constrain {
 
-// Places are met in the order of what it costs to come to them: see precompute.cpp. With the grammar's mutex held; where a
-// new generation begins, nothing is left to do.
+// Visits places in the order of the cost to reach them: see precompute.cpp. With the grammar's mutex held; ends when a
+// new generation begins.
 class Exploration {
  public:
   explicit Exploration(CompiledGrammar& grammar);
 
-  // Computes the mask of the next place, and all steps from there. False if there is none.
+  // Computes the mask of the next place and all steps from there. Returns false if no place is left.
   bool advance();
   size_t places() const { return masks_; }
   size_t memory_bytes() const { return memory_bytes_; }  // of all tables
@@ -36,10 +36,10 @@ class Exploration {
     uint32_t node;
     bool operator<(const Waiting& other) const { return std::tie(other.cost, other.node) < std::tie(cost, node); }
   };
-  struct Reached {  // by a token
+  struct Reached {  // a place reached by a token
     Place place;
     uint32_t trie_node;
-    size_t tokens;  // about as many
+    size_t tokens;  // the number of such tokens, about
     double cost;
   };
 
@@ -61,9 +61,9 @@ class Exploration {
   std::vector<Node> nodes_;
   FlatMap<uint64_t, uint32_t> node_ids_;
   std::priority_queue<Waiting> waiting_;
-  FlatMap<uint64_t, double> inside_;    // places inside of the tokens from the node under way, with their costs
+  FlatMap<uint64_t, double> inside_;    // places inside of tokens, from the current node, with their costs
   FlatMap<uint64_t, uint32_t> reached_ids_;
-  std::vector<Reached> reached_;  // at the ends of those tokens
+  std::vector<Reached> reached_;  // places at the ends of these tokens
   size_t masks_ = 0;
   size_t memory_bytes_ = 0;
 };

@@ -1,4 +1,4 @@
-// Finding repetitions, and walking the trie for their units.
+// Finds repetitions, and walks the trie for their units.
 #include "repetitions.h"
 
 namespace constrain {
@@ -25,7 +25,7 @@ std::optional<Repetition> Repetitions::find(ExprId e) {
   found.maximum = node.maximum();
   found.tokens = tokens_of(found.unit);
   if (!found.tokens->all) return std::nullopt;
-  // a full one may end the lexeme even where another unit begins: not among the boundaries
+  // A full repetition may end the lexeme even where another unit begins, which is not among the boundaries.
   if (expressions.nullable(found.rest) && found.maximum <= found.tokens->most_units) return std::nullopt;
   return found;
 }
@@ -38,7 +38,7 @@ std::shared_ptr<const UnitTokens> Repetitions::tokens_of(ExprId unit) {
   bool prefix_free = true;
   walk(*found, *all, unit, prefix_free);
   if (prefix_free) {
-    std::vector<uint32_t> place;  // counting sort: where the tokens of so many units go
+    std::vector<uint32_t> place;  // counting sort: positions of the tokens by units
     for (const auto& [units, token] : found->by_units) {
       if (place.size() <= units) place.resize(units + 1);
       ++place[units];
@@ -60,7 +60,7 @@ std::shared_ptr<const UnitTokens> Repetitions::tokens_of(ExprId unit) {
   return found;
 }
 
-// Notes the tokens that stay in X*, and the boundaries where they leave it; ends early where X is not prefix-free.
+// Records the tokens that stay in X*, and the boundaries where they leave it; stops early if X is not prefix-free.
 void Repetitions::walk(UnitTokens& found, Bitmask& all, ExprId unit, bool& prefix_free) {
   const Trie& trie = vocabulary_.trie();
   const uint32_t whole = rows_.of(lexer_.state({{TermId{0}, unit}}));
@@ -113,7 +113,7 @@ std::shared_ptr<const UnitEnds> Repetitions::ends_of(ExprId unit, const UnitToke
   const Hash key = mix(seeded(0x656E6473), lexer_.expressions().hash(unit));
   if (std::shared_ptr<const UnitEnds> known = vocabulary_.find_ends(key)) return known;
   const uint32_t whole = rows_.of(lexer_.state({{TermId{0}, unit}}));
-  FlatMap<uint64_t, uint32_t> numbers;  // by units, and row within the last one
+  FlatMap<uint64_t, uint32_t> numbers;  // by units, and row within the last unit
   std::vector<std::pair<UnitEnds::Group, TokenSet>> found;
   for (const auto& [units, token] : tokens.by_units) {
     uint32_t row = whole;

@@ -1,8 +1,8 @@
-// Repetitions X{m,n}R of a prefix-free unit X ("inside a JSON string"): which tokens are made of units, and where they end.
+// Repetitions X{m,n}R of a prefix-free unit X ("inside a JSON string"): the tokens made of units, and where they end.
 //
-// One walk of the trie for each unit X, whose result the vocabulary keeps for all grammars: units are told apart in one way
-// only, so for any m, n and R the tokens follow from how many units each one begins. Invariant: what is found for a unit
-// depends on its expression and the vocabulary alone.
+// One walk of the trie for each unit X, whose result the vocabulary keeps for all grammars. A text divides into units
+// in one way only, so the number of units that each token begins decides for every m, n and R. Invariant: the result
+// for a unit depends only on its expression and the vocabulary.
 #pragma once
 
 #include <algorithm>
@@ -29,15 +29,15 @@ class Repetitions {
  public:
   Repetitions(Lexer& lexer, const Vocabulary& vocabulary, TransitionRows& rows) : lexer_(lexer), vocabulary_(vocabulary), rows_(rows) {}
 
-  // `e` as X{m,n}R, with X prefix-free, no byte that begins both X and R, and n out of reach if R is nullable.
+  // `e` as X{m,n}R: X prefix-free, no byte begins both X and R, and if R is nullable, n is more than a token can reach.
   std::optional<Repetition> find(ExprId e);
   std::shared_ptr<const UnitTokens> tokens_of(ExprId unit);
-  // Of the units X of an expression that begins with X* without limit, or is such a one without something. Null if it is
-  // not of that kind, or if few tokens are made of X.
+  // The units X of an expression that begins with X* without limit, or is such an expression without some texts. Null
+  // for other expressions, and if few tokens are made of X.
   std::shared_ptr<const UnitTokens> endless(ExprId e, ExprId& unit);
   std::shared_ptr<const UnitEnds> ends_of(ExprId unit, const UnitTokens& tokens);
 
-  static constexpr size_t few_tokens = 2048;  // up to so many are no reason to look for shortcuts
+  static constexpr size_t few_tokens = 2048;  // up to this many tokens do not justify a shortcut
 
  private:
   void walk(UnitTokens& found, Bitmask& all, ExprId unit, bool& prefix_free);

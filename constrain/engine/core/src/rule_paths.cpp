@@ -1,4 +1,4 @@
-// Solving rules, and searching ways through them.
+// Solves rules, and searches ways through them.
 #include "rule_paths.h"
 
 #include <algorithm>
@@ -15,11 +15,11 @@ namespace {
 constexpr uint64_t endless = RulePath::endless;
 
 constexpr size_t max_path_states = MAX_PATH_STATES.value;
-constexpr size_t max_exact_states = 20'000;     // of one search; beyond, some short way is good enough
-constexpr size_t min_exact_states = 500;        // also where earlier searches have used up
-constexpr size_t max_exact_states_ever = 400'000;  // what all searches may use
-constexpr size_t max_memory_words = 2'000'000;       // that one such search may intern
-constexpr size_t max_memory_words_ever = 20'000'000;  // that all may intern, before any way will do
+constexpr size_t max_exact_states = 20'000;     // states of one search; beyond them, some short way is enough
+constexpr size_t min_exact_states = 500;        // even if earlier searches have used up the total
+constexpr size_t max_exact_states_ever = 400'000;  // states of all searches together
+constexpr size_t max_memory_words = 2'000'000;       // words that one such search may intern
+constexpr size_t max_memory_words_ever = 20'000'000;  // words that all may intern; beyond them, any way is enough
 
 }  // namespace
 
@@ -117,7 +117,7 @@ void RulePaths::check_solved() {
   std::vector<bool> reached(grammar_.rules.size());
   std::vector<uint32_t> work{0};
   reached[0] = true;
-  std::optional<uint32_t> unfinished;  // the one that is found last: those before it read it
+  std::optional<uint32_t> unfinished;  // the last one found: the earlier ones read it
   while (cut_short_ && !work.empty()) {
     const uint32_t rule = work.back();
     work.pop_back();
@@ -160,14 +160,14 @@ uint32_t RulePaths::keep(StateId state, MemoryId memory, const RulePath& path) {
   return id;
 }
 
-// Where a way that is cheapest if conditions are ignored meets all conditions, nothing need be searched.
+// If the cheapest way without regard to conditions meets all conditions, no search is needed.
 bool RulePaths::follow_rest_costs(StateId start, MemoryId memory, bool keep) {
   const uint32_t rule = grammar_.state(start).rule;
   if (rest_costs_[index(start)] == endless) return false;
   struct Step {
     StateId state;
     MemoryId memory;
-    const Edge* edge;  // by which it is left
+    const Edge* edge;  // the edge by which it is left
   };
   std::vector<Step> way;
   uint32_t next = RulePath::none;
@@ -209,29 +209,30 @@ bool RulePaths::follow_rest_costs(StateId start, MemoryId memory, bool keep) {
 
 // Searches ----------------------------------------------------------------------------------------------------------
 
-// One search: A* (Hart, Nilsson and Raphael 1968) over states and memories. Where counters and sets of keys make too many
-// of them, it no longer looks for the cheapest way but goes where counters get what conditions ask of them soonest.
+// One search: A* (Hart, Nilsson and Raphael 1968) over states and memories. If counters and sets of keys make these too
+// many, the search stops looking for the cheapest way and goes where counters soonest get what conditions require.
 class RulePaths::Search {
  public:
-  // `edges`: without texts, those of the way found where it remembers texts, and is not kept; else those to go `along`.
+  // `edges`: without texts, receives the edges of a way that remembers texts, which is not kept; otherwise the edges to
+  // follow.
   Search(RulePaths& paths, StateId start, MemoryId memory, bool keep, SearchMode mode, std::vector<uint32_t>& edges);
-  uint64_t run();  // the cost of the way found, or endless
+  uint64_t run();  // returns the cost of the way found, or endless
 
  private:
   static constexpr uint32_t none = ~uint32_t{0};
   struct Visit {
     StateId state;
-    uint32_t edge;  // by which it was reached
+    uint32_t edge;  // the edge that led here
     size_t parent;
     uint64_t cost;
-    uint64_t missing;  // what counters need to get
+    uint64_t missing;  // counts still missing for conditions
     MemoryId memory;
-    bool forgot;  // a text that is remembered
+    bool forgot;  // ignored a text that should be remembered
     uint32_t depth;
-    uint32_t tried = 0;  // ways on, where they are tried one after the other
-    bool taken = false;  // the edge: what it reads and does to the memory has been worked out
+    uint32_t tried = 0;  // ways tried, if they are tried one after another
+    bool taken = false;  // the edge's text and memory have been computed
   };
-  struct Entry {  // of the heap
+  struct Entry {  // an entry of the heap
     uint64_t missing, cost;
     size_t at;
     bool operator>(const Entry& other) const {
@@ -239,7 +240,7 @@ class RulePaths::Search {
       return cost != other.cost ? cost > other.cost : at < other.at;
     }
   };
-  struct Way {  // on from a visit
+  struct Way {  // a way on from a visit
     Visit visit;
     std::pair<int, uint64_t> rank;
   };
@@ -266,9 +267,9 @@ class RulePaths::Search {
   const uint32_t rule_;
   const std::vector<uint32_t>& needs_;  // by slot
   std::vector<Visit> visits_;
-  std::vector<RulePath::Segment> segments_;  // by visit: what its edge reads
+  std::vector<RulePath::Segment> segments_;  // by visit: the text of its edge
   std::vector<Entry> heap_;
-  std::vector<Way> ways_;  // on from the visit under way
+  std::vector<Way> ways_;  // from the current visit
   FlatMap<uint64_t, uint8_t> done_;
   bool exact_ = true;
 };
@@ -315,8 +316,8 @@ uint64_t RulePaths::Search::run() {
   return endless;
 }
 
-// Works out what the edge of a visit reads, and does to the memory: only now, since most edges are never taken. False if
-// it cannot be taken, or is dearer than it seemed, so that others come first.
+// Computes the text and the memory of a visit's edge: only now, since most edges are never taken. False if the edge
+// cannot be taken, or costs more than estimated, so that others come first.
 bool RulePaths::Search::take_edge(size_t at, Visit& visit) {
   const Edge& edge = grammar_.edges[visit.edge];
   const MemoryId before = visit.memory;
@@ -352,7 +353,7 @@ bool RulePaths::Search::take_edge(size_t at, Visit& visit) {
   return false;
 }
 
-// The cost of the way to a visit from which the end is reached, or from which it is `known`.
+// The cost of the way to a visit from which the end is reached, or from which the way is `known`.
 uint64_t RulePaths::Search::reach_end(size_t at, const Visit& visit, const uint32_t* known) {
   paths_.count_search(visits_.size(), rule_);
   if (visit.forgot) {
@@ -397,7 +398,7 @@ bool RulePaths::Search::within_limit() {
     throw LimitError(limit_message("the shortest way to finish takes too many steps to find", MAX_PATH_STATES),
                      Limit::path_states);
   }
-  paths_.cut_short_ = true;  // perhaps for a rule of which no value is known yet
+  paths_.cut_short_ = true;  // perhaps for a rule without known values
   paths_.count_search(visits_.size(), rule_);
   return false;
 }
@@ -411,16 +412,16 @@ void RulePaths::Search::find_ways(size_t at, const Visit& visit) {
     const Edge& edge = grammar_.edges[i];
     const uint64_t rest = paths_.rest_costs_[index(edge.target)];
     if (rest == endless || !parser_.holds(edge, visit.memory)) continue;
-    // (where ways are numbered, all of them are)
+    // Only exact searches skip known places; other searches number the ways and keep them all.
     if (exact_ && edge.kind == EdgeKind::epsilon && edge.actions_count == 0 && done_.find(RulePaths::key(edge.target, visit.memory))) continue;
-    const uint64_t own = paths_.edge_cost(edge);  // at least
+    const uint64_t own = paths_.edge_cost(edge);  // a lower bound
     if (own == endless) continue;
     uint64_t still = visit.missing;
     for (const Action& action : grammar_.actions_of(edge)) {
       const bool counts = action.kind == ActionKind::increment && needs_[action.slot] > paths_.memory_.values(visit.memory)[action.slot];
       if (still != 0 && counts) --still;
     }
-    bool goes_on = false;  // with what has been begun
+    bool goes_on = false;  // a condition of the edge needs an earlier count
     for (const Condition& c : grammar_.conditions_of(edge)) goes_on |= c.minimum > 0;
     ways_.push_back({{edge.target, i, at, visit.cost + own, still, visit.memory, visit.forgot, visit.depth + 1},
                      {goes_on ? 0 : edge.excluding < 0 ? 1 : 2, rest}});
@@ -434,8 +435,8 @@ void RulePaths::Search::add_all_ways() {
   }
 }
 
-// Depth first, unless counters say otherwise: one way on, and the others later; of equals those that come last, since front
-// ends put what ends a rule there.
+// Depth first, unless counters decide otherwise: one way on, the others later; among equals the last one, since front
+// ends put the way to the end of a rule last.
 void RulePaths::Search::add_next_way(size_t at) {
   std::reverse(ways_.begin(), ways_.end());
   std::stable_sort(ways_.begin(), ways_.end(), [](const Way& a, const Way& b) {
@@ -458,11 +459,11 @@ void RulePaths::Search::push(const Entry& entry) {
   std::push_heap(heap_.begin(), heap_.end(), std::greater<>());
 }
 
-// With `keep`, the ways found are remembered for every place that they pass.
+// With `keep`, ways are kept for every place on them.
 //
-// Every text that is read makes a memory of its own, so a loop that reads keys, in front of a rule of which no value is
-// known yet, would be followed without end. Without the texts there are finitely many memories: where that finds no way,
-// there is none, and a way that remembers nothing is right as it is. One that does is tried with the texts first.
+// Every text that is read makes a new memory, so a loop that reads keys before a rule without known values would never
+// end. Without the texts there are finitely many memories: if that search finds no way, there is none, and a way that
+// remembers no text is correct as it is. A way that remembers texts is tried with the texts first.
 uint64_t RulePaths::find(StateId start, MemoryId memory, bool keep) {
   if (follow_rest_costs(start, memory, keep)) return rest_costs_[index(start)];
   std::vector<uint32_t> edges;

@@ -1,4 +1,4 @@
-// Places of a grammar's rules: the strongly connected components of its states, each with all that it reads next.
+// Places of a grammar's rules: the strongly connected components of its states, each with all edges it reads next.
 #include "rule_places.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace constrain {
 void ProofWork::spend(size_t steps) {
   spent_ += steps;
   if (spent_ <= MAX_PROOF_WORK.value) return;
-  throw LimitError("too many terminals may be read at the same places to prove that the longest match swallows none "
+  throw LimitError("too many terminals may be read at the same places to prove that the longest match takes no byte of the next "
                    "(" + MAX_PROOF_WORK.with_unit() + "); write alternatives as one terminal");
 }
 
@@ -28,7 +28,7 @@ RulePlaces::RulePlaces(const Grammar& grammar, ProofWork& work) : grammar_(gramm
   find_components();
 }
 
-// Calls `f` with what a node reads on from without reading a terminal. Nodes are states, and the end of each rule.
+// Calls `f` with each node reachable without reading a terminal. Nodes are states, and the end of each rule.
 template <typename F>
 void RulePlaces::each_next(uint32_t node, F&& f) const {
   if (node >= returns_) {
@@ -45,7 +45,7 @@ void RulePlaces::each_next(uint32_t node, F&& f) const {
   if (state.accepting) f(static_cast<uint32_t>(returns_) + state.rule);
 }
 
-// Strongly connected components (Tarjan 1972), those that others lead to first.
+// Strongly connected components (Tarjan 1972), successors first.
 void RulePlaces::find_components() {
   struct Visit {
     uint32_t node;
@@ -88,12 +88,12 @@ void RulePlaces::find_components() {
   }
 }
 
-// The place of a component: another one's, if it reads nothing but what that reads.
+// The place of a component: that of a successor, if the component reads nothing more.
 void RulePlaces::make_place(const std::vector<uint32_t>& nodes) {
   std::vector<uint32_t> own, others;
   for (uint32_t node : nodes) {
     each_next(node, [&](uint32_t next) {
-      if (place_[next] != unknown) others.push_back(place_[next]);  // else it is one of the nodes
+      if (place_[next] != unknown) others.push_back(place_[next]);  // otherwise it is one of the nodes
     });
     if (node >= returns_) continue;
     const State& state = grammar_.states[node];

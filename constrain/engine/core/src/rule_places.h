@@ -1,7 +1,7 @@
 // What states of rules read next, for the proof of lexing.
 //
-// Callers are not told apart, so a state that ends a rule reads what follows any call. States that read the same in the
-// end are one *place*: thousands of alternatives then share one list of terminals.
+// Callers are not distinguished, so a state that ends a rule reads what follows any call. States that read the same
+// next edges are one *place*, so thousands of alternatives share one list of terminals.
 #pragma once
 
 #include <cstddef>
@@ -40,11 +40,11 @@ class RulePlaces {
 
   const Grammar& grammar_;
   ProofWork& work_;
-  size_t returns_;  // nodes from here on are the ends of rules
+  size_t returns_;  // nodes from here on are ends of rules
   std::vector<std::vector<uint32_t>> callers_;  // by rule: states after an edge that reads it
   std::vector<uint32_t> place_;                 // by node
   std::vector<std::vector<uint32_t>> edges_;    // by place
-  std::vector<uint32_t> listed_;                // by edge: the last list that it was added to
+  std::vector<uint32_t> listed_;                // by edge: the last list that has it
   uint32_t list_ = 0;
 };
 

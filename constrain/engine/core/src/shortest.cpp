@@ -1,4 +1,4 @@
-// Shortest matches of expressions; and some short match, where a shortest one takes too long to find.
+// Shortest matches of expressions; or some short match, if a shortest one takes too long to find.
 #include <algorithm>
 #include <functional>
 #include <limits>
@@ -13,14 +13,14 @@ namespace {
 
 using Kind = ExpressionStore::Kind;
 
-constexpr size_t max_undecided = 10;              // derivatives that one search leaves out
-constexpr size_t max_shortest_work = 200'000;     // of one search for a shortest match; beyond, some match will do
+constexpr size_t max_undecided = 10;              // derivatives that one search may leave out
+constexpr size_t max_shortest_work = 200'000;     // of one search for a shortest match; beyond it, some match is enough
 constexpr size_t max_finishing_work = 2'000'000;  // of one search for some match
-constexpr uint32_t max_units_followed = 4'000;    // of a window
+constexpr uint32_t max_units_followed = 4'000;    // units of a window
 
 }  // namespace
 
-// Whether a shortest match takes a search to find; that of others is put together from their parts.
+// Whether a shortest match takes a search; otherwise it is composed from parts.
 bool ExpressionStore::is_searched(Kind kind) {
   return kind == Kind::intersection || kind == Kind::complement || kind == Kind::multiple || kind == Kind::window;
 }
@@ -30,7 +30,7 @@ std::string ExpressionStore::shortest(ExprId e) {
   if (kind != Kind::alternation && !is_searched(kind) && !is_tall(e)) return build_shortest(e);
   auto known = [this](ExprId each) { return shortest_ids_.find(index(each)); };
   if (const uint32_t* found = known(e)) return shortest_texts_[*found];
-  auto parts_of = [this](ExprId each, auto&& f) {  // those of which the text is put together
+  auto parts_of = [this](ExprId each, auto&& f) {  // the parts that the text is composed of
     if (!nullable(each) && !is_searched(nodes_[index(each)].kind)) each_part(each, f);
   };
   for (ExprId each : tall_parts(e, known, parts_of)) {
@@ -71,7 +71,7 @@ std::string ExpressionStore::build_shortest(ExprId e) {
       std::optional<std::string> best;
       for (uint32_t i = 0; i < node.part_count(); ++i) {
         std::string text = shortest(children_[node.first_part() + i]);
-        // of equals the first in the alphabet: the order of parts is another one in every process
+        // Among equals the first alphabetically, because the order of parts differs between processes.
         if (!best || std::pair(text.size(), std::string_view(text)) < std::pair(best->size(), std::string_view(*best))) best = std::move(text);
       }
       return *best;
@@ -99,7 +99,7 @@ std::string ExpressionStore::build_shortest(ExprId e) {
   return {};
 }
 
-// The digits that make a multiple of what has been read, where any digits may follow: by arithmetic.
+// The digits that make a multiple of the number read so far, if any digits may follow: by arithmetic.
 std::optional<std::string> ExpressionStore::digits_to_multiple(ExprId start) {
   uint64_t divisor = 0, residue = 0;
   const bool alone = nodes_[index(start)].kind == Kind::multiple;
@@ -134,8 +134,8 @@ std::string ExpressionStore::search_shortest(ExprId start) {
   return text ? *std::move(text) : some_match(start);
 }
 
-// Breadth-first; what is not known to match anything is left out. Of multiples of a large number, which have too many
-// residues, some short one is taken. No answer if it takes too long.
+// Breadth first, without expressions not known to match anything. For multiples of a large number, with too many
+// residues, some short match. No answer if it takes too long.
 std::optional<std::string> ExpressionStore::search_exact(ExprId start) {
   std::vector<Visit> queue{{start, 0, 0}};
   size_t undecided = 0;
@@ -167,8 +167,8 @@ std::optional<std::string> ExpressionStore::search_exact(ExprId start) {
   throw GrammarError("an expression that matches nothing has no shortest match");
 }
 
-// A match that is found soon and mostly short: along what proved the intersections met to be live, else towards what
-// seems nearest to an end. Has an allowance of its own, so that there is a way to finish where others are used up.
+// A match that is found soon and is mostly short: along the bytes that proved intersections live, otherwise towards the
+// nearest end. Has its own allowance, so that there is a way to finish even if other allowances are used up.
 std::string ExpressionStore::some_match(ExprId start) {
   struct Lease {
     size_t& allowance;
@@ -204,7 +204,7 @@ std::string ExpressionStore::some_match(ExprId start) {
       ExprId d = ExprId::nothing;
       try {
         d = derivative(e, byte);
-      } catch (const UndecidedError&) {  // not known to match anything: another way is taken
+      } catch (const UndecidedError&) {  // not known to match anything, so another way is taken
         continue;
       }
       if (d == ExprId::nothing || seen.find(index(d))) continue;
@@ -225,7 +225,7 @@ std::string ExpressionStore::text_to(const std::vector<Visit>& visits, size_t at
   return text;
 }
 
-// A match of a window with fewest units, by the sets of parts that can be left after each number of them.
+// A match of a window with fewest units, from the sets of parts that can be left after each number of units.
 std::optional<std::string> ExpressionStore::match_of_window(ExprId e) {
   const Node node = nodes_[index(e)];
   if (node.kind != Kind::window) return std::nullopt;
@@ -256,7 +256,7 @@ std::optional<std::string> ExpressionStore::match_of_window(ExprId e) {
   }
 }
 
-// The text of a way through the levels to `end`, and a shortest one from there on.
+// The text of a way through the levels to `end`, and a shortest text from there on.
 std::string ExpressionStore::text_through(const std::vector<std::vector<ExprId>>& levels, ExprId end, ExprId part, ExprId unit,
                                           ExprId state) {
   std::vector<std::string> units;
@@ -275,7 +275,7 @@ std::string ExpressionStore::text_through(const std::vector<std::vector<ExprId>>
   return text + text_of_end(end, unit);
 }
 
-// Between units: what no unit begins with, and a shortest match from there on.
+// Between units: a byte that begins no unit, and a shortest match from there on.
 std::string ExpressionStore::text_of_end(ExprId end, ExprId unit) {
   if (nullable(end)) return {};
   ByteSet possible = first(end);
@@ -287,7 +287,7 @@ std::string ExpressionStore::text_of_end(ExprId end, ExprId unit) {
   throw GrammarError("an expression that matches nothing has no shortest match");
 }
 
-// What finishes the unit under way and leaves `wanted` of the part.
+// The bytes that finish the current unit and leave `wanted` of the part.
 std::string ExpressionStore::text_of_unit(ExprId part, ExprId unit, ExprId wanted) {
   struct Step {
     ExprId part, unit;
@@ -315,7 +315,7 @@ std::string ExpressionStore::text_of_unit(ExprId part, ExprId unit, ExprId wante
   throw GrammarError("an expression that matches nothing has no shortest match");
 }
 
-// A shortest match of some part of an intersection that is one of all of them.
+// A shortest match of some part of an intersection that all parts match.
 std::optional<std::string> ExpressionStore::match_of_a_part(ExprId e) {
   if (nodes_[index(e)].kind != Kind::intersection) return std::nullopt;
   const std::span<const ExprId> span = parts(e);
@@ -328,7 +328,7 @@ std::optional<std::string> ExpressionStore::match_of_a_part(ExprId e) {
   return std::nullopt;
 }
 
-// About how many bytes a match needs; told without a search.
+// About how many bytes a match needs; found without a search.
 uint32_t ExpressionStore::distance(ExprId e) {
   const Node node = nodes_[index(e)];
   if (node.nullable) return 0;
@@ -356,7 +356,7 @@ uint32_t ExpressionStore::find_distance(ExprId e) {
       bytes = MAX_SHORTEST_MATCH.value;
       for (uint32_t i = 0; i < node.part_count(); ++i) bytes = std::min<uint64_t>(bytes, distance(children_[node.first_part() + i]));
       break;
-    case Kind::intersection:  // too much, mostly: but a good guide for what makes all of them come nearer
+    case Kind::intersection:  // mostly too much, but a good guide to texts that suit all parts
       bytes = 0;
       for (uint32_t i = 0; i < node.part_count(); ++i) bytes += distance(children_[node.first_part() + i]);
       break;

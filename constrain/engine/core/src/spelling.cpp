@@ -1,4 +1,4 @@
-// Fewest tokens for a text: how long it is, where a budget counts tokens.
+// Fewest tokens for a text: its length in a token budget.
 #include <algorithm>
 
 #include "vocabulary.h"
@@ -16,7 +16,7 @@ size_t common_suffix(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-// Calls `f(length, node)` for every beginning of `text`, of at least one byte, that tokens begin with.
+// Calls `f(length, node)` for every non-empty beginning of `text` with which a token begins.
 template <typename F>
 void Vocabulary::each_beginning(std::string_view text, F&& f) const {
   auto child_of = [this](uint32_t node, uint8_t byte) {

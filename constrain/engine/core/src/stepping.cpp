@@ -1,4 +1,4 @@
-// Reading bytes, from place to place.
+// Reads bytes, from place to place.
 #include "stepping.h"
 
 #include <algorithm>

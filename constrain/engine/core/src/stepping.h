@@ -1,8 +1,7 @@
 // Stepping: reading bytes, from place to place.
 //
-// Owns what a text is read with: the lexer, the memory and the parser of one generation; all ids that it hands out belong
-// to them. Invariant: a place that `step` returns can be completed, and a step changes nothing but tables, in which what
-// has been worked out stays. Not synchronized.
+// Owns the lexer, the memory and the parser of one generation; all its ids belong to them. Invariant: a place that
+// `step` returns can be completed. A step only adds to tables, which keep every result. Not synchronized.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +23,7 @@ class Stepping {
  public:
   Stepping(const Grammar& grammar, const Limits& limits);
 
-  // To be restored: `visit` must read all that another one's `visit` has written.
+  // An empty object to restore: `visit` must read all that another object's `visit` has written.
   struct ToBeRestored {};
   Stepping(const Grammar& grammar, ToBeRestored);
   Stepping(const Stepping&) = delete;
@@ -36,12 +35,13 @@ class Stepping {
   }
 
   Place start() { return entered(parser_.start(), TrackId::start); }
-  // `recorder`: takes down the lexemes that end on the way, while a mask is computed.
-  bool step(Place& place, uint8_t byte, SignatureRecorder* recorder = nullptr);  // false, and unchanged, if it cannot follow
-  bool step(Place& place, std::string_view bytes);                               // likewise
+  // `recorder`: records the lexemes that end during the step, while a mask is computed.
+  // Returns false, and leaves `place` unchanged, if the byte cannot follow.
+  bool step(Place& place, uint8_t byte, SignatureRecorder* recorder = nullptr);
+  bool step(Place& place, std::string_view bytes);                               // false if the bytes cannot follow
   bool accepting(const Place& place);                                            // the text may end here
-  bool surely_accepting(const Place& place, LimitSet& met);                      // and no limit is met in telling so
-  // After the lexeme under way; its set is SetId::none if it cannot end here.
+  bool surely_accepting(const Place& place, LimitSet& met);                      // and deciding that meets no limit
+  // After the current lexeme; the set is SetId::none if the lexeme cannot end here.
   Place finished(const Place& place, SignatureRecorder* recorder = nullptr);
   Place entered(SetId set, TrackId track) { return {parser_.closure(set).start, set, TextId::empty, true, track}; }
   SetId advance(SetId set, MatchId matched, TextId text, TrackId track, SignatureRecorder* recorder);
@@ -54,10 +54,10 @@ class Stepping {
   Parser& parser() { return parser_; }
   ExpressionStore& expressions() { return lexer_.expressions(); }
 
-  // Derivatives that may be made until the next of these calls.
+  // Allowances of derivatives; each holds until the next of these calls.
   void allow_mask() { expressions().allow(limits_.mask_work, &MAX_MASK_WORK); }
   void allow_call() { expressions().allow(limits_.call_work, &MAX_CALL_WORK); }
-  void allow_way();  // to finish has enough to be found, whatever the limits are
+  void allow_way();  // enough work to find a way to finish, despite limits
   void allow_all() { expressions().allow_all(); }
 
   size_t memory_bytes() const { return lexer_.memory_bytes() + memory_.memory_bytes() + parser_.memory_bytes(); }

@@ -1,4 +1,4 @@
-// Compiled grammars and the vocabulary's context-independent tokens as bytes, and back.
+// Writes and reads compiled grammars and the vocabulary's context-independent tokens as bytes.
 #include "storage.h"
 
 #include <algorithm>
@@ -11,13 +11,13 @@ namespace constrain {
 
 namespace {
 
-constexpr size_t masks_read_at_once = 256;  // at a microsecond or less: those that were met first are likeliest to be met
+constexpr size_t masks_read_at_once = 256;  // at most a microsecond each; the masks met first are likeliest to be used
 
 }  // namespace
 
 Hash checksum(std::span<const std::byte> data) {
-  // Every step is a bijection of the lane for a given word, and of the word for a given lane: no damage to one word, and
-  // no single flipped bit, goes unseen; eight lanes run at about the speed of memory.
+  // Every step is a bijection of the lane for a given word, and of the word for a given lane: damage to one word, and a
+  // single flipped bit, is always detected. Eight lanes run at about the speed of memory.
   constexpr std::array<uint64_t, 8> factors{0x9E3779B97F4A7C15u, 0xC2B2AE3D27D4EB4Fu, 0x165667B19E3779F9u, 0xD6E8FEB86659FD93u,
                                             0x27D4EB2F165667C5u, 0xFF51AFD7ED558CCDu, 0xC4CEB9FE1A85EC53u, 0xBF58476D1CE4E5B9u};
   std::array<uint64_t, 8> lanes = factors;
@@ -26,7 +26,7 @@ Hash checksum(std::span<const std::byte> data) {
       uint64_t word;
       std::memcpy(&word, block + i * sizeof word, sizeof word);
       lanes[i] = std::rotl(lanes[i] ^ word, 29) * factors[i];
-      lanes[i] ^= lanes[i] >> 32;  // or the highest bit would meet that of the next word alone
+      lanes[i] ^= lanes[i] >> 32;  // otherwise the highest bit would only mix with that of the next word
     }
   };
   constexpr size_t block_bytes = sizeof lanes;
@@ -42,7 +42,7 @@ Hash checksum(std::span<const std::byte> data) {
   return result;
 }
 
-// The grammar's own expressions are bytes within the bytes: they are needed only when a new generation starts from them.
+// The grammar's own expressions are nested bytes: only a new generation needs them.
 std::string CompiledGrammar::stored() {
   std::string expressions(reinterpret_cast<const char*>(stored_expressions_.data()), stored_expressions_.size());
   if (expressions.empty()) {

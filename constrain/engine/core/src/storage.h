@@ -1,9 +1,9 @@
 // Archives: tables as flat bytes, written and read by the same `visit(archive)` of each class.
 //
-// Arrays are copied whole, so reading costs little more than a copy; hash tables and OnDemand are read where they lie, so
-// what is read must outlive them. What is read has been checked before as a whole
-// (checksum); a reader still never leaves its bytes, and throws StorageError where they cannot be what was written. The
-// bytes are those of this machine and this build of the kernel (alignment, byte order, layouts): no format for exchange.
+// Arrays are copied whole, so reading costs little more than a copy. Hash tables and OnDemand are used where they lie,
+// so the bytes must outlive them. The bytes have passed a checksum before; nevertheless a reader never leaves them, and
+// throws StorageError if they cannot be valid. They fit only this machine and this build of the kernel (alignment, byte
+// order, layouts); they are no format for exchange.
 #pragma once
 
 #include <cstddef>
@@ -91,7 +91,7 @@ class Writer {
     count(items.size());
     for (auto& item : items) put(item);
   }
-  // What is shared is written once, after the first pointer to it. A pointer: where that is, and how much is here.
+  // A shared object is written once, after the first pointer to it. A pointer is written as position and size.
   template <typename T>
   void put(std::shared_ptr<const T>& pointer) {
     if (!pointer) return count(0), count(0);
@@ -237,10 +237,10 @@ class Reader {
 
   std::span<const std::byte> data_;
   size_t at_ = 0;
-  std::shared_ptr<Shared> shared_;  // by place; with all readers of the same data
+  std::shared_ptr<Shared> shared_;  // by position; common to all readers of the same data
 };
 
-// A growing table; what was stored of it is read entry by entry, when it is asked for.
+// A growing table whose stored entries are read one by one, when they are asked for.
 template <typename T>
 class OnDemand {
  public:
@@ -268,11 +268,11 @@ class OnDemand {
 
   std::optional<Reader> reader_;
   std::span<const uint64_t> places_;
-  mutable std::deque<T> items_;           // in the order in which they were asked for
-  mutable std::vector<uint32_t> there_;   // place in items_, plus 1; 0: not read yet
+  mutable std::deque<T> items_;           // in the order of the requests
+  mutable std::vector<uint32_t> there_;   // index in items_, plus 1; 0: not read yet
 };
 
-// Plain values that do not change: one's own, or where they were stored, which must outlive this.
+// Immutable plain values: owned, or in stored bytes that must outlive this.
 template <typename T>
 class Array {
  public:
@@ -301,7 +301,7 @@ class Array {
   std::span<const T> stored_;
 };
 
-// Tells damaged data from whole; not from what somebody has forged.
+// A checksum that detects damage, but not forgery.
 Hash checksum(std::span<const std::byte> data);
 
 }  // namespace constrain

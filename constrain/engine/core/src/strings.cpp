@@ -1,4 +1,4 @@
-// Reading and spelling the characters of JSON strings.
+// Reads and spells the characters of JSON strings.
 #include "strings.h"
 
 #include <algorithm>
@@ -10,12 +10,12 @@ namespace constrain {
 
 namespace {
 
-// A code point inside a string, or no_code_point + a byte that is no part of one.
+// A code point inside a string, or no_code_point + a byte that belongs to none.
 using Unit = uint32_t;
 using Units = std::vector<Unit>;
 
 constexpr Unit no_code_point = 0x110000;
-constexpr size_t max_branchings = 64;  // one after the other, in a tree of texts: from there on, one alternative a text
+constexpr size_t max_branchings = 64;  // consecutive, in a tree of texts; beyond, one alternative per text
 constexpr std::string_view short_letters = "\"\\/bfnrt";
 constexpr std::string_view short_characters = "\"\\/\b\f\n\r\t";
 constexpr std::string_view hex_digits = "0123456789abcdef";
@@ -37,7 +37,7 @@ long escaped_unit(std::string_view text, size_t at) {
   return result;
 }
 
-// The character at `at`, which moves behind it.
+// The character at `at`; moves past it.
 Unit next_unit(std::string_view text, size_t& at) {
   const auto byte = static_cast<uint8_t>(text[at]);
   if (byte == '\\' && at + 1 < text.size()) {
@@ -102,7 +102,7 @@ class Speller {
  public:
   explicit Speller(ExpressionStore& store) : e_(store) {}
 
-  // All of `texts` from `begin` on, which are sorted, differ, and are the same before.
+  // All of `texts` from byte `begin` on; they are sorted, distinct, and equal before it.
   ExprId tree(std::span<const Units> texts, size_t begin, size_t branchings) {
     const Units& low = texts.front();
     if (texts.size() == 1) return chain(low, begin, low.size(), ExprId::epsilon);

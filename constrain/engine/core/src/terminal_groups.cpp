@@ -65,7 +65,7 @@ void TerminalGroups::find(const Grammar& grammar, const RulePlaces& places) {
   for (uint32_t place = 0; place < places.count(); ++place) {
     for (uint32_t edge : places.edges(place)) {
       Hash& hash = readable[grammar.edges[edge].symbol];
-      hash = mix(hash, place + 1);  // the same place twice is no matter: so it is for all that have this hash
+      hash = mix(hash, place + 1);  // a repeated place does no harm: all terminals with this hash have it
     }
   }
   for (uint32_t t : grammar.ignored) readable[t] = mix(readable[t], t | (uint64_t{1} << 32));
@@ -81,12 +81,12 @@ void TerminalGroups::find(const Grammar& grammar, const RulePlaces& places) {
 void TerminalGroups::merge() {
   std::fill(of_.begin(), of_.end(), 0u);
   count_ = words_ = 1;
-  beside_.assign(1, 1);
+  together_.assign(1, 1);
 }
 
 void TerminalGroups::allocate(ProofWork& work) {
   work.spend(count_ * words_);
-  beside_.assign(count_ * words_, 0);
+  together_.assign(count_ * words_, 0);
 }
 
 size_t TerminalGroups::meet_all(const std::vector<uint32_t>& ones, const std::vector<uint32_t>& twos) {
@@ -102,7 +102,7 @@ size_t TerminalGroups::meet_all(const std::vector<uint32_t>& ones, const std::ve
     std::fill(row.begin(), row.end(), 0);
     for (uint32_t other : *others) row[other / 64] |= uint64_t{1} << (other % 64);
     for (uint32_t each : *some) {
-      for (size_t i = 0; i < words_; ++i) beside_[each * words_ + i] |= row[i];
+      for (size_t i = 0; i < words_; ++i) together_[each * words_ + i] |= row[i];
     }
   }
   return words;

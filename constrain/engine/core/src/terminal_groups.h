@@ -1,8 +1,8 @@
-// Which terminals of a grammar begin alike, and which may be usable at once, for the proof of lexing.
+// Terminals of a grammar that begin alike, and terminals that may be usable at once, for the proof of lexing.
 //
-// Thousands of terminals may stand at one place, and pairs of them would be millions. So all terminals are followed side
-// by side through one automaton, in which every pair that begins alike is met, and no other; and terminals that are
-// readable at the same places are one *group*.
+// Thousands of terminals may be usable at one place, and their pairs would be millions. So one automaton follows all
+// terminals in parallel and meets exactly the pairs that begin alike; and terminals that are readable at the same
+// places are one *group*.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +36,7 @@ class JointAutomaton {
   }
 
  private:
-  static constexpr size_t max_joint_steps = 2'000'000;  // of terminals; beyond, they are not followed
+  static constexpr size_t max_joint_steps = 2'000'000;  // steps of terminals; beyond, not followed in parallel
 
   void add(const std::vector<Entry>& set);
 
@@ -46,7 +46,7 @@ class JointAutomaton {
   size_t steps_ = 0;
 };
 
-// Groups of terminals, and which of them may be usable at once.
+// Groups of terminals, and the groups that may be usable at once.
 class TerminalGroups {
  public:
   explicit TerminalGroups(const Grammar& grammar) : of_(grammar.terminals.size(), 0) {}
@@ -55,20 +55,20 @@ class TerminalGroups {
   void merge();  // all terminals may be usable at once
   void allocate(ProofWork& work);
   void meet(uint32_t one, uint32_t two) {
-    beside_[one * words_ + two / 64] |= uint64_t{1} << (two % 64);
-    beside_[two * words_ + one / 64] |= uint64_t{1} << (one % 64);
+    together_[one * words_ + two / 64] |= uint64_t{1} << (two % 64);
+    together_[two * words_ + one / 64] |= uint64_t{1} << (one % 64);
   }
-  size_t meet_all(const std::vector<uint32_t>& ones, const std::vector<uint32_t>& twos);  // returns the steps it took
+  size_t meet_all(const std::vector<uint32_t>& ones, const std::vector<uint32_t>& twos);  // returns the number of steps
 
   size_t count() const { return count_; }
   uint32_t of(uint32_t terminal) const { return of_[terminal]; }
-  bool may_meet(uint32_t one, uint32_t two) const { return (beside_[one * words_ + two / 64] >> (two % 64)) & 1; }
-  bool beside(uint32_t t, uint32_t u) const { return may_meet(of_[t], of_[u]); }
+  bool may_meet(uint32_t one, uint32_t two) const { return (together_[one * words_ + two / 64] >> (two % 64)) & 1; }
+  bool in_parallel(uint32_t t, uint32_t u) const { return may_meet(of_[t], of_[u]); }
 
  private:
   std::vector<uint32_t> of_;  // by terminal
   size_t count_ = 0, words_ = 0;
-  std::vector<uint64_t> beside_;  // a row of bits for each group
+  std::vector<uint64_t> together_;  // a row of bits for each group
 };
 
 }  // namespace constrain

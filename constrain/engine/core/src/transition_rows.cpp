@@ -1,11 +1,11 @@
-// Making transition rows.
+// Makes transition rows.
 #include "transition_rows.h"
 
 namespace constrain {
 
 namespace {
 
-constexpr size_t kept_rows = 32;  // between walks, 1 KiB each
+constexpr size_t kept_rows = 32;  // kept between walks, 1 KiB each
 
 }  // namespace
 

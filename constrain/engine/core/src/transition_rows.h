@@ -1,7 +1,7 @@
 // Dense transitions of lexer states, for walks over the vocabulary's trie.
 //
-// A row has the next row for each byte. Invariant: a row's number means the same state until `forget`, which walks call when
-// they have ended; a byte that the state cannot take leads to `none`.
+// A row has the next row for each byte. Invariant: a row's number means the same state until `forget`, which walks call
+// at their end; a byte that the state cannot take leads to `none`.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ class TransitionRows {
   struct Row {
     LexId lexer;
     MatchId matched;
-    ByteGroups staying = 0, leaving = 0;  // groups all of whose bytes lead back here, and those that have another
+    ByteGroups staying = 0, leaving = 0;  // groups whose bytes all lead back here, and groups with another byte
     std::array<uint32_t, 256> next;       // rows, or none, or unknown
   };
   static constexpr uint32_t none = 0xFFFFFFFFu;
@@ -34,11 +34,11 @@ class TransitionRows {
     const uint32_t next = rows_[row]->next[byte];
     return next != unknown ? next : find_step(row, byte);
   }
-  bool stays_in(uint32_t row, ByteGroups groups);  // whether all bytes of the groups lead from the row to itself
+  bool stays_in(uint32_t row, ByteGroups groups);  // Whether all bytes of the groups lead from the row to itself.
   const Row& operator[](uint32_t row) const { return *rows_[row]; }
   bool matches(uint32_t row) const { return rows_[row]->matched != MatchId::none; }  // the state is a whole lexeme
 
-  void forget();  // all rows, if they are many
+  void forget();  // forgets all rows, if there are many
   size_t memory_bytes() const { return rows_.size() * (sizeof(Row) + sizeof(void*)); }
 
  private:

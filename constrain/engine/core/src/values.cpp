@@ -1,4 +1,4 @@
-// Interning values and tracks.
+// Interns values and tracks.
 #include "values.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr long long longest_plain_form = 5'000;
 constexpr size_t max_short_form = 15;
-constexpr long long greatest_exponent = 1'000'000'000;  // all beyond are taken for it
+constexpr long long greatest_exponent = 1'000'000'000;  // greater exponents count as this one
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -94,7 +94,7 @@ std::string decimal_form(std::string_view text) {
 
 std::string double_form(std::string_view text) {
   std::string form = decimal_form(text);
-  if (form.size() <= max_short_form) return form;  // each of these is the shortest of its double
+  if (form.size() <= max_short_form) return form;  // each of these is the shortest for its double
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error == std::errc::result_out_of_range) return magnitude_of(text).point > 0 ? form : "0";
@@ -105,7 +105,7 @@ std::string double_form(std::string_view text) {
 
 Values::Values() {
   texts_.emplace_back();
-  for (Kind kind : {Kind::scalar, Kind::scalar, Kind::ordered}) values_.push_back({kind, false, 0, 0});  // ValueId's own
+  for (Kind kind : {Kind::scalar, Kind::scalar, Kind::ordered}) values_.push_back({kind, false, 0, 0});  // the values that ValueId names
   lists_.push_back({0, {}, seeded(0x6C697374)});
   tracks_.push_back({TrackId::unknown, Kind::top, ValueId::none, 0, 0, ValueId::unknown_group});
   intern(Track{TrackId::unknown, Kind::top, ValueId::none, 0, 0, ValueId::none});  // TrackId::start
@@ -143,7 +143,7 @@ TrackId Values::intern(const Track& track) {
   return TrackId{id};
 }
 
-// Appends a member: those of a labelled group count as a set, so their hashes are added up.
+// Appends a member. A labelled group counts as a set, so the hashes of its members are added up.
 TrackId Values::append(Track track, ValueId value) {
   track.last = value;
   if (track.kind != Kind::top) {
@@ -215,9 +215,9 @@ ValueId Values::labelled_member(ValueId group, ValueId label) const {
   return place != end && place->label == label ? place->value : ValueId::none;
 }
 
-// The group within `value` that corresponds to the open group of `track`; both agree so far.
+// The group within `value` that corresponds to the open group of `track`, if both agree so far.
 ValueId Values::counterpart(TrackId track, ValueId value) const {
-  std::vector<const Track*> around;  // the groups that are open, inner ones first, but for the track's own
+  std::vector<const Track*> around;  // the open groups, inner ones first, without the track's own
   const Track* open = &tracks_[index(track)];
   while (open->kind != Kind::top) {
     open = &tracks_[index(open->around)];

@@ -1,9 +1,8 @@
-// Values: what texts stand for, so that two spellings of one value are the same; and texts under way as values.
+// Values: what texts stand for, so that two spellings of one value are equal; and unfinished texts as values.
 //
-// A scalar is a lexeme: numbers by value (as decimals or as doubles), other texts as they are. A group has members: in
-// order, or as a set with labels. A *track* is what has been read of a text by the roles of its lexemes: the groups that
-// are open, with their members so far. All are immutable and interned; a group of labelled members has one id in any
-// order.
+// A scalar is one lexeme: a number by value (as a decimal or as a double), another text as it is. A group has members:
+// in order, or as a set with labels. A *track* is the part of a text read so far, by the roles of its lexemes: the open
+// groups with their members. All are immutable and interned; a group of labelled members has the same id in any order.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +16,12 @@
 
 namespace constrain {
 
-// What a lexeme is to the value it is part of.
+// The role of a lexeme in the value that contains it.
 enum class Role : uint8_t { none, scalar, label, open_ordered, open_labelled, close };
 
 struct Token {
   Role role = Role::none;
-  ValueId value = ValueId::none;  // of a scalar, or the text of a label
+  ValueId value = ValueId::none;  // a scalar, or the text of a label
   auto operator<=>(const Token&) const = default;
 };
 
@@ -30,25 +29,25 @@ class Values {
  public:
   Values();
 
-  // by_double: numbers are the same if they read as the same IEEE double.
+  // by_double: numbers are equal if they read as the same IEEE double.
   void compare_by_double(bool by_double) { by_double_ = by_double; }
   bool by_double() const { return by_double_; }
 
-  // strings_by_value: texts that begin with JSON strings are the same if these spell the same string.
+  // strings_by_value: texts that begin with JSON strings are equal if these spell the same string.
   void compare_strings(bool strings_by_value) { strings_by_value_ = strings_by_value; }
   bool strings_by_value() const { return strings_by_value_; }
 
   ValueId scalar(std::string_view text);
-  ValueId text(std::string_view text);  // of a label
+  ValueId text(std::string_view text);  // the value of a label
   bool is_group(ValueId v) const { return values_[index(v)].kind != Kind::scalar; }
   bool is_decimal(ValueId v) const { return values_[index(v)].decimal; }
-  const std::string& text(ValueId v) const { return texts_[values_[index(v)].begin]; }  // normal form of a scalar
+  const std::string& text(ValueId v) const { return texts_[values_[index(v)].begin]; }  // the normal form of a scalar
 
-  // The track after one more lexeme. What is not known stays so.
+  // The track after one more lexeme. Unknown parts stay unknown.
   TrackId read(TrackId track, Token token);
-  ValueId last(TrackId track) const;  // the value completed last in the group that is open
+  ValueId last(TrackId track) const;  // the value completed last in the open group
 
-  // The lexemes with which a text on `track`, which agrees with `value` so far, goes on to agree with it.
+  // The lexemes with which a text continues to agree with `value`, if its `track` agrees so far.
   void next_tokens(TrackId track, ValueId value, std::vector<Token>& out) const;
 
   size_t memory_bytes() const;
@@ -67,17 +66,17 @@ class Values {
   struct Value {
     Kind kind;
     bool decimal;
-    uint32_t begin, count;  // text, or members (those with labels sorted by label)
+    uint32_t begin, count;  // the text, or the members (members with labels sorted by label)
   };
-  struct List {  // members so far, the last first
+  struct List {  // the members so far, the last first
     uint32_t before;
     Member member;
     Hash hash;
   };
   struct Track {
-    TrackId around;  // where this group was opened
+    TrackId around;  // the track in which this group was opened
     Kind kind;
-    ValueId label;  // read, and its value not yet
+    ValueId label;  // the label read, while its value is missing
     uint32_t members, count;
     ValueId last;
   };
@@ -111,11 +110,12 @@ struct Magnitude {
 };
 Magnitude magnitude_of(std::string_view number);  // of a JSON number
 
-// The plain decimal form of a JSON number (RFC 8259 section 6): no exponent, no zeros at the ends, no negative zero; in
-// scientific form where that would take thousands of digits. Empty if `text` is no number.
+// The plain decimal form of a JSON number (RFC 8259 section 6): no exponent, no superfluous zeros, no negative zero; in
+// scientific form if the plain form would take thousands of digits. Empty if `text` is not a number.
 std::string decimal_form(std::string_view text);
 
-// The same of the shortest number that reads as the same IEEE double; of the number itself beyond the greatest double.
+// The same for the shortest number that reads as the same IEEE double; beyond the greatest double, for the number
+// itself.
 std::string double_form(std::string_view text);
 
 }  // namespace constrain

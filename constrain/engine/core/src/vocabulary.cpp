@@ -1,4 +1,4 @@
-// Building the trie; the shared store.
+// Builds the trie and keeps the shared store.
 #include "vocabulary.h"
 
 #include <algorithm>
@@ -77,7 +77,7 @@ std::vector<uint32_t> token_offsets(std::span<const std::string_view> tokens) {
   return offsets;
 }
 
-// Takes tokens out that can be part of no text, and returns them.
+// Removes and returns tokens that can be part of no text.
 std::vector<std::pair<uint32_t, std::string>> take_unreadable(std::vector<std::string_view>& tokens, const std::vector<uint32_t>& special) {
   std::vector<bool> named(tokens.size());
   for (uint32_t id : special) named[id] = true;
@@ -120,7 +120,7 @@ std::shared_ptr<const IndependentTokens> Vocabulary::find_independent(const Hash
 }
 
 void Vocabulary::charge(size_t bytes) const {
-  if (store_bytes_ + bytes > store_limit) {  // those in use live on with their users
+  if (store_bytes_ + bytes > store_limit) {  // tokens in use live on with their users
     independent_.clear();
     units_.clear();
     ends_.clear();

@@ -1,9 +1,9 @@
-r"""What may count as an ``idn-hostname`` or ``idn-email``: more than ``expressions`` writes, for negation.
+r"""Texts that may count as an ``idn-hostname`` or ``idn-email``, for negation; wider than ``expressions``.
 
 Validators differ: some follow IDNA 2008 to the letter, others first map upper case, full width and other compatibility
-forms (UTS #46). What either may accept is here. So a code point may occur if what it is mapped to may, or if Unicode
-has not assigned it yet; and the rules of IDNA are applied only as far as mapping, normalization and new code points
-cannot lead around them.
+forms (UTS #46). This module accepts the texts of both. So a code point may occur if its mapping may, or if Unicode has
+not assigned it yet. The rules of IDNA apply only where mapping, normalization and new code points cannot lead around
+them.
 """
 
 from __future__ import annotations
@@ -42,22 +42,22 @@ _IGNORABLE = frozenset(
     range(0xA960, 0xA980),
     range(0xD7B0, 0xD800),
 )
-"""What UTS #46 leaves out, and the parts of Hangul syllables, which are joined."""
+"""Code points that UTS #46 removes, and parts of Hangul syllables, which are joined."""
 
 _TONE_MARKS = (0x302E, 0x302F)
-"""The only marks that no validator allows: some take marks for valid, all of them."""
+"""The only marks that no validator allows; some validators accept every other mark."""
 
 _KATAKANA_HYPHEN = 0x30A0
-"""Some validators take it for a letter of Katakana."""
+"""A hyphen that some validators take for a letter of Katakana."""
 
 _OTHERS = ((0xD800, 0xF8FF), (0xF0000, 0x10FFFF))
-"""Surrogates and private use."""
+"""Surrogates and private use, which no validator allows."""
 
 _ASCII = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
 
 
 class _Table:
-    """Spans of code points beyond ASCII that may occur, and what they are mapped to: nothing if not assigned."""
+    """Spans of code points beyond ASCII that may occur, with their mappings; unassigned ones have none."""
 
     def __init__(self) -> None:
         valid = (*valid_code_points(), *context_code_points())
@@ -92,11 +92,11 @@ class _Table:
         return any(first <= code_point <= last for first, last in self.long)
 
     def maybe(self, test: Callable[[str], bool]) -> Ranges:
-        """The code points whose mapping has this property, and those of which that is not known."""
+        """Returns the code points whose mapping has this property, and those without a known mapping."""
         return normalize((first, last) for first, last, text in self.spans if not text or test(text))
 
     def surely(self, test: Callable[[str], bool]) -> Ranges:
-        """The code points whose mapping has this property."""
+        """Returns the code points whose mapping has this property."""
         return normalize((first, last) for first, last, text in self.spans if text and test(text))
 
 
@@ -109,7 +109,7 @@ _DOT = r"[.\u{3002}\u{FF0E}\u{FF61}]"
 
 @cache
 def idn_hostname_definition() -> Expression:
-    """Whatever may count as an idn-hostname."""
+    """Returns every text that may count as an idn-hostname."""
     table = _Table()
     label = either(
         f"[A-Za-z0-9](?:[A-Za-z0-9-]{{0,{MAX_LABEL_LENGTH - 2}}}[A-Za-z0-9])?",
@@ -127,13 +127,13 @@ def idn_hostname_definition() -> Expression:
 
 @cache
 def idn_email_definition() -> Expression:
-    """Whatever may count as an idn-email."""
+    """Returns every text that may count as an idn-email."""
     host = idn_hostname_definition()
     return email_at(host, NOT_ASCII, quoted=r'"(?:[^"\\]|\\[^])*"')
 
 
 def _directed(table: _Table) -> Expression:
-    """Labels as far as they keep to the places of marks and hyphens and to the Bidi rule (RFC 5893, section 2)."""
+    """Returns labels with marks and hyphens in valid places, under the Bidi rule (RFC 5893, section 2)."""
 
     def has(*directions: str) -> Callable[[str], bool]:
         return lambda text: any(unicodedata.bidirectional(c) in directions for c in text)
@@ -166,10 +166,10 @@ def _label_of(ranges: Ranges, not_first: Ranges) -> Expression:
     )
 
 
-# The rules of RFC 5892, appendix A, where they are broken for sure.
+# The rules of RFC 5892, appendix A, where a text surely breaks them.
 
 _IN_LEFT_TO_RIGHT = ((0xB7, 0xB7), (0x375, 0x375), (0x387, 0x387), (0x30FB, 0x30FB), (0xFF65, 0xFF65))
-"""What stands next to letters of left-to-right scripts."""
+"""Characters that need letters of left-to-right scripts next to them."""
 
 
 def _left_to_right_contexts(table: _Table) -> list[Expression]:
@@ -209,9 +209,9 @@ _ANY = many(ANY_JSON_CHAR)
 
 
 def _needs(neighbours: Ranges, what: Ranges, *, before: bool) -> Expression:
-    """The texts in which one of ``neighbours`` is before, or after, each ``what``.
+    """Returns the texts in which one of ``neighbours`` is before, or after, each ``what``.
 
-    No complements here: what cannot be completed any more shall be seen at once, without a search.
+    The expression has no complements, so that the kernel sees dead ends at once, without a search.
     """
     neighbours = difference(neighbours, what)
     neighbour, those = characters(neighbours), characters(what)
@@ -222,9 +222,9 @@ def _needs(neighbours: Ranges, what: Ranges, *, before: bool) -> Expression:
 
 
 def _countable(table: _Table, maximum: int, *, octets: bool) -> Expression:
-    """Names of at most so many code points, without those that may be left out, or composed with others.
+    """Returns names of at most so many code points, without those that may be removed or composed.
 
-    For each that is left, Punycode has an octet; with ``octets``, ASCII counts, too.
+    Punycode has at least one octet for each remaining code point; with ``octets``, ASCII counts, too.
     """
     starters = table.surely(
         lambda text: (

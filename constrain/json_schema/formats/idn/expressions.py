@@ -1,14 +1,14 @@
-r"""What is written of the formats ``idn-hostname`` (RFC 5890 to 5893) and ``idn-email`` (RFC 6531).
+r"""Texts that are written for the formats ``idn-hostname`` (RFC 5890 to 5893) and ``idn-email`` (RFC 6531).
 
-Every name here is valid for whoever follows IDNA 2008, whether or not it maps characters first (UTS #46). Some rules of
-IDNA are no regular properties; where these matter, what is written keeps to a part that surely has them:
+Every name here is valid for validators of IDNA 2008, whether or not they map characters first (UTS #46). Some rules of
+IDNA are not regular; these expressions keep to texts that surely follow them:
 
 - Normalization Form C: no code point composes with the one before it, and marks are in canonical order;
 - labels of 63 and names of 253 octets, in Punycode: bounds on code points, below;
-- A-labels: none are written, and no label has two hyphens in a row beside other than ASCII;
+- A-labels are never written, and no label with non-ASCII characters has two hyphens in a row;
 - nothing beyond U+FFFF, which is the Basic Multilingual Plane;
 - names with right-to-left labels (RFC 5893): all others are ASCII, and begin with a letter;
-- the rules of context (RFC 5892, appendix A): the characters that are in question stand next to what they need.
+- the rules of context (RFC 5892, appendix A): such characters stand next to the characters that they need.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from constrain.language.tree import CharClass, Expression
 
 MAX_LABELS = 4
-"""Of a name that is not all ASCII; with MAX_LABEL_OCTETS octets each, and the dots, 251 of 253 octets."""
+"""Labels of a name that is not all ASCII; with MAX_LABEL_OCTETS octets each, and the dots, 251 of 253 octets."""
 
 MAX_LABEL_OCTETS = 62
 
@@ -52,19 +52,19 @@ NOT_ASCII = r"\u{80}-\u{10FFFF}"
 
 MAX_FEW = 3
 MAX_LENGTH_WITH_FEW = 44
-"""Code points of a label with no more than MAX_FEW that are not ASCII."""
+"""Code points of a label with at most MAX_FEW that are not ASCII."""
 
 MAX_LENGTH_OF_ONE_BLOCK = 22
-"""Code points of a label with ASCII and what is in one of BLOCKS."""
+"""Code points of a label of ASCII and one of BLOCKS."""
 
 MAX_LENGTH = 14
 """Code points of any other label.
 
-The tests work out what Punycode (RFC 3492) makes of such labels at worst: MAX_LABEL_OCTETS octets.
+The tests compute the longest Punycode (RFC 3492) of such labels: MAX_LABEL_OCTETS octets.
 """
 
 _DIGITS = ("[0-9\\u{6F0}-\\u{6F9}]", "[\\u{660}-\\u{669}]")
-"""European and Arabic ones (RFC 5893, section 2, rule 4)."""
+"""European and Arabic digits (RFC 5893, section 2, rule 4)."""
 
 BLOCKS = (
     (0x80, 0x24F),  # Latin
@@ -83,7 +83,7 @@ BLOCKS = (
 
 @cache
 def idn_hostname() -> Expression:
-    """A hostname, internationalized or not."""
+    """Returns a host name, internationalized or not."""
     to_right, to_left = scripts()
     octets = label_of(MAX_LABEL_OCTETS)
     label = either(octets, _short(_left_to_right(to_right)))
@@ -96,13 +96,13 @@ def idn_hostname() -> Expression:
 
 @cache
 def idn_email() -> Expression:
-    """A mailbox at such a host, or at an address."""
-    quoted = rf'"(?:[ !#-\[\]-~{NOT_ASCII}]|\\[!-~])*"'  # no escaped space: not every validator allows it
+    """Returns a mailbox at such a host, or at an address."""
+    quoted = rf'"(?:[ !#-\[\]-~{NOT_ASCII}]|\\[!-~])*"'  # no escaped space: some validators reject it
     return email_at(idn_hostname(), NOT_ASCII, quoted, unit=ByteClass(((0, 0xFF),)))  # RFC 6531 counts octets
 
 
 def _short(label: Expression) -> Expression:
-    """What of these labels surely has no more than MAX_LABEL_OCTETS octets."""
+    """Returns the labels that surely have at most MAX_LABEL_OCTETS octets."""
     ascii_ = tree("[0-9a-z-]")
     other = tree(r"[\u{80}-\u{FFFF}]")
     few = Intersection(
@@ -118,9 +118,10 @@ def _short(label: Expression) -> Expression:
 
 
 def _label(script: Script, leading: Expression, more: Expression, further: Expression) -> Expression:
-    """Begins with a character of the script, with ``leading``, ASCII that may compose with what follows, or ``more``.
+    """Returns labels that begin with a character of the script, with ``leading``, or with ``more``.
 
-    It goes on with these, marks, ``further`` and single hyphens, after which it begins as if anew.
+    ``leading``: ASCII that may compose with the next character. A label goes on with the same characters, marks,
+    ``further`` and single hyphens; after a hyphen it starts anew.
     """
     first = either(_with_marks(script, script.first, either(leading, script.leading_first)), more)
     second = either(_with_marks(script, script.inner, script.leading_inner), further)
@@ -128,7 +129,7 @@ def _label(script: Script, leading: Expression, more: Expression, further: Expre
 
 
 def _with_marks(script: Script, alone: Expression, leading: Expression) -> Expression:
-    """One code point of ``alone`` or ``leading`` with marks, none of which composes with it."""
+    """Returns one code point of ``alone`` or ``leading`` with marks that do not compose with it."""
     trailing = many(sequence(script.trailing, _in_order(script.marks)))
     return either(
         sequence(alone, _in_order(script.marks), trailing),
@@ -137,7 +138,7 @@ def _with_marks(script: Script, alone: Expression, leading: Expression) -> Expre
 
 
 def _in_order(marks: dict[int, CharClass], minimum: int = 0) -> Expression:
-    """So many marks at least (0 or 1), in canonical order."""
+    """Returns marks in canonical order, at least ``minimum`` (0 or 1) of them."""
     classes = sorted(marks)
     if minimum:
         return either(
@@ -150,12 +151,12 @@ def _in_order(marks: dict[int, CharClass], minimum: int = 0) -> Expression:
 
 
 def _left_to_right(script: Script) -> Expression:
-    """A label without characters of right-to-left scripts."""
+    """Returns a label without characters of right-to-left scripts."""
     greek = _letters(script, "Greek")
     japanese = either(*(_letters(script, name) for name in ("Hiragana", "Katakana", "Han")))
     more = either(
         r"l(?:\u{B7}l)+",
-        r"[\u{6F0}-\u{6F9}]",  # without those of "AN", which no such label has
+        r"[\u{6F0}-\u{6F9}]",  # without Bidi class "AN", which such labels exclude
         sequence(r"\u{375}", greek),
         sequence(r"\u{30FB}+", japanese),
         sequence(japanese, r"\u{30FB}+"),
@@ -166,7 +167,7 @@ def _left_to_right(script: Script) -> Expression:
 
 
 def _joined(script: Script, alone: Expression, leading: Expression) -> Expression:
-    """A code point with a virama, and a joiner or non-joiner (RFC 5892, appendices A.1 and A.2)."""
+    """Returns a code point with a virama, and a joiner or non-joiner (RFC 5892, appendices A.1 and A.2)."""
     return either(
         sequence(alone, optional(script.marks[NUKTA]), known_viramas(script.marks[VIRAMA]), _JOINERS),
         sequence(leading, optional(script.plain_marks[NUKTA]), known_viramas(script.plain_marks[VIRAMA]), _JOINERS),
@@ -174,7 +175,7 @@ def _joined(script: Script, alone: Expression, leading: Expression) -> Expressio
 
 
 def _right_to_left(script: Script, digits: str) -> Expression:
-    """A label of right-to-left letters, marks and digits of one kind (RFC 5893, section 2)."""
+    """Returns a label of right-to-left letters, marks and digits of one kind (RFC 5893, section 2)."""
     before, after = joining_letters(script)
     more = either(
         sequence(_letters(script, "Hebrew"), r"[\u{5F3}\u{5F4}]"),
@@ -184,6 +185,6 @@ def _right_to_left(script: Script, digits: str) -> Expression:
 
 
 def _letters(script: Script, name: str) -> CharClass:
-    """The letters of a script that stand in its main block: of others, not every validator knows whose they are."""
+    """Returns the letters of a script in its main block; some validators do not know the script of others."""
     ranges = intersection(normalize(script.first.ranges + script.leading_first.ranges), (_MAIN_BLOCKS[name],))
     return characters(intersection(ranges, script_code_points(name)))

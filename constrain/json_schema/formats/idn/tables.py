@@ -1,6 +1,6 @@
-"""Code points as IDNA 2008 sees them (RFC 5892): which may stand in a label, and what matters about them there.
+"""Code points in IDNA 2008 (RFC 5892): those allowed in labels, with the properties that labels need.
 
-Made of the tables of ``idna`` and of Python's own, once, when a schema first names an internationalized format.
+Computed once from the tables of ``idna`` and of Python, when a schema first names an internationalized format.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ NUKTA, VIRAMA = 7, 9
 """Canonical combining classes."""
 
 MAX_WRITTEN = 0xFFFF
-"""The end of the Basic Multilingual Plane; nothing beyond it is written."""
+"""The last code point that is written: the end of the Basic Multilingual Plane."""
 
 _LONG_RANGE = 300
-"""Ranges with more code points are ideographs and syllables, mostly all of one kind: one look at all of them."""
+"""Code points of a range from which on it is examined as a whole: ideographs and syllables, mostly of one kind."""
 
 _COMPOSED = range(0xA0, 0x3400)
-"""Where compositions up to MAX_WRITTEN are, those of Hangul apart: IDNA does not allow parts of syllables."""
+"""Places of compositions up to MAX_WRITTEN, without Hangul: IDNA allows no parts of syllables."""
 
 
 class Script(NamedTuple):
-    """Code points that are valid in a label, of one direction, by what they do to a text in Normalization Form C.
+    """Code points that are valid in a label, of one direction, by their role in Normalization Form C.
 
     ``first`` may begin a label; ``inner`` are marks of combining class 0, which may not. ``leading_first`` and
-    ``leading_inner`` are the same, but may compose with a code point after them; ``trailing``, of combining class 0,
-    may compose with one before. ``marks`` are all others, by combining class, and ``plain_marks`` those that compose
-    with nothing.
+    ``leading_inner`` are the same kinds, but may compose with a code point after them; ``trailing``, of combining class
+    0, may compose with one before. ``marks`` are all others, by combining class, and ``plain_marks`` the marks that
+    compose with nothing.
     """
 
     first: CharClass
@@ -68,24 +68,24 @@ class _Found:
 
 
 def characters(ranges: Iterable[tuple[int, int]]) -> CharClass:
-    """One code point of these ranges."""
+    """Returns one code point of these ranges."""
     return CharClass(normalize(ranges), json=True)
 
 
 @cache
 def valid_code_points() -> Ranges:
-    """PVALID of RFC 5892."""
+    """Returns PVALID of RFC 5892."""
     return _unpacked(idna.idnadata.codepoint_classes["PVALID"])
 
 
 def context_code_points() -> Ranges:
-    """CONTEXTJ and CONTEXTO of RFC 5892."""
+    """Returns CONTEXTJ and CONTEXTO of RFC 5892."""
     classes = idna.idnadata.codepoint_classes
     return _unpacked(classes["CONTEXTJ"]) + _unpacked(classes["CONTEXTO"])
 
 
 def script_code_points(name: str) -> Ranges:
-    """The code points of one of the scripts that contextual rules name."""
+    """Returns the code points of one of the scripts that contextual rules name."""
     return _unpacked(idna.idnadata.scripts[name])
 
 
@@ -95,10 +95,10 @@ def _unpacked(ranges: tuple[int, ...]) -> Ranges:
 
 @cache
 def scripts() -> tuple[Script, Script]:
-    """The valid code points written from left to right, or in any direction, and those of right-to-left scripts.
+    """Returns the valid code points of left-to-right or neutral direction, and those of right-to-left scripts.
 
-    Without ASCII, digits of right-to-left scripts, and what either table does not know. Marks that have no direction
-    of their own are in both.
+    ASCII, digits of right-to-left scripts, and code points unknown to either table are left out. Marks without a
+    direction of their own are in both.
     """
     to_right, to_left = _Found(), _Found()
     leads, trails = compositions()
@@ -122,9 +122,9 @@ def scripts() -> tuple[Script, Script]:
 
 
 def is_uniform(first: int, last: int, *, assigned: bool = True) -> bool:
-    """Is this a long range of letters that are written from left to right and never compose?
+    """Returns whether this is a long range of left-to-right letters that never compose.
 
-    Unless all must be ``assigned``, some may be what Python's tables do not have yet.
+    Without ``assigned``, Python's tables may lack some of the code points.
     """
     if last - first < _LONG_RANGE:
         return False
@@ -137,9 +137,9 @@ def is_uniform(first: int, last: int, *, assigned: bool = True) -> bool:
 
 
 def compositions() -> tuple[set[int], set[int]]:
-    """The code points that compose with one after them, and those that compose with one before them.
+    """Returns the code points that compose with a following one, and those that compose with a preceding one.
 
-    Where neither meets the other, and marks are in canonical order, a text is in Normalization Form C (UAX #15).
+    A text in which these do not meet, with marks in canonical order, is in Normalization Form C (UAX #15).
     """
     leads, trails = set(), set()
     for character in map(chr, _COMPOSED):
@@ -160,14 +160,14 @@ def _kinds(code_point: int, combining: int, leads: set[int], trails: set[int]) -
 
 
 def known_viramas(viramas: CharClass) -> CharClass:
-    """Those that have been viramas since Unicode 3.2: of newer ones, not every validator knows."""
+    """Returns the viramas of Unicode 3.2; some validators do not know newer ones."""
     old = unicodedata.ucd_3_2_0
     ranges = ((code_point, code_point) for first, last in viramas.ranges for code_point in range(first, last + 1))
     return characters(pair for pair in ranges if old.combining(chr(pair[0])) == VIRAMA)
 
 
 def joining_letters(script: Script) -> tuple[CharClass, CharClass]:
-    """Arabic letters that join to the letter after them, and those that join to the one before (RFC 5892, A.1)."""
+    """Returns Arabic letters that join to the next letter, and those that join to the previous (RFC 5892, A.1)."""
     letters = intersection(normalize(script.first.ranges + script.leading_first.ranges), ((0x600, 0x6FF),))
     found = [chr(code_point) for first, last in letters for code_point in range(first, last + 1)]
     beh = "\u0628"  # joins on both sides

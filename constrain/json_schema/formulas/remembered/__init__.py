@@ -1,6 +1,6 @@
-"""Objects with keys in any order, whose formulas are tested against what was read.
+"""Objects with keys in any order, whose formulas are tested against the members read so far.
 
-``formulas.objects`` turns to this package where an automaton over what is left would have too many states;
-``emission.remembered_members`` writes its rules. Read ``members`` first (what is remembered), then ``questions`` (what
-the memory is asked) and ``viability`` (which members may still come).
+``formulas.objects`` calls this package if an automaton of remaining questions would have too many states;
+``emission.remembered_members`` writes its rules. Read ``members`` first (the memory of members read), then
+``questions`` (tests of the memory) and ``viability`` (members that may still come).
 """

@@ -1,13 +1,11 @@
-"""Objects with keys in any order whose formulas are tested against memory: what was read is kept, not what is left.
+"""Objects with keys in any order whose formulas are tested against memory of the members read.
 
-An automaton whose states say what is left of the formulas (``constrain.json_schema.formulas.objects``) has a state for
-every set of keys that may have been read in any order, unless different sets leave the same. But the keys that were
-read are in memory anyway, as no key comes twice. So here memory answers the questions of
-``constrain.json_schema.formulas.object_questions``: a counter for each key says whether it was read, and to which
-*cell* of its values the value belongs (a cell is one combination of answers); for each class of undeclared keys there
-are flags (some value violates G) and, where it matters, a number of members. The object may be closed where the
-formulas hold of what is in memory, and a member may be read if the formulas can hold of some object that has it, too
-(``constrain.json_schema.formulas.remembered.viability``).
+An automaton of remaining questions (``formulas.objects``) has a state for every set of keys that may have been read,
+unless different sets leave the same questions. But memory holds the keys anyway, since no key may repeat. So here
+memory answers the questions of ``object_questions``. For each key, a counter records whether it was read, and the
+*cell* of its value (a cell is one combination of answers). Each class of undeclared keys has flags (a value violates G)
+and, if needed, a number of members. The object may end where the formulas hold of memory. A member may be read if the
+formulas can still hold of an object that has it (``viability``).
 """
 
 from __future__ import annotations
@@ -41,12 +39,12 @@ if TYPE_CHECKING:
     from constrain.json_schema.shapes.goals import Goals
 
 MAX_CELLS = 100
-"""Combinations of answers that the values of one key may give. Beyond: states say what is left of the formulas instead,
-and where that takes too many, LimitError."""
+"""Combinations of answers that the values of one key may give. Beyond: an automaton of remaining questions is tried
+instead, and if it needs too many states, LimitError."""
 
 MAX_LEVELS = 200
-"""Members of a class of undeclared keys that are told apart by their number. Beyond: states say what is left of the
-formulas instead, and where that takes too many, LimitError."""
+"""Members of a class of undeclared keys that are counted exactly. Beyond: an automaton of remaining questions is tried
+instead, and if it needs too many states, LimitError."""
 
 
 class RememberedMembers(Members):
@@ -82,7 +80,7 @@ class RememberedMembers(Members):
         return len(self.variables) - 1
 
     def _number_variables(self) -> None:
-        """Numbers of members come first, keys that one shape names together: then diagrams stay small."""
+        """Numbers the variables: bounds on members first, then keys of one shape together, for small diagrams."""
         sizes = {size for shape in self._shapes for size in _sizes(shape)}
         order = dict.fromkeys(name for shape in self._shapes[1:] for name in (*shape.properties, *shape.required))
         asked = {name for shape in self._shapes for name in shape.required}
@@ -90,12 +88,12 @@ class RememberedMembers(Members):
             wanted = dict.fromkeys(each.shared.goals[1:])
             each.valued = {goal: self._add(UNBROKEN, each) for goal in wanted if goal is not ANY}
             if each.number > MAX_COUNT and each.number != inf:
-                raise LimitError(f"more members are counted than MAX_COUNT = {MAX_COUNT}")
-            # where values matter, the last one that may come does, too
+                raise LimitError(f"a bound on the number of members exceeds MAX_COUNT = {MAX_COUNT}")
+            # where values matter, the last possible member does, too
             most = inf if each.valued and each.number != inf else max(sizes, default=0)
             levels = min(each.number, most)
             if levels > MAX_LEVELS:
-                raise LimitError(f"more undeclared keys are told apart by their number than MAX_LEVELS = {MAX_LEVELS}")
+                raise LimitError(f"the schema counts more undeclared keys than MAX_LEVELS = {MAX_LEVELS}")
             each.levels = [self._add(LEVEL, each, number) for number in range(1, int(levels) + 1)]
         for name in dict.fromkeys((*order, *self._by_name)):
             key = self._by_name[name]
@@ -124,7 +122,7 @@ class RememberedMembers(Members):
         return parts
 
     def _holds(self, index: int) -> int:
-        """The condition that an object has a shape."""
+        """Returns the condition that an object has a shape."""
         choose, variable = self.decisions.choose, self.decisions.variable
         shape = self._shapes[index]
         required = set(shape.required)
@@ -152,10 +150,10 @@ class RememberedMembers(Members):
         return found
 
     def _at_least(self, size: int) -> int:
-        """The condition that there are so many members."""
+        """Returns the condition that there are at least ``size`` members."""
         known = self._thresholds.get(size)
         if known is None:
-            rest = missing = [ALWAYS] + [NEVER] * size  # by number of members still needed; ``rest``: of other owners
+            rest = missing = [ALWAYS] + [NEVER] * size  # by number of missing members; ``rest``: the other owners
             for number in range(len(self.variables) - 1, -1, -1):
                 kind, owner, level = self.variables[number]
                 if kind == PRESENT or (isinstance(owner, UndeclaredKeys) and level == len(owner.levels)):
@@ -167,16 +165,16 @@ class RememberedMembers(Members):
             known = self._thresholds[size] = missing[size]
         return known
 
-    # What all automata of combinations can say.
+    # The methods that all automata of combinations share.
 
     def owners(self) -> Iterator[Key | UndeclaredKeys]:
-        """Those that have members."""
+        """Yields the keys and classes that have members."""
         yield from self.keys
         yield from self.classes
 
     @property
     def viability(self) -> Viability:
-        """What may be read, by goals that are known to be productive."""
+        """Returns the conditions for reading each member, by productive goals."""
         unproductive = {goal for goal in self.goals() if not goal.productive}
         if unproductive != self._unproductive:
             self._unproductive = unproductive
@@ -184,36 +182,36 @@ class RememberedMembers(Members):
         return self._viability
 
     def goals(self) -> Iterable[Goal]:
-        """The goals of all members."""
+        """Yields the goals of all members."""
         return (cell.goal for owner in self.owners() for cell in owner.cells)
 
     def has_endless_keys(self) -> bool:
-        """Whether there are objects with any of endlessly many keys."""
+        """Returns whether the objects may have infinitely many different keys."""
         return any(any(self.viability.first(each)) for each in self.classes if each.number == inf)
 
     def useful_goals(self) -> Iterable[Goal]:
-        """The goals of members that objects have."""
+        """Yields the goals of members that objects have."""
         for owner in self.owners():
             yield from self.viability.first(owner)
 
     def holds(self, answers: dict[int, bool]) -> bool:
-        """Whether all parts hold of an object that gives these answers, and otherwise those of one without members."""
+        """Returns whether all parts hold with these answers; the other answers are of an empty object."""
         given = [answers.get(number, variable.true_of_none) for number, variable in enumerate(self.variables)]
         return all(self.decisions.follow(part, given) == ALWAYS for part in self.parts)
 
     def is_productive(self) -> bool:
-        """Whether some object is known to satisfy everything."""
+        """Returns whether a known object satisfies all parts."""
         return self.viability.is_satisfiable()
 
     def blockers(self) -> list[Goal] | None:
-        """The goals that are not known to be productive; ``None`` if some value is known."""
+        """Returns the goals not known to be productive; ``None`` if a value is known."""
         if self.is_productive():
             return None
         return [goal for goal in self.goals() if not goal.productive]
 
 
 def _cells(goals: Goals, base: Goal, valued: dict[Goal, int]) -> list[ValueCell]:
-    """The values of a member by the answers that they give."""
+    """Returns the values of a member, divided by their answers."""
     found = [] if base is NOTHING else [ValueCell(base, ())]
     for goal, variable in valued.items():
         goals.count_cases(len(found))
@@ -225,12 +223,12 @@ def _cells(goals: Goals, base: Goal, valued: dict[Goal, int]) -> list[ValueCell]
                     divided.append(ValueCell(both, (*cell.answers, (variable, answer))))
         found = divided
         if len(found) > MAX_CELLS:
-            raise LimitError(f"values of one key are of more kinds than MAX_CELLS = {MAX_CELLS}")
+            raise LimitError(f"conditions divide the values of one key into more cases than MAX_CELLS = {MAX_CELLS}")
     return found
 
 
 def _bounds(shape: ObjectShape) -> tuple[int, int | None]:
-    """The least and the greatest number of members, where the shape says more than that keys are required."""
+    """Returns the least and greatest number of members, if the shape bounds them beyond its required keys."""
     return shape.minimum if shape.minimum > len(shape.required) else 0, shape.maximum
 
 

@@ -1,4 +1,4 @@
-"""What objects in memory are asked (``members``): about keys, and classes of them."""
+"""Questions to the memory of an object (``members``): about keys, and about classes of keys."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ if TYPE_CHECKING:
     from constrain.json_schema.shapes.key_partition import SharedKeys
 
 PRESENT, ANSWER, UNBROKEN, LEVEL = range(4)
-"""What a variable asks: is the key there; is its value one of these; is no value of this class another; are there n."""
+"""The kinds of variables: the key is there; its value is one of these; no value of this class is another; n are
+there."""
 
 
 class ValueCell(NamedTuple):
-    """Values that satisfy ``goal``. ``answers``: the variables that they set."""
+    """Values that satisfy ``goal``. ``answers``: the variables that they make true."""
 
     goal: Goal
     answers: tuple[tuple[int, bool], ...]
 
 
 class Key:
-    """A named key; ``present`` is its variable, or -1 where no formula asks for the key."""
+    """A named key; ``present`` is its variable, or -1 if no formula asks for the key."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -31,14 +32,14 @@ class Key:
         self.cells: list[ValueCell] = []
 
     def variables(self) -> Iterator[int]:
-        """All variables about it."""
+        """Yields all variables of the key."""
         if self.present >= 0:
             yield self.present
             yield from self.valued.values()
 
 
 class UndeclaredKeys:
-    """A class of keys. ``levels[i]``: more than i members are there. Cells answer the goals that they violate."""
+    """A class of undeclared keys. ``levels[i]``: more than i members are there. Cells hold the goals they violate."""
 
     def __init__(self, shared: SharedKeys) -> None:
         self.shared = shared
@@ -49,17 +50,17 @@ class UndeclaredKeys:
 
     @property
     def runs_out(self) -> bool:
-        """Whether its highest level is the last member that it has."""
+        """Returns whether the highest level is the last possible member of the class."""
         return self.number <= len(self.levels)
 
     def variables(self) -> Iterator[int]:
-        """All variables about it."""
+        """Yields all variables of the class."""
         yield from self.valued.values()
         yield from self.levels
 
 
 class Variable(NamedTuple):
-    """``kind``: one of the four above; ``number``: the level."""
+    """A variable: its ``kind``, one of the four above, and its ``number``, the level."""
 
     kind: int
     owner: Key | UndeclaredKeys
@@ -67,5 +68,5 @@ class Variable(NamedTuple):
 
     @property
     def true_of_none(self) -> bool:
-        """The answer of an object without members."""
+        """Returns the answer of an empty object."""
         return self.kind in (ANSWER, UNBROKEN)

@@ -1,14 +1,13 @@
-"""Which members may still be read, so that formulas over what is in memory can be made to hold.
+"""Members that may still be read, so that formulas over the memory can be made to hold.
 
-Members are only ever added. So a condition is *viable* of what is in memory if it holds of that, or of that and some
-more members, and reading a member is allowed if the condition is viable of what is then in memory. Both are decision
-diagrams over the same variables as the condition (``constrain.json_schema.formulas.remembered.members``). To make it
-viable, one member after the other gets the choice to come: members do not depend on one another, so their order does
-not matter.
+Objects only gain members. So a condition is *viable* if it holds of the memory, or of the memory with further members.
+A member may be read if the condition is viable afterwards. Both are decision diagrams over the variables of the
+condition (``members``). The diagram of viability gives one member after the other the choice to come; members are
+independent, so their order does not matter.
 
-Conditions are divided into those that have no key in common, directly or by way of others; each is viable or not by
-itself. Where all members that may come make all of them hold, whatever else is there, nothing needs to be tested: so it
-is with keys that require others, however many they are.
+Conditions are divided into components without common keys; each component is viable or not by itself. If all possible
+members together always make a component hold, nothing is tested. This is so for keys that require other keys, however
+many there are.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ if TYPE_CHECKING:
     from constrain.json_schema.shapes.data import Goal
 
 MAX_CLUSTER = 20_000
-"""Conditions are only tried to be made one if the product of their sizes is not larger."""
+"""Product of the sizes of two conditions up to which they are tried as one."""
 
 
 def clusters(decisions: Decisions, parts: Iterable[int]) -> list[int]:
-    """The same conditions, some of them made one where that is no larger; those on top of diagrams come last."""
+    """Returns equivalent conditions, some of them joined if the result is no larger; conditions on top come last."""
     found: list[int] = []
     for part in _from_below(decisions, parts):
         size = decisions.size(part)
@@ -45,13 +44,13 @@ def clusters(decisions: Decisions, parts: Iterable[int]) -> list[int]:
 
 
 def _from_below(decisions: Decisions, parts: Iterable[int]) -> list[int]:
-    """What is put together in this order keeps the parts of diagrams that it had."""
+    """Returns conditions in an order in which joining keeps parts of their diagrams."""
     needed = (part for part in dict.fromkeys(parts) if part != ALWAYS)
     return sorted(needed, key=lambda part: decisions.question(part)[0], reverse=True)
 
 
 class Members(Protocol):
-    """``RememberedMembers``, as far as it is known here."""
+    """The part of ``RememberedMembers`` that this module uses."""
 
     keys: list[Key]
     classes: list[UndeclaredKeys]
@@ -60,11 +59,11 @@ class Members(Protocol):
     parts: list[int]
 
     def owners(self) -> Iterable[Key | UndeclaredKeys]:
-        """The keys and classes of keys that a variable is about."""
+        """Yields the keys and classes of keys that variables are about."""
 
 
 class Component:
-    """Conditions about the same members. ``viable``: what must be true of memory, so that they can hold later."""
+    """Conditions about the same members. ``viable``: the condition on memory under which they can hold later."""
 
     def __init__(self, parts: list[int]) -> None:
         self.parts = parts
@@ -90,7 +89,7 @@ class Viability:
             component.viable = self._viable(component)
 
     def _divide(self) -> None:
-        """Puts conditions that share a member, directly or by way of others, into one component."""
+        """Divides the conditions into components: two with a common member, directly or through others, share one."""
         owners = [variable.owner for variable in self._members.variables]
         of_owner: dict[Key | UndeclaredKeys, int] = {}
         groups: dict[int, tuple[list[int], set[Key | UndeclaredKeys]]] = {}
@@ -111,7 +110,7 @@ class Viability:
             self._component_of.update(dict.fromkeys(about, component))
             self.components.append(component)
 
-    # What is viable.
+    # Conditions for viability.
 
     def _viable(self, component: Component) -> int:
         if all(self._with_everything(component, part) == ALWAYS for part in component.parts):
@@ -128,7 +127,7 @@ class Viability:
         return viable
 
     def _with_everything(self, component: Component, node: int) -> int:
-        """What is left of a condition once everything that may come is there."""
+        """Returns the condition with all possible members present."""
         answers = {key.present: True for key in component.keys if self._cells[key]}
         for each in component.classes:
             if any(all(answer for _, answer in cell.answers) for cell in self._cells[each]):
@@ -136,7 +135,7 @@ class Viability:
         return self._decisions.cofactor(node, answers)
 
     def _may_come(self, node: int) -> int:
-        """The condition that ``node`` holds of what is there, or of that and more of the named keys."""
+        """Returns the condition that ``node`` holds of memory, or of memory with more of the named keys."""
         decisions = self._decisions
         found = {NEVER: NEVER, ALWAYS: ALWAYS}
         stack = [node]
@@ -160,7 +159,7 @@ class Viability:
         return found[node]
 
     def _answered(self, node: int, cell: ValueCell) -> int:
-        """What is left of a condition that asks for the values of a key before anything else."""
+        """Returns the condition with the value of its first key in the cell."""
         answers = dict(cell.answers)
         while node > ALWAYS:
             variable, low, high = self._decisions.question(node)
@@ -188,7 +187,7 @@ class Viability:
         return self._decisions.cofactor(node, {key.present: True, **dict(cell.answers)})
 
     def _with_another(self, node: int, each: UndeclaredKeys, cell: ValueCell) -> int:
-        """The condition that ``node`` holds once there is one more member of this class, which has keys left."""
+        """Returns the condition that ``node`` holds after one more member of this class, which has keys left."""
         levels = each.levels
         result = self._broken(self._at_level(node, levels, len(levels)), cell)
         for number in range(len(levels) - 1, -1, -1):
@@ -205,13 +204,12 @@ class Viability:
     def _or(self, one: int, two: int) -> int:
         return self._decisions.choose(one, ALWAYS, two)
 
-    # What may be read, and when there is enough.
+    # Conditions for reading a member, and for the end.
 
     def ways(self, owner: Key | UndeclaredKeys) -> list[tuple[int, ValueCell]]:
-        """The cells that the next member's value may be of, each under a condition on memory.
+        """Returns the cells of the next member's value, each with its condition on memory.
 
-        That a key has not been read, that the class has keys left, and that everything was viable so far, goes without
-        saying.
+        The condition assumes that the key is unread, that the class has keys left, and that all is viable so far.
         """
         found = self._ways.get(owner)
         if found is None:
@@ -229,30 +227,30 @@ class Viability:
         return self._decisions.restrict(self._with_another(viable, owner, cell), viable)
 
     def enough(self) -> list[int]:
-        """The conditions that all hold where the object may be closed, given that everything is viable."""
+        """Returns the conditions that must all hold at the end of the object, given that all is viable."""
         return [part for component in self.components for part in component.parts if part != ALWAYS]
 
     def tests(self) -> Iterator[int]:
-        """All conditions that are tested."""
+        """Yields all conditions that are tested."""
         yield from self.enough()
         for owner in self._cells:
             yield from (condition for condition, _ in self.ways(owner))
 
-    # Of an object without members.
+    # The empty object.
 
     def _holds_of_none(self, node: int) -> bool:
         answers = [variable.true_of_none for variable in self._members.variables]
         return self._decisions.follow(node, answers) == ALWAYS
 
     def is_satisfiable(self) -> bool:
-        """Whether some object satisfies everything."""
+        """Returns whether an object satisfies all conditions."""
         return all(self._holds_of_none(component.viable) for component in self.components)
 
     def may_be_empty(self) -> bool:
-        """Whether that without members does."""
+        """Returns whether the empty object satisfies all conditions."""
         return self.is_satisfiable() and all(map(self._holds_of_none, self.enough()))
 
     def first(self, owner: Key | UndeclaredKeys) -> Iterator[Goal]:
-        """The goals of values with which the first member may come, which is any that some object has."""
+        """Yields the goals of values with which the first member may come; any member of an object may be first."""
         if self.is_satisfiable():
             yield from (cell.goal for condition, cell in self.ways(owner) if self._holds_of_none(condition))

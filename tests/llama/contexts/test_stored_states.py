@@ -8,7 +8,7 @@ import pytest
 
 import constrain
 from constrain.generation.planning import prompt_tokens
-from constrain.llama.contexts import aside
+from constrain.llama.contexts import stored_states
 
 SYSTEM = {"role": "system", "content": "You know all the books of the world. " * 30}
 FIRST = "Tell me about the first of the great novels. " * 5
@@ -61,21 +61,21 @@ def test_more_conversations_than_slots_evaluate_only_what_is_new() -> None:
 
 
 @pytest.mark.slow
-def test_states_that_are_put_aside_are_bounded() -> None:
+def test_stored_states_are_bounded() -> None:
     model = constrain.Model(n_ctx=400, n_threads=1)
     for number in range(8):
         constrain.complete(model, f"{number} is a number. " * 15, max_tokens=2)
-        kept = model.context._aside._kept
+        kept = model.context._stored_states._kept
         assert sum(len(one.tokens) for one in kept) <= 400
     assert len(kept) >= 2
 
 
 @pytest.mark.slow
-def test_short_states_are_not_put_aside() -> None:
+def test_short_states_are_not_stored() -> None:
     model = constrain.Model(n_ctx=400, n_threads=1)
     constrain.complete(model, "Hi. " * 40 + "One?", max_tokens=2)
     constrain.complete(model, "Hi. " * 40 + "Two?", max_tokens=2)
-    assert model.context._aside._kept == []
+    assert model.context._stored_states._kept == []
 
 
 @pytest.mark.slow
@@ -83,7 +83,7 @@ def test_a_state_that_llama_cpp_does_not_take_back_is_evaluated_again(monkeypatc
     model = constrain.Model(n_ctx=600, n_threads=1)
     first = constrain.complete(model, FIRST, max_tokens=8, temperature=0)
     constrain.complete(model, OTHER, max_tokens=8)
-    monkeypatch.setattr(aside.llama_cpp, "llama_state_seq_set_data", lambda *_: 0)
+    monkeypatch.setattr(stored_states.llama_cpp, "llama_state_seq_set_data", lambda *_: 0)
     again = constrain.complete(model, FIRST, max_tokens=8, temperature=0)
     assert again.text == first.text
     assert again.usage.cached_tokens == 0

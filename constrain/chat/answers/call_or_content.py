@@ -1,21 +1,22 @@
-"""Whether to call a tool: the model's own choice, also where content is not free text.
+"""The choice between call and content: the model decides, even if content is not free text.
 
-Where an answer is either a call or, say, a JSON value, the mask leaves what calls begin with and what such values begin
-with. A model that would rather talk than call has put most of what it says on words, and the mask takes these away: of
-what is left, a call may be by far the likeliest, so that a small model calls again and again and never answers. So at
-this one place whatever does not begin a call counts for content: a call is as likely as the model makes it, and content
-takes the rest, shared out as the model does among what content may begin with.
+If an answer is either a call or, for example, a JSON value, the mask allows the beginnings of both. A model that
+prefers to answer in words has most of its probability on words, and the mask removes them. Among the remaining tokens,
+a call may be by far the likeliest, so a small model would call again and again and never answer. At this one position,
+this class therefore counts every token that does not begin a call as a vote for content. A call keeps the probability
+that the model gives it; content gets the rest, divided among its allowed beginnings in the model's proportions.
 
-    fork --first token--> mark of a call, token by token --> call
-     |  ^                            |
-     |  +------- take back ----------+
+    choice --first token--> mark of a call, token by token --> call
+     |  ^                              |
+     |  +--------- take back ----------+
      +----> content
 
-A mark that is written in several tokens (``<tool_call>`` as text) is no call before all of it is there: the model may
-have meant ``<tool_response>``. At each of these tokens the mask leaves one continuation, so what the model says to that
-counts, too. Where it would have written something else, the answer takes back what it has of the mark, and is content.
+A mark that takes several tokens (``<tool_call>`` as text) is a call only once it is complete: the model may have meant
+``<tool_response>``. At each of these tokens the mask allows only the mark, so the model's probability for it is
+multiplied into the probability of a call. If the model would have written another token, the answer takes back the
+begun mark and becomes content.
 
-Where calls begin like content, as JSON objects, the first token does not say which it is, and the mask alone decides.
+If calls begin like content, as JSON objects do, the first token does not decide, and the mask alone applies.
 """
 
 from __future__ import annotations
@@ -48,23 +49,23 @@ _NO_TEXT = -1
 _FIRST_WORD = re.compile(rb"\s*\S+")
 
 
-class Fork:
-    """The place of one answer at which it becomes a call or content. See ``constrain.llama.decoding.answer.Fork``.
+class CallOrContent:
+    """The position of one answer where it becomes a call or content. See ``constrain.llama.decoding.answer.Fork``.
 
     Args:
-        answer: the answer, for which ``has_fork`` holds.
-        vocabulary: of the model.
-        sampling: how its tokens are chosen: what is likely, and which chances are taken, is up to that.
+        answer: parts of the answer; ``offers_both(answer)`` holds.
+        vocabulary: vocabulary of the model.
+        sampling: options for choosing tokens; temperature and seed apply to the choice, too.
     """
 
     def __init__(self, answer: Choices, vocabulary: Vocabulary, sampling: Sampling) -> None:
         thinking = answer.format.thinking
         self._vocabulary = vocabulary
         self._temperature = sampling.temperature
-        self._drawn = random.Random(sampling.seed)  # noqa: S311 - equal seeds give equal answers
+        self._random = random.Random(sampling.seed)  # noqa: S311 - equal seeds give equal answers
         planned = answer_trees(answer)
         self._calls = [
-            self._written([step] if isinstance(step, SpecialName) else [step.decode("utf-8", "surrogateescape")])
+            self._mark_names([step] if isinstance(step, SpecialName) else [step.decode("utf-8", "surrogateescape")])
             for step, _ in planned.second.onward
             if not isinstance(step, Variable)
         ]
@@ -72,35 +73,35 @@ class Fork:
         self._begin = self._end = b""
         if thinking is not None and answer.reasoning is not Reasoning.NONE:
             names = frozenset(answer.special)
-            self._begin = self._written(structure_parts(thinking.begin, names))
-            self._end = self._written(structure_parts(thinking.end, names))
+            self._begin = self._mark_names(structure_parts(thinking.begin, names))
+            self._end = self._mark_names(structure_parts(thinking.end, names))
         self._text = self._begin if answer.reasoning is Reasoning.OPENED else b""
         self._read = 0
-        self._is_past = bool(planned.beside_json)  # the first token does not say which it is
+        self._is_past = bool(planned.beside_json)  # calls begin like JSON content: the first token does not decide
         self._is_behind_reasoning = answer.reasoning is Reasoning.OPENED
-        self._likelihood: float | None = None  # of a call, as far as that is known; once there is a choice
-        self._largest_share = 1.0  # of content, that its likeliest token has
-        self._begun = b""  # of a mark
+        self._likelihood: float | None = None  # probability of a call so far; None before the choice
+        self._largest_share = 1.0  # largest probability of one token of content
+        self._begun = b""  # begun mark of a call
         self._turned_back_at = -1
 
     def allows(self, tokens: Sequence[int], logits: NDArray[np.float32], candidates: NDArray[Any]) -> bool:
-        """At the fork, makes candidates that begin content as likely, together, as all that does not begin a call.
+        """Raises the logits of content, at the choice, to the probability of all tokens that do not begin a call.
 
         Args:
-            tokens: the answer so far.
-            logits: after the last of them, float32 of shape (n_vocab,).
-            candidates: what is allowed next, ``CANDIDATE`` of shape (n,).
+            tokens: token ids of the answer so far.
+            logits: logits after the last token, float32 of shape (n_vocab,).
+            candidates: allowed tokens, ``CANDIDATE`` of shape (n,); changed in place.
 
-        Returns ``False`` where a call was begun, but the model goes on otherwise.
+        Returns ``False`` if a mark was begun, but the model would continue differently.
         """
         if self._begun:
-            return self._goes_on(logits, candidates)
+            return self._draw_continuation(logits, candidates)
         if self._is_reached(tokens):
             self._weigh(logits, candidates)
         return True
 
     def doubts(self, token: int) -> bool:
-        """Whether it begins the mark of a call, or goes on with one, and more of that mark is to come."""
+        """Returns whether a token begins or continues the mark of a call without completing it."""
         if self._likelihood is None:
             return False
         self._begun += self._vocabulary.marked_bytes(token)
@@ -110,7 +111,7 @@ class Fork:
         return is_in_doubt
 
     def _weigh(self, logits: NDArray[np.float32], candidates: NDArray[Any]) -> None:
-        calls, content, reasoning = self._sorted_out(candidates["id"])
+        calls, content, reasoning = self._sort_candidates(candidates["id"])
         if not len(calls) or not len(content):
             return
         if self._turned_back_at == self._read:
@@ -126,25 +127,25 @@ class Fork:
             odds = _log_sum(candidates["logit"][calls].astype(np.float64)) - others
             self._likelihood = _logistic(odds)
 
-    def _goes_on(self, logits: NDArray[np.float32], candidates: NDArray[Any]) -> bool:
-        """Whether the model goes on with the mark of a call, of which the candidates are the next token."""
+    def _draw_continuation(self, logits: NDArray[np.float32], candidates: NDArray[Any]) -> bool:
+        """Draws whether the model continues the mark of a call; the candidates are the mark's next token."""
         assert self._likelihood is not None
-        before = self._sharpened(self._likelihood)
+        before = self._sharpen(self._likelihood)
         share = _log_sum(candidates["logit"].astype(np.float64)) - _log_sum(logits.astype(np.float64))
         self._likelihood *= math.exp(min(share, 0.0))
-        if before == 0 or self._drawn.random() * before < self._sharpened(self._likelihood):
+        if before == 0 or self._random.random() * before < self._sharpen(self._likelihood):
             return True
         self._begun, self._likelihood, self._turned_back_at = b"", None, self._read
         return False
 
-    def _sharpened(self, likelihood: float) -> float:
-        """How likely a call is at the temperature; without chance, whether it is likelier than any content."""
+    def _sharpen(self, likelihood: float) -> float:
+        """Returns the probability of a call at the temperature; at 0, whether a call is likelier than any content."""
         if self._temperature == 0 or likelihood in (0, 1):
             return float(likelihood > (1 - likelihood) * self._largest_share)
         return _logistic((math.log(likelihood) - math.log1p(-likelihood)) / self._temperature)
 
     def _is_reached(self, tokens: Sequence[int]) -> bool:
-        """Whether there is nothing yet but reasoning and spaces."""
+        """Returns whether the answer has only reasoning and white space so far."""
         if self._is_past:
             return False
         self._text += b"".join(map(self._vocabulary.marked_bytes, tokens[self._read :]))
@@ -161,10 +162,11 @@ class Fork:
         self._is_past = bool(behind.strip())
         return not self._is_past
 
-    def _sorted_out(self, ids: NDArray[np.int32]) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
-        """The places of the candidates that begin calls, content and reasoning; none where content may begin as calls.
+    def _sort_candidates(self, ids: NDArray[np.int32]) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
+        """Returns the indices of candidates that begin calls, content and reasoning.
 
-        What may begin either of calls and reasoning is among the last.
+        All three are empty if content may begin like a call. A token that may begin a call or reasoning counts as
+        reasoning.
         """
         first = _first_bytes(self._vocabulary)[ids]
         section = b"" if self._is_behind_reasoning else self._begin
@@ -175,7 +177,7 @@ class Fork:
         reasoning: list[int] = []
         for place in near.tolist():
             text = self._vocabulary.marked_bytes(int(ids[place]))
-            if _agree(text, section):  # maybe a call, too
+            if _agree(text, section):  # could also begin a call
                 reasoning.append(place)
             elif any(_agree(text, call) for call in self._calls):
                 calls.append(place)
@@ -184,8 +186,8 @@ class Fork:
         content = np.setdiff1d(np.arange(len(ids)), near)
         return np.array(calls, np.intp), content, np.array(reasoning, np.intp)
 
-    def _written(self, parts: Sequence[str | SpecialName]) -> bytes:
-        """Structure as ``Vocabulary.marked_bytes`` has it: tokens that have a text are that text."""
+    def _mark_names(self, parts: Sequence[str | SpecialName]) -> bytes:
+        """Returns structure as ``Vocabulary.marked_bytes`` has it: a special token is marked, other text is plain."""
         return b"".join(
             mark(part.name)
             if isinstance(part, SpecialName) and part.name in self._vocabulary.special_tokens
@@ -194,16 +196,16 @@ class Fork:
         )
 
 
-def fork_of(answer: Choices, vocabulary: Vocabulary) -> Callable[[Sampling], Fork] | None:
-    """What makes the fork of an answer, if it has one. Takes a moment for the first one of a vocabulary."""
-    if not has_fork(answer):
+def make_call_or_content(answer: Choices, vocabulary: Vocabulary) -> Callable[[Sampling], CallOrContent] | None:
+    """Returns a function that makes the choice of one answer; None if it has none. Slow once per vocabulary."""
+    if not offers_both(answer):
         return None
     _first_bytes(vocabulary)
-    return partial(Fork, answer, vocabulary)
+    return partial(CallOrContent, answer, vocabulary)
 
 
-def has_fork(answer: Choices) -> bool:
-    """Whether an answer is calls or content that begin at the same place, and content is no free text."""
+def offers_both(answer: Choices) -> bool:
+    """Returns whether calls and content may begin at the same position, and content is not free text."""
     return (
         answer.content is not None
         and answer.format.content is None
@@ -213,21 +215,21 @@ def has_fork(answer: Choices) -> bool:
 
 
 _MOST_ODDS = 700.0
-"""Logarithms beyond which an exponential is no finite number."""
+"""Largest logarithm of odds that ``exp`` takes without overflow of a double; beyond it, odds are clipped."""
 
 
 def _logistic(odds: float) -> float:
-    """The likelihood of something whose odds have this logarithm."""
+    """Returns the probability for a logarithm of odds."""
     return 1 / (1 + math.exp(-min(max(odds, -_MOST_ODDS), _MOST_ODDS)))
 
 
 def _agree(text: bytes, begin: bytes) -> bool:
-    """Whether one of two texts, which are not empty, begins with the other one."""
+    """Returns whether one of two non-empty texts begins with the other."""
     return bool(text and begin) and (text.startswith(begin) or begin.startswith(text))
 
 
 def _log_sum(logits: NDArray[np.float64]) -> float:
-    """The logarithm of the sum of the exponentials."""
+    """Returns the logarithm of the sum of the exponentials."""
     largest = logits.max()
     if not np.isfinite(largest):
         return float(largest)
@@ -238,7 +240,7 @@ _known_first_bytes: WeakKeyDictionary[Vocabulary, NDArray[np.int16]] = WeakKeyDi
 
 
 def _first_bytes(vocabulary: Vocabulary) -> NDArray[np.int16]:
-    """The first byte of each token, as ``Vocabulary.marked_bytes`` has it; -1 for tokens without one."""
+    """Returns the first byte of each token, as in ``Vocabulary.marked_bytes``; -1 for tokens without bytes."""
     found = _known_first_bytes.get(vocabulary)
     if found is None:
         texts = map(vocabulary.marked_bytes, range(vocabulary.n_vocab))

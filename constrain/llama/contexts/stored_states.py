@@ -1,4 +1,4 @@
-"""Sequences that are put aside while others take their places in a context."""
+"""States of overwritten sequences, stored in main memory."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
 
 _WORTH_KEEPING = 16
 _LOST_PART = 8
-"""What is put aside: at least 16 tokens would be lost, and one eighth of all: a copy of the whole sequence takes about
-as long as evaluating one hundredth of its tokens, and not every conversation goes on."""
+"""Tokens that must otherwise be lost before a state is stored: at least 16, and one eighth of the sequence. Storing a
+sequence takes about as long as evaluating one hundredth of its tokens, and not every conversation goes on."""
 
 
 ALWAYS_EVALUATED = 2
-"""Tokens at the end of a prompt that are evaluated even where they are known."""
+"""Tokens at the end of a prompt that are evaluated even if they are known."""
 
 
 class States(Protocol):
-    """What a context knows after a sequence of tokens, as bytes."""
+    """States of a context after a sequence of tokens, as bytes."""
 
     def save(self, sequence: int) -> NDArray[np.uint8] | None:
-        """The state of a sequence; ``None`` if llama.cpp does not give it, or there is no memory for it."""
+        """The state of a sequence; ``None`` if llama.cpp cannot give it or there is no memory for it."""
 
     def restore(self, sequence: int, state: NDArray[np.uint8]) -> bool:
-        """Makes a state that of a sequence; whether that is possible. If not, the sequence may hold anything."""
+        """Sets the state of a sequence. Returns whether that worked; if not, the sequence may hold anything."""
 
 
 class ContextStates:
@@ -42,12 +42,12 @@ class ContextStates:
     def save(self, sequence: int) -> NDArray[np.uint8] | None:
         """See ``States``."""
         size = llama_cpp.llama_state_seq_get_size(self._context, sequence)
-        if not size:  # llama.cpp's way to say that it failed
+        if not size:  # llama.cpp reports a failure this way
             return None
         try:
-            # Pages of its own: of a heap, blocks of so many sizes would leave as much again unused.
+            # Separate pages: on the heap, blocks of so many sizes would leave as much memory again unused.
             pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-        except (OSError, MemoryError):  # There is no memory for it: it costs another evaluation, and no answer.
+        except (OSError, MemoryError):  # without memory the sequence is evaluated again later; no answer fails
             return None
         state = np.frombuffer(pages, np.uint8)
         written = llama_cpp.llama_state_seq_get_data(self._context, _address(state), len(state), sequence)
@@ -66,11 +66,11 @@ class _Sequence:
     state: NDArray[np.uint8] = field(repr=False)
 
 
-class Aside:
-    """States of earlier sequences in main memory: together at most ``room`` tokens, the oldest are dropped first.
+class StoredStates:
+    """Stored states of earlier sequences: at most ``room`` tokens together, the oldest are dropped first.
 
-    ``one_state``: a sequence can only go on after its last token (recurrent models). A state serves only requests of
-    the partition that its tokens came from, and no other partition can tell whether it is there.
+    ``one_state``: a sequence can only continue after its last token (recurrent models). A state serves only requests
+    of the partition that its tokens came from, and other partitions cannot tell that it is stored.
     """
 
     def __init__(self, states: States, room: int, *, one_state: bool) -> None:
@@ -89,17 +89,17 @@ class Aside:
         owner: str = "",
         partition: str = "",
     ) -> NDArray[np.intc]:
-        """Puts what a sequence holds aside if much of it would be lost, and takes back what serves better.
+        """Stores the state of a sequence if much of it would be lost, and restores a better one for ``wanted``.
 
         Args:
-            sequence: of the context.
+            sequence: the number of the sequence in the context.
             present: its tokens, int32 of shape (n,).
             wanted: the tokens to be evaluated.
-            known: how many of these are to be had otherwise.
-            owner: the partition whose tokens are present.
-            partition: the one that wants these tokens.
+            known: how many of the wanted tokens are available elsewhere.
+            owner: the partition of the present tokens.
+            partition: the partition that asks for the wanted tokens.
 
-        Returns the tokens that the sequence holds now; none if llama.cpp could not take a state back.
+        Returns the tokens that the sequence holds now; none if llama.cpp could not restore a state.
         """
         shared = self._usable(present, wanted) if owner == partition else 0
         own = [one for one in self._kept if one.partition == partition]
@@ -121,7 +121,7 @@ class Aside:
         return 0 if self._one_state and length < len(known) else length
 
     def _keep(self, sequence: int, tokens: NDArray[np.intc], partition: str) -> None:
-        # What the new state can do as well is of no use any more: all of its tokens, with those that always follow.
+        # The new state replaces each older one that it covers: all of its tokens, and the two always evaluated.
         follow = [0] * ALWAYS_EVALUATED
         kept = [
             one
@@ -130,7 +130,7 @@ class Aside:
         ]
         while kept and sum(len(one.tokens) for one in kept) + len(tokens) > self._room:
             del kept[0]
-        self._kept = kept  # what was dropped is freed before the new state takes its room
+        self._kept = kept  # frees dropped states before the new state takes their room
         state = self._states.save(sequence)
         if state is not None:
             kept.append(_Sequence(partition, tokens, state))
@@ -141,16 +141,16 @@ def _address(state: NDArray[np.uint8]) -> Any:
 
 
 def reusable_prefix(known: NDArray[np.intc], wanted: NDArray[np.intc]) -> int:
-    """How many tokens of ``wanted`` need not be evaluated again; the last two always are.
+    """The number of tokens of ``wanted`` that need no evaluation; the last two are always evaluated.
 
-    The last one is for its logits. Alone it would go through kernels of llama.cpp for single tokens, that round
-    otherwise than those which read a prompt: then the answer to a prompt would depend on whether it was known.
+    The last token is evaluated for its logits. Evaluated alone it would go through llama.cpp's kernels for single
+    tokens, which round differently from those for prompts; the answer would depend on whether the prompt was known.
     """
     return common_prefix(known, wanted[:-ALWAYS_EVALUATED])
 
 
 def common_prefix(one: NDArray[np.intc], other: NDArray[np.intc]) -> int:
-    """The number of tokens at the beginning that are the same."""
+    """The number of equal tokens at the beginning of both."""
     length = min(len(one), len(other))
     differ = np.flatnonzero(one[:length] != other[:length])
     return int(differ[0]) if len(differ) else length

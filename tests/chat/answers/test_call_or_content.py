@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import constrain
+from constrain.chat.answers.call_or_content import CallOrContent, offers_both
 from constrain.chat.answers.choices import Calls, FunctionCalls, Reasoning, Value
-from constrain.chat.answers.fork import Fork, has_fork
 from constrain.chat.answers.language import AnswerLanguage
 from constrain.chat.families.format import Section, Thinking, ToolFormat
 from constrain.generation.job import Language, Run
@@ -47,8 +47,8 @@ class Asked:
 
     def __init__(self, form: ToolFormat = TAGS, temperature: float = 1, seed: int = 0, **options: Any) -> None:
         answer = AnswerLanguage(form, special=("<think>",), tools=TOOLS, **{"content": PERSON, **options})
-        assert has_fork(answer)
-        self.fork = Fork(answer, VOCABULARY, Sampling(temperature=temperature, seed=seed))
+        assert offers_both(answer)
+        self.choice = CallOrContent(answer, VOCABULARY, Sampling(temperature=temperature, seed=seed))
         self.matcher: Matcher = Language(answer).compile(VOCABULARY, cache=False).matcher(max_tokens=1000)
         self.tokens: list[int] = []
 
@@ -59,7 +59,7 @@ class Asked:
 
     def weighed(self, likely: Mapping[bytes, float]) -> dict[bytes, float]:
         """The likelihoods of what is allowed; they add up to 1."""
-        return self._likelihoods(likely, self.fork)
+        return self._likelihoods(likely, self.choice)
 
     def masked(self, likely: Mapping[bytes, float]) -> dict[bytes, float]:
         """The same by the mask alone."""
@@ -67,7 +67,7 @@ class Asked:
 
     def goes_on(self, likely: Mapping[bytes, float]) -> bool:
         """Whether a mark that was begun is not taken back."""
-        return self.fork.allows(self.tokens, *self._choice(likely))
+        return self.choice.allows(self.tokens, *self._choice(likely))
 
     def _choice(self, likely: Mapping[bytes, float]) -> tuple[Any, Any]:
         """Logits and candidates."""
@@ -77,10 +77,10 @@ class Asked:
         candidates = np.empty(VOCABULARY.n_vocab, CANDIDATE)
         return logits, candidates[: self.matcher.fill_candidates(logits, candidates)]
 
-    def _likelihoods(self, likely: Mapping[bytes, float], fork: Fork | None) -> dict[bytes, float]:
+    def _likelihoods(self, likely: Mapping[bytes, float], choice: CallOrContent | None) -> dict[bytes, float]:
         logits, found = self._choice(likely)
-        if fork is not None:
-            assert fork.allows(self.tokens, logits, found)
+        if choice is not None:
+            assert choice.allows(self.tokens, logits, found)
         weights = np.exp(found["logit"].astype(float))
         texts = {token: text for text, token in IDS.items()}
         pairs = zip(found["id"].tolist(), (weights / weights.sum()).tolist(), strict=True)
@@ -109,7 +109,7 @@ def test_behind_the_choice_no_logits_are_adjusted() -> None:
     assert called.weighed({b"_": 0.1, b"b": 0.9}) == pytest.approx({b"_": 1})
 
 
-def test_the_fork_is_behind_reasoning() -> None:
+def test_the_choice_is_behind_reasoning() -> None:
     likely = {b"You": 0.5, b"<tool": 0.25, b"{": 0.05, b"<think>": 0.2}
     answer = Asked(reasoning=Reasoning.OPTIONAL)
     assert answer.weighed(likely) == pytest.approx({b"<tool": 0.25, b"{": 0.55, b"<think>": 0.2})
@@ -125,7 +125,7 @@ def test_the_fork_is_behind_reasoning() -> None:
     assert answer.weighed(behind) == pytest.approx({b"<tool": 0.25, b"{": 0.75})
 
 
-def test_the_fork_is_behind_reasoning_that_the_prompt_has_begun() -> None:
+def test_the_choice_is_behind_reasoning_that_the_prompt_has_begun() -> None:
     answer = Asked(reasoning=Reasoning.OPENED)
     inside = {b"<tool": 0.3, b"{": 0.1, b"You": 0.6}
     assert answer.weighed(inside) == pytest.approx(inside)
@@ -173,7 +173,7 @@ def went_on(first: float, second: float, temperature: float, seed: int) -> bool:
     answer = Asked(temperature=temperature, seed=seed)
     answer.weighed({b"<tool": first, b"You": 0.9 * (1 - first), b"{": 0.1 * (1 - first)})
     answer.write(b"<tool")
-    assert answer.fork.doubts(IDS[b"<tool"])
+    assert answer.choice.doubts(IDS[b"<tool"])
     return answer.goes_on({b"_": second, b"x": 1 - second})
 
 
@@ -191,7 +191,7 @@ def test_without_chance_the_likelier_one_of_call_and_content_is_taken() -> None:
     answer = Asked(temperature=0)
     answer.weighed({b"<tool": 0.4, b"{": 0.3, b'{"': 0.3})
     answer.write(b"<tool")
-    assert answer.fork.doubts(IDS[b"<tool"])
+    assert answer.choice.doubts(IDS[b"<tool"])
     assert not answer.goes_on({b"_": 0.1, b"x": 0.9}), "it was the likeliest token; content is likelier than a call"
 
 
@@ -200,36 +200,36 @@ def test_behind_a_mark_that_was_taken_back_is_content() -> None:
     first = {b"<tool": 0.8, b"<": 0.1, b"{": 0.02, b'{"': 0.08}
     answer.weighed(first)
     answer.write(b"<tool")
-    assert answer.fork.doubts(IDS[b"<tool"])
+    assert answer.choice.doubts(IDS[b"<tool"])
     assert not answer.goes_on({b"_": 0.1, b"x": 0.9})
     answer.matcher.rollback(1)
     answer.tokens.pop()
     assert answer.weighed(first) == pytest.approx({b"{": 0.2, b'{"': 0.8})
-    assert not answer.fork.doubts(IDS[b'{"'])
+    assert not answer.choice.doubts(IDS[b'{"'])
 
 
 def test_there_is_no_doubt_behind_a_whole_mark_or_content() -> None:
     for written in (b"<tool_call>", b"{"):
         answer = Asked()
         answer.weighed({b"<tool_call>": 0.5, b"{": 0.5})
-        assert not answer.fork.doubts(IDS[written])
+        assert not answer.choice.doubts(IDS[written])
     marked = Asked()
     for token, rest in ((b"<tool", True), (b"_", True), *((bytes([byte]), True) for byte in b"call"), (b">", False)):
         marked.weighed({token: 1.0, **({b"{": 0.1} if token == b"<tool" else {})})
         marked.write(token)
-        assert marked.fork.doubts(IDS[token]) is rest
+        assert marked.choice.doubts(IDS[token]) is rest
 
 
-def test_answers_without_such_a_choice_have_no_fork() -> None:
+def test_answers_without_such_a_choice_do_not_have_it() -> None:
     sections = ToolFormat(
         "s", call="<c>$name $arguments", custom_call="<c>$name $json_input", content=Section("<t>", "")
     )
-    assert not has_fork(AnswerLanguage(TAGS, tools=TOOLS))
-    assert not has_fork(AnswerLanguage(TAGS, content=PERSON))
-    assert not has_fork(AnswerLanguage(TAGS, tools=TOOLS, content=PERSON, calls=Calls.REQUIRED))
-    assert not has_fork(AnswerLanguage(TAGS, tools=TOOLS, content=PERSON, calls=Calls.NONE))
-    assert not has_fork(AnswerLanguage(TAGS, tools=TOOLS, content=PERSON, allowed=()))
-    assert not has_fork(AnswerLanguage(sections, tools=TOOLS, content=PERSON))
+    assert not offers_both(AnswerLanguage(TAGS, tools=TOOLS))
+    assert not offers_both(AnswerLanguage(TAGS, content=PERSON))
+    assert not offers_both(AnswerLanguage(TAGS, tools=TOOLS, content=PERSON, calls=Calls.REQUIRED))
+    assert not offers_both(AnswerLanguage(TAGS, tools=TOOLS, content=PERSON, calls=Calls.NONE))
+    assert not offers_both(AnswerLanguage(TAGS, tools=TOOLS, content=PERSON, allowed=()))
+    assert not offers_both(AnswerLanguage(sections, tools=TOOLS, content=PERSON))
 
 
 FORECAST = {
@@ -302,7 +302,7 @@ def test_an_open_choice_is_taken_back_when_time_is_up(
     options: Any = {"max_tokens": 20, "temperature": 0, "logprobs": logprobs}
     schema = {"type": "array", "items": {"type": "integer"}, "minItems": 2, "maxItems": 2}
     job = prepare(model, SAID, schema, options)
-    job = replace(job, plan=replace(job.plan, fork=Doubting))
+    job = replace(job, plan=replace(job.plan, call_or_content=Doubting))
     alone = job.begin()
     written = list(Decoding(model.context, alone.answer).steps())
     handed: list[int] = []
