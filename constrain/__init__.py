@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from constrain.generation.asynchronous import acomplete, agenerate, astream
     from constrain.generation.batch import complete_batch, generate_batch
     from constrain.generation.options import ChatOptions, Options
+    from constrain.generation.planning import shown_prompt
     from constrain.generation.tool_loop import ToolRun, arun_tools, run_tools
     from constrain.inspection.explanation import TextExplanation, explain
     from constrain.json_schema.strict.checks import Violation
@@ -128,6 +129,7 @@ __all__ = [
     "repeat",
     "run_tools",
     "sequence",
+    "shown_prompt",
     "stream",
     "strict_schema",
     "text",
@@ -165,6 +167,7 @@ _MODULES = {
     "repeat": "constrain.composition",
     "run_tools": "constrain.generation.tool_loop",
     "sequence": "constrain.composition",
+    "shown_prompt": "constrain.generation.planning",
     "strict_schema": "constrain.json_schema.strict.subset",
     "text": "constrain.composition",
     "tool": "constrain.chat.tools.definition",

@@ -94,6 +94,9 @@ def generate(
     n_ctx: shared.Context = None,
     n_threads: shared.Threads = None,
     n_gpu_layers: shared.GpuLayers = None,
+    show_prompt: Annotated[
+        bool, typer.Option("--show-prompt", help="Print the text that the model would read, and do not generate.")
+    ] = False,
 ) -> None:
     """Asks a model and prints its answer: JSON that matches the schema, or text that matches the grammar."""
     asked = read_prompt(prompt)
@@ -109,6 +112,12 @@ def generate(
             n_gpu_layers=shared.ALL_LAYERS if n_gpu_layers is None else n_gpu_layers,
         )
     settings: Options = {**options, **policies, **shared.read_registry(registry), "seed": seed}
+    if show_prompt:
+        from constrain.generation.planning import shown_prompt
+
+        with shared.name_file(shared.file_of(schema, lark)):
+            sys.stdout.write(shown_prompt(loaded, asked, schema=wanted, **settings) + "\n")
+        return
     with shared.name_file(shared.file_of(schema, lark)):
         completion = _answer(console, loaded, asked, wanted, settings)
     shared.show_warnings(() if completion.report is None else completion.report.warnings)

@@ -32,9 +32,12 @@ from constrain.language.policies import CHOICES, DEFAULTS, refuse_compile_option
 from constrain.language.result import result_type
 from constrain.language.schema_text import is_type, parse_schema, schema_text
 from constrain.language.source import Source
+from constrain.llama.lookup import as_model
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from typing_extensions import Unpack
 
     from constrain.chat.prompt.messages import Prompt
     from constrain.chat.reading.progress import Progress
@@ -44,6 +47,7 @@ if TYPE_CHECKING:
     from constrain.generation.options import AnswerSettings, ChatOptions, Options
     from constrain.language.policies import CompileOptions
     from constrain.language.result import ResultType
+    from constrain.llama.lookup import AnyModel
     from constrain.llama.model import Model
 
 _IF_NO_CALL = "If you call no tool: "
@@ -73,6 +77,19 @@ def prompt_tokens(model: Model, prompt: Prompt, *, shown: str = "", constrained:
     return conversation_prompt(
         model.tokenizer, model.chat_template, prompt, form=form, variables=variables, shown=shown
     ).tokens
+
+
+def shown_prompt(model: AnyModel, prompt: Prompt, *, schema: Any = None, **options: Unpack[ChatOptions]) -> str:
+    """Returns the text that a model reads for a prompt, without generating anything.
+
+    The text is that of the model's chat template, with the schema and the tools as the model is shown them. Special
+    tokens stand in it by their names, such as ``<|im_start|>``. Arguments and errors are those of ``complete``.
+
+    >>> "Answer with JSON in this format:" in shown_prompt(None, "How old is Ada?", schema=int)
+    True
+    """
+    loaded = as_model(model)
+    return loaded.tokenizer.show(make_plan(loaded, prompt, schema, options).tokens)
 
 
 def make_plan(model: Model, prompt: Prompt, schema: Any, given: Options) -> Plan:

@@ -107,6 +107,12 @@ class Tokenizer:
         text: bytes = llama_cpp.llama_vocab_get_text(self._pointer, token)
         return text.decode("utf-8", "replace")
 
+    def show(self, tokens: Iterable[int]) -> str:
+        """The text of tokens, with special tokens by their names, for people to read."""
+        special = self.vocabulary.special
+        written = (self.name(t).encode() if t in special else self.vocabulary.token_bytes(t) for t in tokens)
+        return b"".join(written).decode("utf-8", "replace")
+
     def tokenize(self, text: str) -> list[int]:
         """Tokenizes a text as llama.cpp does at the start or after a special token; returns no special ids."""
         return self._plain(text.encode())

@@ -166,7 +166,7 @@ def as_vocabulary(given: object) -> Vocabulary:
         return given
     if isinstance(own := getattr(given, "vocabulary", None), Vocabulary):  # a Model, without importing llama_cpp
         return own
-    if type(given).__module__.partition(".")[0] == "llama_cpp":
+    if any(base.__module__.partition(".")[0] == "llama_cpp" for base in type(given).__mro__):
         vocabulary = tokenizer_of(given).vocabulary  # type: ignore[arg-type]
         assert isinstance(vocabulary, Vocabulary)
         return vocabulary

@@ -465,9 +465,9 @@ def test_files_have_one_purpose_each(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match="two purposes"):
             check_paths(given, wrong, read=read)
     for wrong_input in (tmp_path, tmp_path / "missing"):
-        with pytest.raises(ValueError, match=r"no file|no such file"):
+        with pytest.raises(ValueError, match=r"not a file|no such file"):
             check_paths(wrong_input, written, read=read)
-    with pytest.raises(ValueError, match="no file"):
+    with pytest.raises(ValueError, match="not a file"):
         check_paths(given, (tmp_path, names["errors"]), read=read)
 
 

@@ -47,6 +47,14 @@ def test_generate_prints_json_and_nothing_else(schema: Path) -> None:
 
 
 @pytest.mark.slow
+def test_generate_shows_the_prompt_in_place_of_an_answer(schema: Path) -> None:
+    done = run("generate", "Make up a person.", "--schema", schema, "--show-prompt")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Answer with JSON in this format:" in done.stdout
+    assert done.stdout.endswith("Make up a person.<|im_end|>\n<|im_start|>assistant\n\n")
+
+
+@pytest.mark.slow
 def test_generate_without_a_schema_prints_text() -> None:
     done = run("generate", "Say hello.", "--max-tokens", "5", "--temperature", "0")
     assert done.returncode == 0
@@ -372,7 +380,7 @@ def test_a_pattern_has_the_dialect_that_is_said() -> None:
     assert run("explain", "b", "--regex", "b(?!a)", "--dialect", "python").returncode == 0
     refused = run("explain", "b", "--regex", "b(?!a)")
     assert (refused.returncode, "dialect='python'" in refused.stderr) == (2, True)
-    assert "about --regex" in run("explain", "b", "--dialect", "python").stderr
+    assert "needs --regex" in run("explain", "b", "--dialect", "python").stderr
 
 
 @pytest.mark.slow

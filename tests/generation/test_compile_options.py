@@ -122,6 +122,7 @@ def test_policies_may_be_named_in_any_order_or_not_at_all() -> None:
 
 def test_a_model_stands_for_its_vocabulary(model: constrain.Model) -> None:
     assert constrain.compile({"const": 1}, model) is constrain.compile({"const": 1}, model.vocabulary)
+    assert constrain.compile({"const": 1}, model.llama).accepts("1")
     assert constrain.explain({"const": 1}, "1", model).steps
 
 

@@ -143,7 +143,7 @@ def two(**more: str) -> str:
 
 
 def test_names_are_those_of_one_model(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="two models are called a: "):
+    with pytest.raises(ValueError, match="two models have the name a: "):
         find_models(config(tmp_path, two(b='alias = "a"')), None, [])
 
 

@@ -116,7 +116,9 @@ class FunctionTool:
         if self.function is None:
             raise ToolError(f"tool {self.name!r} has no function to run; use the arguments of the call yourself")
         if self.is_unbound:
-            raise ToolError(f"tool {self.name!r} is a method of a class; take it from an instance, as an attribute")
+            raise ToolError(
+                f"tool {self.name!r} is a method of a class; take it from an instance of the class, as its attribute"
+            )
         return self.function
 
 

@@ -307,7 +307,7 @@ def test_a_grammar_whose_texts_may_hold_the_end_of_input_is_refused() -> None:
 
 
 def test_answers_that_contradict_themselves_are_refused() -> None:
-    with pytest.raises(ValueError, match="'a b' is no name"):
+    with pytest.raises(ValueError, match="'a b' is not a valid name"):
         AnswerLanguage(TAGS, tools=(CustomCalls("a b"),))
     with pytest.raises(ValueError, match="two tools are named 'a'"):
         AnswerLanguage(TAGS, tools=(CustomCalls("a"), CustomCalls("a")))

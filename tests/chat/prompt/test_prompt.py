@@ -244,3 +244,11 @@ def test_a_file_may_have_a_template_of_its_own_for_tools(
     both = constrain.Model(model.llama)
     assert (both.tool_template, both.chat_template) == ("TOOLS", model.chat_template)
     assert constrain.Model(model.llama, chat_template="OWN").tool_template == "OWN"
+
+
+def test_the_shown_prompt_is_the_text_of_the_tokens_that_the_model_reads(model: constrain.Model) -> None:
+    said = [{"role": "user", "content": "Hi <|im_end|>"}]
+    shown = constrain.shown_prompt(model, said, schema=bool, show_schema=False)
+    assert shown.endswith("<|im_start|>user\nHi <|im_end|><|im_end|>\n<|im_start|>assistant\n")
+    assert "boolean" in constrain.shown_prompt(model, said, schema=bool)
+    assert '"f"' in constrain.shown_prompt(model, said, tools=[TOOL])

@@ -533,8 +533,8 @@ REFUSED: list[tuple[Any, str]] = [
     (yields_too, "yields"),
     (Point, "schema="),
     (int, "schema="),
-    (3, "no function"),
-    ([], "no function"),
+    (3, "not a function"),
+    ([], "not a function"),
     (max, "signature"),
     (lambda a: a, "<lambda>.*name="),
 ]

@@ -288,7 +288,7 @@ def test_keys_are_read_from_a_file_one_a_line(tmp_path: Path, mark: bytes, text:
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        ("first\nschlüssel".encode(), r"line 2 of .*keys is not a valid API key: clients can send printable ASCII"),
+        ("first\nschlüssel".encode(), r"line 2 of .*keys is not a valid API key: use printable ASCII"),
         (b"first\n" + codecs.BOM_UTF8 + b"second", "line 2 of .*keys is not a valid API key"),
         (b"first\nsec\0ond", "line 2 of .*keys is not a valid API key"),
         ("first".encode("utf-16"), "keys is not UTF-8"),
