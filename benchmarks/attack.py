@@ -15,7 +15,7 @@ from pathlib import Path
 
 from about import origin
 
-sys.path.insert(0, str(Path(__file__).parent.parent))
+sys.path.append(str(Path(__file__).parent.parent))
 
 from tests.support.server.attack import NORMAL_REQUESTS, attack, server
 

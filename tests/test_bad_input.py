@@ -122,7 +122,7 @@ MALFORMED = {
     "a schema that is a list": ("[]", "a schema is an object or a boolean, not []", ""),
     "text that is not JSON": ('{"type": "string"', "line 1, column 18: not JSON", None),
     "empty text": ("", "line 1, column 1: not JSON", None),
-    "a key twice": ('{"type": "string", "type": "number"}', 'the key "type" stands twice', None),
+    "a key twice": ('{"type": "string", "type": "number"}', 'the key "type" occurs twice', None),
     "a number that is none": ('{"minimum": NaN}', "NaN is not a JSON number", None),
 }
 
@@ -168,7 +168,7 @@ UNSATISFIABLE = {
     "a constant of another type": ("{'type': 'string', 'const': 1}", "exclude each other", ""),
     "a required key of no value": (
         "{'type': 'object', 'properties': {'a': False}, 'required': ['a']}",
-        "nothing can stand at /a, which is required",
+        "/a is required and can have no value",
         "",
     ),
     "a value that contains itself": (

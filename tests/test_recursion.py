@@ -76,7 +76,7 @@ PACKAGE = {
         regex.lookaround.Elimination._joined regex.lookaround.Elimination._narrowed
         regex.lookaround.Elimination._loop regex.lookaround.Elimination._texts
         regex.spelling._Translation.made regex.spelling._Translation.of
-        chat.answers.escapes._Characters._after chat.answers.escapes._Characters._repeated
+        chat.answers.escapes._Characters._after chat.answers.escapes._Characters._repeat
         composition.boundaries._without_counts
         lark.gaps._beginnings""",
     "MAX_CLASS_NESTING": "regex.parsing.brackets.read_class",
@@ -125,7 +125,7 @@ PACKAGE = {
     "MAX_SCHEMA_DEPTH": """
         inspection.check.filled
         language.hint._Writer.value language.hint._Writer._object
-        server.openapi.shapes._cut
+        server.openapi.shapes._reduce
         server.openapi.shapes._references""",
     "sys.getrecursionlimit(): RecursionError becomes an error about the input, as it does for json": """
         generation.planning._texts
@@ -133,7 +133,7 @@ PACKAGE = {
         chat.prompt.shaping._python
         chat.tools.annotations.is_context
         chat.tools.annotations.mentions_context
-        chat.tools.signatures._model""",
+        chat.tools.signatures._make_model""",
     "levels of a type, which Pydantic has built with more calls for each": """
         types.exact_decimals._exact
         types.schema._field_of""",
@@ -148,6 +148,7 @@ PACKAGE = {
         types.exact_decimals.ExactValidator.validate_json
         generation.job.Run.finish
         generation.job.Run.submit
+        server.completions.response.CompletionWriter._told server.completions.response.CompletionWriter.write
         chat.reading.progress.TextProgress.feed
         chat.reading.progress.TextProgress.finish
         chat.reading.progress.TextProgress.take
@@ -309,7 +310,7 @@ REFUSED = {
         from constrain.language.tree import Alternation, Concatenation, Literal
         a, b = Literal(b"a"), Literal(b"b")
         core.is_empty(nested(lambda part: Concatenation((Alternation((part, b)), a)), a, 20_000))""",
-    "it is number of different items is unknown": """
+    "number of different items is unknown": """
         unique = lambda inner: {"type": "array", "uniqueItems": True, "minItems": 2, "items": inner}
         compiled(chain(unique, {"enum": [1, 2, 3]}))""",
     "nested too deeply": "compiled(nested(lambda kind: list[kind], int, 450))",

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from constrain.language.source import Source
 
 
-_INSTRUCTION = "Answer with a text of this form and nothing else; brackets describe the text at their place"
+_INSTRUCTION = "Answer with a text of this form and nothing else; what is in brackets says what stands there"
 
 
 @dataclass(frozen=True, slots=True)

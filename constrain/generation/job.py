@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from constrain.engine.cache import Directory
     from constrain.engine.constraint import Constraint, Matcher
     from constrain.generation.options import AnswerSettings
-    from constrain.llama.decoding.answer import Answer, Fork
+    from constrain.llama.decoding.answer import Answer, LogitAdjuster
     from constrain.llama.decoding.sampler import Sampling
     from constrain.llama.model import Model
     from constrain.vocabulary.vocabulary import Vocabulary
@@ -68,7 +68,7 @@ class Plan:
     progress: Callable[[int, TextTokens | None], Progress]
     sampling: Sampling
     settings: AnswerSettings
-    call_or_content: Callable[[Sampling], Fork] | None = None
+    call_or_content: Callable[[Sampling], LogitAdjuster] | None = None
     shown: Callable[[], dict[str, str]] = dict
 
     def job(self, constraint: Constraint | None, compile_seconds: float) -> Job:
@@ -137,7 +137,7 @@ class Job:
             special_tokens=vocabulary.special_tokens,
             max_tokens=settings.max_tokens,
             wants_stop=lambda token: progress.feed(vocabulary.marked_bytes(token)),
-            fork=None if plan.call_or_content is None else plan.call_or_content(plan.sampling),
+            call_or_content=None if plan.call_or_content is None else plan.call_or_content(plan.sampling),
             logprobs=logprobs,
             about_prompt=partial(plan.describe_shown, "show_schema=False leaves the schema out"),
         )

@@ -148,7 +148,7 @@ def explain(
     (False, 2, (CharacterRange(first='e', last='e'),), b'ed"')
     """
     if closed and isinstance(schema, Grammar | Source):
-        raise ValueError(f"closed is about JSON Schemas, but this is a {type(schema).__name__}")
+        raise ValueError(f"closed applies to JSON Schemas only, but this is a {type(schema).__name__}")
     whole = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text  # a lone surrogate never matches
     names = _special_names(schema)
     constraint = _compile(schema, _byte_vocabulary(names), close_objects=closed, cache=False, **policies)

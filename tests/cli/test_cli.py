@@ -127,7 +127,7 @@ FAILURES = {
     "no model": (["--model", "{folder}/schema.json"], "not a GGUF file"),
     "too few tokens": (["--schema", "{folder}/schema.json", "--max-tokens", "2"], "max_tokens is 2"),
     "seed": (["--seed", "99999999999"], "seed"),
-    "policy without a schema": (["--whitespace", "compact"], "whitespace is about JSON Schemas"),
+    "policy without a schema": (["--whitespace", "compact"], "whitespace applies to JSON Schemas only"),
 }
 
 
@@ -327,8 +327,8 @@ def test_explain_lists_the_tokens_of_a_model(schema: Path) -> None:
         (["x", "--regex", "a("], "pattern 'a(', column 2"),
         (["x", "--regex", "a", "--lark", "semver"], "give one of them"),
         (["x", "--lark", "no such grammar"], "no grammar 'no such grammar'"),
-        (["x", "--regex", "a", "--whitespace", "compact"], "whitespace is about JSON Schemas"),
-        (["x", "--regex", "a", "--closed"], "closed is about JSON Schemas"),
+        (["x", "--regex", "a", "--whitespace", "compact"], "whitespace applies to JSON Schemas only"),
+        (["x", "--regex", "a", "--closed"], "closed applies to JSON Schemas only"),
         (["x", "--schema", "missing.json"], "missing.json"),
         (["--file", "missing.txt", "--regex", "a"], "missing.txt"),
         (["x", "--regex", "a", "--model", "missing.gguf"], "missing.gguf: cannot be opened"),

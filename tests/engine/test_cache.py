@@ -453,7 +453,7 @@ def test_a_file_of_another_format_is_noticed() -> None:
     whole = bytearray(file.read_bytes())
     whole[8] = 0
     file.write_bytes(whole)
-    expect_rebuilt(file, "no file of this format")
+    expect_rebuilt(file, "not a file of this format")
 
 
 @pytest.mark.parametrize("notes", [b'{"policies": 1, "warnings": []}', b"[" * 100_000])

@@ -160,8 +160,8 @@ def test_a_copy_of_a_matcher_goes_its_own_way() -> None:
 def test_objects_of_one_process_refuse_pickling_and_say_what_to_do() -> None:
     constraint = constrain.compile({"enum": ["yes", "no"]}, byte_vocabulary(), cache=False)
     for one, says in (
-        (constraint, "pickle what it was compiled from"),
-        (constraint.matcher(), "have a new one accept the tokens again"),
+        (constraint, "pickle its schema or grammar"),
+        (constraint.matcher(), "make a new one and let it accept the same tokens"),
         (constraint.vocabulary, "make it again from the GGUF file or the tokens"),
     ):
         with pytest.raises(TypeError, match=says):

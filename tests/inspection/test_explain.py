@@ -206,7 +206,7 @@ def test_policies_and_closing_are_those_of_compile() -> None:
 
 
 def test_options_about_schemas_are_refused_for_other_languages() -> None:
-    with pytest.raises(ValueError, match="whitespace is about JSON Schemas"):
+    with pytest.raises(ValueError, match="whitespace applies to JSON Schemas only"):
         constrain.explain(PLATE, "", whitespace="any")
     with pytest.raises(ValueError, match="closed applies to JSON Schemas only, but this is a Regex"):
         constrain.explain(PLATE, "", closed=True)

@@ -76,7 +76,7 @@ def test_a_value_that_is_no_pattern_is_refused_at_once() -> None:
     assert caught.value.column == 2
     with pytest.raises(ValueError, match="dialect must be one of 'ecma', 'rust', 'python', not 'perl'"):
         Regex("a", "perl")  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="a pattern is a text, not b'a'"):
+    with pytest.raises(TypeError, match="pattern must be a str, not b'a'"):
         Regex(b"a")  # type: ignore[arg-type]
 
 
@@ -125,4 +125,4 @@ def test_policies_of_json_schemas_are_refused(options: Any) -> None:
     ],
 )
 def test_the_prompt_shows_the_pattern(show: bool | str, shown: str) -> None:
-    assert AnswerSettings(show_schema=show).shown(result_type(Regex(r"\d+"))) == shown
+    assert AnswerSettings(show_schema=show).describe_schema(result_type(Regex(r"\d+"))) == shown

@@ -50,7 +50,7 @@ _FIRST_WORD = re.compile(rb"\s*\S+")
 
 
 class CallOrContent:
-    """The position of one answer where it becomes a call or content. See ``constrain.llama.decoding.answer.Fork``.
+    """The position of one answer where it becomes a call or content; a ``LogitAdjuster`` of ``llama.decoding.answer``.
 
     Args:
         answer: parts of the answer; ``offers_both(answer)`` holds.

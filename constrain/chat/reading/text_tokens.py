@@ -40,7 +40,7 @@ class TextTokens:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     def feed(self, data: bytes) -> None:
-        """Adds the next token."""
+        """Takes the bytes of the answer's next token."""
         self._read.append((self.position, self._number, data))
         self.position += len(data)
         self._number += 1

@@ -72,7 +72,9 @@ def _unpack(parameter: Parameter, tool: str, annotation: Any, reserved: frozense
             f"annotate it with the type of one value, or take one parameter of a tuple type"
         )
     if taken := sorted(reserved & (kind.__required_keys__ | kind.__optional_keys__)):
-        raise ToolError(f"tool {tool!r}: the key {taken[0]!r} of parameter {parameter.name!r} is a parameter itself")
+        raise ToolError(
+            f"tool {tool!r}: {taken[0]!r} is a key of {parameter.name!r} and also a parameter; rename one of the two"
+        )
     try:
         TypeAdapter(kind).validate_python({})
     except ValidationError:  # some keys are required

@@ -101,8 +101,8 @@ class AnswerMatcher(Protocol):
         """Computes the mask that ``fill_candidates`` needs, if it is not known."""
 
 
-class Fork(Protocol):
-    """Adjusts the logits until the answer has committed to content or to a call (``chat.answers.fork``)."""
+class LogitAdjuster(Protocol):
+    """Adjusts the logits until the answer has committed to content or to a call (``chat.answers.call_or_content``)."""
 
     def allows(self, tokens: Sequence[int], logits: NDArray[np.float32], candidates: NDArray[Any], /) -> bool:
         """Called before each choice; may change the logits of the candidates.
@@ -145,7 +145,7 @@ class Answer:
         deadline: the ``time.monotonic()`` after which the answer is brought to its end.
         max_choice_seconds: CPU seconds all choices may take together; beyond them the answer is brought to its end.
         wants_stop: called with each token; ``True`` ends the answer.
-        fork: adjusts the logits of early choices; ``None`` leaves them to the chain.
+        call_or_content: adjusts the logits of early choices; ``None`` leaves them to the chain.
         logprobs: records the log-probabilities of the tokens; ``None`` to record none.
         about_prompt: describes parts of the prompt that are not the caller's text, for the error about a long prompt.
 
@@ -173,7 +173,7 @@ class Answer:
     deadline: float | None = None
     max_choice_seconds: float = math.inf
     wants_stop: Callable[[int], bool] = _never
-    fork: Fork | None = None
+    call_or_content: LogitAdjuster | None = None
     logprobs: Logprobs | None = None
     about_prompt: Callable[[], str] = _nothing
 
@@ -239,14 +239,16 @@ class Answer:
         started = time.perf_counter()
         count = matcher.fill_candidates(logits, candidates.buffer)
         self.mask_seconds += time.perf_counter() - started
-        if self.fork is not None and not self.fork.allows(self.tokens, logits, candidates.buffer[:count]):
+        if self.call_or_content is not None and not self.call_or_content.allows(
+            self.tokens, logits, candidates.buffer[:count]
+        ):
             self._take_back(matcher)
             return ()
         token = candidates.first() if count == 1 else self.chain.choose(candidates, count)
         self._accept(matcher, token)
         if token in self.eos:
             return self._end(matcher)
-        if self.fork is not None and self.fork.doubts(token):
+        if self.call_or_content is not None and self.call_or_content.doubts(token):
             self.tokens.append(token)
             self.n_doubtful += 1
             return (token,)
@@ -254,7 +256,7 @@ class Answer:
         return self._follow(matcher, self._forced(matcher, token), stopped=stopped)
 
     def _take_back(self, matcher: AnswerMatcher) -> None:
-        """Removes the tokens in doubt."""
+        """Removes the uncommitted tokens from the matcher, the answer and the log-probabilities."""
         count, self.n_doubtful = self.n_doubtful, 0
         matcher.rollback(count)
         del self.tokens[len(self.tokens) - count :]

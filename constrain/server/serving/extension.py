@@ -28,7 +28,7 @@ MAX_WARNING_LENGTH = 300
 
 
 def extension(completion: Completion, *, is_cut: bool) -> dict[str, Any]:
-    """Returns the member of an answer; empty if there are no facts.
+    """Returns the member ``constrain`` of an API answer; empty if there is nothing to say.
 
     ``is_cut``: whether the API's own field already says that the limit on tokens has cut the answer.
     """

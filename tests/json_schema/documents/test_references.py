@@ -208,8 +208,8 @@ ERRORS: dict[str, tuple[Any, str, str]] = {
     "an index with a leading zero": ({"$ref": "#/allOf/01", "allOf": [True, True]}, "points to nothing", "/$ref"),
     "an index after the end": ({"$ref": "#/allOf/1", "allOf": [True]}, "points to nothing", "/$ref"),
     "a bad escape": ({"$ref": "#/$defs/a~2", "$defs": {"a~2": True}}, "points to nothing", "/$ref"),
-    "no schema": ({"$ref": "#/$defs/x", "$defs": {"x": 5}}, "is no schema", "/$ref"),
-    "a list": ({"$ref": "#/allOf", "allOf": [True]}, "is no schema", "/$ref"),
+    "no schema": ({"$ref": "#/$defs/x", "$defs": {"x": 5}}, "not a schema", "/$ref"),
+    "a list": ({"$ref": "#/allOf", "allOf": [True]}, "not a schema", "/$ref"),
     "no such anchor": ({"$ref": "#x"}, "an anchor that no schema has", "/$ref"),
     "an anchor twice": (
         {"$ref": "#x", "$defs": {"a": {"$anchor": "x", **STRING}, "b": {"$anchor": "x", **INTEGER}}},

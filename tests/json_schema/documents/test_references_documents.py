@@ -165,7 +165,7 @@ def test_a_registry_that_fails_is_an_error_with_its_reason() -> None:
 
 
 def test_a_document_that_is_no_schema() -> None:
-    refused({"$ref": "http://e.x/a"}, SchemaError, "is no schema", "/$ref", registry={"http://e.x/a": [1]})
+    refused({"$ref": "http://e.x/a"}, SchemaError, "is not a schema", "/$ref", registry={"http://e.x/a": [1]})
 
 
 def test_an_error_inside_another_document_names_it() -> None:

@@ -105,7 +105,7 @@ def test_the_policy_is_reported_and_belongs_to_schemas() -> None:
     assert constrain.compile({"type": "string"}, byte_vocabulary()).report.policies["escapes"] == "canonical"
     with pytest.raises(ValueError, match="escapes must be one of 'canonical', 'any', not 'all'"):
         constrain.compile({"type": "string"}, byte_vocabulary(), escapes="all")
-    with pytest.raises(ValueError, match="escapes is about JSON Schemas"):
+    with pytest.raises(ValueError, match="escapes applies to JSON Schemas"):
         constrain.compile(constrain.Regex("a"), byte_vocabulary(), escapes="any")
 
 

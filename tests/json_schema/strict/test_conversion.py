@@ -204,7 +204,7 @@ ERRORS: dict[str, tuple[Any, str, str]] = {
     "oneOf by presence": (
         {**opened(a=TEXT, b=TEXT), "oneOf": [{"required": ["a"]}, {"required": ["b"]}]},
         "/oneOf",
-        "all are required",
+        "strict mode requires all properties",
     ),
     "oneOf beside anyOf": ({"oneOf": [TEXT], "anyOf": [NUMBER]}, "/oneOf", "anyOf"),
     "siblings that refer to nothing": (

@@ -85,7 +85,7 @@ def test_an_answer_that_takes_tokens_back_is_the_same(mamba: Path) -> None:
     with constrain.Model(mamba, n_ctx=256, n_threads=1, parallel=2) as model:
         wanted = constrain.complete(model, PROMPTS[0], schema=schema, **options).tokens
         job = prepare(model, PROMPTS[0], schema, options)
-        job = replace(job, plan=replace(job.plan, fork=TurnsBack))
+        job = replace(job, plan=replace(job.plan, call_or_content=TurnsBack))
         run = Run(job)
         handed: list[int] = []
         run.request.receive = handed.extend

@@ -365,7 +365,10 @@ def test_a_request_that_takes_too_long_to_be_read_is_refused(
 ) -> None:
     monkeypatch.setattr(session_module, "_WAITING_SECONDS", SECONDS)
     application = Application(served_as(model, "small"), Settings(compile_seconds=1e-6))
-    error = error_of(chat(application, response_format={**SCHEMA_FORMAT}))
+    properties = {f"key{index}": {"type": "string", "pattern": f"^[a-f]{{{index}}}$"} for index in range(200)}
+    schema = {"type": "object", "properties": properties}  # it takes several ticks of the processor's clock
+    format_ = {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
+    error = error_of(chat(application, response_format=format_))
     assert "seconds" in error["message"]
     places = ((None, "invalid_value"), ("response_format", "invalid_json_schema"))  # the system ends it within a tick
     assert (error["param"], error["code"]) in places
