@@ -8,7 +8,8 @@ Where things are, from the bottom up; each package's ``__init__`` says what to r
   ``inspection`` explains and checks
 - ``llama`` runs models: ``decoding`` one answer, ``scheduling`` several at once
 - ``chat`` knows prompts, tools and model families
-- ``generation`` has the public calls (``generate``, ``stream``, ...); ``batch``, ``server`` and ``cli`` use it
+- ``generation`` has the public calls (``generate``, ``stream``, ...); ``batch``, ``server`` and ``cli`` use it, and
+  read their options in JSON with ``fields``
 """
 
 from __future__ import annotations

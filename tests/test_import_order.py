@@ -37,6 +37,7 @@ _ORDER = """
     llama.binding llama.threads llama.decoding llama.contexts llama.scheduling llama
     chat.prompt.template chat.families chat.tools chat.answers chat.prompt chat.reading chat
     generation
+    fields
     batch
     server.http server.settings server.config server.requests server.sandbox server.serving server.chat
     server.completions server.embeddings server.responses server.openapi server

@@ -4,23 +4,39 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-
-from constrain.generation.options import options_beside
+from constrain.fields.logprobs import read_top_logprobs
+from constrain.fields.sampling import read_max_tokens, read_sampling, read_show_schema
+from constrain.fields.values import (
+    FieldError,
+    array,
+    boolean,
+    integer,
+    mapping,
+    number,
+    optional_text,
+    required_text,
+    wrong_type,
+)
+from constrain.generation.options import MAY_BE_NONE, ChatOptions, options_beside
+from constrain.language.policies import CHOICES
 from constrain.llama.decoding.ranges import seed_of
-from constrain.suggestions import did_you_mean
+from constrain.suggestions import unknown_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from constrain.chat.prompt.messages import Prompt
-    from constrain.generation.options import ChatOptions, Options
+    from constrain.generation.options import Options
     from constrain.language.source import Source
 
 Id: TypeAlias = str | int | float | None
+
+_FIELDS = frozenset(("prompt", "messages", "id", "schema", *ChatOptions.__annotations__))
+_SOFT_LIMITS = ("max_string_tokens", "max_number_tokens", "max_reasoning_tokens")
+_FLAGS = ("logprobs", "parallel_tool_calls", "allow_refusal", "thinking", "strict")
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -50,49 +66,6 @@ class LineError(ValueError):
         self.id = id
 
 
-class _Line(BaseModel):
-    """The fields that a line may have. A default means that the field is missing."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    prompt: str = ""
-    messages: list[dict[str, Any]] = []
-    id: Id = None
-    schema_: Annotated[dict[str, Any] | bool | None, Field(alias="schema")] = None
-    max_tokens: int | None = None
-    max_string_tokens: int | None = None
-    max_number_tokens: int | None = None
-    temperature: float = 0
-    top_p: float = 0
-    top_k: int = 0
-    min_p: float = 0
-    seed: int | None = None
-    stop: str | list[str] = ""
-    logit_bias: dict[Annotated[int, Field(strict=False)], float] = {}
-    repeat_penalty: float = 0
-    presence_penalty: float = 0
-    frequency_penalty: float = 0
-    logprobs: bool = False
-    top_logprobs: int = 0
-    timeout: float | None = None
-    tools: list[dict[str, Any]] = []
-    tool_choice: str | dict[str, Any] | list[str] | None = None
-    parallel_tool_calls: bool = True
-    tool_format: str | None = None
-    allow_refusal: bool = False
-    thinking: bool | None = None
-    max_reasoning_tokens: int | None = None
-    show_schema: bool | str = True
-    whitespace: str = ""
-    property_order: str = ""
-    formats: str = ""
-    numbers: str = ""
-    precision: str = ""
-    escapes: str = ""
-    strict: bool = False
-    registry: dict[str, dict[str, Any] | bool] | None = None
-
-
 def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """Yields the non-blank lines of a file with their numbers, which count from 1 and include blank lines.
 
@@ -105,7 +78,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
                 yield number, text
 
 
-def read_task(number: int, line: bytes, schema: str | Source | None, options: Options) -> Task:
+def read_task(line_number: int, line: bytes, schema: str | Source | None, options: Options) -> Task:
     """Returns the task that a line stands for. Raises ``LineError``.
 
     A line is a JSON object with ``prompt`` (a text) or ``messages``, and optionally ``id``, ``schema`` (``null`` for
@@ -113,7 +86,7 @@ def read_task(number: int, line: bytes, schema: str | Source | None, options: Op
     string: the prompt.
 
     Args:
-        number: number of the line, from 1.
+        line_number: number of the line, from 1.
         line: bytes of the line, without its line end.
         schema: JSON text or another source, for lines without a ``schema`` field.
         options: defaults for the other fields. ``seed`` is the seed of line 1; each later line adds one.
@@ -124,23 +97,73 @@ def read_task(number: int, line: bytes, schema: str | Source | None, options: Op
     if not isinstance(found, dict):
         raise LineError("a line must be a JSON object or a JSON string")
     name = found.get("id")
-    known: Id = name if isinstance(name, (str, int, float)) else None
-    try:
-        fields: dict[str, Any] = _Line.model_validate(found).model_dump(by_alias=True, exclude_unset=True)
-    except ValidationError as error:
-        raise LineError(_complaint(error), id=known) from error
-    if ("prompt" in fields) == ("messages" in fields):
+    known: Id = name if isinstance(name, str | int | float) and not isinstance(name, bool) else None
+    if unknown := found.keys() - _FIELDS:
+        raise LineError(unknown_names("fields", unknown, _FIELDS), id=known)
+    if ("prompt" in found) == ("messages" in found):
         raise LineError("give either prompt or messages, and not both", id=known)
-    prompt: Prompt = fields.pop("prompt") if "prompt" in fields else fields.pop("messages")
-    used: object = fields.pop("schema", schema)
-    fields.pop("id", None)
+    try:
+        prompt, fields = _read_prompt(found), _read_options(found)
+        used = _read_schema(found["schema"]) if "schema" in found else schema
+        if known is not name:
+            raise wrong_type("id", "a string or a number", name)
+    except FieldError as error:
+        raise LineError(error.message, id=known) from error
     seed = options.get("seed")
     given: ChatOptions = {**options}  # type: ignore[typeddict-item]
     if seed is not None:
-        given["seed"] = seed_of(seed, number - 1)
+        given["seed"] = seed_of(seed, line_number - 1)
     if "tools" in fields:
         given["tools"] = fields["tools"]
-    return Task(number, known, prompt, used, {**options_beside(given, used), **fields})  # type: ignore[typeddict-item]
+    return Task(line_number, known, prompt, used, {**options_beside(given, used), **fields})
+
+
+def _read_prompt(line: Mapping[str, Any]) -> Prompt:
+    if "prompt" in line:
+        return required_text(line, "prompt")
+    return [mapping(message, f"messages[{index}]") for index, message in enumerate(array(line["messages"], "messages"))]
+
+
+def _read_schema(given: object) -> object:
+    if given is not None and not isinstance(given, dict | bool):
+        raise wrong_type("schema", "an object, a boolean or null", given)
+    return given
+
+
+def _read_options(line: Mapping[str, Any]) -> ChatOptions:
+    """Returns the options that a line gives. A field that is null counts as missing if its option cannot be None."""
+    read: dict[str, Any] = {
+        **read_sampling(line, {}),
+        **read_max_tokens(line, "max_tokens")[0],
+        **read_show_schema(line, may_be_text=True),
+        **{name: integer(line, name, 1) for name in _SOFT_LIMITS},
+        **{name: boolean(line, name) for name in _FLAGS},
+        **{name: optional_text(line, name) for name in ("tool_format", *CHOICES)},
+        "top_logprobs": read_top_logprobs(line),
+        "timeout": number(line, "timeout", 0),
+    }
+    for name, reader in (("tools", _read_tools), ("tool_choice", _read_choice), ("registry", mapping)):
+        given = line.get(name)
+        read[name] = None if given is None else reader(given, name)
+    kept = {name: value for name, value in read.items() if value is not None}
+    kept |= {name: None for name in MAY_BE_NONE & line.keys() if line[name] is None}
+    return kept  # type: ignore[return-value]
+
+
+def _read_tools(given: object, place: str) -> list[dict[str, Any]]:
+    return [mapping(tool, f"{place}[{index}]") for index, tool in enumerate(array(given, place))]
+
+
+def _read_choice(given: object, place: str) -> object:
+    """Returns the choice of tools: a mode or a name, one of OpenAI's objects, or names."""
+    if isinstance(given, str | dict):
+        return given
+    if not isinstance(given, list):
+        raise wrong_type(place, "a string, an object or an array", given)
+    for index, name in enumerate(given):
+        if not isinstance(name, str):
+            raise wrong_type(f"{place}[{index}]", "a string", name)
+    return given
 
 
 def _parse(line: bytes) -> Any:
@@ -165,17 +188,3 @@ def _object(members: list[tuple[str, object]]) -> dict[str, object]:
 
 def _not_json(name: str) -> object:
     raise LineError(f"not JSON: {name}")
-
-
-def _complaint(error: ValidationError) -> str:
-    said: dict[str, list[str]] = {}
-    for each in error.errors(include_url=False):
-        name = str(each["loc"][0])
-        is_unknown = each["type"] == "extra_forbidden"
-        wrong = (
-            f"unknown field{did_you_mean(name, (field.alias or key for key, field in _Line.model_fields.items()))}"
-            if is_unknown
-            else each["msg"]
-        )
-        said.setdefault(name, []).append(wrong)
-    return "; ".join(f"{name}: {', or: '.join(wrong)}" for name, wrong in said.items())

@@ -141,7 +141,7 @@ def split_options(options: Options) -> tuple[Sampling, AnswerSettings]:
 
 def _read(name: str, value: Any) -> Any:
     """Returns an option with any numeric type converted to a plain number. Raises ``TypeError``."""
-    if name not in _COUNTS | _NUMBERS or (value is None and name in _MAY_BE_NONE):
+    if name not in _COUNTS | _NUMBERS or (value is None and name in MAY_BE_NONE):
         return value
     if not isinstance(value, bool):
         if name in _NUMBERS and isinstance(value, numbers.Real):
@@ -149,7 +149,7 @@ def _read(name: str, value: Any) -> Any:
         if name in _COUNTS and isinstance(value, SupportsIndex):
             return operator.index(value)
     what = "a whole number" if name in _COUNTS else "a number"
-    raise TypeError(f"{name} is {value!r:.80}; it must be {what}{' or None' if name in _MAY_BE_NONE else ''}")
+    raise TypeError(f"{name} is {value!r:.80}; it must be {what}{' or None' if name in MAY_BE_NONE else ''}")
 
 
 def compile_options(options: Options, schema: object) -> CompileOptions:
@@ -174,7 +174,9 @@ _PENALTIES = ("repeat_penalty", "presence_penalty", "frequency_penalty")
 _LIMITS = ("max_tokens", "max_string_tokens", "max_number_tokens", "max_reasoning_tokens")
 _COUNTS = frozenset((*_LIMITS, "top_k", "seed", "top_logprobs"))
 _NUMBERS = frozenset(("temperature", "top_p", "min_p", "timeout", *_PENALTIES))
-_MAY_BE_NONE = frozenset((*_LIMITS, "seed", "timeout"))
+MAY_BE_NONE = frozenset((*_LIMITS, "seed", "timeout", "tool_choice", "tool_format", "thinking", "registry"))
+"""Options that may be ``None``; in JSON, where null otherwise means that a field is missing, null is ``None`` there."""
+
 _CHAT_KEYS = frozenset(("tools", "tool_choice", "parallel_tool_calls", "tool_format", "allow_refusal", "thinking"))
 _COMPILE_KEYS = frozenset(CompileOptions.__annotations__)
 _SAMPLING_KEYS = frozenset(("temperature", "top_p", "top_k", "min_p", "seed", "logit_bias", *_PENALTIES))

@@ -255,17 +255,28 @@ def _call(call: object, where: str) -> Call:
         raise MessageError(f"{where}.id", "must not be empty")
     if kind not in ("function", "custom"):
         raise MessageError(f"{where}.type", f"{kind!r} is neither 'function' nor 'custom'")
-    called = call.get(kind)
-    if not isinstance(called, Mapping):
-        raise MessageError(f"{where}.{kind}", f"must be an object, not {_type_name(called)}")
-    name = called.get("name")
-    if not isinstance(name, str) or not CALLED_NAME.fullmatch(name):
-        raise MessageError(f"{where}.{kind}.name", f"{name!r} is no tool's name ({CALLED_NAME.pattern})")
     if kind == "custom":
+        name, called = _called_name(call.get(kind), f"{where}.custom")
         text = _text(called.get("input"), f"{where}.custom.input")
         return Call(call_id, name, to_json({"input": text}), {"input": text})
-    text, arguments = _arguments(called.get("arguments"), f"{where}.function.arguments")
+    return check_function_call(call.get(kind), f"{where}.function", call_id)
+
+
+def check_function_call(called: object, where: str, call_id: str) -> Call:
+    """Returns the checked call of a function, given as ``name`` and ``arguments``. Raises ``MessageError``."""
+    name, members = _called_name(called, where)
+    text, arguments = _arguments(members.get("arguments"), f"{where}.arguments")
     return Call(call_id, name, text, arguments)
+
+
+def _called_name(called: object, where: str) -> tuple[str, Mapping[str, Any]]:
+    """Returns the name of the tool that an object calls, and the object."""
+    if not isinstance(called, Mapping):
+        raise MessageError(where, f"must be an object, not {_type_name(called)}")
+    name = called.get("name")
+    if not isinstance(name, str) or not CALLED_NAME.fullmatch(name):
+        raise MessageError(f"{where}.name", f"{name!r} is no tool's name ({CALLED_NAME.pattern})")
+    return name, called
 
 
 def _arguments(given: object, where: str) -> tuple[str, dict[str, Any]]:

@@ -5,17 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from constrain.server.requests.fields import model_name
+from constrain.fields.logprobs import read_logprobs
+from constrain.fields.sampling import read_max_tokens, read_parallel, read_sampling, read_show_schema
+from constrain.server.http.errors import convert_field_errors
+from constrain.server.requests.body import model_name
 from constrain.server.requests.formats import RESPONSE_FORMAT, read_format
 from constrain.server.requests.functions import read_functions, uses_functions
-from constrain.server.requests.logprobs import read_logprobs
+from constrain.server.requests.limits import RANGES
 from constrain.server.requests.messages import read_messages
 from constrain.server.requests.places import Places
-from constrain.server.requests.question import Question
+from constrain.server.requests.question import Question, read_n
 from constrain.server.requests.refusals import CHAT_FIELDS, refuse_fields
-from constrain.server.requests.sampling import read_max_tokens, read_n, read_sampling, read_show_schema
 from constrain.server.requests.streams import Streaming, read_streaming
-from constrain.server.requests.tools import read_parallel, read_tools
+from constrain.server.requests.tools import read_tools
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -50,6 +52,7 @@ class ChatRequest:
         return (self.question,)
 
 
+@convert_field_errors()
 def read_chat_request(body: Mapping[str, Any], settings: Settings) -> ChatRequest:
     """Reads a parsed body. Raises ``ApiError`` with the place.
 
@@ -60,8 +63,8 @@ def read_chat_request(body: Mapping[str, Any], settings: Settings) -> ChatReques
     refuse_fields(body, CHAT_FIELDS)
     messages = read_messages(body)
     streaming = read_streaming(body)
-    options: ChatOptions = {**read_sampling(body), **read_show_schema(body), **read_logprobs(body)}
-    max_tokens, name = read_max_tokens(body, "max_completion_tokens", "max_tokens")
+    options: ChatOptions = {**read_sampling(body, RANGES), **read_show_schema(body), **read_logprobs(body)}
+    max_tokens, name = read_max_tokens(body, "max_completion_tokens", "max_tokens", least=1)
     options |= max_tokens
     content = read_format(body.get("response_format"), RESPONSE_FORMAT, settings.strict_subset)
     has_functions = uses_functions(body)

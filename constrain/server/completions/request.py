@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from constrain.server.http.errors import ApiError
-from constrain.server.requests.fields import boolean, integer, model_name, unsupported
+from constrain.fields.logprobs import logprobs_options
+from constrain.fields.sampling import read_max_tokens, read_sampling
+from constrain.fields.values import boolean, integer
+from constrain.server.http.errors import ApiError, convert_field_errors
+from constrain.server.requests.body import model_name
 from constrain.server.requests.formats import RESPONSE_FORMAT, read_format
-from constrain.server.requests.limits import MAX_CHOICES, MAX_COMPLETION_LOGPROBS
-from constrain.server.requests.logprobs import logprobs_options
+from constrain.server.requests.limits import MAX_CHOICES, MAX_COMPLETION_LOGPROBS, RANGES
 from constrain.server.requests.places import Places
-from constrain.server.requests.question import Question
-from constrain.server.requests.refusals import COMPLETIONS_FIELDS, refuse_fields
-from constrain.server.requests.sampling import read_max_tokens, read_n, read_sampling
+from constrain.server.requests.question import Question, read_n
+from constrain.server.requests.refusals import COMPLETIONS_FIELDS, refuse_fields, unsupported
 from constrain.server.requests.streams import Streaming, read_streaming
 from constrain.server.requests.texts import read_texts
 
@@ -65,6 +66,7 @@ class CompletionRequest:
         return tuple(Question(prompt, self.content, self.options, places, self.best_of) for prompt in self.prompts)
 
 
+@convert_field_errors()
 def read_completion_request(body: Mapping[str, Any], settings: Settings) -> CompletionRequest:
     """Reads a parsed body. Raises ``ApiError`` with the place.
 
@@ -77,7 +79,7 @@ def read_completion_request(body: Mapping[str, Any], settings: Settings) -> Comp
     streaming = read_streaming(body)
     best_of = _best_of(body, n, stream=streaming.is_wanted)
     top_logprobs = _top_logprobs(body)
-    options = read_sampling(body)
+    options = read_sampling(body, RANGES)
     if top_logprobs is not None or best_of > n:  # log-probabilities decide which answers are the best
         options |= logprobs_options(top_logprobs or 0)
     content = read_format(body.get("response_format"), RESPONSE_FORMAT, settings.strict_subset)

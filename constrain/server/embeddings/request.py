@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from constrain.server.http.errors import ApiError
-from constrain.server.requests.fields import integer, model_name, wrong_value
+from constrain.fields.values import integer, wrong_value
+from constrain.server.http.errors import ApiError, convert_field_errors
+from constrain.server.requests.body import model_name
 from constrain.server.requests.limits import MAX_INPUTS
 from constrain.server.requests.texts import read_texts
 
@@ -37,6 +38,7 @@ class EmbeddingRequest:
     dimensions: int | None
 
 
+@convert_field_errors()
 def read_embedding_request(body: Mapping[str, Any]) -> EmbeddingRequest:
     """Reads a parsed body. Raises ``ApiError`` with the place."""
     model = model_name(body)

@@ -5,14 +5,16 @@ After a stream of ``/v1/responses`` has begun, ``responses.events`` writes the e
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from starlette.responses import JSONResponse
 
+from constrain.fields.values import FieldError
 from constrain.server.http.account import current
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from starlette.exceptions import HTTPException
     from starlette.requests import Request
@@ -67,6 +69,15 @@ class ApiError(Exception):
         """Returns the response for this error, and adds the reason to the log line of the request."""
         self.log_reason()
         return JSONResponse(self.body(), self.status, self.headers)
+
+
+@contextmanager
+def convert_field_errors() -> Iterator[None]:
+    """Raises each ``FieldError`` of the block as an ``ApiError`` with status 400. Also a decorator."""
+    try:
+        yield
+    except FieldError as error:
+        raise ApiError(error.message, param=error.param, code=error.code) from error
 
 
 def context_overflow(place: str, what: str) -> ApiError:

@@ -11,18 +11,18 @@ from openai.types.embedding_create_params import EmbeddingCreateParams
 from openai.types.responses import Response, ResponseStreamEvent
 from openai.types.responses.response_create_params import ResponseCreateParamsNonStreaming as ResponseParams
 
+from constrain.fields.sampling import BIAS_KEY
 from constrain.generation.options import MAX_TOP_LOGPROBS
 from constrain.server.openapi.shapes import Schema, Shape
 from constrain.server.requests.limits import (
-    BIAS_KEY,
     GIVEN_SEEDS,
     MAX_BIAS,
     MAX_CHOICES,
     MAX_COMPLETION_LOGPROBS,
-    MAX_COUNT,
     MAX_METADATA,
     MAX_STOPS,
     MAX_TOOLS,
+    MAX_TOP_K,
     PENALTIES,
     REPEAT_PENALTIES,
     SHARES,
@@ -59,7 +59,7 @@ _SAMPLING: dict[str, Schema] = {
     "repeat_penalty": _range_schema(REPEAT_PENALTIES, "number"),
     "seed": _range_schema(GIVEN_SEEDS, "integer"),
     "stop": _STOP,
-    "top_k": _range_schema((0, MAX_COUNT), "integer"),
+    "top_k": _range_schema((0, MAX_TOP_K), "integer"),
 }
 """Members of all requests that write text, in addition to OpenAI's fields or in their place."""
 

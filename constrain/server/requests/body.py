@@ -1,4 +1,4 @@
-"""The body of a request: read within limits, and parsed as a JSON object."""
+"""The body of a request: read within limits, and parsed as a JSON object with the name of a model."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ import json
 import time
 from typing import TYPE_CHECKING, Any
 
+from constrain.fields.values import is_nested_deeper, missing, type_name, wrong_type
 from constrain.server.http.errors import ApiError
-from constrain.server.requests.fields import is_nested_deeper, type_name
 from constrain.server.requests.limits import MAX_NESTING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from starlette.requests import Request
 
 
@@ -104,6 +106,16 @@ def parse_body(data: bytes) -> dict[str, Any]:
                 code="invalid_value",
             )
     return body
+
+
+def model_name(body: Mapping[str, Any]) -> str:
+    """Returns the name of the requested model. Raises ``FieldError``."""
+    model = body.get("model")
+    if model is None:
+        raise missing("model")
+    if not isinstance(model, str):
+        raise wrong_type("model", "a string", model)
+    return model
 
 
 def _too_large(limit: int) -> ApiError:

@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from constrain.chat.tools.checks import TOOL_NAME, is_checked
 from constrain.errors import ConstrainError, LimitError
-from constrain.json_schema.strict.subset import check_strict
-from constrain.server.http.errors import ApiError
-from constrain.server.requests.fields import (
+from constrain.fields.values import (
     boolean,
     is_nested_deeper,
     kind_of,
@@ -18,6 +16,8 @@ from constrain.server.requests.fields import (
     optional_text,
     required_text,
 )
+from constrain.json_schema.strict.subset import check_strict
+from constrain.server.http.errors import ApiError
 from constrain.server.requests.limits import MAX_SCHEMA_NESTING
 from constrain.server.requests.places import Place, report_place
 from constrain.server.requests.refusals import refuse_members
@@ -71,7 +71,7 @@ class Format:
 
 
 def read_format(given: object, spelling: Spelling, subset: StrictSubset) -> Format | None:
-    """Reads the format of the content; None for any text. Raises ``ApiError``.
+    """Reads the format of the content; None for any text. Raises ``ApiError`` or ``FieldError``.
 
     ``json_object`` with a ``schema`` next to it, as other servers accept it, means the schema.
     """

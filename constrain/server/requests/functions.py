@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from constrain.server.http.errors import ApiError
-from constrain.server.requests.fields import array, mapping
+from constrain.fields.values import FieldError, array, mapping
 from constrain.server.requests.limits import MAX_TOOLS
 from constrain.server.requests.tools import Tools, places_of, read_tool, read_tool_choice
 
@@ -23,11 +22,11 @@ _MODES = ("none", "auto")
 
 
 def uses_functions(body: Mapping[str, Any]) -> bool:
-    """Returns whether a request has functions instead of tools. Raises ``ApiError`` if it has both."""
+    """Returns whether a request has functions instead of tools. Raises ``FieldError`` if it has both."""
     found = [name for name in ("functions", "function_call") if body.get(name) is not None]
     for name in ("tools", "tool_choice"):
         if found and body.get(name) not in (None, []):
-            raise ApiError(
+            raise FieldError(
                 f"Invalid request: '{found[0]}' and '{name}' cannot be used together. Use 'tools' and 'tool_choice'.",
                 param=found[0],
                 code="invalid_value",
@@ -36,7 +35,7 @@ def uses_functions(body: Mapping[str, Any]) -> bool:
 
 
 def read_functions(body: Mapping[str, Any], subset: StrictSubset) -> Tools:
-    """Reads the functions of a request as compiled tools, and the choice between them. Raises ``ApiError``."""
+    """Reads the functions of a request as compiled tools, and the choice between them. Raises ``FieldError``."""
     given = body.get("functions")
     found: list[tuple[Tool, Place]] = []
     for index, function in enumerate([] if given is None else array(given, "functions", MAX_TOOLS)):

@@ -32,9 +32,6 @@ MAX_COMPLETION_LOGPROBS = 5
 MAX_BIAS = 100
 """The greatest value of ``logit_bias``, and with a minus sign the least, as for OpenAI. Beyond: status 400."""
 
-BIAS_KEY = r"[0-9]{1,9}"
-"""Pattern of the keys of ``logit_bias``: token ids in decimal digits."""
-
 TEMPERATURES = (0, 2)
 """Least and greatest ``temperature`` (as for OpenAI)."""
 
@@ -50,10 +47,22 @@ REPEAT_PENALTIES = (0.01, 100.0)
 GIVEN_SEEDS = (-(2**63), 2**63 - 1)
 """Least and greatest ``seed`` (as for OpenAI); each is mapped to one of the sampler's ``SEEDS``."""
 
-MAX_COUNT = 2**31 - 1
-"""Tokens of ``top_k`` or of a limit on tokens: more than any context holds. Beyond: status 400 for ``top_k``; a limit
-on tokens is lowered to this.
-"""
+MAX_TOP_K = 2**31 - 1
+"""The greatest ``top_k``: more than any model has tokens. Beyond: status 400."""
+
+RANGES = {
+    "temperature": TEMPERATURES,
+    "top_p": SHARES,
+    "min_p": SHARES,
+    "top_k": (0, MAX_TOP_K),
+    "seed": GIVEN_SEEDS,
+    "repeat_penalty": REPEAT_PENALTIES,
+    "presence_penalty": PENALTIES,
+    "frequency_penalty": PENALTIES,
+    "stop": (0, MAX_STOPS),
+    "logit_bias": (-MAX_BIAS, MAX_BIAS),
+}
+"""Ranges of the fields that ``fields.sampling`` reads."""
 
 MAX_PAGE = 100
 """Items of one page of the input of a stored response (``limit``), as for OpenAI. Beyond: status 400."""

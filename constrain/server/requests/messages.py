@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from constrain.chat.prompt.messages import MessageError, check_messages
-from constrain.server.http.errors import ApiError
-from constrain.server.requests.fields import array, missing, wrong_type
+from constrain.chat.prompt.messages import MessageError, check_function_call, check_messages
+from constrain.fields.values import FieldError, array, missing, wrong_type
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,18 +19,16 @@ _CALL_ID = "call_0"
 
 
 def read_messages(body: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Returns the checked messages of a chat completion in today's form. Raises ``ApiError`` with the place."""
+    """Returns the checked messages of a chat completion in today's form. Raises ``FieldError`` with the place."""
     given = body.get("messages")
     if given is None:
         raise missing("messages")
     written = [_drop_parsed(message) for message in array(given, "messages")]
-    messages = convert_function_calls(written)
     try:
+        messages = convert_function_calls(written)
         check_messages(messages)
     except MessageError as error:
-        problem = str(error).removeprefix(f"{error.param}: ")
-        param = _find_place(error.param, written)
-        raise ApiError(f"Invalid value: {param}: {problem}.", param=param, code="invalid_value") from error
+        raise FieldError(f"Invalid value: {error}.", param=error.param, code="invalid_value") from error
     return [{**message, "role": "system"} if message["role"] == "developer" else message for message in messages]
 
 
@@ -43,7 +40,8 @@ def _drop_parsed(message: Any) -> Any:
 def convert_function_calls(messages: Sequence[Any]) -> list[Any]:
     """Returns messages with function calls as tool calls, and their results under the ids of these calls.
 
-    All other messages stay unchanged. Raises ``ApiError`` for a call without a result, or a result without a call.
+    All other messages stay unchanged. Raises ``FieldError`` for a call without a result or a result without a
+    call, and ``MessageError`` for an invalid call.
     """
     found: list[Any] = []
     called: Mapping[str, Any] | None = None
@@ -66,11 +64,12 @@ def _caller(message: Mapping[str, Any], where: str) -> dict[str, Any]:
     if not isinstance(call, dict):
         raise wrong_type(f"{where}.function_call", "an object", call)
     if message.get("tool_calls"):
-        raise ApiError(
+        raise FieldError(
             f"Invalid value: {where}: 'function_call' and 'tool_calls' cannot be used together.",
             param=f"{where}.function_call",
             code="invalid_value",
         )
+    check_function_call(call, f"{where}.function_call", _CALL_ID)
     kept = {key: value for key, value in message.items() if key not in ("function_call", "tool_calls")}
     return {**kept, "tool_calls": [{"id": _CALL_ID, "type": "function", "function": call}]}
 
@@ -81,7 +80,7 @@ def _result(message: Mapping[str, Any], where: str, called: Mapping[str, Any] | 
         raise wrong_type(f"{where}.name", "a string", name)
     if called is None or called.get("name") != name:
         before = "has no 'function_call'" if called is None else f"calls '{called.get('name')}'"
-        raise ApiError(
+        raise FieldError(
             f"Invalid value: {where}: a message with role 'function' is the result of the call in the message before "
             f"it, which {before}; this one is of '{name}'.",
             param=f"{where}.name",
@@ -93,20 +92,11 @@ def _result(message: Mapping[str, Any], where: str, called: Mapping[str, Any] | 
 
 
 def _require_result(called: Mapping[str, Any] | None, index: int) -> None:
-    """Raises ``ApiError`` if a function call in the message before ``index`` has no result."""
+    """Raises ``FieldError`` if a function call in the message before ``index`` has no result."""
     if called is not None:
         where = f"messages[{index - 1}].function_call"
-        raise ApiError(
+        raise FieldError(
             f"Invalid value: {where}: the call has no result; a message with role 'function' must follow.",
             param=where,
             code="invalid_value",
         )
-
-
-def _find_place(param: str, written: Sequence[Any]) -> str:
-    """Returns the place in a request's messages for a place in the result of ``convert_function_calls``."""
-    for index, message in enumerate(written):
-        call = f"messages[{index}].tool_calls[0].function"
-        if param.startswith(call) and message.get("function_call") is not None:
-            return f"messages[{index}].function_call{param.removeprefix(call)}"
-    return param

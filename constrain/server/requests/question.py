@@ -5,7 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from constrain.fields.values import integer
+from constrain.server.requests.limits import MAX_CHOICES
+
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from constrain.generation.options import ChatOptions
     from constrain.server.requests.formats import Format
     from constrain.server.requests.places import Places
@@ -34,3 +39,8 @@ class Question:
     def schema(self) -> dict[str, Any] | None:
         """The JSON Schema of the content."""
         return None if self.content is None else self.content.schema
+
+
+def read_n(body: Mapping[str, Any]) -> int:
+    """Reads ``n``: the number of answers per prompt. Raises ``FieldError``."""
+    return integer(body, "n", 1, MAX_CHOICES) or 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from constrain.server.requests.fields import array, unsupported
+from constrain.fields.values import FieldError, array
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -117,8 +117,13 @@ _FORMAT_MEMBERS = (*_FORMAT_FIELDS, "choice", "pattern", "strict")
 """Members of a format, on this server or others, that change the language of an answer."""
 
 
+def unsupported(param: str, why: str) -> FieldError:
+    """Returns the error for a field that this server would otherwise ignore."""
+    return FieldError(f"Unsupported parameter: '{param}'. {why}", param=param, code="unsupported_parameter")
+
+
 def refuse_fields(body: Mapping[str, Any], refused: Mapping[str, str]) -> None:
-    """Raises ``ApiError`` for a refused field. ``refused``: alternatives, by name of the field."""
+    """Raises ``FieldError`` for a refused field. ``refused``: alternatives, by name of the field."""
     for name, advice in refused.items():
         outer, _, inner = name.partition(".")
         value = body.get(outer)
@@ -132,7 +137,7 @@ def refuse_fields(body: Mapping[str, Any], refused: Mapping[str, str]) -> None:
 
 
 def refuse_members(document: Mapping[str, Any], place: str, kind: str, read: Collection[str]) -> None:
-    """Raises ``ApiError`` for a member of a format that its type does not read, but that would change the answer."""
+    """Raises ``FieldError`` for a member of a format that its type does not read, but that would change the answer."""
     for name in _FORMAT_MEMBERS:
         if name not in read and not _asks_for_nothing(name, document.get(name)):
             raise unsupported(f"{place}.{name}", f"A format of the type '{kind}' does not have it.")

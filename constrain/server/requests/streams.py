@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from constrain.server.http.errors import ApiError
-from constrain.server.requests.fields import boolean, mapping
+from constrain.fields.values import FieldError, boolean, mapping
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,17 +25,17 @@ class Streaming:
 
 
 def read_stream(body: Mapping[str, Any]) -> bool:
-    """Reads whether answers are sent while they are written. Raises ``ApiError``."""
+    """Reads whether answers are sent while they are written. Raises ``FieldError``."""
     return boolean(body, "stream") or False
 
 
 def read_streaming(body: Mapping[str, Any]) -> Streaming:
-    """Reads the way answers are sent, with ``stream_options``. Raises ``ApiError``."""
+    """Reads the way answers are sent, with ``stream_options``. Raises ``FieldError``."""
     is_wanted, given = read_stream(body), body.get("stream_options")
     if given is None:
         return Streaming(is_wanted)
     if not is_wanted:
-        raise ApiError(
+        raise FieldError(
             "The 'stream_options' parameter is only allowed when 'stream' is enabled.",
             param="stream_options",
             code="invalid_value",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from constrain.fields.values import array, missing, wrong_type
 from constrain.server.http.errors import ApiError
-from constrain.server.requests.fields import array, missing, wrong_type
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

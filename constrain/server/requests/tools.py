@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from constrain.chat.answers.choice import read_choice
 from constrain.chat.tools.openai import tool_from_json
 from constrain.errors import ConstrainError, ToolError
+from constrain.fields.values import array, kind_of, mapping, one_of, required_text, wrong_type
 from constrain.server.http.errors import ApiError
-from constrain.server.requests.fields import array, boolean, kind_of, mapping, one_of, required_text, wrong_type
 from constrain.server.requests.formats import describe_refusals, require_flat, require_strict
 from constrain.server.requests.limits import MAX_TOOLS
 from constrain.server.requests.places import Place, report_place
@@ -52,7 +52,7 @@ class Tools:
 
 
 def read_tools(body: Mapping[str, Any], subset: StrictSubset, *, is_flat: bool) -> Tools:
-    """Reads the tools of a request and the choice between them. Raises ``ApiError`` with the place.
+    """Reads the tools of a request and the choice between them. Raises ``ApiError`` or ``FieldError`` with the place.
 
     ``is_flat``: whether tools and choices are flat, as in responses, and not nested under their type. Chat completions
     accept both forms.
@@ -72,15 +72,10 @@ def read_tools(body: Mapping[str, Any], subset: StrictSubset, *, is_flat: bool) 
     return Tools("tools", tools, places, read_tool_choice(body.get("tool_choice"), tools, is_flat=is_flat))
 
 
-def read_parallel(body: Mapping[str, Any]) -> bool:
-    """Reads ``parallel_tool_calls``: whether there may be several calls. Raises ``ApiError``."""
-    return boolean(body, "parallel_tool_calls") is not False
-
-
 def read_tool(kind: str, inner: Mapping[str, Any], where: str, subset: StrictSubset) -> tuple[Tool, Place]:
     """Returns a compiled tool, and the place of its schema or grammar.
 
-    ``inner``: object with the tool's definition, at the place ``where``. Raises ``ApiError``.
+    ``inner``: object with the tool's definition, at the place ``where``. Raises ``ApiError`` or ``FieldError``.
     """
     name = required_text(inner, "name", f"{where}.")
     if kind == "custom":
@@ -136,7 +131,7 @@ def read_tool_choice(
     modes: Sequence[str] = _MODES,
     is_flat: bool = False,
 ) -> Any:
-    """Returns the checked ``tool_choice``, unchanged. Raises ``ApiError``."""
+    """Returns the checked ``tool_choice``, unchanged. Raises ``ApiError`` or ``FieldError``."""
     if given is None:
         return None
     if isinstance(given, str):
@@ -153,7 +148,7 @@ def read_tool_choice(
 
 
 def _require_flat_choice(given: dict[str, Any], field: str) -> None:
-    """Raises ``ApiError`` for a choice in the nested form of chat completions, and for entries that are not tools."""
+    """Raises ``FieldError`` for a choice in the nested form of chat completions, and for entries that are not tools."""
     kind = one_of(given.get("type"), (*_KINDS, "allowed_tools"), f"{field}.type")
     if kind != "allowed_tools":
         required_text(given, "name", f"{field}.")

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from constrain.chat.prompt.messages import MessageError, check_messages
+from constrain.fields.values import array, mapping, missing, one_of, optional_text, required_text, wrong_type
 from constrain.server.http.errors import ApiError
-from constrain.server.requests.fields import array, mapping, missing, one_of, optional_text, required_text, wrong_type
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

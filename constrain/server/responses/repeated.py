@@ -8,8 +8,8 @@ from openai.types.shared import Reasoning
 from pydantic import ValidationError
 
 from constrain.chat.tools.openai import tool_to_json
+from constrain.fields.values import mapping
 from constrain.llama.decoding.sampler import Sampling
-from constrain.server.requests.fields import mapping
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,26 +8,26 @@ from typing import TYPE_CHECKING, Any, get_args
 from openai.types.responses import ResponseIncludable
 
 from constrain.chat.tools.kinds import CustomTool
-from constrain.server.http.errors import ApiError
-from constrain.server.requests.fields import (
+from constrain.fields.logprobs import logprobs_options, read_top_logprobs
+from constrain.fields.sampling import read_max_tokens, read_parallel, read_sampling, read_show_schema
+from constrain.fields.values import (
     array,
     boolean,
     mapping,
     missing,
-    model_name,
     one_of,
     optional_text,
     wrong_type,
 )
+from constrain.server.http.errors import ApiError, convert_field_errors
+from constrain.server.requests.body import model_name
 from constrain.server.requests.formats import TEXT_FORMAT, read_format
-from constrain.server.requests.limits import MAX_METADATA
-from constrain.server.requests.logprobs import logprobs_options, top_logprobs
+from constrain.server.requests.limits import MAX_METADATA, RANGES
 from constrain.server.requests.places import Places
 from constrain.server.requests.question import Question
 from constrain.server.requests.refusals import RESPONSES_FIELDS, refuse_fields
-from constrain.server.requests.sampling import read_max_tokens, read_sampling, read_show_schema
 from constrain.server.requests.streams import read_stream
-from constrain.server.requests.tools import read_parallel, read_tools
+from constrain.server.requests.tools import read_tools
 from constrain.server.responses.input import conversation, read_items
 from constrain.server.responses.repeated import (
     repeat_reasoning,
@@ -95,6 +95,7 @@ class ResponsesRequest:
         return conversation([*previous, *self.items], self.instructions)
 
 
+@convert_field_errors()
 def read_request(body: Mapping[str, Any], *, strict_subset: StrictSubset = "structural") -> ResponsesRequest:
     """Reads a parsed body. Unknown fields are ignored; known fields that this server cannot honour are refused.
 
@@ -113,8 +114,8 @@ def read_request(body: Mapping[str, Any], *, strict_subset: StrictSubset = "stru
     content = read_format(text.get("format"), TEXT_FORMAT, strict_subset)
     parallel = read_parallel(body)
     store = boolean(body, "store") is not False
-    options: ChatOptions = {**read_sampling(body), **read_show_schema(body)}
-    max_tokens, name = read_max_tokens(body, "max_output_tokens")
+    options: ChatOptions = {**read_sampling(body, RANGES), **read_show_schema(body)}
+    max_tokens, name = read_max_tokens(body, "max_output_tokens", least=1)
     options |= {**max_tokens, **tools.options(parallel=parallel), **_logprobs(body)}
     instructions = optional_text(body, "instructions")
     repeated = {
@@ -157,7 +158,7 @@ def _logprobs(body: Mapping[str, Any]) -> ChatOptions:
     given = body.get("include")
     entries = enumerate([] if given is None else array(given, "include"))
     included = [one_of(each, _INCLUDABLE, f"include[{index}]") for index, each in entries]
-    top = top_logprobs(body)
+    top = read_top_logprobs(body) or 0
     return logprobs_options(top) if top or _LOGPROBS in included else {}
 
 

@@ -9,8 +9,8 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from constrain.server.http.errors import ApiError
-from constrain.server.requests.fields import one_of, wrong_type
+from constrain.fields.values import one_of, wrong_type
+from constrain.server.http.errors import ApiError, convert_field_errors
 from constrain.server.requests.limits import MAX_PAGE
 from constrain.server.responses.input import add_ids, read_items
 
@@ -148,6 +148,7 @@ class ResponseStore:
         self._size -= 0 if entry is None else entry.size
 
 
+@convert_field_errors()
 def input_items_page(stored: StoredResponse, query: Mapping[str, str]) -> dict[str, Any]:
     """Returns the page of input items that a query asks for (``limit``, ``order``, ``after``). Raises ``ApiError``."""
     limit = _limit(query.get("limit", "20"))

@@ -13,12 +13,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from constrain.errors import BudgetError, ConstrainError, ModelError, OutputValidationError, ToolError
+from constrain.fields.values import array
 from constrain.generation.completion import Finished
 from constrain.generation.job import Run
 from constrain.generation.planning import make_plan, plan_continuation
 from constrain.server.http.account import current
-from constrain.server.http.errors import ApiError, context_overflow, too_busy, unavailable
-from constrain.server.requests.fields import array
+from constrain.server.http.errors import ApiError, context_overflow, convert_field_errors, too_busy, unavailable
 from constrain.server.requests.limits import MAX_MESSAGES
 from constrain.server.requests.texts import text_tokens
 from constrain.server.sandbox.compiling import compile_for
@@ -262,7 +262,8 @@ def _refuse_endless(question: Question, model: Model) -> None:
     """Raises ``ApiError`` for a prompt that is too long to fit, before its tokens are counted."""
     prompt, place = question.prompt, question.places.prompt
     if isinstance(prompt, list):
-        array(prompt, place, MAX_MESSAGES)
+        with convert_field_errors():
+            array(prompt, place, MAX_MESSAGES)
     longest = longest_token(model.vocabulary)
     if (size := text_size(prompt)) > model.n_ctx * longest:
         there = f"there are {size} bytes of text in your {place}"

@@ -1,12 +1,11 @@
-"""``logprobs`` and ``top_logprobs`` of requests."""
+"""``logprobs`` and ``top_logprobs``."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from constrain.fields.values import FieldError, boolean, integer
 from constrain.generation.options import MAX_TOP_LOGPROBS
-from constrain.server.http.errors import ApiError
-from constrain.server.requests.fields import boolean, integer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,10 +14,10 @@ if TYPE_CHECKING:
 
 
 def read_logprobs(body: Mapping[str, Any]) -> ChatOptions:
-    """Reads ``logprobs`` and ``top_logprobs`` of a chat completion as options. Raises ``ApiError``."""
-    asked, top = boolean(body, "logprobs") or False, top_logprobs(body)
+    """Reads ``logprobs`` and ``top_logprobs`` of a chat completion as options. Raises ``FieldError``."""
+    asked, top = boolean(body, "logprobs") or False, read_top_logprobs(body) or 0
     if top and not asked:
-        raise ApiError(
+        raise FieldError(
             "The 'top_logprobs' parameter is only allowed when 'logprobs' is enabled.",
             param="top_logprobs",
             code="invalid_value",
@@ -26,9 +25,9 @@ def read_logprobs(body: Mapping[str, Any]) -> ChatOptions:
     return logprobs_options(top) if asked else {}
 
 
-def top_logprobs(body: Mapping[str, Any]) -> int:
-    """Returns the number of likeliest tokens requested per position. Raises ``ApiError``."""
-    return integer(body, "top_logprobs", 0, MAX_TOP_LOGPROBS) or 0
+def read_top_logprobs(body: Mapping[str, Any]) -> int | None:
+    """Reads ``top_logprobs``: the number of likeliest tokens to return per position. Raises ``FieldError``."""
+    return integer(body, "top_logprobs", 0, MAX_TOP_LOGPROBS)
 
 
 def logprobs_options(top: int) -> ChatOptions:

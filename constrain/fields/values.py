@@ -1,14 +1,35 @@
-"""Members of a request with their types and ranges, and OpenAI's words for their errors."""
+"""Members of an object with their types and ranges, and OpenAI's words for their errors."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING, Any
 
-from constrain.server.http.errors import ApiError
-
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+
+class FieldError(ValueError):
+    """A field with a wrong value, or without one that it must have.
+
+    Attributes:
+        message: one or more sentences for the author of the object.
+        param: place of the field, such as ``stop[2]``.
+        code: name of the error for programs, as at OpenAI.
+    """
+
+    def __init__(self, message: str, *, param: str, code: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.param = param
+        self.code = code
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickle, (self.message, self.param, self.code)
+
+
+def _unpickle(message: str, param: str, code: str) -> FieldError:
+    return FieldError(message, param=param, code=code)
 
 
 def is_nested_deeper(value: object, levels: int) -> bool:
@@ -34,9 +55,9 @@ def type_name(value: object) -> str:
     return names.get(type(value), type(value).__name__)
 
 
-def wrong_type(param: str, expected: str, value: object) -> ApiError:
+def wrong_type(param: str, expected: str, value: object) -> FieldError:
     """Returns the error for a value of a wrong type."""
-    return ApiError(
+    return FieldError(
         f"Invalid type for '{param}': expected {expected}, but got {type_name(value)} instead.",
         param=param,
         code="invalid_type",
@@ -44,21 +65,21 @@ def wrong_type(param: str, expected: str, value: object) -> ApiError:
 
 
 def one_of(value: object, supported: Sequence[str], param: str) -> str:
-    """Returns the value if it is one of the supported texts. Raises ``ApiError``."""
+    """Returns the value if it is one of the supported texts. Raises ``FieldError``."""
     if not isinstance(value, str) or value not in supported:
         raise wrong_value(param, value, supported)
     return value
 
 
 def kind_of(document: Mapping[str, Any], supported: Sequence[str], place: str) -> str:
-    """Returns the ``type`` of an object if it is one of the supported texts. Raises ``ApiError``."""
+    """Returns the ``type`` of an object if it is one of the supported texts. Raises ``FieldError``."""
     if document.get("type") is None:
         raise missing(f"{place}.type")
     return one_of(document["type"], supported, f"{place}.type")
 
 
 def optional_text(body: Mapping[str, Any], key: str, place: str = "") -> str | None:
-    """Returns a string; None if it is null or missing. Raises ``ApiError``."""
+    """Returns a string; None if it is null or missing. Raises ``FieldError``."""
     value = body.get(key)
     if value is not None and not isinstance(value, str):
         raise wrong_type(f"{place}{key}", "a string", value)
@@ -66,7 +87,7 @@ def optional_text(body: Mapping[str, Any], key: str, place: str = "") -> str | N
 
 
 def required_text(body: Mapping[str, Any], key: str, place: str = "") -> str:
-    """Returns a string that must be present. Raises ``ApiError``."""
+    """Returns a string that must be present. Raises ``FieldError``."""
     if key not in body:
         raise missing(f"{place}{key}")
     value = body[key]
@@ -75,37 +96,22 @@ def required_text(body: Mapping[str, Any], key: str, place: str = "") -> str:
     return value
 
 
-def wrong_value(param: str, value: object, supported: Sequence[str]) -> ApiError:
+def wrong_value(param: str, value: object, supported: Sequence[str]) -> FieldError:
     """Returns the error for a value that is not among the supported ones."""
     listed = ", ".join(f"'{each}'" for each in supported)
     shown = f"'{value}'" if isinstance(value, str) else type_name(value)
-    return ApiError(
+    return FieldError(
         f"Invalid value for '{param}': {shown:.80}. Supported values are: {listed}.", param=param, code="invalid_value"
     )
 
 
-def missing(param: str) -> ApiError:
+def missing(param: str) -> FieldError:
     """Returns the error for a missing value."""
-    return ApiError(f"Missing required parameter: '{param}'.", param=param, code="missing_required_parameter")
-
-
-def model_name(body: Mapping[str, Any]) -> str:
-    """Returns the name of the requested model. Raises ``ApiError``."""
-    model = body.get("model")
-    if model is None:
-        raise missing("model")
-    if not isinstance(model, str):
-        raise wrong_type("model", "a string", model)
-    return model
-
-
-def unsupported(param: str, why: str) -> ApiError:
-    """Returns the error for a field that this server would otherwise ignore."""
-    return ApiError(f"Unsupported parameter: '{param}'. {why}", param=param, code="unsupported_parameter")
+    return FieldError(f"Missing required parameter: '{param}'.", param=param, code="missing_required_parameter")
 
 
 def integer(body: Mapping[str, Any], name: str, low: int | None = None, high: int | None = None) -> int | None:
-    """Returns an integer in a range; None if it is null or missing. Raises ``ApiError``."""
+    """Returns an integer in a range; None if it is null or missing. Raises ``FieldError``."""
     value = body.get(name)
     if value is None:
         return None
@@ -116,7 +122,7 @@ def integer(body: Mapping[str, Any], name: str, low: int | None = None, high: in
 
 
 def number(body: Mapping[str, Any], name: str, low: float | None = None, high: float | None = None) -> float | None:
-    """Returns a number in a range; None if it is null or missing. Raises ``ApiError``."""
+    """Returns a number in a range; None if it is null or missing. Raises ``FieldError``."""
     value = body.get(name)
     if value is None:
         return None
@@ -127,7 +133,7 @@ def number(body: Mapping[str, Any], name: str, low: float | None = None, high: f
 
 
 def boolean(body: Mapping[str, Any], name: str, place: str = "") -> bool | None:
-    """Returns true or false; None if it is null or missing. Raises ``ApiError``."""
+    """Returns true or false; None if it is null or missing. Raises ``FieldError``."""
     value = body.get(name)
     if value is not None and not isinstance(value, bool):
         raise wrong_type(place + name, "a boolean", value)
@@ -135,18 +141,18 @@ def boolean(body: Mapping[str, Any], name: str, place: str = "") -> bool | None:
 
 
 def mapping(value: object, param: str) -> dict[str, Any]:
-    """Returns an object. Raises ``ApiError``."""
+    """Returns an object. Raises ``FieldError``."""
     if not isinstance(value, dict):
         raise wrong_type(param, "an object", value)
     return value
 
 
 def array(value: object, param: str, most: int | None = None) -> list[Any]:
-    """Returns an array of at most ``most`` items. Raises ``ApiError``."""
+    """Returns an array of at most ``most`` items. Raises ``FieldError``."""
     if not isinstance(value, list):
         raise wrong_type(param, "an array", value)
     if most is not None and len(value) > most:
-        raise ApiError(
+        raise FieldError(
             f"Invalid '{param}': array too long. Expected an array with maximum length {most}, but got an array with "
             f"length {len(value)} instead.",
             param=param,
@@ -169,7 +175,7 @@ def _require_range(kind: str, name: str, value: float, low: float | None, high: 
     ):
         if is_broken:
             words = {"below_min": "below minimum", "above_max": "above maximum"}[side]
-            raise ApiError(
+            raise FieldError(
                 f"Invalid '{name}': {kind} {words} value. Expected a value {sign} {limit}, but got {str(value)[:40]} "
                 "instead.",
                 param=name,

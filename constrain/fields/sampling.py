@@ -1,0 +1,103 @@
+"""Sampling, stop texts, and limits on the answer: options that requests and the lines of a batch have in common."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from constrain.fields.values import FieldError, array, boolean, integer, mapping, number, wrong_type
+from constrain.llama.decoding.ranges import seed_of
+
+if TYPE_CHECKING:
+    from constrain.generation.options import ChatOptions
+
+Ranges: TypeAlias = Mapping[str, tuple[Any, Any]]
+"""Least and greatest value of fields, by name; ``None`` for no limit. For ``stop``, of the number of texts.
+
+The options themselves have ranges, too, which ``generation.options`` checks. Those of a service can be narrower.
+"""
+
+MAX_TOKEN_LIMIT = 2**31 - 1
+"""Tokens of a limit on tokens: more than any context holds. A greater limit is lowered to this."""
+
+BIAS_KEY = r"[0-9]{1,9}"
+"""Pattern of the keys of ``logit_bias``: token ids in decimal digits."""
+
+_NO_LIMITS = (None, None)
+
+_DECIMALS = ("temperature", "top_p", "min_p", "repeat_penalty", "presence_penalty", "frequency_penalty")
+
+
+def read_sampling(body: Mapping[str, Any], ranges: Ranges) -> ChatOptions:
+    """Reads the options for sampling and stop texts; those that are null or missing are left out.
+
+    ``seed`` is mapped to one of the sampler's seeds. Raises ``FieldError``.
+    """
+    options: dict[str, Any] = {name: number(body, name, *ranges.get(name, _NO_LIMITS)) for name in _DECIMALS}
+    options |= {
+        "top_k": integer(body, "top_k", *ranges.get("top_k", _NO_LIMITS)),
+        "seed": None if (seed := integer(body, "seed", *ranges.get("seed", _NO_LIMITS))) is None else seed_of(seed),
+        "stop": _stop(body.get("stop"), ranges.get("stop", _NO_LIMITS)[1]),
+        "logit_bias": _logit_bias(body.get("logit_bias"), *ranges.get("logit_bias", _NO_LIMITS)),
+    }
+    found: ChatOptions = {name: value for name, value in options.items() if value is not None}  # type: ignore[assignment]
+    return found
+
+
+def read_max_tokens(body: Mapping[str, Any], *names: str, least: int = 0) -> tuple[ChatOptions, str]:
+    """Returns the smallest limit on tokens in an object, and the name of its field. Raises ``FieldError``.
+
+    Without a limit, there is no option, and the name is the last one of the possible fields.
+    """
+    limits = {name: integer(body, name, least) for name in names}
+    given = {name: min(value, MAX_TOKEN_LIMIT) for name, value in limits.items() if value is not None}
+    if not given:
+        return {}, names[-1]
+    name = min(given, key=lambda name: given[name])
+    return {"max_tokens": given[name]}, name
+
+
+def read_show_schema(body: Mapping[str, Any], *, may_be_text: bool = False) -> ChatOptions:
+    """Reads whether the prompt shows the schema of the answer, or the text that shows it. Raises ``FieldError``."""
+    given = body.get("show_schema")
+    if may_be_text and isinstance(given, str):
+        return {"show_schema": given}
+    if given is not None and not isinstance(given, bool):
+        raise wrong_type("show_schema", "a boolean or a string" if may_be_text else "a boolean", given)
+    return {} if given is None else {"show_schema": given}
+
+
+def read_parallel(body: Mapping[str, Any]) -> bool:
+    """Reads ``parallel_tool_calls``: whether there may be several calls. Raises ``FieldError``."""
+    return boolean(body, "parallel_tool_calls") is not False
+
+
+def _stop(given: object, most: int | None) -> list[str] | None:
+    if given is None:
+        return None
+    stops = [given] if isinstance(given, str) else array(given, "stop", most)
+    for index, stop in enumerate(stops):
+        if not isinstance(stop, str):
+            raise wrong_type(f"stop[{index}]", "a string", stop)
+        if not stop:
+            raise FieldError(
+                "Invalid 'stop': an empty string would end every answer at once.", param="stop", code="invalid_value"
+            )
+    return stops
+
+
+def _logit_bias(given: object, least: float | None, most: float | None) -> dict[int, float] | None:
+    if given is None:
+        return None
+    biases = mapping(given, "logit_bias")
+    for token in biases:
+        if not re.fullmatch(BIAS_KEY, token):
+            raise FieldError(
+                f"Invalid key in 'logit_bias': {token[:40]!r}. Expected the number of a token.",
+                param="logit_bias",
+                code="invalid_value",
+            )
+    named = {f"logit_bias.{token}": bias for token, bias in biases.items()}
+    values = [number(named, name, least, most) or 0.0 for name in named]
+    return {int(token): value for token, value in zip(biases, values, strict=True)}

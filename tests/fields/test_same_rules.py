@@ -1,0 +1,146 @@
+"""A field is read alike wherever it stands: in chat, responses, completions, and lines of a batch."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from constrain.batch.lines import LineError, read_task
+from constrain.generation.options import MAY_BE_NONE, ChatOptions
+from constrain.server.chat.request import read_chat_request
+from constrain.server.completions.request import read_completion_request
+from constrain.server.http.errors import ApiError
+from constrain.server.responses.request import read_request
+from constrain.server.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Reader = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+def read_line(fields: dict[str, Any]) -> dict[str, Any]:
+    return dict(read_task(1, json.dumps({"prompt": "a", **fields}).encode(), None, {}).options)
+
+
+def read_chat(fields: dict[str, Any]) -> dict[str, Any]:
+    messages = [{"role": "user", "content": "a"}]
+    return dict(read_chat_request({"model": "m", "messages": messages, **fields}, Settings()).question.options)
+
+
+def read_response(fields: dict[str, Any]) -> dict[str, Any]:
+    return dict(read_request({"model": "m", "input": "a", **fields}).options)
+
+
+def read_completion(fields: dict[str, Any]) -> dict[str, Any]:
+    options = dict(read_completion_request({"model": "m", "prompt": "a", **fields}, Settings()).options)
+    del options["max_tokens"]  # has a default there
+    return options
+
+
+READERS = {"line": read_line, "chat": read_chat, "response": read_response, "completion": read_completion}
+
+SAMPLING = {
+    "temperature": 1,
+    "top_p": 0.9,
+    "top_k": 3,
+    "min_p": 0.2,
+    "repeat_penalty": 1.3,
+    "presence_penalty": 0.5,
+    "frequency_penalty": -0.25,
+    "seed": -1,
+    "stop": ["x", "y"],
+    "logit_bias": {"5": -1.5},
+}
+
+REFUSED = {
+    "a text for a number": (
+        {"temperature": "1"},
+        "Invalid type for 'temperature': expected a decimal, but got a string",
+    ),
+    "a truth for a number": ({"top_k": True}, "Invalid type for 'top_k': expected an integer, but got a boolean"),
+    "a decimal for an integer": ({"seed": 1.5}, "Invalid type for 'seed': expected an integer, but got a decimal"),
+    "too large a number": ({"min_p": 10**400}, "Invalid type for 'min_p': expected a decimal"),
+    "a stop of another type": ({"stop": ["a", 1]}, "Invalid type for 'stop[1]': expected a string, but got an integer"),
+    "an empty stop": ({"stop": [""]}, "Invalid 'stop': an empty string would end every answer at once."),
+    "a bias without a token": ({"logit_bias": {"a": 1}}, "Invalid key in 'logit_bias': 'a'"),
+    "a bias of another type": ({"logit_bias": {"7": "1"}}, "Invalid type for 'logit_bias.7': expected a decimal"),
+    "biases in a list": ({"logit_bias": [1]}, "Invalid type for 'logit_bias': expected an object, but got an array"),
+}
+
+
+@pytest.mark.parametrize("reader", READERS.values(), ids=READERS)
+def test_sampling_is_read_alike(reader: Reader) -> None:
+    found = reader(SAMPLING)
+    assert found == {**SAMPLING, "seed": 2**32 - 2, "logit_bias": {5: -1.5}}
+    assert type(found["temperature"]) is float
+
+
+@pytest.mark.parametrize("reader", READERS.values(), ids=READERS)
+@pytest.mark.parametrize("case", REFUSED)
+def test_wrong_values_are_refused_alike(reader: Reader, case: str) -> None:
+    fields, message = REFUSED[case]
+    with pytest.raises((ApiError, LineError)) as caught:
+        reader(fields)
+    assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize("reader", READERS.values(), ids=READERS)
+def test_null_counts_as_missing(reader: Reader) -> None:
+    given = dict.fromkeys(SAMPLING)
+    found = reader(given)
+    assert {name: value for name, value in found.items() if value is not None} == {}
+
+
+@pytest.mark.parametrize("reader", [read_line, read_chat, read_response])
+def test_other_options_are_read_alike(reader: Reader) -> None:
+    flag = "Invalid type for 'parallel_tool_calls': expected a boolean, but got a string instead."
+    for fields, message in (
+        ({"parallel_tool_calls": "no"}, flag),
+        ({"show_schema": 1}, "Invalid type for 'show_schema': expected a boolean"),
+        ({"top_logprobs": 21}, "Invalid 'top_logprobs': integer above maximum value. Expected a value <= 20"),
+    ):
+        with pytest.raises((ApiError, LineError)) as caught:
+            reader(fields)
+        assert str(caught.value).startswith(message)
+    assert reader({"show_schema": False}) == {"show_schema": False}
+
+
+VALUES: dict[str, Any] = {
+    **SAMPLING,
+    "seed": 5,
+    **dict.fromkeys(("max_tokens", "max_string_tokens", "max_number_tokens", "max_reasoning_tokens"), 9),
+    **dict.fromkeys(("logprobs", "parallel_tool_calls", "allow_refusal", "thinking", "strict"), True),
+    "top_logprobs": 2,
+    "timeout": 1.5,
+    "tools": [{"type": "function", "name": "f"}],
+    "tool_choice": ["f"],
+    "tool_format": "hermes",
+    "show_schema": "Like this: {schema}",
+    "whitespace": "compact",
+    "property_order": "any",
+    "formats": "strict",
+    "numbers": "any",
+    "precision": "decimal",
+    "escapes": "any",
+    "registry": {"urn:a": True},
+}
+"""A value of each option, as JSON."""
+
+
+def test_a_line_may_have_every_option() -> None:
+    assert VALUES.keys() == ChatOptions.__annotations__.keys()
+    line = json.dumps({"prompt": "a", "schema": True, **VALUES}).encode()
+    assert read_task(1, line, None, {}).options == {**VALUES, "logit_bias": {5: -1.5}}
+
+
+def test_null_is_none_where_an_option_may_be_none() -> None:
+    """What the annotations allow is what a line can say, also over a default for all lines."""
+    annotations = {name: str(each) for name, each in ChatOptions.__annotations__.items()}
+    assert {name for name, each in annotations.items() if re.search("None|'Any'|'object'", each)} == MAY_BE_NONE
+    line = json.dumps({"prompt": "a", "schema": True, **dict.fromkeys(VALUES)}).encode()
+    found = read_task(1, line, None, VALUES).options  # type: ignore[arg-type]
+    assert found == {**VALUES, **dict.fromkeys(MAY_BE_NONE)}
