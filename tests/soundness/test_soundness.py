@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.soundness.__main__ import search
 from tests.soundness.schemas import DRAFTS
+from tests.soundness.search import Case, Tally, without_endless
 from tests.support import LONG
 from tests.support.judges import Judges
 from tests.support.judging import Judge, validation_error
-
-if TYPE_CHECKING:
-    from tests.soundness.search import Tally
 
 SEED = 5_000_000
 
@@ -103,3 +100,23 @@ def test_disputes_name_the_keyword_that_explains_them() -> None:
     assert Judges(schema, formats=False).verdict('"x"') == ("", "")
     assert Judges({**schema, "type": "integer"}, formats=True).verdict("1").dispute == ""
     assert json.loads(Judges(schema, formats=True).text) == schema
+
+
+def test_an_endless_reference_is_judged_as_true_and_as_false() -> None:
+    """What no value may reach needs no meaning; what decides whether a text is valid does."""
+    schema = {
+        "$schema": DRAFTS[7],
+        "definitions": {"e": {"$ref": "#/definitions/f"}, "f": {"$ref": "#/definitions/e"}, "g": {"type": "null"}},
+        "properties": {"a": {"$ref": "#/definitions/e"}, "b": {"$ref": "#/definitions/g"}},
+    }
+    both = [without_endless(schema, meaning=meaning)["definitions"] for meaning in (True, False)]
+    null = {"type": "null"}
+    assert both == [{"e": {}, "f": {}, "g": null}, {"e": {"not": {}}, "f": {"not": {}}, "g": null}]
+    tally = Tally()
+    Case(780_998, tally).check(40)  # an ``if`` that is never met has an endless reference
+    assert tally.counts["texts that reach a $ref that never ends"] > 0
+    assert not tally.wrong
+    case = Case(780_998, tally)
+    case.schema = schema
+    case.judge_without_endless('{"a": 1}')
+    assert [finding.kind for finding in tally.wrong] == ["WRONG: accepted, though a $ref never ends, read as False"]
