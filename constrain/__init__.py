@@ -1,6 +1,7 @@
 """Constrained decoding for local language models: output that always matches its schema, and always ends.
 
-Where things are, from the bottom up; each package's ``__init__`` says what to read first:
+Where things are, from the bottom up; each package's ``__init__`` says what to read first, and docs/reference/files.md
+has a line for every file:
 
 - ``json_schema``, ``lark``, ``regex`` and ``composition`` turn schemas and grammars into a ``language.Grammar``;
   ``types`` turns Python types into JSON Schemas

@@ -12,7 +12,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tools.pages import command_line, errors, http, keywords, limits, options, policies
+from tools.pages import command_line, errors, files, http, keywords, limits, options, policies
 from tools.plots import PLOTS, draw, is_current
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 PAGES: dict[str, Callable[[], str]] = {
     "reference/command-line.md": command_line.page,
     "reference/errors.md": errors.page,
+    "reference/files.md": files.page,
     "reference/http.md": http.page,
     "reference/keywords.md": keywords.page,
     "reference/limits.md": limits.page,

@@ -43,7 +43,7 @@ _SECTIONS = (
     ("Every compilation", ("work.py", "language/")),
     ("The kernel", "engine/"),
     ("Models and answers", ("llama/", "vocabulary/", "generation/", "types/", "chat/")),
-    ("Requests to the server", "server/"),
+    ("Requests to the server, and lines of a batch", ("server/", "fields/")),
 )
 
 
