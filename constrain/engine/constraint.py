@@ -1,4 +1,4 @@
-"""Constraints: a schema or grammar compiled for one vocabulary, and the matchers that follow a generation through it.
+"""``Constraint``: a schema or grammar for one vocabulary; ``Matcher``: one generation, and why a token is refused.
 
 ``compile`` makes a ``Constraint`` (immutable, shared between threads, cached); its ``matcher()`` makes a ``Matcher``
 (small, one per sequence), for use in any decode loop.

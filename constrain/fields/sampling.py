@@ -1,4 +1,4 @@
-"""Sampling, stop texts, and limits on the answer: options that requests and the lines of a batch have in common."""
+"""Fields of requests and batch lines for sampling (``temperature``, ``seed``, ``stop``, ...), ``max_tokens`` and others."""
 
 from __future__ import annotations
 

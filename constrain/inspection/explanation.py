@@ -1,4 +1,7 @@
-"""``explain``: the place where a text stops matching a schema or grammar, and the texts that could go on there."""
+"""``explain``: the place where a text stops matching a schema or grammar, and the texts that could go on there.
+
+``Matcher.explain`` says why a token is refused.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Result types: the prompt's description of a ``schema=`` argument, and the conversion of answers to its type."""
+"""Result types: what a ``schema=`` argument means for the prompt, and the conversion of answers to its type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-r"""Exact elimination of lookaround, by intersections and complements.
+r"""Exact elimination of lookaround (lookahead and lookbehind), by intersections and complements.
 
 A pattern with lookaround is kept as alternatives, each a sequence of plain expressions, assertions and loops. The texts
 of a sequence are computed from both ends. Left of some place there is only lookbehind: each asserts a property of all

@@ -22,8 +22,8 @@ PACKAGE = ROOT / "constrain"
 
 _HEADER = f"""# Files
 
-Every source file and what it is for: search this page for a word of your question. Packages come in alphabetical order;
-[Architecture](../explanation/architecture.md) shows them as layers.
+Every source file below `constrain/` and what it is for: search this page for a word of your question. Packages come in
+alphabetical order; [Architecture](../explanation/architecture.md) shows them as layers.
 
 {NOTE}"""
 
@@ -59,6 +59,6 @@ def page() -> str:
         name = folder.relative_to(ROOT).as_posix()
         introduction = folder / "__init__.py"
         about = sentence(described(introduction)) + "\n\n" if introduction.exists() else ""
-        rows = [[code(each.name), cell(described(each))] for each in files]
+        rows = [[code(each.relative_to(PACKAGE).as_posix()), cell(described(each))] for each in files]
         parts.append(f"\n## {name}/\n\n{about}{table(('file', 'what it is for'), rows)}")
     return "".join(parts)

@@ -1,4 +1,4 @@
-"""Reads an answer while it is written: reasoning, content and calls, piece by piece.
+"""Reads an answer while it is written: reasoning, content and tool calls, piece by piece.
 
 A reader relies on the grammar of the answer. It reads a truncated answer as far as it goes: text up to the cut, and the
 existing parts of calls.

@@ -1,4 +1,4 @@
-"""Locations of subschemas, resources (``$id``), and targets of references.
+"""Locations of subschemas, resources (``$id``), and targets of references (``$ref``).
 
 A location is one subschema at one place. Locations are interned per resource by the identity of the subschema: its
 parent and a ``$ref`` lead to the same location, and recursion closes. A resource is a source (a schema with a base URI)

@@ -1,4 +1,4 @@
-"""Complements of shapes, and the alternatives built with them: exclusive and conditional ones."""
+"""Complements of shapes, and what is built with them: conditions (``if``) and sets of arrays."""
 
 from __future__ import annotations
 

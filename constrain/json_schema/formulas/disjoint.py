@@ -1,4 +1,4 @@
-"""Proofs that two disjunctions of shapes share no value, which make ``oneOf`` a plain alternation.
+"""Exclusive alternatives (``oneOf``), and proofs that two of them share no value, so that they are plain alternatives.
 
 The proof uses cheap facts only: types, constants, bounds, lengths, and for objects a required key with different values
 (a discriminator) or a key that the other side forbids. Every other pair counts as not proved.

@@ -1,4 +1,4 @@
-"""Keywords for arrays."""
+"""Keywords for arrays: ``items``, ``prefixItems``, ``minItems``, ``uniqueItems`` and their like."""
 
 # ruff: noqa: ARG001  (all keyword functions have one signature)
 

@@ -1,4 +1,4 @@
-"""Keywords for values of all types: ``type``, ``const``, ``enum``, ``$ref`` and combinations of schemas."""
+"""Keywords for values of all types: ``type``, ``const``, ``enum``, ``$ref``, ``not``, ``allOf``, ``anyOf`` and others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Goals and their expansion into shapes: one compilation's working memory."""
+"""Goals and their expansion into shapes, one compilation's working memory; finds cycles of ``$ref``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keywords for numbers."""
+"""Keywords for numbers: ``minimum``, ``maximum``, ``multipleOf`` and their like."""
 
 from __future__ import annotations
 

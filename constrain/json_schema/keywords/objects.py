@@ -1,4 +1,4 @@
-"""Keywords for objects."""
+"""Keywords for objects: ``properties``, ``required``, ``additionalProperties`` and their like."""
 
 # ruff: noqa: ARG001  (all keyword functions have one signature)
 

@@ -1,4 +1,4 @@
-"""Keywords for strings."""
+"""Keywords for strings: ``minLength``, ``maxLength``, ``pattern``, ``format`` and their like."""
 
 # ruff: noqa: ARG001  (all keyword functions have one signature)
 

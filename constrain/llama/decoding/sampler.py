@@ -1,4 +1,4 @@
-"""The choice of one of the allowed tokens, by llama.cpp's own sampler chain."""
+"""The choice of one of the allowed tokens, with temperature and penalties, by llama.cpp's own sampler chain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The threads of a llama.cpp context: fewer than at its creation while other programs need the cores.
+"""The threads of a llama.cpp context: ``n_threads`` of the model, or fewer while other programs need the cores.
 
 The number of threads does not change results.
 """

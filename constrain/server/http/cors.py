@@ -1,4 +1,4 @@
-"""Browsers: the web pages that may call this server (Fetch Standard, "CORS protocol").
+"""Browsers: the web pages that may call this server, by their ``Origin`` (Fetch Standard, "CORS protocol").
 
 A browser sends simple requests for every page, and only hides the answer from pages that may not read it. So this
 server refuses a request for a page of another origin before it has any effect.

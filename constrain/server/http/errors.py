@@ -1,4 +1,4 @@
-"""Errors in OpenAI's form: ``{"error": {"message", "type", "param", "code"}}``.
+"""Errors in OpenAI's form, with status 400, 429, 503 and others: ``{"error": {"message", "type", "param", "code"}}``.
 
 After a stream of ``/v1/responses`` has begun, ``responses.events`` writes the error as an event.
 """

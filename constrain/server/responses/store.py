@@ -1,4 +1,4 @@
-"""Finished responses, kept so that clients can read and continue them."""
+"""Finished responses, kept until they expire, so that clients can read and continue them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A session: work for one request in a process of its own, within limits and next to other requests.
+"""A session: work for one request in a process of its own, next to other requests; a limit or crash becomes an error.
 
 Quick work is done at once. Longer work is paused and continues in turns, one process at a time; while a model writes
 answers, all turns together get a tenth of a processor. A lower priority (``nice``) would not suffice: the model's

@@ -1,4 +1,4 @@
-"""The program that forks a process for each request; requests are read and compiled there.
+"""The program that forks a process for each request, which reads and compiles it within limits of seconds and memory.
 
     server --control--> this program --fork--> process of one request
        ^  ^                    |                        |

@@ -1,4 +1,4 @@
-// The token budget: the tokens that leave enough of it to finish.
+// The token budget (`max_tokens`): the tokens that leave enough of it to finish.
 //
 // Two upper bounds tell how many tokens a way to finish takes. `Bounds` adds up what is known of a set: cheap enough
 // for every mask, and while it fits, the mask needs no budget. Where it does not fit, `tokens_needed` counts the tokens

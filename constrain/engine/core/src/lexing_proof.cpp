@@ -1,4 +1,4 @@
-// Proof that longest-match lexing never leads to a dead end.
+// Proof that longest-match lexing, of Lark grammars for example, never leads to a dead end.
 //
 // Shown for every place of a terminal T and every terminal V that may follow: V (or an ignored terminal, and V after
 // it) can begin with a byte that no terminal read in parallel with T can take once T is matched. Then every way through
