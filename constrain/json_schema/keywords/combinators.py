@@ -1,4 +1,4 @@
-"""Keywords for values of all types: ``type``, ``const``, ``enum``, ``$ref``, ``not``, ``allOf``, ``anyOf`` and others."""
+"""Keywords for values of all types: ``type``, ``const``, ``enum``, ``$ref``, ``not``, ``allOf``, ``anyOf`` and more."""
 
 from __future__ import annotations
 
