@@ -1,4 +1,4 @@
-"""Fields of requests and batch lines for sampling (``temperature``, ``seed``, ``stop`` ...), ``max_tokens`` and more."""
+"""Fields of requests and batch lines for sampling (``temperature``, ``seed``, ``stop``...), ``max_tokens`` and more."""
 
 from __future__ import annotations
 
