@@ -73,7 +73,11 @@ def is_large(body: bytes) -> bool:
 
 
 def reading_key(document: Mapping[str, Any]) -> bytes:
-    """Returns a key of a request's slow fields: equal keys mean equal fields. Empty if there are no slow fields."""
+    """Returns a key of a request's slow fields: equal keys mean equal fields. Empty if there are no slow fields.
+
+    Schemas are among the fields, but the key is not made of their texts: it ignores the order of members, and is needed
+    before the schemas are read.
+    """
     slow = {name: value for name, value in document.items() if name not in _QUICK and isinstance(value, dict | list)}
     return hashlib.sha256(json.dumps(slow, sort_keys=True).encode()).digest() if slow else b""
 
