@@ -81,7 +81,7 @@ class InThread(Protocol):
 class _Order:
     """An order to compile: the language, and places of its parts in the request. Can be pickled.
 
-    Schemas are in it as texts: each process parses them for itself.
+    Schemas are in it as texts. Processes cannot share documents, so the process of the session parses them, too.
 
     Attributes:
         language: language of the answer.

@@ -1,6 +1,7 @@
 """Slow requests are read twice: first in a process of the sandbox, which can be ended at any time.
 
-The second reading, in the server, skips the checks that took long and passed.
+The second reading, in the server, skips the checks that took long and passed. Each reading parses the schemas, since
+processes cannot share documents.
 """
 
 from __future__ import annotations
