@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,7 @@ from constrain.language.digest import grammar_digest
 from constrain.language.emptiness import productive_rules
 from constrain.language.grammar import Grammar
 from constrain.language.policies import POLICY_DEFAULTS
-from constrain.language.schema_text import parse_schema, schema_text
+from constrain.language.schema_text import parse_schema, plain_schema, schema_text
 from constrain.language.source import Source
 from constrain.language.tree import ANY_BYTES, ANY_CHAR, Complement, Intersection, Literal, Repetition, Window
 from constrain.lark.source import Lark
@@ -87,7 +86,7 @@ class Schema(Source):
         """Returns the schema as a short text."""
         from constrain.language.hint import render
 
-        return render(json.loads(self.shown))
+        return render(plain_schema(parse_schema(self.shown)))
 
     def describe(self) -> str:
         """Returns the instruction that is added to the prompt."""

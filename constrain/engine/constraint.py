@@ -792,11 +792,6 @@ class ToCompile:
         self._cache = cache
         self._is_file_useless = False
 
-    @property
-    def schema_text(self) -> str | None:
-        """The JSON text of a schema, which compiles to the same constraint; None for a grammar."""
-        return self._what.text if isinstance(self._what, _Schema) else None
-
     def identity(self) -> bytes:
         """32 bytes that are equal for equal sources, options and vocabularies."""
         return hashlib.sha256(self._what.digest() + self._vocabulary.fingerprint).digest()

@@ -180,7 +180,7 @@ def _text_progress(
 
 def _make_calls(tool: Tool) -> FunctionCalls | CustomCalls:
     if isinstance(tool, FunctionTool):
-        return FunctionCalls(tool.name, schema_text(tool.schema), typed=tool.signature is not None)
+        return FunctionCalls(tool.name, tool.schema_text, typed=tool.signature is not None)
     return CustomCalls(tool.name, tool.format)
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from constrain.errors import OutputValidationError, SchemaError
 from constrain.language.grammar import Grammar
-from constrain.language.schema_text import parse_schema
+from constrain.language.schema_text import parse_schema, plain_schema
 from constrain.language.source import Source
 from constrain.remembering import remembered
 from constrain.types.answer_text import read_answer, require_shallow
@@ -70,8 +69,7 @@ def result_type(schema: object) -> ResultType:
     if isinstance(schema, (dict, bool)):
         return ResultType(schema, None)
     if isinstance(schema, str):
-        parse_schema(schema)  # for its errors; here numbers need not be exact, but printable
-        return ResultType(json.loads(schema), None)
+        return ResultType(plain_schema(parse_schema(schema)), None)  # numbers need not be exact, but printable
     try:
         hash(schema)
     except TypeError:
@@ -89,7 +87,7 @@ def _of_type(kind: Any) -> ResultType:
         raise SchemaError(f"no JSON Schema can be made of {kind!r}: {error}") from error
 
 
-@remembered(256, TYPE_BYTES, lambda _: 0, lambda result: 100 * len(json.dumps(result.document)))
+@remembered(256, TYPE_BYTES, lambda _: 0, lambda result: 100 * len(repr(result.document)))
 def _of_hashable_type(kind: Any) -> ResultType:
     return _of_type(kind)
 

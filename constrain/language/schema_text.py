@@ -1,15 +1,27 @@
-"""Schemas as JSON text, written from callers' arguments and read with exact numbers."""
+"""Schemas as JSON text, written from callers' arguments and read with exact numbers.
+
+A request's schema is written out once, where the request is read; all later stages get the text. Each of them asks
+``parse_schema`` for the document, and the first one parses it.
+"""
 
 from __future__ import annotations
 
 import json
 from decimal import Decimal, InvalidOperation
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from constrain.errors import SchemaError
+from constrain.remembering import remembered
 
 if TYPE_CHECKING:
     import pydantic
+
+PARSED_BYTES = 16 << 20
+"""Bytes that the parsed schemas of the latest requests may take together: 16 MiB; beyond it, the least recently used
+are dropped."""
+
+_BYTES_PER_CHARACTER = 30
+"""Estimated bytes of a parsed schema per character of its text: 24 for a list of empty objects, 28 for decimals."""
 
 
 def schema_text(schema: object, *, tightened: bool = False) -> str:
@@ -49,8 +61,13 @@ def is_type(schema: object) -> bool:
     return not isinstance(schema, (str, dict, bool))
 
 
+@remembered(256, PARSED_BYTES, lambda text: _BYTES_PER_CHARACTER * len(text))
 def parse_schema(text: str) -> object:
-    """Returns the schema in a JSON text; numbers keep their exact value. Raises SchemaError with line and column."""
+    """Returns the schema in a JSON text; numbers keep their exact value. Raises SchemaError with line and column.
+
+    Equal texts give the same document as long as it is remembered, so a request parses its schema once in each process
+    that it passes through. Nobody may change the document; ``plain_schema`` returns a copy for callers.
+    """
     try:
         return json.loads(text, parse_float=_decimal, parse_constant=_not_json, object_pairs_hook=_object)
     except json.JSONDecodeError as error:
@@ -59,6 +76,21 @@ def parse_schema(text: str) -> object:
         raise SchemaError(f"a number in the schema is too long: {error}") from error
     except RecursionError as error:
         raise SchemaError("the schema is nested too deeply to be read") from error
+
+
+def plain_schema(document: object) -> Any:
+    """Returns a copy of a parsed schema, with Python's floats in place of exact decimals."""
+    root = [document]
+    pending: list[Any] = [root]
+    while pending:  # no recursion: schemas may be deeper than Python's stack
+        copied = pending.pop()
+        for key, value in copied.items() if isinstance(copied, dict) else enumerate(copied):
+            if isinstance(value, dict | list):
+                copied[key] = value.copy()
+                pending.append(copied[key])
+            elif isinstance(value, Decimal):
+                copied[key] = float(value)
+    return root[0]
 
 
 def _object(members: list[tuple[str, object]]) -> dict[str, object]:

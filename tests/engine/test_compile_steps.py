@@ -54,8 +54,3 @@ def test_what_is_compiled_alike_has_one_identity() -> None:
         wanted(constrain.Regex("1")).identity(),
     }
     assert len(identities) == 5
-
-
-def test_the_text_of_a_schema_stands_for_it() -> None:
-    assert wanted({"const": 1}).schema_text == '{"const": 1}'
-    assert wanted(constrain.Regex("1")).schema_text is None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from constrain.chat.answers.choices import CustomCalls, Value
 from constrain.chat.families.format import ArgumentStyle
+from constrain.chat.tools.checks import arguments_schema
 from constrain.json_schema.compiler import compile_schema
 from constrain.json_schema.emission.arguments import JSON_ARGUMENTS, PYTHON_ARGUMENTS, XML_ARGUMENTS
 from constrain.language.schema_text import parse_schema
@@ -26,9 +27,6 @@ _WRITINGS = {
     ArgumentStyle.PYTHON: PYTHON_ARGUMENTS,
     ArgumentStyle.XML: XML_ARGUMENTS,
 }
-
-_NEUTRAL_KEYWORDS = frozenset(("$schema", "type", "properties", "title", "description"))
-"""Keywords that say nothing about further keys: with these alone, ``"properties": {}`` means no parameters."""
 
 _PYTHON_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|True|False|None')
 _PYTHON_CONSTANTS = {"True": "true", "False": "false", "None": "null"}
@@ -82,13 +80,8 @@ def _compile_counted(
 @remembered(256, ARGUMENT_BYTES, _argument_bytes)
 def _compiled(tool: FunctionCalls, style: ArgumentStyle, policies: Policies, *, keys_apart: bool) -> CompiledSchema:
     schema = parse_schema(tool.parameters)
-    if (
-        tool.closed
-        and isinstance(schema, dict)
-        and schema.keys() <= _NEUTRAL_KEYWORDS
-        and schema.get("properties") == {}
-    ):
-        schema = {**schema, "additionalProperties": False}
+    if tool.closed and isinstance(schema, dict):
+        schema = arguments_schema(schema)
     asked = policies._asdict() | {"close_objects": tool.closed}
     with apart():
         return compile_schema(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from constrain.chat.answers.choices import REFUSAL, Choices, CustomCalls, Value
+from constrain.language.schema_text import parse_schema, plain_schema
 from constrain.language.source import Source
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class AnswerLanguage(Choices):
         if isinstance(self.content, Value):
             from constrain.language.hint import render
 
-            return render(json.loads(self.content.schema))
+            return render(plain_schema(parse_schema(self.content.schema)))
         return "" if self.content is None else self.content.render()
 
     def describe(self) -> str:

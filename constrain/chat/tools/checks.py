@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-import json
 import re
 import sys
 from contextvars import ContextVar
@@ -56,12 +55,24 @@ def is_checked() -> bool:
     return _is_checked.get()
 
 
-def check_schema(name: str, schema: dict[str, Any]) -> None:
+_NEUTRAL_KEYWORDS = frozenset(("$schema", "type", "properties", "title", "description"))
+"""Keywords that say nothing about further keys: with these alone, ``"properties": {}`` means no parameters."""
+
+
+def arguments_schema(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Returns the schema of a call's arguments: an object, without any keys if ``parameters`` say so."""
+    schema = {"type": "object", **parameters}
+    if parameters.get("properties") == {} and parameters.keys() <= _NEUTRAL_KEYWORDS:
+        schema["additionalProperties"] = False
+    return schema
+
+
+def check_schema(name: str, text: str) -> None:
     """Compiles a tool's parameters. Raises ``SchemaError``, ``PatternError``, ``LimitError``, with the tool's name."""
     if is_checked():
         return
     try:
-        _compile(json.dumps(schema))
+        _compile(text)
     except ConstrainError as error:
         raise prefix_error(error, f"the parameters of tool {name!r}") from error
 
@@ -70,7 +81,8 @@ def check_schema(name: str, schema: dict[str, Any]) -> None:
 def _compile(text: str) -> None:
     from constrain.json_schema.compiler import compile_schema
 
-    compile_schema(parse_schema(text), close_objects=True, keys_apart=True)
+    parameters: Any = parse_schema(text)
+    compile_schema(arguments_schema(parameters), close_objects=True, keys_apart=True)
 
 
 def check_format(name: str, source: Source | None) -> None:

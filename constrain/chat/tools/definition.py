@@ -162,8 +162,7 @@ def _make(
     parameters, schema = signature.document, signature.tightened
     if strict:
         parameters, schema = _strict(named, parameters), _strict(named, schema)
-    check_schema(named, schema)
-    return FunctionTool(
+    made = FunctionTool(
         named,
         documentation.description if description is None else description,
         parameters,
@@ -174,6 +173,8 @@ def _make(
         signature,
         is_unbound=is_method,
     )
+    check_schema(named, made.schema_text)
+    return made
 
 
 def _name_of(function: Any) -> str:

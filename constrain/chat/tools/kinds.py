@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from constrain.chat.tools.arguments import Arguments
@@ -12,6 +12,7 @@ from constrain.chat.tools.checks import check_format, check_function, check_name
 from constrain.chat.tools.parameters import callers_parameters
 from constrain.chat.tools.running import run, run_async
 from constrain.errors import OutputValidationError, ToolError
+from constrain.language.schema_text import schema_text
 from constrain.types.answer_text import read_answer
 
 if TYPE_CHECKING:
@@ -44,9 +45,21 @@ class FunctionTool:
     takes_context: bool = False
     signature: CallSignature | None = None
     is_unbound: bool = False
+    _text: str = field(init=False, default="")
 
     def __repr__(self) -> str:
         return f"FunctionTool({self.name!r})"
+
+    @property
+    def schema_text(self) -> str:
+        """The JSON text that ``arguments_schema`` completes to ``schema``; it is written out once."""
+        if not self._text:
+            self._keep_text(schema_text(self.schema))
+        return self._text
+
+    def _keep_text(self, text: str) -> FunctionTool:
+        object.__setattr__(self, "_text", text)
+        return self
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls the function."""
@@ -58,7 +71,9 @@ class FunctionTool:
             return self
         assert self.function is not None
         bound = self.function.__get__(instance, owner)
-        return self if bound is self.function else replace(self, function=bound, is_unbound=False)
+        if bound is self.function:
+            return self
+        return replace(self, function=bound, is_unbound=False)._keep_text(self._text)
 
     def read(self, text: str) -> Arguments:
         """Returns the arguments in a text that matches ``schema``. Raises ``OutputValidationError`` for other texts.

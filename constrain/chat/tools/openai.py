@@ -10,11 +10,11 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-from constrain.chat.tools.checks import check_function, check_name, check_schema, prefix_error
+from constrain.chat.tools.checks import arguments_schema, check_function, check_name, check_schema, prefix_error
 from constrain.chat.tools.kinds import CustomTool, FunctionTool, Tool
 from constrain.chat.tools.parameters import callers_parameters
 from constrain.errors import PatternError, SchemaError, ToolError
-from constrain.language.schema_text import schema_text
+from constrain.language.schema_text import parse_schema, plain_schema, schema_text
 from constrain.lark.source import Lark
 from constrain.regex.parsing.parser import parse_pattern
 from constrain.regex.source import Regex
@@ -28,10 +28,6 @@ Shape = Literal["chat", "responses"]
 
 _NO_PARAMETERS: dict[str, Any] = {"type": "object", "properties": {}, "additionalProperties": False}
 """Schema of a tool without ``parameters``: OpenAI's guide says that it takes no arguments."""
-
-
-_NEUTRAL_KEYWORDS = {"$schema", "type", "properties", "title", "description"}
-"""Keywords that say nothing about further keys: with these alone, ``"properties": {}`` means no parameters."""
 
 
 def tool_from_json(document: Mapping[str, Any], function: Callable[..., Any] | None = None) -> Tool:
@@ -58,32 +54,42 @@ def tool_from_json(document: Mapping[str, Any], function: Callable[..., Any] | N
     inner, pointer = document, ""
     if kind in document:  # nested, as in chat completions
         inner, pointer = _get(document, kind, Mapping, ""), f"/{kind}"
-    name = _get(inner, "name", str, pointer)
-    description = _get(inner, "description", str, pointer, missing="")
+    if kind == "function":
+        return function_from_json(inner, function, pointer=pointer)
+    name, description = _name_and_description(inner, pointer)
     try:
-        check_name(name)
-    except ToolError as error:
-        raise ToolError(error.message, pointer=f"{pointer}/name") from error
-    if kind == "custom":
-        try:
-            source = _format(inner, pointer)
-        except PatternError as error:
-            if error.line is None:  # a pattern is one line; an error in a grammar has a line number
-                error.line = 1
-            raise prefix_error(error, f"the format of tool {name!r}") from error
-        return CustomTool(name, description, source, function)
-    strict = _get(inner, "strict", bool, pointer, missing=False)
-    given = _get(inner, "parameters", Mapping, pointer, missing=_NO_PARAMETERS)
-    parameters: dict[str, Any] = json.loads(schema_text(dict(given)))
-    return _function_tool(name, description, parameters, strict=strict, function=function)
+        source = _format(inner, pointer)
+    except PatternError as error:
+        if error.line is None:  # a pattern is one line; an error in a grammar has a line number
+            error.line = 1
+        raise prefix_error(error, f"the format of tool {name!r}") from error
+    return CustomTool(name, description, source, function)
 
 
-def _function_tool(
-    name: str, description: str, parameters: dict[str, Any], *, strict: bool, function: Callable[..., Any] | None
+def function_from_json(
+    document: Mapping[str, Any],
+    function: Callable[..., Any] | None = None,
+    *,
+    pointer: str = "",
+    text: str | None = None,
 ) -> FunctionTool:
-    schema = {"type": "object", **parameters}
-    if parameters.get("properties") == {} and parameters.keys() <= _NEUTRAL_KEYWORDS:
-        schema["additionalProperties"] = False
+    """The tool that the definition of a function in OpenAI's JSON describes. Raises as ``tool_from_json`` does.
+
+    Args:
+        document: object with the members ``name``, ``description``, ``parameters`` and ``strict``.
+        function: what ``call`` runs.
+        pointer: place of the object, for errors.
+        text: its parameters as JSON text, if they are written out already.
+    """
+    name, description = _name_and_description(document, pointer)
+    strict = _get(document, "strict", bool, pointer, missing=False)
+    if text is None:
+        text = schema_text(dict(_get(document, "parameters", Mapping, pointer, missing=_NO_PARAMETERS)))
+    try:
+        parameters = plain_schema(parse_schema(text))
+    except SchemaError as error:
+        raise prefix_error(error, f"the parameters of tool {name!r}") from error
+    schema = arguments_schema(parameters)
     if schema["type"] != "object":
         raise SchemaError(
             f"the parameters of tool {name!r} are of type {schema['type']!r}; arguments are an object", pointer="/type"
@@ -95,12 +101,22 @@ def _function_tool(
             require_strict(parameters)
         except SchemaError as error:
             raise SchemaError(f"the parameters of tool {name!r}: {error.message}", pointer=error.pointer) from error
-    check_schema(name, schema)
+    check_schema(name, text)
     takes_context = False
     if function is not None:
         check_function(name, function, [((), arguments) for arguments in _extremes(schema)])
         takes_context = callers_parameters(function, name, {})[1]
-    return FunctionTool(name, description, parameters, schema, strict, function, takes_context)
+    return FunctionTool(name, description, parameters, schema, strict, function, takes_context)._keep_text(text)
+
+
+def _name_and_description(document: Mapping[str, Any], pointer: str) -> tuple[str, str]:
+    name = _get(document, "name", str, pointer)
+    description = _get(document, "description", str, pointer, missing="")
+    try:
+        check_name(name)
+    except ToolError as error:
+        raise ToolError(error.message, pointer=f"{pointer}/name") from error
+    return name, description
 
 
 def _extremes(schema: Mapping[str, Any]) -> list[dict[str, None]]:

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any, Literal
 
 from constrain.errors import LimitError, SchemaError
-from constrain.language.schema_text import parse_schema, schema_text
+from constrain.language.schema_text import parse_schema, plain_schema, schema_text
 
 if TYPE_CHECKING:
     from constrain.json_schema.strict.checks import Violation
@@ -44,9 +44,7 @@ def strict_schema(schema: object) -> dict[str, Any]:
     """
     from constrain.json_schema.strict.conversion import Conversion
 
-    text = schema_text(schema)
-    parse_schema(text)  # for its errors; the result keeps Python's numbers
-    document = json.loads(text)
+    document = plain_schema(parse_schema(schema_text(schema)))
     if not isinstance(document, dict):
         raise SchemaError(f"a strict schema is an object, not {document!r:.80}", pointer="")
     if not document:

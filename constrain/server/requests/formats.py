@@ -17,6 +17,7 @@ from constrain.fields.values import (
     required_text,
 )
 from constrain.json_schema.strict.subset import check_strict
+from constrain.language.schema_text import parse_schema, schema_text
 from constrain.server.http.errors import ApiError
 from constrain.server.requests.limits import MAX_SCHEMA_NESTING
 from constrain.server.requests.places import Place, report_place
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 _KINDS = ("json_schema", "json_object", "text")
 
-_ANY_OBJECT: dict[str, Any] = {"type": "object"}
+_ANY_OBJECT = '{"type": "object"}'
 
 _JSON_SCHEMA = "invalid_json_schema"
 """Code of errors in a schema of content."""
@@ -64,9 +65,9 @@ TEXT_FORMAT = Spelling("text.format", "", "text.format.schema")
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """The required form of the content: a JSON Schema, and its place in the request."""
+    """The required form of the content: a JSON Schema as text, and its place in the request."""
 
-    schema: dict[str, Any]
+    schema: str
     place: Place
 
 
@@ -95,7 +96,7 @@ def _read_json_object(document: Mapping[str, Any], spelling: Spelling) -> Format
         return Format(_ANY_OBJECT, place)
     inner = mapping(schema, f"{spelling.field}.schema")
     require_flat(inner, place)
-    return Format({**_ANY_OBJECT, **inner}, place)
+    return _format({"type": "object", **inner}, place)
 
 
 def _read_json_schema(document: Mapping[str, Any], spelling: Spelling, subset: StrictSubset) -> Format:
@@ -120,10 +121,20 @@ def _read_json_schema(document: Mapping[str, Any], spelling: Spelling, subset: S
     optional_text(inner, "description", f"{where}.")
     place = Place(spelling.schema, _JSON_SCHEMA, f"schema for response_format '{name}'")
     require_flat(schema, place)
+    found = _format(schema, place)
     if is_strict:
         report_place(place)
-        require_strict(schema, name, "response_format", subset, place)
-    return Format(schema, place)
+        require_strict(found.schema, name, "response_format", subset, place)
+    return found
+
+
+def _format(schema: dict[str, Any], place: Place) -> Format:
+    text = schema_text(schema)
+    try:
+        parse_schema(text)
+    except ConstrainError as error:  # a number too large for Python, which reads it as infinite
+        raise ApiError(f"Invalid {place.name}: {error}", param=place.param, code=place.code) from error
+    return Format(text, place)
 
 
 def require_flat(schema: object, place: Place) -> None:
@@ -137,12 +148,12 @@ def require_flat(schema: object, place: Place) -> None:
         )
 
 
-def require_strict(schema: Mapping[str, Any], name: str, kind: Any, subset: StrictSubset, place: Place) -> None:
+def require_strict(schema: str, name: str, kind: Any, subset: StrictSubset, place: Place) -> None:
     """Raises ``ApiError`` with all violations of strict mode, one per line, in OpenAI's words."""
     if subset == "off" or is_checked():
         return
     try:
-        violations = check_strict(dict(schema), name=name, kind=kind, subset=subset)
+        violations = check_strict(schema, name=name, kind=kind, subset=subset)
         complaint = "\n".join(map(str, violations))
     except ConstrainError as error:
         complaint = f"Invalid schema for {kind} '{name}': {error}"
@@ -150,7 +161,7 @@ def require_strict(schema: Mapping[str, Any], name: str, kind: Any, subset: Stri
         raise ApiError(complaint, param=place.param, code=place.code)
 
 
-def describe_refusals(schema: Mapping[str, Any], error: ConstrainError) -> str:
+def describe_refusals(schema: str, error: ConstrainError) -> str:
     """Returns all parts of a schema that cannot be enforced, one per line; ``error`` is the error of its compilation.
 
     After an error about a limit, the schema is not searched further, since every search would take as long.
@@ -158,10 +169,9 @@ def describe_refusals(schema: Mapping[str, Any], error: ConstrainError) -> str:
     if isinstance(error, LimitError):
         return str(error)
     from constrain.json_schema.lint.linter import lint_schema
-    from constrain.language.schema_text import parse_schema, schema_text
 
     try:
-        refused = lint_schema(parse_schema(schema_text(dict(schema)))).refused
+        refused = lint_schema(parse_schema(schema)).refused
     except (ConstrainError, RecursionError):  # the search found no more than ``error`` says
         refused = ()
     lines = [f"at {finding.pointer or '/'}: {finding.message}" for finding in refused]

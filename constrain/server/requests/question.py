@@ -36,8 +36,8 @@ class Question:
     n: int = 1
 
     @property
-    def schema(self) -> dict[str, Any] | None:
-        """The JSON Schema of the content."""
+    def schema(self) -> str | None:
+        """The JSON Schema of the content, as text."""
         return None if self.content is None else self.content.schema
 
 

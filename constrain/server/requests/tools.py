@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from constrain.chat.answers.choice import read_choice
-from constrain.chat.tools.openai import tool_from_json
+from constrain.chat.tools.openai import function_from_json, tool_from_json
 from constrain.errors import ConstrainError, ToolError
 from constrain.fields.values import array, kind_of, mapping, one_of, required_text, wrong_type
+from constrain.language.schema_text import schema_text
 from constrain.server.http.errors import ApiError
 from constrain.server.requests.formats import describe_refusals, require_flat, require_strict
 from constrain.server.requests.limits import MAX_TOOLS
@@ -84,11 +85,17 @@ def read_tool(kind: str, inner: Mapping[str, Any], where: str, subset: StrictSub
         place = Place(f"{where}.parameters", "invalid_function_parameters", f"schema for function '{name:.64}'")
         require_flat(inner.get("parameters"), place)
     report_place(place)
+    text = None  # the parameters, if they are an object; ``function_from_json`` refuses other values
     if kind == "function":
-        _require_strict(inner, where, subset, place)
+        if isinstance(inner.get("parameters"), dict):
+            text = schema_text(inner["parameters"])
+        if boolean(inner, "strict", f"{where}.") and text is not None:
+            require_strict(text, name, "function", subset, place)
     # The server has checked the rules of strict mode already.
     members = {key: value for key, value in inner.items() if key not in (kind, "strict")}
     try:
+        if kind == "function":
+            return function_from_json(members, text=text), place
         return tool_from_json({**members, "type": kind}), place
     except ToolError as error:
         param = where + (error.pointer or "").replace("/", ".")
@@ -97,7 +104,7 @@ def read_tool(kind: str, inner: Mapping[str, Any], where: str, subset: StrictSub
         if kind == "custom":
             message = f"Invalid grammar: {error}"
         else:
-            message = f"Invalid {place.name}: {describe_refusals(inner.get('parameters') or {}, error)}"
+            message = f"Invalid {place.name}: {describe_refusals(text or '{}', error)}"
         raise ApiError(message, param=place.param, code=place.code) from error
 
 
@@ -113,14 +120,6 @@ def places_of(found: Sequence[tuple[Tool, Place]], field: str) -> dict[str, Plac
             )
         places[tool.name] = place
     return places
-
-
-def _require_strict(inner: Mapping[str, Any], where: str, subset: StrictSubset, place: Place) -> None:
-    strict, parameters = inner.get("strict"), inner.get("parameters")
-    if strict is not None and not isinstance(strict, bool):
-        raise wrong_type(f"{where}.strict", "a boolean", strict)
-    if strict and isinstance(parameters, dict):
-        require_strict(parameters, str(inner.get("name")), "function", subset, place)
 
 
 def read_tool_choice(

@@ -9,7 +9,7 @@ import contextlib
 import random
 import signal
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -81,6 +81,8 @@ class InThread(Protocol):
 class _Order:
     """An order to compile: the language, and places of its parts in the request. Can be pickled.
 
+    Schemas are in it as texts. Processes cannot share documents, so the process of the session parses them, too.
+
     Attributes:
         language: language of the answer.
         fingerprint: fingerprint of the vocabulary, which the process knows.
@@ -116,7 +118,7 @@ async def compile_for(
         async with session.alone(await in_thread(wanted.identity)) as has_waited:
             constraint = await in_thread(wanted.find) if has_waited else None
             if constraint is None:
-                packed = await _compile_in_sandbox(plan, wanted, question, session)
+                packed = await _compile_in_sandbox(plan, question, session)
                 constraint = await in_thread(partial(wanted.unpack, packed))
     return constraint, time.perf_counter() - started
 
@@ -127,14 +129,11 @@ def _find(language: Language, vocabulary: Vocabulary) -> tuple[ToCompile, Constr
     return wanted, wanted.find()
 
 
-async def _compile_in_sandbox(plan: Plan, wanted: ToCompile, question: Question, session: Session) -> Packed:
+async def _compile_in_sandbox(plan: Plan, question: Question, session: Session) -> Packed:
     """Compiles a language in the process of a session; returns the packed result. Raises ``ApiError``."""
     assert plan.language is not None
-    vocabulary, text = plan.model.vocabulary, wanted.schema_text
-    language = (
-        plan.language if text is None else replace(plan.language, schema=text)
-    )  # the schema's text is known already
-    order = _Order(language, vocabulary.fingerprint, question.content, question.places, plan.settings)
+    vocabulary = plan.model.vocabulary
+    order = _Order(plan.language, vocabulary.fingerprint, question.content, question.places, plan.settings)
     try:
         return await session.run(vocabulary, compile_here, order)
     except LimitError as error:

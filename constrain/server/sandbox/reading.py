@@ -1,6 +1,7 @@
 """Slow requests are read twice: first in a process of the sandbox, which can be ended at any time.
 
-The second reading, in the server, skips the checks that took long and passed.
+The second reading, in the server, skips the checks that took long and passed. Each reading parses the schemas, since
+processes cannot share documents.
 """
 
 from __future__ import annotations
@@ -73,7 +74,11 @@ def is_large(body: bytes) -> bool:
 
 
 def reading_key(document: Mapping[str, Any]) -> bytes:
-    """Returns a key of a request's slow fields: equal keys mean equal fields. Empty if there are no slow fields."""
+    """Returns a key of a request's slow fields: equal keys mean equal fields. Empty if there are no slow fields.
+
+    Schemas are among the fields, but the key is not made of their texts: it ignores the order of members, and is needed
+    before the schemas are read.
+    """
     slow = {name: value for name, value in document.items() if name not in _QUICK and isinstance(value, dict | list)}
     return hashlib.sha256(json.dumps(slow, sort_keys=True).encode()).digest() if slow else b""
 
