@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from constrain.chat.answers.choice import read_choice
 from constrain.chat.tools.openai import function_from_json, tool_from_json
 from constrain.errors import ConstrainError, ToolError
-from constrain.fields.values import array, kind_of, mapping, one_of, required_text, wrong_type
+from constrain.fields.values import array, boolean, kind_of, mapping, one_of, required_text, wrong_type
 from constrain.language.schema_text import schema_text
 from constrain.server.http.errors import ApiError
 from constrain.server.requests.formats import describe_refusals, require_flat, require_strict
