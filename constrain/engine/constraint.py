@@ -561,7 +561,7 @@ class _Remembered:
         return kept.constraint
 
     def add(self, key: tuple[object, ...], constraint: Constraint) -> None:
-        """Remembers a constraint, unless it alone exceeds the limit."""
+        """Remembers a constraint for the next equal ``compile``, unless it alone takes more than ``CACHED_BYTES``."""
         self._forget(key)
         kept = _Kept(constraint, key)
         if kept.bytes_counted <= CACHED_BYTES:
