@@ -29,11 +29,13 @@ class ConstrainError(Exception):
     is known, in front of the message.
 
     Attributes:
-        message: the bare sentence.
-        pointer: a JSON Pointer into the schema; ``None`` where the place is no part of one.
-        line: line of a grammar, from 1; ``None`` where there is none.
-        column: column of a grammar or pattern in code points, from 1; ``None`` where there is none.
+        message: the message without the place.
+        pointer: JSON Pointer into the schema, ``""`` for its root; ``None`` if the error has no place in a schema.
+        line: line of a grammar, from 1; ``None`` if the error has no place in a grammar.
+        column: column of a grammar or pattern in code points, from 1; ``None`` if the error has no place in one.
     """
+
+    _root = "the root of the schema"
 
     def __init__(
         self,
@@ -51,10 +53,15 @@ class ConstrainError(Exception):
 
     def __str__(self) -> str:
         if self.pointer is not None:
-            return f"at {self.pointer or '/'}: {self.message}"
+            return f"at {self.pointer or self._root}: {self.message}"
         if self.line is not None:
             return f"line {self.line}, column {self.column}: {self.message}"
         return self.message
+
+
+def describe_pointer(pointer: str) -> str:
+    """Returns a JSON Pointer into a schema as messages show it: in words for the root, whose pointer is empty."""
+    return pointer or ConstrainError._root
 
 
 class SchemaError(ConstrainError):
@@ -147,7 +154,11 @@ class ToolError(ConstrainError):
 
     What to do: give every parameter of the function a type that Pydantic knows. Pass functions to ``run_tools``, not
     descriptions: it has nothing to run otherwise.
+
+    ``pointer`` leads into the JSON description of the tool.
     """
+
+    _root = "the root of the tool"
 
 
 class OutputValidationError(ConstrainError):
@@ -158,9 +169,12 @@ class OutputValidationError(ConstrainError):
 
     Attributes:
         text: the whole text of the rejected answer.
+        pointer: JSON Pointer into the answer, ``""`` for its root; ``None`` if the place is unknown.
         outcomes: of a batch, the list that it would have returned with ``return_errors=True``: the other answers, with
-            errors in the places of rejected ones. ``None`` where there was no batch.
+            errors in the places of rejected ones. ``None`` if the answer was not part of a batch.
     """
+
+    _root = "the root of the answer"
 
     def __init__(self, message: str, *, text: str, pointer: str | None = None) -> None:
         super().__init__(message, pointer=pointer)
