@@ -13,13 +13,13 @@ from tests.support import byte_vocabulary
 
 
 def test_the_root_of_a_schema_is_named_in_words() -> None:
-    with pytest.raises(constrain.UnsatisfiableSchemaError, match="^at the root of the schema: ") as caught:
+    with pytest.raises(constrain.UnsatisfiableSchemaError, match=r"^at the root of the schema: ") as caught:
         constrain.compile(False, byte_vocabulary())
     assert caught.value.pointer == ""
 
 
 def test_a_member_with_an_empty_name_is_not_the_root() -> None:
-    with pytest.raises(constrain.SchemaError, match="^at /properties/: ") as caught:
+    with pytest.raises(constrain.SchemaError, match=r"^at /properties/: ") as caught:
         constrain.compile({"properties": {"": 5}}, byte_vocabulary())
     assert caught.value.pointer == "/properties/"
 
@@ -30,7 +30,7 @@ def test_the_root_of_an_answer_is_named_in_words() -> None:
         def reject(self) -> Rejected:
             raise ValueError("never")
 
-    with pytest.raises(constrain.OutputValidationError, match="^at the root of the answer: ") as caught:
+    with pytest.raises(constrain.OutputValidationError, match=r"^at the root of the answer: ") as caught:
         result_type(Rejected).parse("{}")
     assert caught.value.pointer == ""
 
