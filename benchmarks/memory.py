@@ -3,8 +3,8 @@
     python benchmarks/memory.py --output benchmarks/results/memory.json
 
 The ten requests are chat completions, one after the other: five of free text and five with a JSON Schema, of up to 64
-tokens. ``resident`` is the resident memory of the server's process, as ``ps`` shows it; ``all`` is that of the server and
-its processes for compiling, where memory that several of them share counts once.
+tokens. ``resident`` is the resident memory of the server's process, as ``ps`` shows it. ``all`` includes its processes
+for compiling; memory that several of them share counts once.
 """
 
 from __future__ import annotations
