@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class ConstrainError(Exception):
-    """Base of every error that this package raises on purpose.
+    """Base class of the errors that this package raises.
 
     Catch it around code that takes schemas, grammars or prompts from somebody else. ``str()`` puts the place, where one
     is known, in front of the message.
@@ -90,18 +90,18 @@ class UnsatisfiableSchemaError(SchemaError):
 
 
 class GrammarError(ConstrainError):
-    """A grammar is malformed, generates nothing, or has terminals that the longest match takes apart wrongly.
+    """A grammar is malformed, generates no text, or has terminals that the longest match cannot tell apart.
 
     Raised for Lark grammars, compositions, and names of grammars that do not exist. What to do: correct the grammar at
-    ``line`` and ``column``. Where the longest match leads into a dead end, the message shows a text in which it does;
-    make the terminals that it names begin or end differently.
+    ``line`` and ``column``. If the longest match leads into a dead end, the message shows a text for which it does; let
+    the terminals that it names begin or end differently.
     """
 
 
 class PatternError(ConstrainError):
     """A regular expression cannot be read, or denotes no regular language; ``column`` counts code points from 1.
 
-    Raised for syntax errors, backreferences, and lookaround that cannot be enforced; of a schema, ``pointer`` names the
+    Raised for syntax errors, backreferences, and lookaround that cannot be enforced; in a schema, ``pointer`` names the
     keyword with the pattern. What to do: correct the pattern at ``column``, or name its dialect
     (``Regex(pattern, dialect="python")``). Use a ``Lark`` grammar for nested texts.
     """
@@ -153,7 +153,7 @@ class ToolError(ConstrainError):
     """A function or description cannot be made a tool, or a tool cannot be run as asked.
 
     What to do: give every parameter of the function a type that Pydantic knows. Pass functions to ``run_tools``, not
-    descriptions: it has nothing to run otherwise.
+    JSON descriptions, which it cannot run.
 
     ``pointer`` leads into the JSON description of the tool.
     """
