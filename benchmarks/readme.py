@@ -1,4 +1,4 @@
-"""Writes the tables of the README and of docs/guides/speed.md from the JSON files of the benchmarks.
+"""Writes the tables of the README, docs/guides/speed.md and docs/start.md from the JSON files of the benchmarks.
 
     python benchmarks/readme.py --write     all tables whose reports are kept
     python benchmarks/readme.py --check     tells which tables are not those of their reports; fails if any are not
@@ -160,6 +160,18 @@ def processes(report: dict[str, Any]) -> Iterator[str]:
     yield from table(("", *SCENES), rows)
 
 
+def memory(report: dict[str, Any]) -> Iterator[str]:
+    """Memory of the server's process, and with its processes for compiling."""
+    yield f"Memory of `constrain serve` with the demo model and the defaults, around {report['requests']} answers."
+    yield ""
+    head = ("", "server", "with its processes for compiling")
+    times = (("idle", "idle"), (f"after {report['requests']} requests", "after"))
+    yield from table(
+        head,
+        [(name, *(f"{report[when][part] / 2**20:,.0f} MiB" for part in ("resident", "all"))) for name, when in times],
+    )
+
+
 SECTIONS: dict[str, Callable[[dict[str, Any]], Iterator[str]]] = {
     "masks": masks,
     "generation": generation,
@@ -168,6 +180,7 @@ SECTIONS: dict[str, Callable[[dict[str, Any]], Iterator[str]]] = {
     "serving": serving,
     "attack": attack,
     "processes": processes,
+    "memory": memory,
 }
 
 COMPARED = ("masks", "budget", "generation")
@@ -177,9 +190,10 @@ COMPARED = ("masks", "budget", "generation")
 def comparison(masks: dict[str, Any], budget: dict[str, Any], generation: dict[str, Any]) -> Iterator[str]:
     """One line for each engine: what it compiles, whether its answers end, and what it costs."""
     yield (
-        f"{masks['schemas']} schemas of MaskBench, masks of {masks['vocabulary']['n_vocab']:,} tokens; answers of a "
-        f"model to {budget['model']['schemas']} schemas that all engines there take; speed over "
-        f"{len({(one['model'], one['temperature']) for one in generation['results']})} settings."
+        f"Measured with {masks['schemas']} schemas of MaskBench and {masks['vocabulary']['n_vocab']:,} tokens; "
+        f"complete answers with a model and {budget['model']['schemas']} schemas that all engines of that column take; "
+        f"speed in {len({(one['model'], one['temperature']) for one in generation['results']})} settings of model and "
+        "temperature."
     )
     yield ""
     head = (
@@ -209,6 +223,13 @@ def comparison(masks: dict[str, Any], budget: dict[str, Any], generation: dict[s
     yield from table(head, rows)
 
 
+def measured(reports: Sequence[dict[str, Any]]) -> str:
+    """The machine and the days of several reports, for readers; the tables of each report have its commit."""
+    machines = dict.fromkeys(f"{report['cores']} cores ({report['processor']})" for report in reports)
+    days = sorted({report["date"] for report in reports})
+    return f"{' and '.join(machines)}, {' to '.join(dict.fromkeys((days[0], days[-1])))}."
+
+
 def read(results: Path, name: str) -> dict[str, Any]:
     """A report that is kept."""
     report: dict[str, Any] = json.loads((results / f"{name}.json").read_text(encoding="utf-8"))
@@ -220,8 +241,10 @@ def sections(results: Path) -> dict[str, list[str]]:
     reports = {name: read(results, name) for name in SECTIONS if (results / f"{name}.json").exists()}
     made = {name: (SECTIONS[name](report), told(report)) for name, report in reports.items()}
     if all(name in reports for name in COMPARED):
-        origins = dict.fromkeys(told(reports[name]) for name in COMPARED)
-        made["comparison"] = comparison(*(reports[name] for name in COMPARED)), " ".join(origins)
+        made["comparison"] = (
+            comparison(*(reports[name] for name in COMPARED)),
+            measured([reports[name] for name in COMPARED]),
+        )
     return {name: [f"{next(lines)} {origin}", *lines] for name, (lines, origin) in made.items()}
 
 
@@ -248,13 +271,13 @@ def written(pages: Mapping[Path, str], results: Path) -> tuple[dict[Path, str], 
 
 def main() -> None:
     here = Path(__file__).parent
-    pages = [here.parent / "README.md", here.parent / "docs" / "guides" / "speed.md"]
+    pages = [here.parent / name for name in ("README.md", "docs/guides/speed.md", "docs/start.md")]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--write", action="store_true", help="write the tables")
     what.add_argument("--check", action="store_true", help="only compare them")
     parser.add_argument("--results", type=Path, default=here / "results", help="where the reports are (%(default)s)")
-    parser.add_argument("--page", type=Path, action="append", help="in place of the README and docs/guides/speed.md")
+    parser.add_argument("--page", type=Path, action="append", help="in place of these three pages")
     arguments = parser.parse_args()
     for path in arguments.results.glob("*.json"):
         if path.stem not in SECTIONS:

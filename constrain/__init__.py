@@ -24,9 +24,10 @@ from constrain.chat.reading.events import (
     CallStarted,
     ReasoningDelta,
     RefusalDelta,
+    StreamEvent,
     TextDelta,
 )
-from constrain.engine.constraint import Constraint, Matcher, Report, compile
+from constrain.engine.constraint import Constraint, Matcher, Precomputed, Report, compile
 from constrain.errors import (
     BudgetError,
     ConstrainError,
@@ -50,7 +51,8 @@ if TYPE_CHECKING:
     from constrain import grammars
     from constrain.chat.reading.reply import Refusal, Reply
     from constrain.chat.tools.annotations import ToolContext
-    from constrain.chat.tools.calls import ToolCall
+    from constrain.chat.tools.arguments import Arguments
+    from constrain.chat.tools.calls import CustomCall, FunctionCall, ToolCall
     from constrain.chat.tools.definition import tool
     from constrain.chat.tools.kinds import CustomTool, FunctionTool
     from constrain.chat.tools.openai import tool_from_json, tool_to_json
@@ -61,9 +63,12 @@ if TYPE_CHECKING:
     from constrain.generation.options import ChatOptions, Options
     from constrain.generation.planning import shown_prompt
     from constrain.generation.tool_loop import ToolRun, arun_tools, run_tools
-    from constrain.inspection.explanation import TextExplanation, explain
+    from constrain.inspection.characters import CharacterRange
+    from constrain.inspection.explanation import ExpectedTerminal, TextExplanation, TokenStep, explain
     from constrain.json_schema.strict.checks import Violation
     from constrain.json_schema.strict.subset import check_strict, strict_schema
+    from constrain.language.policies import CompileOptions
+    from constrain.language.source import Source
     from constrain.lark.source import Lark
     from constrain.llama.model import Model
     from constrain.regex.source import Regex
@@ -71,16 +76,22 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "Arguments",
     "ArgumentsDelta",
     "BudgetError",
     "CallEnded",
     "CallStarted",
+    "CharacterRange",
     "ChatOptions",
+    "CompileOptions",
     "Completion",
     "ConstrainError",
     "Constraint",
+    "CustomCall",
     "CustomTool",
+    "ExpectedTerminal",
     "Finished",
+    "FunctionCall",
     "FunctionTool",
     "Grammar",
     "GrammarBuilder",
@@ -94,6 +105,7 @@ __all__ = [
     "Options",
     "OutputValidationError",
     "PatternError",
+    "Precomputed",
     "ReasoningDelta",
     "Refusal",
     "RefusalDelta",
@@ -101,10 +113,13 @@ __all__ = [
     "Reply",
     "Report",
     "SchemaError",
+    "Source",
+    "StreamEvent",
     "TextDelta",
     "TextExplanation",
     "Timings",
     "TokenLogprob",
+    "TokenStep",
     "ToolCall",
     "ToolContext",
     "ToolError",
@@ -142,8 +157,14 @@ __all__ = [
 
 
 _MODULES = {
+    "Arguments": "constrain.chat.tools.arguments",
+    "CharacterRange": "constrain.inspection.characters",
     "ChatOptions": "constrain.generation.options",
+    "CompileOptions": "constrain.language.policies",
+    "CustomCall": "constrain.chat.tools.calls",
     "CustomTool": "constrain.chat.tools.kinds",
+    "ExpectedTerminal": "constrain.inspection.explanation",
+    "FunctionCall": "constrain.chat.tools.calls",
     "FunctionTool": "constrain.chat.tools.kinds",
     "Lark": "constrain.lark.source",
     "LogitsProcessor": "constrain.engine.logits",
@@ -152,7 +173,9 @@ _MODULES = {
     "Refusal": "constrain.chat.reading.reply",
     "Regex": "constrain.regex.source",
     "Reply": "constrain.chat.reading.reply",
+    "Source": "constrain.language.source",
     "TextExplanation": "constrain.inspection.explanation",
+    "TokenStep": "constrain.inspection.explanation",
     "ToolCall": "constrain.chat.tools.calls",
     "ToolContext": "constrain.chat.tools.annotations",
     "ToolRun": "constrain.generation.tool_loop",

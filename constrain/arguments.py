@@ -26,7 +26,7 @@ def wrong_type(name: str, wanted: str, value: object) -> TypeError:
 
 
 def lone_surrogate(text: str) -> tuple[int, str] | None:
-    """Returns index and description of the first character that UTF-8 cannot encode; ``None`` if all can be.
+    r"""Returns index and description of the first character that UTF-8 cannot encode; ``None`` if all can be.
 
     >>> lone_surrogate("a\ud800")
     (1, 'half of a surrogate pair (U+D800)')

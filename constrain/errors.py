@@ -23,17 +23,19 @@ if TYPE_CHECKING:
 
 
 class ConstrainError(Exception):
-    """Base of every error that this package raises on purpose.
+    """Base class of the errors that this package raises.
 
     Catch it around code that takes schemas, grammars or prompts from somebody else. ``str()`` puts the place, where one
     is known, in front of the message.
 
     Attributes:
-        message: the bare sentence.
-        pointer: a JSON Pointer into the schema; ``None`` where the place is no part of one.
-        line: line of a grammar, from 1; ``None`` where there is none.
-        column: column of a grammar or pattern in code points, from 1; ``None`` where there is none.
+        message: the message without the place.
+        pointer: JSON Pointer into the schema, ``""`` for its root; ``None`` if the error has no place in a schema.
+        line: line of a grammar, from 1; ``None`` if the error has no place in a grammar.
+        column: column of a grammar or pattern in code points, from 1; ``None`` if the error has no place in one.
     """
+
+    _root = "the root of the schema"
 
     def __init__(
         self,
@@ -51,10 +53,15 @@ class ConstrainError(Exception):
 
     def __str__(self) -> str:
         if self.pointer is not None:
-            return f"at {self.pointer or '/'}: {self.message}"
+            return f"at {self.pointer or self._root}: {self.message}"
         if self.line is not None:
             return f"line {self.line}, column {self.column}: {self.message}"
         return self.message
+
+
+def describe_pointer(pointer: str) -> str:
+    """Returns a JSON Pointer into a schema as messages show it: in words for the root, whose pointer is empty."""
+    return pointer or ConstrainError._root
 
 
 class SchemaError(ConstrainError):
@@ -83,18 +90,18 @@ class UnsatisfiableSchemaError(SchemaError):
 
 
 class GrammarError(ConstrainError):
-    """A grammar is malformed, generates nothing, or has terminals that the longest match takes apart wrongly.
+    """A grammar is malformed, generates no text, or has terminals that the longest match cannot tell apart.
 
     Raised for Lark grammars, compositions, and names of grammars that do not exist. What to do: correct the grammar at
-    ``line`` and ``column``. Where the longest match leads into a dead end, the message shows a text in which it does;
-    make the terminals that it names begin or end differently.
+    ``line`` and ``column``. If the longest match leads into a dead end, the message shows a text for which it does; let
+    the terminals that it names begin or end differently.
     """
 
 
 class PatternError(ConstrainError):
     """A regular expression cannot be read, or denotes no regular language; ``column`` counts code points from 1.
 
-    Raised for syntax errors, backreferences, and lookaround that cannot be enforced; of a schema, ``pointer`` names the
+    Raised for syntax errors, backreferences, and lookaround that cannot be enforced; in a schema, ``pointer`` names the
     keyword with the pattern. What to do: correct the pattern at ``column``, or name its dialect
     (``Regex(pattern, dialect="python")``). Use a ``Lark`` grammar for nested texts.
     """
@@ -146,8 +153,12 @@ class ToolError(ConstrainError):
     """A function or description cannot be made a tool, or a tool cannot be run as asked.
 
     What to do: give every parameter of the function a type that Pydantic knows. Pass functions to ``run_tools``, not
-    descriptions: it has nothing to run otherwise.
+    JSON descriptions, which it cannot run.
+
+    ``pointer`` leads into the JSON description of the tool.
     """
+
+    _root = "the root of the tool"
 
 
 class OutputValidationError(ConstrainError):
@@ -158,9 +169,12 @@ class OutputValidationError(ConstrainError):
 
     Attributes:
         text: the whole text of the rejected answer.
+        pointer: JSON Pointer into the answer, ``""`` for its root; ``None`` if the place is unknown.
         outcomes: of a batch, the list that it would have returned with ``return_errors=True``: the other answers, with
-            errors in the places of rejected ones. ``None`` where there was no batch.
+            errors in the places of rejected ones. ``None`` if the answer was not part of a batch.
     """
+
+    _root = "the root of the answer"
 
     def __init__(self, message: str, *, text: str, pointer: str | None = None) -> None:
         super().__init__(message, pointer=pointer)

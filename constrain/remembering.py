@@ -39,9 +39,9 @@ class Memory:
         return found[0]
 
     def add(self, key: object, result: Any, size: int) -> Any:
-        """Stores a result, unless it is too large by itself; drops the least recently used ones.
+        """Remembers a result of ``size`` bytes; returns the remembered one, which another thread may have stored first.
 
-        Returns the stored result: another thread may have stored one first.
+        Least recently used results make room for it. A result larger than ``max_bytes`` is not remembered.
         """
         if size > self.max_bytes:
             return result
@@ -56,7 +56,7 @@ class Memory:
         return result
 
     def clear(self) -> None:
-        """Drops all results."""
+        """Frees all remembered results."""
         with self._lock:
             self._known.clear()
             self.bytes = 0

@@ -23,6 +23,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"^```python\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
 PAGES = [README, *(path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").rglob("*.md")))]
 SPEED = (ROOT / "docs/guides/speed.md").read_text(encoding="utf-8")
+START = (ROOT / "docs/start.md").read_text(encoding="utf-8")
 FILES = {
     "person.json": ("docs/guides/schemas.md", "json"),
     "people.jsonl": ("docs/guides/batch.md", "jsonl"),
@@ -83,7 +84,8 @@ TABLES = str(ROOT / "benchmarks/readme.py")
 def test_tables_are_those_of_the_kept_reports(tmp_path: Path) -> None:
     marks = re.compile(r"^<!-- (\w+): benchmarks/", re.MULTILINE)
     kept = {path.stem for path in (ROOT / "benchmarks/results").glob("*.json")}
-    assert set(marks.findall(SPEED)) == kept
+    assert {*marks.findall(SPEED), *marks.findall(START)} == kept
+    assert marks.findall(START) == ["memory"]
     assert marks.findall(README) == ["comparison"]
     run(tmp_path, TABLES, "--check")
 
@@ -91,7 +93,7 @@ def test_tables_are_those_of_the_kept_reports(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["processes", "comparison"])
 def test_a_table_that_is_not_its_report_is_told_and_written(name: str, tmp_path: Path) -> None:
-    pages = {tmp_path / "README.md": README, tmp_path / "speed.md": SPEED}
+    pages = {tmp_path / "README.md": README, tmp_path / "speed.md": SPEED, tmp_path / "start.md": START}
     for path, text in pages.items():
         path.write_text(
             re.sub(rf"^(<!-- {name}: .*-->)$", r"\1\nNo table.", text, flags=re.MULTILINE), encoding="utf-8"

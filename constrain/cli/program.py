@@ -10,7 +10,7 @@ import sys
 from pathlib import Path  # noqa: TC003 - typer reads the annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
-from constrain.errors import ConstrainError, ModelError
+from constrain.errors import ConstrainError, ModelError, describe_pointer
 from constrain.generation.options import Options  # noqa: TC001 - typer reads the annotations
 from constrain.language.policies import CompileOptions  # noqa: TC001
 
@@ -247,7 +247,7 @@ def _print_check(console: Console, path: Path, found: Check, unit: str) -> None:
         if findings:
             table = Table("rule", "where", "what", title=title)
             for finding in findings:
-                table.add_row(finding.rule, escape(finding.pointer or "/"), escape(finding.message))
+                table.add_row(finding.rule, escape(describe_pointer(finding.pointer)), escape(finding.message))
             console.print(table)
 
 

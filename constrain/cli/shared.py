@@ -211,7 +211,9 @@ def decode_text(data: bytes, name: str) -> str:
     try:
         return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
-        raise ValueError(f"{name}: this is not UTF-8: {error.reason} at byte {error.start}") from error
+        raise ValueError(
+            f"{name}: this is not UTF-8: {error.reason} at byte {error.start}; encode it as UTF-8"
+        ) from error
 
 
 @contextlib.contextmanager
@@ -275,15 +277,18 @@ def name_file(path: Path | None) -> Iterator[None]:
 
 
 def read_registry(path: Path | None) -> CompileOptions:
-    """Reads a file of schemas by URI, as the option ``registry``.
+    """Reads the file of ``--registry``, a JSON object with a schema for each URI; returns the option ``registry``.
 
-    Raises ``SchemaError`` for anything but a JSON object.
+    Raises the errors of ``read_schema``, and ``SchemaError`` for JSON that is not an object.
     """
     if path is None:
         return {}
     found = read_schema(path)
     if not isinstance(found, dict):
-        raise SchemaError(f"{path} must be a JSON object from URIs to schemas")
+        raise SchemaError(
+            f"{path}: the registry must be a JSON object with a schema for each URI, such as "
+            '{"https://example.com/address": {"type": "string"}}'
+        )
     return {"registry": found}
 
 
@@ -295,4 +300,4 @@ def read_schema(path: Path) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise SchemaError(f"{path} is not JSON: {error}") from error
+        raise SchemaError(f"{path} is not JSON: {error}; correct the file there") from error

@@ -85,7 +85,11 @@ class RejectedFileError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """The content of a file. ``tables``: for the kernel, which keeps reading them; ``notes``: JSON."""
+    """The content of a checked cache file.
+
+    ``tables``: the kernel's tables, a view of the mapped file that must stay mapped while the kernel uses them.
+    ``notes``: a line of JSON with policies and warnings of the constraint, then JSON with the places of its terminals.
+    """
 
     tables: memoryview
     notes: bytes

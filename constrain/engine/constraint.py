@@ -83,17 +83,17 @@ class Report:
     """The facts about a constraint: policies, warnings and sizes.
 
     Attributes:
-        policies: the policies in force, by name, which narrow the language on purpose.
-        digits: most digits of numbers that are written, by name (see ``constrain.json_schema.spelling.numbers``); empty
-            where there is no JSON Schema.
+        policies: values of the policies that ``compile`` used, by name.
+        digits: the most digits of numbers that are written, by name (see ``constrain.json_schema.spelling.numbers``);
+            empty if there is no JSON Schema.
         warnings: facts that a reader of the schema should know, such as unknown keywords.
         min_tokens: tokens of a shortest text.
         rules: number of rules of the grammar.
         states: number of states of all rules.
         terminals: number of terminals of the grammar.
         memory_bytes: bytes of the tables built so far.
-        limited_masks: masks of all matchers so far that left out tokens because a limit of the kernel was met; each
-            still leads to a complete text. ``Matcher.limited_masks`` counts those of one answer.
+        limited_masks: number of masks, of all matchers so far, without some allowed tokens, because a limit of the
+            kernel was met; texts are complete nevertheless. ``Matcher.limited_masks`` counts those of one text.
     """
 
     policies: Mapping[str, str | bool]
@@ -130,8 +130,10 @@ def _digits(policies: Mapping[str, str | bool]) -> Mapping[str, int]:
 class Precomputed:
     """The result of ``Constraint.precompute``.
 
-    ``masks``: number of places of a text that it visited; ``memory_bytes``: size of the constraint's tables now;
-    ``file``: the file that holds them, or None.
+    Attributes:
+        masks: number of places in texts whose masks were computed or known already.
+        memory_bytes: bytes of the constraint's tables now.
+        file: cache file with the tables; ``None`` if the constraint was not stored.
     """
 
     masks: int
@@ -157,7 +159,7 @@ class _Keeping:
 
 
 class Constraint:
-    """A language compiled for one vocabulary. Made by ``compile``; immutable, safe to share between threads."""
+    """A schema or grammar that ``compile`` has compiled for one vocabulary. Immutable; threads may share it."""
 
     __slots__ = (
         "__weakref__",
@@ -258,7 +260,7 @@ class Constraint:
 
     @property
     def grammar(self) -> Grammar:
-        """The rules and terminals; made again from the schema if another process compiled the constraint."""
+        """The compiled ``Grammar``; built from the schema again if the constraint came from the cache."""
         if self._grammar is None:
             assert self._make is not None
             self._grammar = self._make()
@@ -274,11 +276,13 @@ class Constraint:
     def precompute(self, *, max_masks: int = PRECOMPUTED_MASKS, max_bytes: int = PRECOMPUTED_BYTES) -> Precomputed:
         """Computes masks ahead of time, likeliest first, and stores the constraint in the cache for ``compile``.
 
-        It follows texts as they are usually written: each key and each kind of value before anything unusual. It stops
-        after ``max_masks`` places, when the tables take ``max_bytes``, or when no place is left. ``max_masks=0`` stores
-        only the masks that generations have met so far. Other threads may use the constraint meanwhile. If the cache
-        cannot be written, there is a warning and no file. A constraint made with ``registry`` or ``cache=False`` is not
-        stored.
+        Args:
+            max_masks: the most places in texts at which to compute a mask; 0 stores only masks that are known already.
+            max_bytes: bytes of the constraint's tables at which to stop.
+
+        The order is that of usual texts: each key and each kind of value before anything unusual. Other threads may use
+        the constraint meanwhile. A constraint compiled with ``registry`` or ``cache=False`` is not stored; if the cache
+        cannot be written, there is a warning. Returns a ``Precomputed``: number of masks, size and file.
 
         >>> from constrain import Vocabulary, compile
         >>> vocabulary = Vocabulary.from_tokens([bytes([byte]) for byte in range(256)] + [b""], eos=[256])
@@ -299,7 +303,7 @@ class Constraint:
 
     @property
     def report(self) -> Report:
-        """Policies in force, warnings, sizes, and the number of limited masks."""
+        """A ``Report``: policies in force, warnings, sizes, and the number of limited masks so far."""
         stats = self._core.stats()
         return Report(
             policies=self.policies,
@@ -314,7 +318,7 @@ class Constraint:
         )
 
     def accepts(self, text: bytes | str) -> bool:
-        """Whether the whole text is in the language. A ``str`` is read as UTF-8; a lone surrogate is never accepted."""
+        """Returns whether the whole text matches. A ``str`` is encoded as UTF-8; lone surrogates never match."""
         if isinstance(text, str):
             try:
                 text = text.encode()
@@ -332,19 +336,23 @@ class Constraint:
         max_number_tokens: int | None = None,
         max_reasoning_tokens: int | None = None,
     ) -> Matcher:
-        """Makes a matcher at the beginning of a text.
+        """Returns a matcher at the beginning of a text.
 
-        With ``max_tokens`` (end of generation not counted) masks allow only tokens after which the text can still be
-        completed within that number, so a generation that follows them always ends in time with a whole text. Near the
-        end, masks also leave out tokens that would begin something new. Raises ``BudgetError`` if the shortest known
-        text does not fit; ``BudgetError.needed`` tokens are enough.
+        Args:
+            max_tokens: the most tokens of the text, without the end of generation; ``None`` for no limit. Masks allow
+                only tokens after which the text can be completed within the limit, so a loop that follows the masks
+                always ends with a complete text. Near the limit, masks also leave out tokens that begin something new.
+            max_string_tokens: soft limit on the tokens of one string, including the token in which it begins. At the
+                limit no new word begins. After up to 8 more tokens, or at once where there are no words, masks allow
+                only tokens that bring the string's end nearer. A string that the language requires to be longer gets
+                the length it needs. Keys that a schema names, and constants, are not limited.
+            max_number_tokens: soft limit on the tokens of one number, likewise.
+            max_reasoning_tokens: soft limit on the tokens of a reasoning section, likewise.
 
-        ``max_string_tokens`` and ``max_number_tokens`` are soft limits on the tokens of one string and one number;
-        ``max_reasoning_tokens`` is one on a reasoning section (in a ``Grammar``: on a lexeme of that ``Kind``). The
-        token in which the string began counts. At the limit no new word is begun in it. After up to eight more tokens,
-        or at once if there are no words, masks allow only tokens that end it or bring its end nearer. The language
-        comes first: a string that must be longer gets the length it needs. Keys that a schema names, and constants,
-        have no limit.
+        In a ``Grammar``, ``Terminal.kind`` says which of the three soft limits applies to a terminal.
+
+        Raises ``BudgetError`` if no known text fits into ``max_tokens`` (``BudgetError.needed`` tokens are enough),
+        ``TypeError`` or ``ValueError`` for a limit that is not a whole number of at least 1 (0 for ``max_tokens``).
         """
         limits = (max_string_tokens, max_number_tokens, max_reasoning_tokens)
         counts = [_count("max_tokens", max_tokens, 0)]
@@ -352,16 +360,17 @@ class Constraint:
         return Matcher(self, max_tokens=counts[0], lexeme_limits=(None, *counts[1:]))
 
     def allocate_bitmask(self, batch_size: int = 1) -> NDArray[np.uint32]:
-        """A bitmask for ``Matcher.fill_bitmask``: uint32, shape (batch_size, ceil(n_vocab / 32)), all zero.
+        """Returns a bitmask of zeros for ``Matcher.fill_bitmask``: uint32, shape (batch_size, ceil(n_vocab / 32)).
 
-        Bit ``token % 32`` of word ``token // 32`` stands for a token: the layout of llguidance, XGrammar and vLLM.
+        Row ``i`` is for sequence ``i``. In a row, bit ``token % 32`` of word ``token // 32`` stands for a token: the
+        layout of llguidance, XGrammar and vLLM.
         """
         import numpy as np
 
         return np.zeros((integer("batch_size", batch_size), self._core.n_words), dtype=np.uint32)
 
     def logits_processor(self) -> LogitsProcessor:
-        """Makes a processor for one ``create_completion`` of llama-cpp-python, or one ``generate`` of transformers.
+        """Returns a logits processor for one ``create_completion`` of llama-cpp-python or ``generate`` of transformers.
 
         >>> # llama.create_completion(prompt, logits_processor=LogitsProcessorList([constraint.logits_processor()]))
         >>> # model.generate(**inputs, logits_processor=LogitsProcessorList([constraint.logits_processor()]))
@@ -381,46 +390,25 @@ def _noted(about: bytes) -> tuple[dict[str, str | bool], tuple[str, ...]]:
 
 
 class Matcher(core.Matcher):
-    """The state of one sequence: the tokens accepted so far, and what may come next.
+    """A position in a text: the tokens accepted so far, and the masks of the tokens that may come next.
 
-    Use a matcher in one thread at a time, and ``fork`` one for each other thread. Methods raise ``IndexError`` for a
-    token id that is not in the vocabulary.
+    ``Constraint.matcher`` makes one at the beginning of a text. Use a matcher in one thread at a time, and ``fork`` one
+    for each other thread. Methods raise ``IndexError`` for a token id that is not in the vocabulary.
 
-    Moving:
+    - ``accept``, ``accept_many``, ``rollback``, ``reset`` and ``fork`` change the position.
+    - ``fill_bitmask`` and ``fill_candidates`` write the mask of the next token, for your own loop or for llama.cpp.
+    - ``forced_tokens`` and ``forced_bytes`` return what must come next; ``completion_tokens`` and
+      ``shortest_completion`` end the text.
+    - ``is_accepting`` and ``is_finished`` tell whether the text may, and must, end here.
+    - ``is_narrowed``, ``n_shortened`` and ``limited_masks`` tell whether a limit has removed allowed tokens.
 
-    - ``accept(token_id)`` takes an allowed token and moves on. For any other token it returns False and changes
-      nothing. A mask that is not known yet is computed.
-    - ``accept_many(ids)`` takes tokens up to the first that is not allowed, and returns their number.
-    - ``rollback(n)`` takes back the last n accepted tokens; ``ValueError`` if there are fewer. ``reset()`` takes back
-      all.
-    - ``fork()`` returns an independent matcher in the same state.
+    ``rollback`` takes back limits that later masks met, ``fork`` copies them, ``reset`` clears them.
 
-    Masks:
-
-    - ``fill_bitmask(row)`` writes every word of ``row`` (uint32, shape (ceil(n_vocab / 32),)). A bit is set if and only
-      if the text so far and that token can be completed. Bits of end-of-generation ids are set where the text may end.
-    - ``fill_candidates(logits, candidates)`` writes ``llama_token_data`` (int32 id, float32 logit, float32 p = 0) for
-      the allowed tokens, ascending, and returns their number. ``logits`` is float32 of shape (n_vocab,).
-
-    Ways on:
-
-    - ``forced_bytes()`` returns the bytes that the language leaves no choice about.
-    - ``shortest_completion()`` returns the bytes of a shortest text that finishes from here.
-    - ``completion_tokens()`` returns the tokens of a short text that finishes from here; with a budget, one that fits
-      into it. ``min_tokens_left`` is their number.
-
-    Facts:
-
-    - ``is_accepting``: whether the text may end here.
-    - ``is_finished``: whether end of generation was accepted, or nothing else is possible.
-    - ``is_narrowed``: whether the budget or a limit has left out tokens of some mask on the way here;
-      ``is_narrowed_by_budget``: whether the budget has.
-    - ``n_shortened``: number of strings and numbers that a limit has brought, or is bringing, to their ends.
-    - ``limited_masks``: number of masks on the way here that left out tokens because a limit of the kernel was met;
-      ``limits_met``: the names of these limits, such as ``"MAX_MASK_WORK"``. A limited mask has the tokens of single
-      bytes that were verified, and the next token of a way to finish. The mask here counts once ``fill_bitmask`` or
-      ``accept`` has asked for it. ``rollback`` takes back the limits that later masks met, ``fork`` copies them,
-      ``reset`` clears them.
+    >>> from constrain import Vocabulary, compile
+    >>> vocabulary = Vocabulary.from_tokens([bytes([byte]) for byte in range(256)] + [b""], eos=[256])
+    >>> matcher = compile({"enum": ["red", "green"]}, vocabulary).matcher()
+    >>> matcher.accept_many(b'"gr'), matcher.forced_bytes(), matcher.accept(ord("a"))
+    (3, b'een"', False)
     """
 
     __slots__ = ("constraint",)
@@ -440,7 +428,7 @@ class Matcher(core.Matcher):
         self.constraint = constraint
 
     def fork(self) -> Matcher:
-        """Returns an independent matcher at the same position."""
+        """Returns an independent matcher at the same position, with the same limits and budget."""
         return Matcher(self.constraint, self)
 
     def __copy__(self) -> Matcher:
@@ -455,9 +443,9 @@ class Matcher(core.Matcher):
         raise TypeError("a Matcher cannot be pickled; make a new one and let it accept the same tokens")
 
     def forced_tokens(self) -> list[int]:
-        """The beginning of ``forced_bytes()`` in the tokenizer's own tokens, as far as these are certain.
+        """Returns the token ids that must come next, split as the tokenizer splits text; empty without ``encode``.
 
-        The end of the text is left out where it may become part of a longer token. Empty without ``Vocabulary.encode``.
+        They spell the beginning of ``forced_bytes()``. Its end is left out where a longer token might begin there.
         """
         vocabulary = self.constraint.vocabulary
         if vocabulary.encode is None:
@@ -467,7 +455,10 @@ class Matcher(core.Matcher):
         return certain_tokens(text, open_starts, b"", vocabulary.encode, *known) if text else []
 
     def explain(self, token_id: int) -> str:
-        """Says why a token is not allowed: the byte at which it fails, what was expected there, and from where."""
+        """Returns a sentence that says why a token is not allowed here, or that it is allowed.
+
+        It names the byte at which the token fails, the terminals expected there, and their places in the schema.
+        """
         allowed, at_end, at_limit, limits, offset, expected = self.diagnose(token_id)
         token = self.constraint.vocabulary.marked_bytes(token_id)
         name = special_name(token)
@@ -561,7 +552,7 @@ class _Remembered:
         return kept.constraint
 
     def add(self, key: tuple[object, ...], constraint: Constraint) -> None:
-        """Remembers a constraint, unless it alone exceeds the limit."""
+        """Remembers a constraint for the next equal ``compile``, unless it alone takes more than ``CACHED_BYTES``."""
         self._forget(key)
         kept = _Kept(constraint, key)
         if kept.bytes_counted <= CACHED_BYTES:
@@ -623,42 +614,41 @@ def compile(  # noqa: A001 - the name of the public function
     registry: object = None,
     cache: Directory = None,
 ) -> Constraint:
-    r"""Compiles a schema or grammar for a vocabulary; remembers the result for the next equal call.
+    r"""Compiles a schema or grammar for the tokens of a vocabulary. An equal call returns the same constraint, quickly.
 
     Args:
-        schema: a JSON Schema (dict, bool, or JSON text), anything that ``pydantic.TypeAdapter`` takes (a Pydantic
-            model, dataclass, TypedDict, ``list[int]``, ...), a ``Regex``, a ``Lark``, a ``Grammar``, or a composition
-            (``sequence``, ``choice``, ``repeat``, ``text``). The schema of a type is Pydantic's, tightened to what its
-            validators accept, such as the bounds of a date.
+        schema: a JSON Schema (``dict``, ``bool`` or JSON text); anything that ``pydantic.TypeAdapter`` takes (Pydantic
+            models, dataclasses, ``TypedDict``, ``list[int]``, ...); a ``Regex``, ``Lark`` or ``Grammar``; or a
+            composition by ``sequence``, ``choice``, ``repeat`` or ``text``. The schema of a type is Pydantic's,
+            narrowed to values that its validators accept, such as the bounds of a date.
         vocab: a ``Vocabulary``, or a model (``Model`` or ``llama_cpp.Llama``).
-        whitespace: ``"flexible"`` (what ``json.dumps`` and pretty printers write), ``"compact"`` (none) or ``"any"``
-            (RFC 8259).
-        property_order: ``"schema"`` (keys as ``properties`` lists them, then other named ones, then all others) or
+        whitespace: ``"flexible"`` (white space as ``json.dumps`` and pretty printers write it), ``"compact"`` (none) or
+            ``"any"`` (all of RFC 8259).
+        property_order: ``"schema"`` (keys in the order of ``properties``, then other named keys, then all others) or
             ``"any"``.
-        formats: ``"assert"`` (known formats are enforced), ``"annotation"`` (none) or ``"strict"`` (unknown ones are
-            refused).
-        numbers: ``"canonical"`` (no exponent, no ``1.0`` for an integer) or ``"any"`` (also ``1.0``, ``1e2``, ``-0``,
-            by value).
-        precision: ``"double"`` (numbers are valid both as exact decimals and as the IEEE doubles that most readers make
-            of them) or ``"decimal"`` (as exact decimals only).
-        escapes: ``"canonical"`` (each character of a string has one spelling) or ``"any"`` (all of JSON's:
+        formats: ``"assert"`` (known formats are enforced), ``"annotation"`` (none is) or ``"strict"`` (unknown formats
+            raise ``UnsupportedSchemaError``).
+        numbers: ``"canonical"`` (no exponent, no ``1.0`` for an integer) or ``"any"`` (also ``1.0``, ``1e2``, ``-0``;
+            the value counts).
+        precision: ``"double"`` (a number must be valid both as an exact decimal and as the IEEE double that most
+            readers make of it) or ``"decimal"`` (as an exact decimal).
+        escapes: ``"canonical"`` (each character of a string has one spelling) or ``"any"`` (all spellings of JSON:
             ``\u0061`` is an a).
-        strict: whether the schema must keep the structural rules of OpenAI's strict mode, as ``check_strict(schema,
-            subset="structural")`` has them; a ``SchemaError`` lists all that it breaks. ``strict_schema`` makes a
-            schema keep them.
-        registry: a mapping from URIs to schemas, such as a ``referencing.Registry``, for references that leave the
-            schema and for metaschemas of one's own. Those of the drafts are known, and nothing is ever fetched.
-        cache: the directory where constraints are found that ``Constraint.precompute`` or ``constrain compile`` kept,
-            in any process; nothing else is written there. By default the directory that the environment variable
-            CONSTRAIN_CACHE names (none if it is empty or "0"), else the user's cache directory; False for none. A
-            damaged file is made anew, with a warning. Each version and build of this package has files of its own, made
-            anew where another has one.
+        strict: whether the schema must keep the structural rules of OpenAI's strict mode, those of
+            ``check_strict(schema, subset="structural")``. A ``SchemaError`` lists all violations; ``strict_schema``
+            converts a schema.
+        registry: mapping from URIs to schemas, such as a ``referencing.Registry``, for ``$ref`` to other documents and
+            for metaschemas of your own. Metaschemas of the drafts are known. Nothing is fetched from the network.
+        cache: directory of stored constraints, as ``Constraint.precompute`` and ``constrain compile`` write them;
+            ``compile`` itself only reads it. By default the directory in the environment variable CONSTRAIN_CACHE (none
+            if it is empty or "0"), or else the user's cache directory; ``False`` for none. A damaged file is compiled
+            again, with a warning. Each version and build of this package has its own files.
 
-    The policies, ``strict`` and ``registry`` are about JSON Schemas and types. With another language they raise
-    ``ValueError``, and so does a value that a policy does not have.
+    The policies (``whitespace`` to ``escapes``), ``strict`` and ``registry`` apply to JSON Schemas and types; with
+    another language they raise ``ValueError``, as does a value that a policy does not have.
 
-    Raises ``SchemaError``, ``UnsupportedSchemaError`` or ``UnsatisfiableSchemaError`` with a JSON Pointer;
-    ``PatternError``; ``GrammarError``; ``LimitError``.
+    Raises ``SchemaError``, ``UnsupportedSchemaError`` or ``UnsatisfiableSchemaError`` with the JSON Pointer of the
+    place; ``PatternError``; ``GrammarError``; ``LimitError``.
 
     >>> from constrain import Vocabulary, compile
     >>> vocabulary = Vocabulary.from_tokens([bytes([byte]) for byte in range(256)] + [b""], eos=[256])

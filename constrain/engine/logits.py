@@ -43,9 +43,13 @@ class Masking(Protocol):
 
 @dataclass
 class LogitsProcessor:
-    """Masks the logits of one generation: called with all token ids so far and the next logits.
+    """Sets the logits of tokens that a constraint does not allow to minus infinity, in somebody else's decode loop.
 
-    A processor follows one sequence. For a batch, or beam search, make one processor for each sequence.
+    llama-cpp-python and transformers call it with all token ids so far and the next logits. A processor follows one
+    sequence; for a batch or beam search, make one for each sequence.
+
+    Args:
+        constraint: a ``Constraint``.
     """
 
     constraint: Masking

@@ -40,9 +40,10 @@ async def agenerate(model: AnyModel, prompt: Prompt, *, schema: Any, **options: 
 
 
 async def agenerate(model: AnyModel, prompt: Prompt, *, schema: Any = None, **options: Unpack[ChatOptions]) -> Any:
-    """``generate`` for asynchronous code. As many run at once as ``Model(..., parallel=...)`` says; the others queue.
+    """``generate`` for asynchronous code: has a model answer a prompt, and returns the value.
 
-    A task that is cancelled leaves the model before its next step.
+    ``Model(..., parallel=...)`` sets how many answers are generated at once; further calls wait. A cancelled task stops
+    the generation before the next token. Arguments and errors are those of ``complete``.
 
     >>> asyncio.run(agenerate(None, "Is the sky blue?", schema={"const": "yes"}))
     'yes'
@@ -53,7 +54,7 @@ async def agenerate(model: AnyModel, prompt: Prompt, *, schema: Any = None, **op
 async def acomplete(
     model: AnyModel, prompt: Prompt, *, schema: Any = None, **options: Unpack[ChatOptions]
 ) -> Completion:
-    """``complete`` for asynchronous code; see ``agenerate``."""
+    """``complete`` for asynchronous code: has a model answer, and returns a ``Completion``; see ``agenerate``."""
     run = Run(await asyncio.to_thread(_prepare, model, prompt, schema, options))
     try:
         await asyncio.to_thread(run.submit)
@@ -66,9 +67,10 @@ async def acomplete(
 async def astream(
     model: AnyModel, prompt: Prompt, *, schema: Any = None, **options: Unpack[ChatOptions]
 ) -> AsyncIterator[StreamEvent | Finished]:
-    """``stream`` for asynchronous code; see ``agenerate``. Closing the iterator cancels the generation.
+    """``stream`` for asynchronous code: yields pieces of an answer while a model writes it; see ``agenerate``.
 
-    The model does not wait for the reader: other requests share its steps.
+    Closing the iterator ends the generation. The model does not wait for the reader, because other answers are
+    generated at the same time.
     """
     job = await asyncio.to_thread(_prepare, model, prompt, schema, options)
     loop = asyncio.get_running_loop()

@@ -55,7 +55,7 @@ def generate_batch(
 ) -> list[Any]:
     """Has a model answer many prompts, several at once, and returns the values in the order of the prompts.
 
-    Arguments, errors and the form of the list are those of ``complete_batch``.
+    Arguments and errors are those of ``complete_batch``. With ``n``, the list has a list of ``n`` values per prompt.
 
     >>> generate_batch(None, ["Is the sky blue?", "Is grass red?"], schema={"const": "yes"})
     ['yes', 'yes']
@@ -74,25 +74,26 @@ def complete_batch(
     return_errors: bool = False,
     **options: Unpack[ChatOptions],
 ) -> list[Any]:
-    """Has a model answer many prompts, several at once, and returns all that is known of the answers.
+    """Has a model answer many prompts, several at once, and returns a ``Completion`` for each.
 
-    ``Model(..., parallel=...)`` says how many at once. What prompts begin with in common is evaluated once. The answers
-    are those of ``complete``, one prompt after the other, up to what rounding in llama.cpp does to the logits.
+    ``Model(..., parallel=...)`` sets how many answers are generated at once. Beginnings that prompts have in common are
+    evaluated once. Answers are those of ``complete``, except for differences from rounding in llama.cpp.
 
     Args:
         model: as for ``complete``.
-        prompts: each as for ``complete``.
-        schema: what all answers must be, as for ``complete``.
-        schemas: in its place, one for each prompt; ``None`` among them lets the model say anything.
-        n: how many answers to each prompt; with a ``seed``, answer ``i`` is drawn with ``seed + i``.
-        return_errors: what goes wrong with one answer alone (``OutputValidationError``, ``BudgetError``, a prompt too
-            long for the context) takes its place in the list. Otherwise the first error is raised. It ends the batch,
-            unless it is an ``OutputValidationError``: that is raised when all is answered, and has the list in its
-            ``outcomes``.
-        options: as for ``complete``, for all; ``timeout`` counts for each answer from its beginning on.
+        prompts: prompts, each as for ``complete``.
+        schema: shape of all answers, as for ``complete``.
+        schemas: shapes of the answers instead of ``schema``, one for each prompt; ``None`` stands for free text.
+        n: number of answers to each prompt. With a ``seed``, answer ``i`` is sampled with ``seed + i``.
+        return_errors: whether the list has an error in the place of an answer that failed (``OutputValidationError``,
+            ``BudgetError``, or a prompt that does not fit into the context). Otherwise the first such error is raised
+            and ends the batch. An ``OutputValidationError`` is raised only when all prompts are answered; its
+            ``outcomes`` has the other answers.
+        options: options of ``complete``, for all answers. The seconds of ``timeout`` count for each answer from its
+            own beginning.
 
-    Returns a list with a ``Completion`` for each prompt, or, if ``n`` is given, a list of ``n`` of them. Errors are
-    those of ``complete``.
+    Returns a list in the order of the prompts: a ``Completion`` for each, or with ``n`` a list of ``n`` of them. Raises
+    the errors of ``complete``.
     """
     outcomes = _complete(_make_jobs(model, prompts, schema, schemas, n, options), return_errors=return_errors)
     return _arrange(outcomes, n, return_errors=return_errors)

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Numbers of tokens of one answer.
+    """The numbers of tokens of a prompt and its answer.
 
     Attributes:
         prompt_tokens: tokens of the prompt.
-        cached_tokens: tokens of the prompt that the model had read before.
+        cached_tokens: tokens of the prompt that were not evaluated, because an earlier prompt began with them.
         completion_tokens: tokens of the answer, without the end of generation.
     """
 
@@ -28,13 +28,13 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Timings:
-    """Wall-clock seconds of one answer, by what they were spent on.
+    """The wall-clock seconds that one answer took, by step.
 
     Attributes:
-        compile: compiling the schema.
-        queue: waiting for the model.
-        prompt: reading the prompt.
-        generation: writing the answer.
+        compile: seconds to compile the schema.
+        queue: seconds of waiting for the model.
+        prompt: seconds to evaluate the prompt.
+        generation: seconds to generate the answer.
     """
 
     compile: float
@@ -45,26 +45,26 @@ class Timings:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A finished answer.
+    """A complete answer: its value, its text, and facts about its generation.
 
     Attributes:
-        value: the answer as the type asked for; parsed JSON for a JSON Schema; otherwise the text. With ``tools`` a
-            ``Reply``, with ``allow_refusal`` perhaps a ``Refusal``.
-        text: the answer as the model wrote it, without calls, reasoning and special tokens.
-        tokens: the ids of its tokens, without the end of generation.
+        value: instance of the requested type; parsed JSON for a JSON Schema; otherwise the text. With ``tools`` it is a
+            ``Reply``; with ``allow_refusal`` it may be a ``Refusal``.
+        text: text of the answer as the model wrote it, without calls, reasoning and special tokens.
+        tokens: token ids of the answer, without the end of generation.
         usage: numbers of tokens.
-        timings: where the time went.
-        finish_reason: ``"stop"`` (the answer ended by itself or at a ``stop`` text), ``"length"`` (``max_tokens`` had a
-            say in what it could be; without a schema: it was cut there) or ``"timeout"``.
-        report: ``Constraint.report`` of the schema, ``None`` without one.
-        shortened: how many strings and numbers of the answer reached ``max_string_tokens`` or ``max_number_tokens`` and
-            were brought to their ends. It says nothing about ``finish_reason``: the model went on after them.
-        limited_masks: how many masks of the answer left out tokens because a limit of the kernel was met. The answer
-            is whole and in the language all the same, but the model had less to choose from.
-        limits_met: the names of these limits, such as ``"MAX_MASK_WORK"``.
-        reasoning: what a model that reasons wrote before its answer, ``""`` for nothing.
-        logprobs: of each of ``tokens``; ``None`` if they were not asked for.
-        text_logprobs: of those of them that ``text`` is made of.
+        timings: seconds by step.
+        finish_reason: ``"stop"`` if the answer ended by itself or at a ``stop`` text; ``"length"`` if ``max_tokens``
+            removed tokens that the schema allows (without a schema: cut the answer); ``"timeout"`` if the time was up.
+        report: ``Constraint.report`` of the schema; ``None`` without a schema.
+        shortened: number of strings and numbers that ``max_string_tokens`` or ``max_number_tokens`` ended. They do not
+            change ``finish_reason``.
+        limited_masks: number of masks without some allowed tokens, because a limit of the kernel was met. The answer
+            matches and is complete nevertheless.
+        limits_met: names of these limits, such as ``"MAX_MASK_WORK"``.
+        reasoning: text of the model's reasoning before the answer; ``""`` for none.
+        logprobs: log-probabilities, one entry for each of ``tokens``; ``None`` without the option ``logprobs``.
+        text_logprobs: the entries of ``logprobs`` for the tokens that make up ``text``.
     """
 
     value: Any
@@ -91,6 +91,10 @@ def limits_object(completion: Completion) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The last event of a stream: the whole answer."""
+    """The last event of a stream.
+
+    Attributes:
+        completion: the complete answer.
+    """
 
     completion: Completion

@@ -39,7 +39,7 @@ def generate(model: AnyModel, prompt: Prompt, *, schema: Any, **options: Unpack[
 
 
 def generate(model: AnyModel, prompt: Prompt, *, schema: Any = None, **options: Unpack[ChatOptions]) -> Any:
-    """Has a model answer a prompt, in exactly the shape asked for, and returns the value.
+    """Has a model answer a prompt in exactly the shape of ``schema``, and returns the value.
 
     Arguments and errors are those of ``complete``.
 
@@ -50,25 +50,26 @@ def generate(model: AnyModel, prompt: Prompt, *, schema: Any = None, **options: 
 
 
 def complete(model: AnyModel, prompt: Prompt, *, schema: Any = None, **options: Unpack[ChatOptions]) -> Completion:
-    """Has a model answer a prompt, and returns the answer with all that is known of it.
+    """Has a model answer a prompt, and returns a ``Completion``: the value with its text, tokens, timings and more.
 
     Args:
         model: a ``Model``, a ``llama_cpp.Llama``, the path of a GGUF file, or ``None`` for the small model of the
-            ``demo`` extra. A path is loaded once and kept until another one is named; a ``Model`` of your own has
-            more options and lives as long as you keep it.
-        prompt: a text, or a list of messages ``{"role": ..., "content": ...}``. It goes through the model's chat
-            template, if it has one. Text never becomes special tokens.
-        schema: what the answer must be: a type (whatever ``pydantic.TypeAdapter`` takes: Pydantic models,
-            dataclasses, ``TypedDict``, ``Literal``, enums, unions, ``list[...]``), a JSON Schema as ``dict`` or JSON
-            text, a ``Regex``, a ``Lark``, or a ``Grammar``. ``None`` lets the model say anything. Objects are closed:
-            keys that the schema does not declare are left out, unless it says ``additionalProperties`` itself.
-        options: how long the answer is, how it is sampled, what may be called. ``help(constrain.Options)`` and
+            ``demo`` extra. A path is loaded at first use and kept until another path is passed. A ``Model`` has more
+            options and stays loaded as long as you keep it.
+        prompt: a text, or a list of messages ``{"role": ..., "content": ...}``. The model's chat template is applied if
+            it has one. Names of special tokens in the prompt are plain text.
+        schema: shape of the answer: a type (anything that ``pydantic.TypeAdapter`` takes: Pydantic models, dataclasses,
+            ``TypedDict``, ``Literal``, enums, unions, ``list[...]``), a JSON Schema as ``dict`` or JSON text, a
+            ``Regex``, a ``Lark``, a ``Grammar``, or a composition. ``None`` stands for free text. Answers have only
+            keys that the schema declares, unless it sets ``additionalProperties`` itself.
+        options: length of the answer, sampling, tools and more. ``help(constrain.Options)`` and
             ``help(constrain.ChatOptions)`` list them; docs/reference/options.md has them with types and defaults.
 
-    Raises ``SchemaError`` and ``LimitError`` for a schema that cannot be used, ``BudgetError`` if ``max_tokens`` is
-    too small for any answer, ``ModelError`` if the model cannot be loaded or the prompt does not fit,
-    ``OutputValidationError`` if the type's own validators reject the answer, ``ValueError`` for an option out of
-    range.
+    Raises ``SchemaError``, ``GrammarError``, ``PatternError`` and ``LimitError`` for a schema that cannot be used;
+    ``BudgetError`` if ``max_tokens`` is too small for any answer; ``ModelError`` if the model cannot be loaded or the
+    prompt does not fit into the context; ``OutputValidationError`` if the type's own validators reject the answer;
+    ``ToolError`` for functions that cannot be tools; ``TypeError`` for unknown options and ``ValueError`` for values
+    out of range.
     """
     *_, last = stream(model, prompt, schema=schema, **options)
     assert isinstance(last, Finished)
@@ -78,10 +79,10 @@ def complete(model: AnyModel, prompt: Prompt, *, schema: Any = None, **options: 
 def stream(
     model: AnyModel, prompt: Prompt, *, schema: Any = None, **options: Unpack[ChatOptions]
 ) -> Iterator[StreamEvent | Finished]:
-    """Has a model answer a prompt, and yields the text as it is written and last the finished answer.
+    """Has a model answer a prompt, and yields events while it writes: pieces of the answer, then ``Finished``.
 
-    Arguments and errors are those of ``complete``. The schema is compiled at once; the model is taken when the first
-    event is asked for, and other callers wait until the last one was read or the iterator is closed.
+    Arguments and errors are those of ``complete``. The schema is compiled at once. The answer begins when the first
+    event is read, and other callers of the model wait until the last event was read or the iterator is closed.
 
     >>> events = list(stream(None, "Name a colour.", schema={"enum": ["red", "blue"]}, temperature=0))
     >>> "".join(event.text for event in events[:-1]) == events[-1].completion.text

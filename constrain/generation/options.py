@@ -21,55 +21,61 @@ if TYPE_CHECKING:
 
 
 MAX_NUMBER_TOKENS = 64
-"""Tokens of one number, unless ``max_number_tokens`` is given. A token is at least one digit; a 64-bit float has at
-most 17 significant digits, a 128-bit integer 39. Beyond this, the number is ended.
+"""Default of ``max_number_tokens``: tokens of one number, after which masks allow only tokens that end it.
+
+A token has at least one digit. A 64-bit float needs at most 17 significant digits, a 128-bit integer 39.
 """
 
 MAX_TOP_LOGPROBS = 20
-"""Alternatives with log-probabilities that a request may ask for per token, as at OpenAI. Beyond: ValueError, or status
-400.
-"""
+"""Most likely tokens that a request may ask for at each position, as at OpenAI. Beyond: ValueError, or status 400."""
 
 
 class Options(CompileOptions, total=False):
-    """The keywords that ``generate``, ``complete`` and ``stream`` share; all may be left out.
+    """Keyword arguments of ``generate``, ``complete``, ``stream`` and their variants; all are optional.
 
     Attributes:
-        max_tokens: most tokens to generate, end of generation not counted; by default what is left of the context. An
-            answer with a schema is always complete: where the limit comes near, words are finished and open strings,
-            arrays and objects are closed.
-        max_string_tokens: soft limit on the tokens of one string, so that a model that loops in one comes out of it;
-            none by default. Beyond it no word is begun in the string any more, and within 8 more tokens the string is
-            closed. Where the schema wants a longer string, it becomes longer. Keys that the schema does not name are
-            strings, too.
-        max_number_tokens: soft limit on the tokens of one number (64); ``None`` for no limit. No number that is written
-            on purpose takes as many.
-        temperature: divisor of the logits (0.8). 0 takes the most likely allowed token; then ``top_p``, ``top_k``,
-            ``min_p`` and ``seed`` have no effect.
-        top_p: sample from the most likely tokens that together have this probability (0.95); 1 for all.
-        top_k: sample from this many of the most likely tokens (40); 0 for all.
-        min_p: sample from the tokens that are at least this times as likely as the most likely one (0.05); 0 for all.
-        seed: makes sampling reproducible; 0 to 2**32 - 2. By default each answer has a fresh one.
-        stop: a text or texts that end the answer. Without a schema the answer is cut before them. With one it goes
-            on to its shortest end, since it could not be valid otherwise.
-        logit_bias: added to the logits of these token ids; may be infinite.
-        repeat_penalty: divisor of the logits of tokens among the last 64 of the answer; 1 (the default) for none.
-        presence_penalty: subtracted from the logits of tokens that the answer has already; -2 to 2, 0 (the default)
-            for none.
-        frequency_penalty: subtracted from the logits of tokens, as often as the answer has them already; -2 to 2,
+        max_tokens: the most tokens of the answer, without the end of generation; ``None`` (the default) for the rest of
+            the context. An answer with a schema is complete within the limit: near it, words are finished, and open
+            strings, arrays and objects are closed. ``BudgetError`` if no answer fits.
+        max_string_tokens: soft limit on the tokens of one string; ``None`` (the default) for no limit. It stops models
+            that repeat themselves inside a string. At the limit no new word begins, and the string ends within 8 more
+            tokens. A string that the schema requires to be longer gets the length it needs. Keys that the schema does
+            not name are limited like strings; constants are not limited.
+        max_number_tokens: soft limit on the tokens of one number (64); ``None`` for no limit. It stops models that
+            write digits without end: a 64-bit float needs at most 17 digits, a 128-bit integer 39.
+        temperature: divisor of the logits (0.8); 0 or more. At 0 the most likely allowed token is taken, and ``top_p``,
+            ``top_k``, ``min_p`` and ``seed`` have no effect.
+        top_p: samples from the most likely tokens whose probabilities add up to this value (0.95); 0 to 1, 1 for all
+            tokens.
+        top_k: samples from this number of most likely tokens (40); 0 for all tokens.
+        min_p: samples from tokens at least this many times as likely as the most likely one (0.05); 0 to 1, 0 for all
+            tokens.
+        seed: seed of the random numbers, for reproducible answers; 0 to 2**32 - 2. ``None`` (the default) draws a new
+            seed for each answer.
+        stop: a text or a list of texts that end the answer. Without a schema, the answer is cut before the text. With a
+            schema, the answer is completed as briefly as possible from there, so that it stays valid.
+        logit_bias: numbers that are added to the logits of tokens, by token id; ``float("-inf")`` forbids a token
+            unless the schema allows no other.
+        repeat_penalty: divisor of the logits of tokens that are among the last 64 of the answer; above 0, 1 (the
+            default) for none.
+        presence_penalty: number that is subtracted from the logit of each token that the answer already has; -2 to 2,
             0 (the default) for none.
-        logprobs: whether the answer has the log-probabilities of its tokens (``Completion.logprobs``,
-            ``TextDelta.logprobs``). Then forced tokens are evaluated one by one, and tokens that are written after a
-            ``timeout`` are evaluated, too.
-        top_logprobs: number of the most likely tokens that are reported in the place of each token; 0 (the default) to
-            20. Needs ``logprobs=True``.
-        timeout: seconds after which the answer is brought to its shortest end (without a schema, it just ends). They
-            count from the model's turn on, not while other answers are waited for.
-        show_schema: whether the prompt shows the schema (``True``), as a short text in front of the user's first
-            message, of which later messages get a reminder; or a text of your own in its place, which holds
-            ``{schema}``.
-        whitespace, property_order, formats, numbers, precision, escapes, strict, registry: as for ``compile``; only
-            with a JSON Schema or a type.
+        frequency_penalty: number that is subtracted from the logit of a token once for each time that the answer
+            already has it; -2 to 2, 0 (the default) for none.
+        logprobs: whether to report the natural logarithm of the probability of each token, in ``Completion.logprobs``
+            and ``TextDelta.logprobs``; ``False`` by default. It makes answers slower: forced tokens are evaluated one
+            by one.
+        top_logprobs: number of most likely tokens to report at each position, 0 (the default) to 20; needs
+            ``logprobs=True``.
+        timeout: seconds after which the answer is completed as briefly as possible (without a schema, it ends at once);
+            ``None`` (the default) for no limit. They count from when the model begins with the prompt; waiting for
+            other answers does not count.
+        show_schema: whether the prompt shows the schema to the model (``True``): as a short text in front of the first
+            user message, with a reminder in later ones. A text of your own that contains ``{schema}`` replaces it.
+        whitespace, property_order, formats, numbers, precision, escapes, strict, registry: as for ``compile``; for JSON
+            Schemas and types only.
+
+    Unknown names raise ``TypeError``, values out of range ``ValueError``.
     """
 
     max_tokens: int | None
@@ -92,22 +98,25 @@ class Options(CompileOptions, total=False):
 
 
 class ChatOptions(Options, total=False):
-    """Keywords for answers that are more than one text or value: calls of tools, reasoning, refusals.
+    """``Options``, and keyword arguments for tools, refusals and reasoning; all are optional.
 
     Attributes:
-        tools: functions that the model may call, results of ``tool`` and ``CustomTool``, or JSON objects in OpenAI's
-            shape. With them the value is a ``Reply``. The model sees them in this order.
-        tool_choice: ``"auto"`` (the default: text or calls), ``"required"`` (calls), ``"none"`` (text); the name of a
-            tool, or the tool itself, which is then called once; a list of tools, any of which is called; or a JSON
-            object of OpenAI's.
-        parallel_tool_calls: whether an answer may hold several calls (``True``, where the model's family has such
-            answers). The fifth call of one tool with the same arguments is the last: small models repeat themselves.
-        tool_format: the form in which calls are written, by name (``"hermes"``, ``"llama3-json"``, ...); by default
-            that of the model's chat template.
-        allow_refusal: whether the model may answer with a ``Refusal`` in place of the value of ``schema``.
-        thinking: whether a model that can reason before its answer does so; by default only if there is no schema.
-        max_reasoning_tokens: soft limit on the tokens of the reasoning; by default half of ``max_tokens``, if there is
-            one.
+        tools: tools that the model may call, in the order in which the prompt shows them: functions, results of
+            ``tool``, ``CustomTool`` objects, or JSON objects as OpenAI defines them. With tools, the value of the
+            answer is a ``Reply``.
+        tool_choice: ``"auto"`` (the default) lets the model choose between content and calls, ``"required"`` demands
+            calls, ``"none"`` forbids them. A tool or its name demands one call of this tool; a list demands calls
+            of tools in the list. A JSON object as OpenAI defines it is accepted, too.
+        parallel_tool_calls: whether an answer may have several calls (``True``), if the model's family can write
+            several. A fifth call of the same tool with the same arguments ends the answer.
+        tool_format: name of the form in which calls are written, such as ``"hermes"`` or ``"llama3-json"``; ``None``
+            (the default) for the form of the model's chat template.
+        allow_refusal: whether the model may answer with a ``Refusal`` instead of a value of ``schema``; ``False`` by
+            default.
+        thinking: whether a model that can reason does so before its answer; ``None`` (the default) for only if there
+            is no schema.
+        max_reasoning_tokens: soft limit on the tokens of the reasoning; ``None`` (the default) for half of
+            ``max_tokens``, or no limit if that is ``None``, too.
     """
 
     tools: Sequence[Tool | Callable[..., Any] | Mapping[str, Any]]

@@ -179,6 +179,7 @@ def _text_progress(
 
 
 def _make_calls(tool: Tool) -> FunctionCalls | CustomCalls:
+    """Describes the calls of a tool for the grammar of the answer: its name, and the language of its arguments."""
     if isinstance(tool, FunctionTool):
         return FunctionCalls(tool.name, tool.schema_text, typed=tool.signature is not None)
     return CustomCalls(tool.name, tool.format)

@@ -34,9 +34,10 @@ class ToolRun:
     """The result of ``run_tools``.
 
     Attributes:
-        reply: last answer of the model.
-        messages: whole conversation, including ``reply``; add a question to it to get the next prompt.
-        completions: all answers of the model, in order.
+        reply: the last answer of the model.
+        messages: the whole conversation, with calls, results and the last answer, as messages in OpenAI's form. Append
+            a question, and it is the next prompt.
+        completions: a ``Completion`` for each answer of the model, in order.
     """
 
     reply: Reply
@@ -45,7 +46,7 @@ class ToolRun:
 
     @property
     def value(self) -> Any:
-        """The text of the last answer, or the value of ``schema``."""
+        """The content of the last answer: the value of ``schema``, or text."""
         return self.reply.content
 
 
@@ -59,22 +60,23 @@ def run_tools(
     show_error: Callable[[ToolCall, Exception], str] | None = None,
     **options: Unpack[ChatOptions],
 ) -> ToolRun:
-    """Has a model answer a prompt with the help of tools: runs what it calls and shows it the results.
+    """Has a model answer a prompt with tools: runs the calls and shows the model their results until it needs none.
 
     Args:
         model: as for ``complete``.
         prompt: as for ``complete``.
-        schema: what answers without calls must be, as for ``complete``.
-        options: as for ``complete``, with ``tools``, which must all have a function. ``tool_choice`` is for the first
-            answer; from then on the model may choose, among the tools that a list allows or else among all.
-        max_steps: the most answers of the model. The last of them cannot call any more, so the run ends with content;
-            a single one can, if ``tool_choice`` wants it to.
-        context: handed to tools that take one.
-        show_error: the text that the model is given of an exception in a tool, ``Error: ...`` by default. What it
-            raises itself, ends the run, as Ctrl-C does.
+        schema: shape of an answer without calls, as for ``complete``.
+        options: options of ``complete``, with ``tools``, each of which must have a function. ``tool_choice`` applies to
+            the first answer; after that the model may choose, among the tools that a list of ``tool_choice`` names, or
+            else among all.
+        max_steps: the most answers of the model, 1 or more (10). The last answer cannot call tools, so the run ends
+            with content; with ``max_steps=1``, ``tool_choice`` decides.
+        context: value for tools that take a context.
+        show_error: function that returns the text which the model reads in place of a result when a tool raises an
+            exception; ``Error: ...`` by default. An exception that ``show_error`` raises ends the run.
 
-    Raises as ``complete`` does, and ``ToolError`` for tools that cannot be run: without a function, or ``async`` where
-    an event loop runs (there is ``arun_tools`` for that).
+    Returns a ``ToolRun``. Raises the errors of ``complete``, and ``ToolError`` for a tool without a function, or with
+    an ``async`` one while an event loop runs in this thread (use ``arun_tools`` then).
 
     >>> def double(number: int) -> int:
     ...     return 2 * number
@@ -107,7 +109,7 @@ async def arun_tools(
     show_error: Callable[[ToolCall, Exception], str] | None = None,
     **options: Unpack[ChatOptions],
 ) -> ToolRun:
-    """``run_tools`` for asynchronous code; the calls of one answer run side by side."""
+    """``run_tools`` for asynchronous code; the calls of one answer run concurrently."""
     state = _State(prompt, options, max_steps)
 
     async def run(call: ToolCall) -> str:

@@ -22,7 +22,12 @@ _CONTINUATION_BITS = (1 << 64) - 1
 
 
 class CharacterRange(NamedTuple):
-    """All characters from ``first`` to ``last``, both included."""
+    """A range of characters, in the order of their code points.
+
+    Attributes:
+        first: the first character.
+        last: the last character; the range includes it.
+    """
 
     first: str
     last: str

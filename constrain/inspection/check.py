@@ -53,8 +53,8 @@ def check_schema(schema: object, vocabulary: Vocabulary, *, registry: object = N
 
     >>> from constrain import Vocabulary
     >>> vocabulary = Vocabulary.from_tokens([bytes([byte]) for byte in range(256)] + [b""], eos=[256])
-    >>> check_schema({"const": 12}, vocabulary).typical_tokens
-    2
+    >>> check_schema({"const": "ab"}, vocabulary).typical_tokens
+    4
     """
     lint = lint_schema(schema, registry=registry, **policies)
     if lint.remaining is None:
@@ -117,6 +117,7 @@ class _Walker:
         vocabulary = constraint.vocabulary
         texts = [vocabulary.token_bytes(token) for token in range(vocabulary.n_vocab)]
         self.constraint = constraint
+        self.ends = vocabulary.eos
         self.readable = np.fromiter((text.isascii() and text.decode().isprintable() for text in texts), bool)
         self.row = constraint.allocate_bitmask()[0]
 
@@ -127,7 +128,7 @@ class _Walker:
             if length == MAX_WALK:
                 return length + matcher.min_tokens_left
             token = self._random(matcher, rng) if rng.random() > WAY_OUT else None
-            if token is None and matcher.is_accepting:
+            if token in self.ends or (token is None and matcher.is_accepting):
                 break
             matcher.accept(matcher.completion_tokens()[0] if token is None else token)
             length += 1

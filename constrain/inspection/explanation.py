@@ -37,9 +37,11 @@ _END, _NO_TEXT = 256, 257
 
 
 class ExpectedTerminal(NamedTuple):
-    """A terminal that could continue or begin at a place: its name, and its source (a JSON Pointer), if known.
+    """A terminal that could continue or begin where a text stops matching.
 
-    The name of a terminal of a Lark grammar includes its line and column.
+    Attributes:
+        name: name of the terminal; in a Lark grammar, with line and column.
+        pointer: JSON Pointer of its origin in the schema; ``""`` if unknown.
     """
 
     name: str
@@ -48,11 +50,15 @@ class ExpectedTerminal(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TokenStep:
-    """One token of a text.
+    """One token of an explained text.
 
-    ``offset``: the byte of the text at which the token begins. ``n_allowed``: how many tokens were allowed there,
-    end-of-generation included. ``is_allowed``: whether this token was one of them. ``min_tokens_left``: tokens of a
-    short text from before this token to the end.
+    Attributes:
+        token: token id.
+        text: bytes of the token.
+        offset: byte of the text at which the token begins, from 0.
+        n_allowed: number of tokens that were allowed there, end of generation included.
+        is_allowed: whether this token was allowed.
+        min_tokens_left: tokens of a short text that finishes from before this token.
     """
 
     token: int
@@ -65,18 +71,21 @@ class TokenStep:
 
 @dataclass(frozen=True, slots=True)
 class TextExplanation:
-    """How far a text matches. ``str()`` gives a summary of a few lines.
+    """The result of ``explain``: how far a text matches, and what could come next. ``str()`` is a summary.
 
     Attributes:
-        offset: length in bytes of the longest prefix that can still become a match, cut to whole characters.
-        line: line of that place, from 1; lines end with a line feed.
-        column: column of that place in characters, from 1.
-        expected: terminals that could continue or begin there.
-        next_characters: characters that could come next.
+        text: the text, as bytes.
+        offset: number of bytes of the longest prefix that some matching text begins with, cut to whole characters. The
+            attributes below are about this place.
+        line: line of the place, from 1; lines end with a line feed.
+        column: column of the place in characters, from 1.
+        expected: terminals that could continue or begin at the place.
+        next_characters: characters that could come next, as ranges.
         next_bytes: bytes that could come next, also for languages that are not UTF-8.
-        is_complete: whether the text up to that place is in the language.
-        completion: a shortest text that completes it.
-        steps: tokens up to end of generation, or to the first that is not allowed; empty without a vocabulary.
+        is_complete: whether the text up to the place matches as a whole.
+        completion: bytes of a shortest text that, put behind the prefix, makes it match.
+        steps: the text's tokens up to end of generation, or to the first one that is not allowed; empty without a
+            vocabulary.
     """
 
     text: bytes
@@ -92,12 +101,12 @@ class TextExplanation:
 
     @property
     def accepted(self) -> bytes:
-        """The longest prefix that can still be continued to a match."""
+        """The longest prefix of the text, in bytes, that some matching text begins with."""
         return self.text[: self.offset]
 
     @property
     def matches(self) -> bool:
-        """Whether the whole text is in the language."""
+        """Whether the whole text matches."""
         return self.is_complete and self.offset == len(self.text)
 
     def __str__(self) -> str:
@@ -139,12 +148,19 @@ def explain(
     closed: bool = False,
     **policies: Unpack[CompileOptions],
 ) -> TextExplanation:
-    """Finds where a text stops matching, and says what was expected there.
+    """Finds where a text stops matching a schema or grammar, and what was expected there.
 
-    ``schema`` and policies as for ``compile``. ``closed``: as in ``generate``, objects take only keys that the schema
-    declares. With a ``vocabulary`` that has ``encode``, ``steps`` holds the text's own tokens. A ``str`` is read as
-    UTF-8; the names of special tokens that a grammar names stand for these tokens. Raises the errors of ``compile``,
-    and ValueError for a vocabulary without ``encode``.
+    Args:
+        schema: schema or grammar, as for ``compile``.
+        text: text to examine. A ``str`` is encoded as UTF-8; in it, names of special tokens that the grammar names
+            stand for these tokens.
+        vocabulary: a ``Vocabulary`` with ``encode``, or a model. If given, ``steps`` of the result follows the text
+            token by token.
+        closed: whether objects take only keys that the schema declares, as in answers of ``generate``.
+        policies: ``whitespace`` and the other options of ``compile`` for JSON Schemas.
+
+    Returns a ``TextExplanation``; ``print`` shows it in a few lines. Raises the errors of ``compile``, and
+    ``ValueError`` for a vocabulary without ``encode``.
 
     >>> found = explain({"enum": ["red", "green"]}, '"rot"')
     >>> found.matches, found.offset, found.next_characters, found.completion

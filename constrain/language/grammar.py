@@ -56,14 +56,18 @@ class Kind(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Terminal:
-    """A lexeme: ``expression`` must not match the empty text.
+    """A kind of lexeme: a name, and the regular expression of its texts, none of which is empty.
 
     Matches that contain the bytes 0xFE or 0xFF, which no UTF-8 text contains, are ignored: these bytes mark special
     tokens. The terminal of a special token is the ``Literal`` of ``Vocabulary.marked_bytes``.
 
-    ``pointer``: the origin, for messages (a JSON Pointer into the schema, a place in a Lark grammar). ``label``: for
-    ``Role.LABEL``, the label that all its texts stand for; if empty, each text is its own label. ``kind``: the limit of
-    its lexemes, in a matcher that limits their tokens.
+    Attributes:
+        name: name for error messages and explanations.
+        expression: expression of the texts; it must not match the empty text.
+        pointer: origin for error messages, such as a JSON Pointer into the schema; ``""`` if unknown.
+        role: part that the lexeme plays in a value that must be distinct from others.
+        label: with ``Role.LABEL``, the label that all texts stand for; if empty, each text is its own label.
+        kind: limit on tokens that applies to the lexeme, in a matcher with such a limit.
     """
 
     name: str
@@ -114,11 +118,15 @@ VALUE_SET = -2
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A nonterminal. States are small integers; state 0 is the start, ``accepting`` are the final states.
+    """A nonterminal: an automaton whose edges read terminals and other rules.
 
-    ``slots``: the memory of one activation, one number per slot: ``TEXT_SET``, ``VALUE_SET``, or the cap of a counter.
-    A counter starts at 0 and stays at its cap once it gets there; choose the least cap that no condition can tell from
-    a larger number.
+    Attributes:
+        name: name for error messages and ``Grammar.dump``.
+        edges: edges between states. States are small integers, and state 0 is the start.
+        accepting: states at which the rule may end.
+        slots: memory of one use of the rule, one number per slot: ``TEXT_SET``, ``VALUE_SET``, or the cap of a counter.
+            A counter starts at 0 and stays at its cap once it gets there; choose the least cap that no condition can
+            tell from a larger number.
     """
 
     name: str
@@ -129,15 +137,22 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """Rules over terminals; ``rules[0]`` is the start.
+    """A context-free grammar over regular terminals, with memory for counters and sets: the input of the compiler.
 
-    ``ignored``: terminals that may stand before, between and after all others. ``self_delimiting``: the front end
-    guarantees that every lexeme ends by its own expression: no terminal can go on with a byte that may follow it.
-    Otherwise the kernel proves that the lexing rule (read on while some usable terminal can) leads to no dead end, or
-    refuses the grammar. ``numbers_by_double``: distinct values are equal if their numbers read as the same IEEE double.
-    ``strings_by_value``: texts and values that begin with a JSON string are compared by the string it spells; a
-    terminal that reads one spelling of a string reads all of them. ``warnings``: notes for readers of the JSON Schemas
-    inside; they do not affect the language.
+    ``compile`` and ``generate`` take one instead of a schema. Write a ``Lark`` grammar if you can; ``GrammarBuilder``
+    makes a ``Grammar`` from code. It is immutable, and equal grammars are compiled once.
+
+    Attributes:
+        terminals: the lexemes. An edge names a terminal by its index.
+        rules: the nonterminals; ``rules[0]`` is the start. An edge names a rule by ``~index``.
+        ignored: indices of terminals that may stand before, between and after all others.
+        self_delimiting: a promise that no terminal can continue with a byte that may follow it. Without the promise,
+            the kernel proves that the longest match leads to no dead end, and raises ``GrammarError`` otherwise.
+        numbers_by_double: whether distinct values are equal if their numbers read as the same IEEE double; otherwise
+            their decimals are compared.
+        strings_by_value: whether texts and values that begin with a JSON string are compared by the string that it
+            spells. Then a terminal must read all spellings of a string or none.
+        warnings: notes on the JSON Schemas inside, for people; they do not change the language.
     """
 
     terminals: tuple[Terminal, ...]
@@ -164,7 +179,7 @@ class Grammar:
         return _unpickled, (bare, entries, roots, rest)
 
     def dump(self) -> str:
-        """Returns the grammar as text, one line per edge, for people."""
+        """Returns a listing for people, with one line for each edge of a rule and for each terminal."""
         lines = []
         for index, rule in enumerate(self.rules):
             lines.append(f"rule {index} {rule.name}: accepting {', '.join(map(str, rule.accepting))}")
@@ -202,7 +217,10 @@ def _unpickled(bare: list[Terminal], entries: list[Entry], roots: list[int], res
 
 
 class GrammarBuilder:
-    """Collects terminals and rules; rules may be named before they are defined.
+    """Builds a ``Grammar`` in code: terminals, and rules that may refer to rules which are defined later.
+
+    Terminals and rules are referred to by symbols, the integers that ``terminal`` and ``rule`` return. Expressions of
+    terminals are made from ``constrain.language.tree``.
 
     >>> from constrain.language.tree import Literal
     >>> builder = GrammarBuilder()
@@ -229,7 +247,7 @@ class GrammarBuilder:
         label: bytes = b"",
         kind: Kind = Kind.OTHER,
     ) -> int:
-        """Adds a terminal and returns its symbol; an equal one is added once."""
+        """Adds a terminal, unless an equal one exists, and returns its symbol; for the arguments see ``Terminal``."""
         key = (name, expression, role, label, kind)
         symbol = self._terminal_ids.get(key)
         if symbol is None:
@@ -238,16 +256,16 @@ class GrammarBuilder:
         return symbol
 
     def rule(self, name: str) -> int:
-        """Reserves a rule and returns its symbol; the first one is the start."""
+        """Adds a rule without a definition and returns its symbol; the first rule is the start of the grammar."""
         self._names.append(name)
         return ~(len(self._names) - 1)
 
     def ignore(self, terminal: int) -> None:
-        """Lets a terminal stand anywhere between lexemes."""
+        """Allows a terminal, given by its symbol, before, between and after all other lexemes."""
         self._ignored.append(terminal)
 
     def define(self, rule: int, alternatives: Sequence[Sequence[int]]) -> None:
-        """Defines a rule by its alternatives, each a sequence of symbols (an empty one for the empty text)."""
+        """Defines a rule by its alternatives: each is a sequence of symbols, an empty sequence for the empty text."""
         edges: list[Edge] = []
         end, states = 1, 2
         for symbols in alternatives:
@@ -266,10 +284,10 @@ class GrammarBuilder:
     def define_automaton(
         self, rule: int, edges: Sequence[Edge], accepting: Sequence[int], slots: Sequence[int] = ()
     ) -> None:
-        """Defines a rule by its automaton."""
+        """Defines a rule by its automaton: edges, accepting states and memory, as in ``Rule``."""
         self._rules[~rule] = Rule(self._names[~rule], tuple(edges), tuple(accepting), tuple(slots))
 
     def build(self, *, self_delimiting: bool = False) -> Grammar:
-        """Returns the finished grammar; every reserved rule must have been defined."""
+        """Returns the grammar; for ``self_delimiting`` see ``Grammar``. ``KeyError`` if a rule is not defined."""
         rules = tuple(self._rules[index] for index in range(len(self._names)))
         return Grammar(tuple(self._terminals), rules, tuple(self._ignored), self_delimiting)

@@ -23,7 +23,7 @@ POLICY_DEFAULTS = {policy: choices[0] for policy, choices in CHOICES.items()}
 
 
 class CompileOptions(TypedDict, total=False):
-    """The options of ``compile``: see there."""
+    """The keyword arguments of ``compile`` for JSON Schemas and types; ``help(constrain.compile)`` describes them."""
 
     whitespace: str
     property_order: str

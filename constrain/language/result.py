@@ -25,7 +25,7 @@ dropped."""
 
 @dataclass(frozen=True, slots=True)
 class ResultType:
-    """The meaning of a ``schema=`` argument.
+    """How an answer for one ``schema=`` argument is shown to the model, and how its text becomes the value.
 
     Attributes:
         document: the JSON Schema as a parsed JSON value; ``None`` without a schema: then the value is the text.
@@ -61,7 +61,10 @@ class ResultType:
 
 
 def result_type(schema: object) -> ResultType:
-    """Returns the meaning of a ``schema=`` argument. Raises ``SchemaError``."""
+    """Returns how an answer with this ``schema=`` is shown to the model and turned into a value.
+
+    Raises ``SchemaError`` for text that is not a JSON Schema, and for a type that has none.
+    """
     if schema is None or isinstance(schema, Grammar):
         return ResultType(None, None)
     if isinstance(schema, Source):
@@ -93,7 +96,7 @@ def _of_hashable_type(kind: Any) -> ResultType:
 
 
 def _explain(error: ValidationError, text: str) -> tuple[str, str]:
-    """Returns message and JSON Pointer of the first complaint."""
+    """Returns the message of Pydantic's first error, and the JSON Pointer of the rejected part of the answer."""
     details = error.errors(include_url=False, include_context=False, include_input=False)
     if details[0]["type"] == "json_invalid":  # the text is JSON; Pydantic reads about 200 levels
         return f"Pydantic cannot read the text: {details[0]['msg']}; the text is {text}", ""

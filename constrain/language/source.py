@@ -12,7 +12,9 @@ if TYPE_CHECKING:
 
 
 class Source(ABC):
-    """A language for answers. Immutable and hashable; equal sources have the same grammar and the same ``repr``.
+    """A language for answers: a ``Regex``, a ``Lark``, or a composition that ``sequence`` or the like returns.
+
+    Immutable and hashable; equal sources have the same grammar and the same ``repr``.
 
     Sources that refer to outside objects override ``is_known_by_repr``.
     """

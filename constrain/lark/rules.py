@@ -155,7 +155,7 @@ class _Automaton:
         return self.states - 1
 
     def add(self, node: Node, source: int, target: int) -> None:
-        """Adds a path from one state to another that reads a node."""
+        """Adds edges from state ``source`` to state ``target`` that read the texts of a node of the Lark rule."""
         match node:
             case Symbol(name, _) if not node.is_terminal:
                 self.edges.append(Edge(source, self.emitter.rule(name), target))

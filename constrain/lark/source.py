@@ -17,19 +17,18 @@ _DESCRIBED = "Answer with a text of this kind, and nothing else"
 
 @dataclass(frozen=True, slots=True)
 class Lark(Source):
-    """A Lark grammar that an answer matches as a whole. It may stand wherever a schema may.
+    """A Lark grammar that the whole answer matches; ``compile`` and ``generate`` take it instead of a schema.
 
     Args:
-        text: the grammar, in the syntax of the ``lark`` package with patterns of Rust's ``regex`` crate. Lexemes are as
-            long as they can be, of all terminals that may stand there. ``%ignore`` is for text between
-            lexemes, ``%json {...}`` for a value of a JSON Schema, ``%regex {"substring_words": "..."}`` for words of a
-            text that follow one another (or ``substring_chars``, ``substring_chunks`` with a list), ``<|name|>`` for
-            the special token of that name.
-        start: the rule that the whole text must match.
-        description: a description for prompts, in place of a grammar that is too long or too hard to read.
+        text: the grammar, in the syntax of the ``lark`` package, with patterns of Rust's ``regex`` crate. A lexeme is
+            the longest match of all terminals that may stand at its place. Beyond Lark, ``%json {...}`` reads a value
+            of a JSON Schema, ``%regex {"substring_words": "..."}`` consecutive words of a text (also
+            ``substring_chars``, and ``substring_chunks`` with a list), and ``<|name|>`` the special token of that name.
+        start: name of the rule that the whole text must match.
+        description: text that prompts show instead of the grammar, for one that is long or hard to read.
 
-    Compiling raises ``GrammarError``, or ``PatternError`` for a pattern, with line and column, for wrong or unsupported
-    text.
+    ``compile`` and ``generate`` raise ``GrammarError``, or ``PatternError`` for a pattern, with line and column, if the
+    grammar is malformed or not supported.
 
     >>> from constrain import Lark, Vocabulary, compile
     >>> vocabulary = Vocabulary.from_tokens([bytes([byte]) for byte in range(256)] + [b""], eos=[256])

@@ -105,7 +105,10 @@ def _kept_tokens(llama: llama_cpp.Llama) -> slice:
     architecture = llama.metadata.get("general.architecture", "")
     pooling = int(llama.metadata.get(f"{architecture}.pooling_type", llama_cpp.LLAMA_POOLING_TYPE_NONE))
     if pooling not in _KEPT:
-        raise ModelError(f"{llama.model_path}: this model makes no vectors of texts (its pooling type is {pooling})")
+        raise ModelError(
+            f"{llama.model_path}: this model makes no vectors of texts (its pooling type is {pooling}); take a text "
+            "generation model, or an embedding model with mean, cls or last pooling"
+        )
     return _KEPT[pooling]
 
 

@@ -48,44 +48,42 @@ def _require_whole(name: str, value: object, least: int, greatest: int) -> None:
 
 
 class Model:
-    """A language model that llama.cpp runs; any number of threads may call it.
+    """A language model in memory, which llama.cpp runs. Any number of threads may use it.
 
     ``generate``, ``complete`` and ``stream`` are served one at a time, in order of arrival. Batches and asynchronous
-    calls share the model: ``parallel`` answers are written at once, in a second context on the same weights.
+    calls use a second context on the same weights, in which up to ``parallel`` answers are generated at once.
 
     Args:
-        model: path of a GGUF file, or a loaded ``llama_cpp.Llama`` (leave out ``n_ctx``, ``n_gpu_layers``,
-            ``n_threads`` and ``verbose`` then), or ``None`` for the small model of the ``demo`` extra.
-        n_ctx: size of the context in tokens, prompt and answer together; ``None`` for the model's own size, but at
-            most 4096; 0 for the model's own size.
-        parallel: answers that batches and asynchronous calls write at once. From the first such call on, they take
-            the memory of ``parallel`` contexts.
-        n_gpu_layers: layers to offload if llama-cpp-python was built for a GPU; -1 for all.
-        n_threads: the most threads to compute with; ``None`` for llama-cpp-python's choice (half of the cores to
-            generate, all to read a prompt). While other programs keep cores busy, fewer threads compute, so that
-            none shares a core; answers stay the same. If the environment sets ``OMP_WAIT_POLICY`` or
-            ``GOMP_SPINCOUNT``, all threads always compute.
-        chat_template: a Jinja template in place of the model's own; ``""`` passes prompts on unchanged.
-        keep_prompts: whether a prompt reuses the evaluation of a beginning that it shares with earlier prompts.
-            Reused tokens, and other answers at the same time, may change rounding. With ``keep_prompts=False`` and
+        model: path of a GGUF file; a loaded ``llama_cpp.Llama`` (then leave out ``n_ctx``, ``n_gpu_layers``,
+            ``n_threads`` and ``verbose``); or ``None`` for the small model of the ``demo`` extra.
+        n_ctx: size of the context in tokens, for prompt and answer together. ``None`` takes the model's own size, but
+            at most 4096; 0 takes the model's own size.
+        parallel: the most answers that batches and asynchronous calls generate at once, 1 or more. The first such call
+            allocates a KV cache of ``parallel`` times ``n_ctx`` tokens.
+        n_gpu_layers: number of layers on the GPU, if llama-cpp-python was built for one; -1 for all.
+        n_threads: the most threads to compute with. ``None`` takes llama-cpp-python's default: half of the cores to
+            generate, all to read a prompt. While other programs keep cores busy, fewer threads compute; answers stay
+            the same. If the environment sets ``OMP_WAIT_POLICY`` or ``GOMP_SPINCOUNT``, all threads always compute.
+        chat_template: Jinja template that replaces the model's own; ``""`` passes prompts to the model unchanged.
+        keep_prompts: whether a prompt reuses the evaluation of an earlier prompt that begins alike. Reuse is faster but
+            may change the rounding of logits, as may other answers at the same time. With ``keep_prompts=False`` and
             ``parallel=1``, an answer depends only on its prompt, options and seed.
-        batch_invariant: whether simultaneous answers are evaluated with the operations of a single answer, so that
-            each equals the answer that runs alone (on CPUs exactly, except for ties). With ``False``, 16 answers at
-            once take about one seventh less time, and sums are rounded differently.
+        batch_invariant: whether answers that are generated at the same time are the same as those generated alone (on
+            CPUs exactly, except for ties). ``False`` rounds differently, and takes about one seventh less time for 16
+            answers at once.
         verbose: whether llama.cpp logs to standard error.
 
     Attributes:
         llama: the ``llama_cpp.Llama``.
-        vocabulary: its ``Vocabulary``, with ``encode``.
+        vocabulary: the model's ``Vocabulary``, with ``encode``.
         n_ctx: size of the context in tokens.
-        parallel: answers written at once.
+        parallel: the most answers at once.
         is_closed: whether ``close`` was called.
-        chat_template: the template in use, ``""`` for none.
-        tool_template: the template for conversations with tools; some files have a separate one.
+        chat_template: the template in use; ``""`` for none.
+        tool_template: the template for conversations with tools, which some files have besides the other.
 
-    Raises ``ModelError`` if the model cannot be loaded or cannot generate text.
-
-    A ``with`` statement closes the model at its end.
+    A ``with`` statement closes the model at its end. Raises ``ModelError`` if the file cannot be loaded or the model
+    cannot generate text.
 
     >>> model = Model()
     >>> model.vocabulary.n_vocab
@@ -208,11 +206,12 @@ class Model:
             return self._embedder
 
     def close(self) -> None:
-        """Frees the memory of the model; a given ``llama_cpp.Llama`` stays open.
+        """Frees the memory of the model. A ``llama_cpp.Llama`` that you passed in stays open.
 
-        Waits for running calls and streams of other threads. Waiting calls, batches and asynchronous calls end with a
-        ``ModelError``. Closing twice is allowed; after an interrupted ``close``, the next one finishes the work. Raises
-        ``ModelError`` in a thread that is reading a stream of the model, and in callbacks of the model.
+        Waits until running calls and streams of other threads end. Calls that still wait for the model, batches and
+        asynchronous calls end with a ``ModelError``. Closing twice is allowed; after an interrupted ``close``, the next
+        one finishes the work. Raises ``ModelError`` in a thread that reads a stream of the model, and in the model's
+        callbacks.
         """
         with self._queue.turn():
             with self._lock:

@@ -18,7 +18,7 @@ _INSTRUCTION = "Answer with a text that matches this regular expression"
 
 @dataclass(frozen=True, slots=True)
 class Regex(Source):
-    r"""A regular expression that an answer matches from beginning to end. It may stand wherever a schema may.
+    r"""A regular expression that the whole answer matches; ``compile`` and ``generate`` take it instead of a schema.
 
     Args:
         pattern: the regular expression.

@@ -116,6 +116,7 @@ def multi_host_url(schemes: list[str] | None) -> str:
 
 
 def _any_of(texts: set[str]) -> str:
+    """Returns a pattern that matches any one of the texts."""
     escaped = (text.replace("+", r"\+").replace(".", r"\.") for text in sorted(texts))
     return "(?:" + "|".join(escaped) + ")"
 

@@ -42,7 +42,7 @@ def test_a_stream_that_cannot_be_used_is_named(redirect: str, command: tuple[str
 
 @pytest.mark.slow
 def test_a_prompt_that_is_not_utf_8_is_refused() -> None:
-    why = "this is not UTF-8: invalid start byte at byte 3"
+    why = "this is not UTF-8: invalid start byte at byte 3; encode it as UTF-8"
     assert run("generate", "-", text=b"hi \xff") == (1, "", f"error: standard input: {why}\n")
     assert run("generate", b"hi \xff") == (1, "", f"error: the prompt: {why}\n")
 

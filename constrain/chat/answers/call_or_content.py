@@ -163,10 +163,10 @@ class CallOrContent:
         return not self._is_past
 
     def _sort_candidates(self, ids: NDArray[np.int32]) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
-        """Returns the indices of candidates that begin calls, content and reasoning.
+        """Sorts candidate tokens by what they begin; returns the indices in ``ids`` of calls, content and reasoning.
 
-        All three are empty if content may begin like a call. A token that may begin a call or reasoning counts as
-        reasoning.
+        A token that may begin both a call and reasoning counts as reasoning. If some candidate begins content with
+        the first byte of a call, the three cannot be told apart, and all of them are empty.
         """
         first = _first_bytes(self._vocabulary)[ids]
         section = b"" if self._is_behind_reasoning else self._begin

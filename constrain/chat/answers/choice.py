@@ -29,8 +29,8 @@ def read_choice(given: Any, tools: Sequence[Tool], place: str = "tool_choice") -
 
     Args:
         given: ``"auto"``, ``"required"`` or ``"none"``; a tool or its name, which is called once; a list of these, any
-            of
-            which is called; or a JSON object of OpenAI's, for chat completions or responses.
+            of which may be called, and at least one is; or a JSON object as OpenAI defines it, for chat completions or
+            responses.
         tools: the tools of the request.
         place: name of the option for error messages.
     """

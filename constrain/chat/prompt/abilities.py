@@ -170,7 +170,10 @@ class _Probe:
         return re.search(spelled, squeezed[start:]) is not None
 
     def _make_calls(self, count: int, ids: tuple[str, ...] = _IDS) -> dict[str, Any]:
-        """Returns a message with one or two calls."""
+        """Makes an assistant message that calls ``count`` (1 or 2) made-up tools, to see how a template writes it.
+
+        ``ids``: ids of the calls.
+        """
         calls = []
         for number in range(1, count + 1):
             value = {"probe_key": f"probe-value{number}"}

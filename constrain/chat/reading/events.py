@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:
-    """A piece of the answer's text; all pieces together are the text.
+    """An event of a stream: a piece of the answer's text. All pieces together are the text.
 
     Attributes:
         text: the piece.
-        logprobs: log-probabilities of the tokens that begin in it, if they were asked for. A piece may be the rest of a
-            token, and then has none.
+        logprobs: log-probabilities of the tokens that begin in the piece, with the option ``logprobs``. A piece that is
+            the rest of a token has none.
     """
 
     text: str
@@ -25,21 +25,35 @@ class TextDelta:
 
 @dataclass(frozen=True, slots=True)
 class ReasoningDelta:
-    """A piece of the reasoning that a model writes before its answer."""
+    """An event of a stream: a piece of the reasoning that a model writes before its answer.
+
+    Attributes:
+        text: the piece.
+    """
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class RefusalDelta:
-    """A piece of a refusal (``allow_refusal``)."""
+    """An event of a stream: a piece of the text of a refusal, with ``allow_refusal``.
+
+    Attributes:
+        text: the piece.
+    """
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class CallStarted:
-    """The beginning of a tool call: the ``index``-th of the answer, from 0."""
+    """An event of a stream: a tool call begins.
+
+    Attributes:
+        index: number of the call in the answer, from 0.
+        id: id of the call.
+        name: name of the tool.
+    """
 
     index: int
     id: str
@@ -48,7 +62,12 @@ class CallStarted:
 
 @dataclass(frozen=True, slots=True)
 class ArgumentsDelta:
-    """A piece of a call's arguments as JSON text, or of a custom tool's input."""
+    """An event of a stream: a piece of the input of a tool call.
+
+    Attributes:
+        index: number of the call in the answer, from 0.
+        text: the piece: of the arguments as JSON text, or of the input of a custom tool.
+    """
 
     index: int
     text: str
@@ -56,7 +75,11 @@ class ArgumentsDelta:
 
 @dataclass(frozen=True, slots=True)
 class CallEnded:
-    """The end of a call: all of its arguments have been sent."""
+    """An event of a stream: a tool call is complete.
+
+    Attributes:
+        index: number of the call in the answer, from 0.
+    """
 
     index: int
 

@@ -39,20 +39,24 @@ left.
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A model's refusal to give the requested value (``allow_refusal``)."""
+    """The value of an answer in which the model refuses to give a value of ``schema``, with ``allow_refusal``.
+
+    Attributes:
+        text: the model's words.
+    """
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Reply(Sequence["ToolCall"]):
-    """An answer that may call tools: a sequence of its calls.
+    """The value of an answer to a request with tools. As a sequence, it holds the calls.
 
     Attributes:
-        calls: calls that the model asks for, in order.
-        content: text next to the calls, or the value of ``schema``; None if there is neither.
-        reasoning: text that the model wrote before its answer; ``""`` for none.
-        refusal: refusal in place of the value of ``schema``, if ``allow_refusal`` was set.
+        calls: the calls, ``FunctionCall`` and ``CustomCall``, in the order in which the model wrote them.
+        content: text before or instead of calls, or the value of ``schema``; ``None`` if the answer has only calls.
+        reasoning: text of the model's reasoning; ``""`` for none.
+        refusal: text of a refusal, with ``allow_refusal``; ``None`` for none.
         text: content as the model wrote it.
     """
 

@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """Validated arguments of a function tool.
+    """The validated arguments of a call of a ``FunctionTool``.
 
     Attributes:
-        text: JSON object that they were read from.
-        values: values by parameter name, with defaults for missing ones; for a tool from JSON, by key of the object.
+        text: JSON text from which they were read.
+        values: values by name of the parameter, with defaults for missing ones; for a tool from JSON, by key.
         args: positional arguments of the function, after the context.
         kwargs: keyword arguments of the function.
     """

@@ -14,7 +14,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FunctionCall:
-    """A call of a function tool. ``id`` identifies it in a conversation."""
+    """A call of a ``FunctionTool`` that the model asks for; ``call`` runs it.
+
+    Attributes:
+        id: id of the call, to which the message with its result refers.
+        tool: the tool.
+        bound: the arguments as text and as validated values.
+    """
 
     id: str
     tool: FunctionTool
@@ -26,31 +32,37 @@ class FunctionCall:
 
     @property
     def name(self) -> str:
-        """Name of the tool."""
+        """The name of the tool."""
         return self.tool.name
 
     @property
     def text(self) -> str:
-        """Arguments as JSON text, as the model wrote them."""
+        """The arguments as JSON text, as the model wrote them."""
         return self.bound.text
 
     @property
     def arguments(self) -> Mapping[str, Any]:
-        """Validated arguments by name: see ``Arguments.values``."""
+        """The validated arguments by name; values have the types of the function's parameters."""
         return self.bound.values
 
     def call(self, *, context: Any = None) -> Any:
-        """Runs the tool's function with the arguments: ``FunctionTool.call``."""
+        """Runs the tool's function with the arguments and returns its result; raises as ``FunctionTool.call`` does."""
         return self.tool.call(self.bound, context=context)
 
     async def acall(self, *, context: Any = None) -> Any:
-        """Runs the tool's function in an event loop: ``FunctionTool.acall``."""
+        """Runs the tool's function with the arguments, for asynchronous code; see ``FunctionTool.acall``."""
         return await self.tool.acall(self.bound, context=context)
 
 
 @dataclass(frozen=True, slots=True)
 class CustomCall:
-    """A call of a custom tool with its ``text``. ``id`` identifies it in a conversation."""
+    """A call of a ``CustomTool`` that the model asks for; ``call`` runs it.
+
+    Attributes:
+        id: id of the call, to which the message with its result refers.
+        tool: the tool.
+        text: input of the tool, as the model wrote it.
+    """
 
     id: str
     tool: CustomTool
@@ -61,15 +73,15 @@ class CustomCall:
 
     @property
     def name(self) -> str:
-        """Name of the tool."""
+        """The name of the tool."""
         return self.tool.name
 
     def call(self, *, context: Any = None) -> Any:
-        """Runs the tool's function with the text: ``CustomTool.call``."""
+        """Runs the tool's function with the text and returns its result; raises as ``CustomTool.call`` does."""
         return self.tool.call(self.text, context=context)
 
     async def acall(self, *, context: Any = None) -> Any:
-        """Runs the tool's function in an event loop: ``CustomTool.acall``."""
+        """Runs the tool's function with the text, for asynchronous code; see ``CustomTool.acall``."""
         return await self.tool.acall(self.text, context=context)
 
 

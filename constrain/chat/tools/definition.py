@@ -50,26 +50,29 @@ def tool(
     descriptions: Mapping[str, str] | None = None,
     strict: bool = False,
 ) -> FunctionTool | Callable[[Callable[..., Any]], FunctionTool]:
-    """Makes a function a tool that models can call. Also a decorator, with or without arguments.
+    """Makes a tool that models can call from a function; also a decorator, with or without arguments.
 
-    The tool's name, description and parameters are the function's, read from its signature and its docstring (in
-    Google's, NumPy's or Sphinx's style). Parameters may be of any kind, with anything that Pydantic reads from JSON as
-    their types, with ``Annotated`` and ``Field`` (constraints, descriptions, aliases, defaults); those without
-    annotation are any JSON. ``*args`` becomes an array, ``**kwargs`` an object, under their names. A first parameter
-    annotated with ``ToolContext[T]``, or without annotation and called ``ctx`` or ``context``, is given the context
-    of the call and not shown to the model.
+    Name, description and parameters are read from the function's signature and its docstring (in Google's, NumPy's or
+    Sphinx's style). A parameter may have any type that Pydantic reads from JSON, with ``Annotated`` and ``Field``
+    (constraints, description, alias, default); without an annotation it takes any JSON value. ``*args`` becomes an
+    array, ``**kwargs`` an object, under their own names.
+
+    A first parameter with the annotation ``ToolContext[T]``, or named ``ctx`` or ``context`` without one, receives the
+    ``context`` of ``call`` or ``run_tools``. The model does not see it.
 
     Args:
-        function: to be called; also ``async``, a method of an object, a ``functools.partial`` (what it gives is not
-            shown to the model), or an object that can be called. In the body of a class, a method becomes a tool of
-            each object.
-        name: in place of the function's.
-        description: in place of the docstring's.
-        descriptions: of parameters, by their names; before the docstring's, which come before ``Annotated`` ones.
-        strict: converts the schema with ``strict_schema``, as OpenAI's clients do: every parameter must be given.
-            Arguments always match the schema; without ``strict`` it keeps optional parameters optional.
+        function: function to call. It may be ``async``, a method of an object, a ``functools.partial`` (the model does
+            not see arguments that are already set), or a callable object. A method that is made a tool in the body of
+            its class becomes a tool of each object.
+        name: name of the tool; by default the function's name.
+        description: purpose of the tool, for the model; by default the docstring without its sections.
+        descriptions: descriptions of parameters by name. They win over those in the docstring, which win over those in
+            ``Annotated``.
+        strict: whether the schema is converted with ``strict_schema``, as OpenAI's clients do, so that the model must
+            write every parameter. Without it, parameters with defaults stay optional. Arguments match the schema in
+            both cases.
 
-    Raises ``ToolError`` for a signature that cannot be a tool's, with the parameter and what to do; ``SchemaError``,
+    Raises ``ToolError`` with the parameter and a remedy for a function that cannot be a tool; ``SchemaError``,
     ``PatternError`` and ``LimitError`` for types whose values cannot be enforced.
 
     >>> @tool
@@ -98,7 +101,9 @@ def tool(
 
 
 def as_tools(given: Iterable[object]) -> tuple[Tool, ...]:
-    """The tools that a caller lists: functions, tools, or OpenAI's JSON. Raises as ``tool`` does, with the place.
+    """Returns the tools of a ``tools=`` argument, whose entries are functions, tools, or JSON objects as at OpenAI.
+
+    Raises the errors of ``tool`` and ``tool_from_json``, with the place of the entry, such as ``tools[2]``.
 
     >>> def roll(sides: int = 6) -> int: ...
     >>> def flip() -> bool: ...

@@ -116,7 +116,7 @@ class FunctionTool:
         return run(self.name, self._runnable(), args, kwargs)
 
     async def acall(self, arguments: Arguments | str | bytes | Mapping[str, Any], *, context: Any = None) -> Any:
-        """Runs the function in an event loop; a function that is not ``async`` runs in a thread of its own."""
+        """Runs the function, for asynchronous code; a function that is not ``async`` runs in a thread of its own."""
         args, kwargs = self._call(arguments, context)
         return await run_async(self._runnable(), args, kwargs)
 
@@ -139,7 +139,7 @@ class FunctionTool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CustomTool:
-    """A tool that takes a text.
+    """A tool whose input is a text, not JSON: any text, or text of a grammar.
 
     Args:
         name: name by which a model calls it.
@@ -187,11 +187,11 @@ class CustomTool:
         return text
 
     def call(self, text: str, *, context: Any = None) -> Any:
-        """Runs the function with a text: see ``FunctionTool.call``."""
+        """Runs the function with a text and returns its result; raises as ``FunctionTool.call`` does."""
         return run(self.name, self._runnable(), self._args(text, context), {})
 
     async def acall(self, text: str, *, context: Any = None) -> Any:
-        """Runs the function with a text, in an event loop: see ``FunctionTool.acall``."""
+        """Runs the function with a text, for asynchronous code; see ``FunctionTool.acall``."""
         return await run_async(self._runnable(), self._args(text, context), {})
 
     def _args(self, text: str, context: Any) -> tuple[Any, ...]:

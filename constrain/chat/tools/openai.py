@@ -31,17 +31,19 @@ _NO_PARAMETERS: dict[str, Any] = {"type": "object", "properties": {}, "additiona
 
 
 def tool_from_json(document: Mapping[str, Any], function: Callable[..., Any] | None = None) -> Tool:
-    """The tool that a JSON object in one of OpenAI's shapes describes.
+    """Makes a tool from its JSON description, as OpenAI's chat completions or responses take it.
 
     Args:
-        document: a function tool or a custom tool. Without ``parameters``, or where they list ``"properties": {}`` and
-            say nothing else of keys, there are no arguments; ``{"type": "object"}`` is any object. ``strict`` is false
-            unless it is true; then the schema must keep the structural rules of strict mode. Arguments match the schema
-            in either case.
-        function: what ``call`` runs, with the arguments by name, or with the text of a custom tool.
+        document: a function tool (``"type": "function"``) or a custom tool (``"type": "custom"``). A function without
+            ``parameters``, or with ``"properties": {}`` and no other keyword about keys, takes no arguments;
+            ``{"type": "object"}`` takes any. With ``"strict": true``, the schema must keep the structural rules of
+            OpenAI's strict mode. Arguments match the schema with and without ``strict``.
+        function: function that ``call`` runs with the arguments by name, or with the text of a custom tool; ``None`` if
+            the tool is not called here.
 
-    Raises ``ToolError`` for another document, with the place; ``SchemaError``, ``GrammarError``, ``PatternError`` and
-    ``LimitError`` for parameters and formats that cannot be enforced.
+    Returns a ``FunctionTool`` or a ``CustomTool``. Raises ``ToolError`` with the place for a document that is no tool;
+    ``SchemaError``, ``GrammarError``, ``PatternError`` and ``LimitError`` for parameters and formats that cannot be
+    enforced.
 
     >>> parameters = {"type": "object", "properties": {"who": {"type": "string"}}}
     >>> greet = {"type": "function", "name": "greet", "parameters": parameters}
@@ -169,9 +171,14 @@ def _get(document: Mapping[str, Any], key: str, kind: Any, pointer: str, missing
 
 
 def tool_to_json(tool: Tool, shape: Shape = "chat") -> dict[str, Any]:
-    """A tool as a JSON object of the endpoint's shape; ``strict`` is written always, so that no reader guesses.
+    """Returns the JSON description of a tool, for OpenAI's chat completions or responses.
 
-    Raises ``ToolError`` for a custom tool whose format is neither a ``Lark`` nor a ``Regex`` in Rust's syntax.
+    Args:
+        tool: a ``FunctionTool`` or ``CustomTool``.
+        shape: ``"chat"`` for chat completions (the description is nested below its type) or ``"responses"``.
+
+    ``strict`` is always written, also if it is false, because OpenAI's endpoints have different defaults. Raises
+    ``ToolError`` for a custom tool whose format is neither a ``Lark`` nor a ``Regex`` in Rust's syntax.
     """
     if shape not in ("chat", "responses"):
         raise ValueError(f"shape is {shape!r}; it must be 'chat' or 'responses'")

@@ -158,60 +158,115 @@ class Matcher:
 
     @overload
     def __init__(self, grammar: Matcher) -> None: ...
-    def fill_bitmask(self, bitmask: Buffer) -> None: ...
-    def fill_candidates(self, logits: Buffer, candidates: Buffer) -> int: ...
-    def accept(self, token_id: int) -> bool: ...
-    def accept_many(self, token_ids: Sequence[int]) -> int: ...
-    def rollback(self, count: int) -> None: ...
-    def reset(self) -> None: ...
-    def shortest_completion(self) -> bytes: ...
-    def completion_tokens(self) -> list[int]: ...
-    def forced_bytes(self) -> bytes: ...
-    def forced_after(self, before: bytes) -> tuple[bytes, list[int]]:
-        """(forced bytes, open starts), given ``before``, the end of the accepted text; starts are offsets into both.
+    def accept(self, token_id: int) -> bool:
+        """Takes an allowed token and moves on. For any other token, returns False and changes nothing.
 
-        At an open start a token may begin that continues beyond the end of the forced bytes, which end with a whole
-        UTF-8 character. There are no starts if no byte is forced.
+        Computes the mask first if it is not known. Raises IndexError for an id that is not in the vocabulary.
+        """
+
+    def accept_many(self, token_ids: Sequence[int]) -> int:
+        """Takes tokens up to the first that is not allowed; returns the number of tokens taken.
+
+        Raises IndexError, and takes none, if an id is not in the vocabulary.
+        """
+
+    def rollback(self, count: int) -> None:
+        """Takes back the last ``count`` accepted tokens. Raises ValueError if fewer were accepted."""
+
+    def reset(self) -> None:
+        """Takes back all accepted tokens; the limits met so far are forgotten, too."""
+
+    @property
+    def n_accepted(self) -> int:
+        """Number of accepted tokens, end of generation included."""
+
+    @property
+    def is_accepting(self) -> bool:
+        """Whether the text may end here."""
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether end of generation was accepted, or nothing else is possible."""
+
+    def fill_bitmask(self, bitmask: Buffer) -> None:
+        """Writes the mask of the next token: every word of ``bitmask``, uint32 of shape (ceil(n_vocab / 32),).
+
+        Bit ``token % 32`` of word ``token // 32`` is set if and only if the text so far and this token can be
+        completed. The bits of end-of-generation ids are set where the text may end. Raises TypeError or ValueError
+        for another buffer.
+        """
+
+    def fill_candidates(self, logits: Buffer, candidates: Buffer) -> int:
+        """Writes the allowed tokens with their logits, ascending by id, for llama.cpp's samplers; returns their number.
+
+        ``logits``: float32 of shape (n_vocab,). ``candidates``: room for n_vocab ``llama_token_data`` of 12 bytes
+        (int32 id, float32 logit, float32 p = 0). Raises TypeError or ValueError for other buffers.
+        """
+
+    def forced_bytes(self) -> bytes:
+        """Returns the next bytes that every allowed text has; empty where there is a choice, or the text may end."""
+
+    def shortest_completion(self) -> bytes:
+        """Returns the bytes of a shortest text that finishes from here."""
+
+    def completion_tokens(self) -> list[int]:
+        """Returns the token ids of a short text that finishes from here; with a budget, one that fits into it."""
+
+    @property
+    def min_tokens_left(self) -> int:
+        """Number of tokens that ``completion_tokens`` returns."""
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether the budget or a limit has removed tokens from some mask on the way here."""
+
+    @property
+    def is_narrowed_by_budget(self) -> bool:
+        """Whether the budget (``max_tokens``) has removed tokens from some mask on the way here."""
+
+    @property
+    def n_shortened(self) -> int:
+        """Number of strings and numbers that a limit on their tokens has ended, or is ending."""
+
+    @property
+    def limited_masks(self) -> int:
+        """Number of masks on the way here without some allowed tokens, because a limit of the kernel was met.
+
+        Such a mask has the single-byte tokens that were verified, and the next token of a way to finish. The mask
+        here counts once ``fill_bitmask`` or ``accept`` has asked for it.
+        """
+
+    @property
+    def limits_met(self) -> tuple[str, ...]:
+        """Names of the limits that ``limited_masks`` counts; docs/reference/limits.md describes them."""
+
+    def forced_after(self, before: bytes) -> tuple[bytes, list[int]]:
+        """Private: use ``forced_tokens``. Returns (forced bytes, open starts).
+
+        ``before``: the end of the accepted text. At an open start a token may begin that continues beyond the end of
+        the forced bytes, which end with a whole UTF-8 character. Starts are offsets into ``before`` and the forced
+        bytes. There are none if no byte is forced.
         """
 
     @property
     def knows_mask(self) -> bool:
-        """Whether the current mask is known, so that the next ``fill_...`` only looks it up."""
+        """Whether the current mask is known, so that the next ``fill_...`` only looks it up. Private."""
 
     @property
     def is_quick(self) -> bool:
-        """Whether the next ``fill_...`` and ``accept`` only look up tables."""
+        """Whether the next ``fill_...`` and ``accept`` only look up tables. Private."""
 
     @property
     def is_in_use(self) -> bool:
-        """Whether a call would have to wait for another thread that uses the same grammar."""
+        """Whether a call would have to wait for another thread that uses the same grammar. Private."""
 
     def compute_mask(self) -> None:
-        """Computes the current mask, if it is not known, without the GIL."""
+        """Computes the current mask, if it is not known, without the GIL. Private."""
 
     def diagnose(self, token_id: int) -> tuple[bool, bool, bool, tuple[str, ...], int, list[int]]:
-        """Says whether a token is allowed, and if not, why.
+        """Private: use ``explain``. Finds whether a token is allowed, and if not, why.
 
         Returns (allowed, failed at the end of the text, left out by the limit of a lexeme, limits of the kernel that
         the mask met if the token is not in it, byte offset of the failure, terminals that were expected). ``allowed``
         ignores limits and the budget.
         """
-
-    @property
-    def n_accepted(self) -> int: ...
-    @property
-    def is_accepting(self) -> bool: ...
-    @property
-    def is_finished(self) -> bool: ...
-    @property
-    def is_narrowed(self) -> bool: ...
-    @property
-    def is_narrowed_by_budget(self) -> bool: ...
-    @property
-    def n_shortened(self) -> int: ...
-    @property
-    def limited_masks(self) -> int: ...
-    @property
-    def limits_met(self) -> tuple[str, ...]: ...
-    @property
-    def min_tokens_left(self) -> int: ...

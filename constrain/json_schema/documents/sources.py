@@ -67,7 +67,10 @@ class Sources:
         if fragment.startswith("/"):
             found = self._walk(source, fragment)
             if found is None:
-                raise SchemaError(f"{keyword} {reference!r:.200} points to nothing", pointer=at.pointer(keyword))
+                raise SchemaError(
+                    f"{keyword} {reference!r:.200} points to nothing; correct it, or add the schema there",
+                    pointer=at.pointer(keyword),
+                )
             if not isinstance(found[2], (dict, bool)):
                 raise SchemaError(
                     f"{keyword} {reference!r:.200} points to a value that is not a schema", pointer=at.pointer(keyword)
@@ -182,11 +185,15 @@ class Sources:
                 return
         if document is None:
             raise UnsupportedSchemaError(
-                f"{keyword} {reference!r:.200} is not in this document and not in the registry",
+                f"{keyword} {reference!r:.200} is not in this document and not in the registry; add its document "
+                "to the registry, under its URI",
                 pointer=at.pointer(keyword),
             )
         if not isinstance(document, (dict, bool)):
-            raise SchemaError(f"the document {uri!r:.200} is not a schema", pointer=at.pointer(keyword))
+            raise SchemaError(
+                f"the document {uri!r:.200} is not a schema; in the registry, it must be an object, true or false",
+                pointer=at.pointer(keyword),
+            )
         source = self._root_source(document, uri, declared, uri + "#")
         self._enter_remote(uri, document, declared, self.index(source))
 

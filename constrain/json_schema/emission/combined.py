@@ -54,7 +54,7 @@ class _AutomatonEmission:
             self.used = {label: rule.slot(1) for label in labels}
 
     def add(self) -> None:
-        """Adds all edges."""
+        """Adds the edges that read the arrays or objects of the automaton to the rule."""
         edges, punctuation, add = self.rule.edges, self.emitter.punctuation, self.emitter.add
         brackets = (
             (punctuation.open_array, punctuation.close_array, punctuation.close_empty_array)

@@ -169,7 +169,7 @@ class Emitter(Emitting):
         return frozenset(name for name, found in ways.items() if True in found)
 
     def add(self, terminal: Terminal) -> int | None:
-        """Returns the symbol of a terminal, ``None`` if it has no text; adds the same object once."""
+        """Adds a terminal to the grammar, each object once; returns its symbol, ``EPSILON`` for the empty text."""
         return EPSILON if terminal.expression is EMPTY_TEXT else self._symbol(terminal)
 
     def _symbol(self, terminal: Terminal) -> int:

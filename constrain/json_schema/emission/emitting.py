@@ -23,7 +23,7 @@ class Emitting(Protocol):
     keys_apart: bool
 
     def add(self, terminal: Terminal) -> int | None:
-        """Returns the symbol of a terminal, ``None`` if it has no text."""
+        """Adds a terminal to the grammar; returns its symbol, ``EPSILON`` for the empty text."""
 
     def key(self, name: str) -> int:
         """Returns the symbol of a declared key, with its colon unless ``keys_apart``."""

@@ -73,7 +73,7 @@ class _IndependentEmission:
         self.readable[place] += _guards(slot, {change.before for change in changes if change.goal is not None})
 
     def add(self) -> None:
-        """Adds all edges."""
+        """Adds the edges that read the objects to the rule."""
         opened = self.rule.state()
         self.rule.edges.append(Edge(START, self.emitter.add(self.emitter.punctuation.open_object), opened))
         if self.keys.any_order:

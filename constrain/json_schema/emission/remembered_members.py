@@ -59,7 +59,7 @@ class _RememberedEmission:
                 self.ways[each] = ways
 
     def add(self) -> None:
-        """Adds all edges."""
+        """Adds the edges that read the objects to the rule."""
         rule, edges, punctuation = self.rule, self.rule.edges, self.emitter.punctuation
         opening, closing, closing_empty, comma = map(
             self.emitter.add,

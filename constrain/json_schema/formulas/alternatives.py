@@ -16,6 +16,7 @@ from __future__ import annotations
 from itertools import combinations
 from typing import TYPE_CHECKING
 
+from constrain.errors import describe_pointer
 from constrain.json_schema.formulas.closing import closed_combination, declares_keys
 from constrain.json_schema.formulas.disjoint import DISCRIMINATOR_DEPTH, MAX_BRANCH_PAIRS, are_disjoint
 from constrain.json_schema.formulas.objects import object_automaton
@@ -67,8 +68,8 @@ def _together(goals: Goals, members: list[Alternative], pointer: str) -> Togethe
     found = _all_together(goals, members)
     if found is None:
         goals.warnings[
-            f"objects at {pointer or '/'} have the keys of one alternative and not of several at once: together, "
-            f"{len(members)} alternatives make more than MAX_TOGETHER = {MAX_TOGETHER}"
+            f"objects at {describe_pointer(pointer)} have the keys of one alternative and not of several at once: "
+            f"together, {len(members)} alternatives make more than MAX_TOGETHER = {MAX_TOGETHER}"
         ] = None
     closed = [_closed(goals, each) for each in found or members]
     for each in closed:

@@ -90,7 +90,7 @@ class ArrayQuestions:
         return self.decisions.set_all(node, certain, value=True)
 
     def closes(self, node: int) -> bool:
-        """Returns whether the formulas hold if the array ends here."""
+        """Returns whether the array may end: whether the formulas hold when ``node`` is all that is left of them."""
         return self.decisions.follow(node, self.answers) == ALWAYS
 
 
@@ -116,7 +116,7 @@ class ArrayMoves:
         self.start = State(offers=False, position=0, node=questions.node, counters=counters)
 
     def closes(self, state: State) -> bool:
-        """Returns whether the formulas hold if the array ends here."""
+        """Returns whether the array may end in this state: then all formulas of its combination hold."""
         return self.questions.closes(state.node)
 
     def after(self, state: State) -> Iterator[Move]:

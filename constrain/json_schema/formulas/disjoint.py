@@ -50,12 +50,19 @@ def find_overlap(goals: Goals, branches: list[Shapes]) -> tuple[int, int] | None
             pairs += 1
             spend(1)
             if pairs > MAX_BRANCH_PAIRS:
-                raise LimitError(f"oneOf has more pairs of branches than MAX_BRANCH_PAIRS = {MAX_BRANCH_PAIRS}")
+                raise _too_many_branches()
             if not are_disjoint(goals, branches[earlier], branches[index], DISCRIMINATOR_DEPTH):
                 return earlier, index
         if others:
             unlisted.append(index)
     return None
+
+
+def _too_many_branches() -> LimitError:
+    return LimitError(
+        f"oneOf has more pairs of branches than MAX_BRANCH_PAIRS = {MAX_BRANCH_PAIRS}, too many to find out "
+        "whether a value can satisfy two of them; write anyOf if none can, or fewer branches"
+    )
 
 
 def exclusive_union(goals: Goals, alternatives: list[Shapes], context: Shapes) -> Shapes:
@@ -66,7 +73,7 @@ def exclusive_union(goals: Goals, alternatives: list[Shapes], context: Shapes) -
     if find_overlap(goals, narrowed) is None:
         return union(narrowed)
     if len(narrowed) ** 2 > 2 * MAX_BRANCH_PAIRS:
-        raise LimitError(f"oneOf has more pairs of branches than MAX_BRANCH_PAIRS = {MAX_BRANCH_PAIRS}")
+        raise _too_many_branches()
     overlapping: list[set[int]] = [{index} for index in range(len(narrowed))]
     for first, second in combinations(range(len(narrowed)), 2):
         if find_overlap(goals, [narrowed[first], narrowed[second]]) is not None:

@@ -20,10 +20,11 @@ if TYPE_CHECKING:
 
 
 class State(NamedTuple):
-    """The questions that later members must decide. ``offers``: a member must follow.
+    """A position in an array or object, with the conditions that later members must meet.
 
-    ``position``: number of items read, up to the longest prefix; or number of named keys already read or skipped, 0 in
-    any order. ``node``: the diagram. ``read``: bits of the named keys that were read, where a formula needs them.
+    ``offers``: whether a member must follow. ``position``: number of items read, up to the longest prefix; or number of
+    named keys already read or skipped, 0 in any order. ``node``: the decision diagram of the conditions. ``read``: bits
+    of the named keys that were read, where a formula needs them.
     """
 
     offers: bool
@@ -34,7 +35,10 @@ class State(NamedTuple):
 
 
 class Move(NamedTuple):
-    """A transition from an offer: reads a member, or skips a key (``goal`` is ``None``). ``label``: as in ``Read``."""
+    """A transition of an array or object: it reads the next member, or skips a named key (``goal`` is ``None``).
+
+    ``label``: the key, the number of its class, or ``None`` for an item. ``goal``: what the value must satisfy.
+    """
 
     label: str | int | None
     goal: Goal | None
@@ -42,19 +46,19 @@ class Move(NamedTuple):
 
 
 class Moves(Protocol):
-    """The possible members of the values of one combination, one after the other."""
+    """The members that may follow one another in the arrays or objects of one combination."""
 
     start: State
 
     def closes(self, state: State) -> bool:
-        """Returns whether the formulas hold if the value ends here."""
+        """Returns whether the array or object may end in this state: then all formulas of its combination hold."""
 
     def after(self, state: State) -> Iterable[Move]:
-        """Yields the transitions from an offer."""
+        """Yields the members that may come next in this state, and the keys that may be skipped."""
 
 
 def explore_states(goals: Goals, moves: Moves, automaton: ShapeAutomaton) -> ShapeAutomaton:
-    """Adds all states and transitions to an automaton. Raises LimitError."""
+    """Adds the states that ``moves`` reaches, and their transitions, to an automaton. Raises LimitError."""
     numbers: dict[State, int] = {}
     found: list[State] = []  # by number; grows during the loop
 

@@ -205,7 +205,11 @@ def _explored(goals: Goals, questions: ObjectQuestions, places: list[int]) -> Gr
 
 
 class _Way(NamedTuple):
-    """A transition before states have numbers: the index of its key, and the diagrams before and after it."""
+    """A transition of a group that is still being searched: it reads or skips a key.
+
+    ``key``: index of the key. ``before``, ``after``: the group's decision diagrams around it, which become states.
+    ``goal``: what the key's value must satisfy; ``None`` if the key is skipped.
+    """
 
     key: int
     before: int

@@ -114,7 +114,7 @@ class ObjectQuestions(ABC):
 
     @abstractmethod
     def closes(self, node: int, position: int) -> bool:
-        """Returns whether the formulas hold if the object ends here."""
+        """Returns whether the object may end: whether the formulas hold with all later keys absent."""
 
 
 class AboutShapes(ObjectQuestions):

@@ -41,7 +41,7 @@ class ObjectMoves:
         self.start = State(offers=False, position=0, node=questions.node, counters=(0,) * (1 + len(self.finite)))
 
     def closes(self, state: State) -> bool:
-        """Returns whether the formulas hold if the object ends here."""
+        """Returns whether the object may end in this state: then all formulas of its combination hold."""
         return self.questions.closes(state.node, state.position)
 
     def after(self, state: State) -> Iterator[Move]:

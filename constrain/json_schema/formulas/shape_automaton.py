@@ -29,7 +29,10 @@ OPENED = -1
 
 
 class Read(NamedTuple):
-    """A member that leads from an offer to a state after it. ``label``: a key, a number (key class), or None (item)."""
+    """A transition of a ``ShapeAutomaton`` that reads a member, from an offer to a state after a member.
+
+    ``label``: the member's key, the number of its key class, or ``None`` for an item of an array.
+    """
 
     source: int
     label: str | int | None
@@ -38,7 +41,11 @@ class Read(NamedTuple):
 
 
 class ShapeAutomaton:
-    """States are numbers. ``go_on`` leads from states after a member to offers, ``skips`` from offers to offers."""
+    """The automaton of arrays or objects with formulas. States are numbers; in an offer, a member must follow.
+
+    ``go_on``: pairs of a state after a member and the offer of the next one. ``skips``: pairs of offers; the step
+    leaves out a named key.
+    """
 
     def __init__(self) -> None:
         self.reads: list[Read] = []

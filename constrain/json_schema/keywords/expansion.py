@@ -323,7 +323,10 @@ class Expansion(Goals):
         return shapes
 
     def strings(self, parent: Location, token: str, schema: object) -> tuple[StringShape, ...]:
-        """Returns the strings that satisfy a subschema; it may contain itself, since its parts do not matter here."""
+        """Returns the string shapes of a subschema of ``parent``; only keywords about strings are read.
+
+        So the subschema may contain itself: subschemas for members of arrays and objects are not read.
+        """
         self._only_strings += 1
         shapes = self.in_place(parent, token, schema)
         self._only_strings -= 1

@@ -198,7 +198,10 @@ def _both(goals: Goals, a: Variants, b: Variants) -> Variants:
 
 
 def _any_of(goals: Goals, branches: list[Variants]) -> Variants:
-    """Returns a variant for each non-empty choice of branches: the chosen ones hold, the others may."""
+    """Returns the variants of an ``anyOf``: one for each non-empty set of branches, whose schemas all hold in it.
+
+    Branches outside of the set may hold, too.
+    """
     result: Variants = {}
     for branch in branches:
         result = _merged((*result.items(), *branch.items(), *_both(goals, result, branch).items()))

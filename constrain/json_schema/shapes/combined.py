@@ -112,6 +112,7 @@ def object_formula(shapes: Shapes, of: FormulaOf = formula_of) -> Formula:
 
 
 def _any_of(shapes: Iterable[ArrayShape | ObjectShape | Combination], of: FormulaOf) -> Formula:
+    """Returns the formula that a value has at least one of the shapes; ``of`` makes the formula of one shape."""
     parts = tuple(map(of, shapes))
     return parts[0] if len(parts) == 1 else Or(parts)
 

@@ -74,7 +74,7 @@ class Goals(Protocol):
         """Returns the shapes of the schema at ``location``."""
 
     def strings(self, parent: Location, token: str, schema: object) -> tuple[StringShape, ...]:
-        """Returns the strings that satisfy a subschema; the subschema may contain itself."""
+        """Returns the string shapes of a subschema of ``parent``, which may contain itself in arrays and objects."""
 
     def read_keywords(self, location: Location, schema: Mapping[str, object], found: Any) -> None:
         """Collects the assertions of these keywords in ``found``, an ``Assertions``."""

@@ -161,7 +161,7 @@ def number_expression(
     most = digits if spare_zeros or multiple_of is None else max(_scaled(multiple_of)[1], 1)
     numbers = _numbers(low, high, low_open=low_open, high_open=high_open, multiple_of=multiple_of, digits=most)
     if not_multiples_of and multiple_of is not None and numbers != NOTHING:
-        _check_beside_others(multiple_of, not_multiples_of)
+        _check_beside_others(multiple_of, multiple_of, not_multiples_of)
     outside = [_any_zeros(excluded)] if excluded else []
     if by_double and numbers != NOTHING:
         outside += [_reads_as(value, digits) for value in excluded]
@@ -318,18 +318,28 @@ def _any_zeros(values: tuple[Number, ...]) -> Expression:
     )
 
 
-def _check_beside_others(divisor: Number, others: Iterable[Number]) -> None:
+def _check_beside_others(divisor: Number, multiple_of: Number, others: Iterable[Number]) -> None:
+    """Raises LimitError if the multiples of ``divisor`` cannot be told from those of the others.
+
+    ``multiple_of``: the divisor as the schema has it, for the message.
+    """
     digits = _without_zeros(_scaled(divisor)[0])
-    message = f"multiples of {digits} cannot be enforced together with excluded multiples of other numbers"
+
+    def too_large(limit: str) -> LimitError:
+        return LimitError(
+            f"multiples of {_text(multiple_of)[0].decode()} cannot be enforced together with excluded multiples of "
+            f"other numbers ({limit}); leave out multipleOf under not and oneOf, or list the numbers in an enum"
+        )
+
     if digits > MAX_DIVISOR_BESIDE_OTHERS:
-        raise LimitError(f"{message} (MAX_DIVISOR_BESIDE_OTHERS = {MAX_DIVISOR_BESIDE_OTHERS})")
+        raise too_large(f"MAX_DIVISOR_BESIDE_OTHERS = {MAX_DIVISOR_BESIDE_OTHERS}")
     remainders = digits
     for other in others:
         other_digits = _without_zeros(_scaled(other)[0])
         if other_digits <= MAX_DIVISOR_BESIDE_OTHERS:
             remainders = lcm(remainders, other_digits)
             if remainders > MAX_JOINT_REMAINDERS:
-                raise LimitError(f"{message} (MAX_JOINT_REMAINDERS = {MAX_JOINT_REMAINDERS})")
+                raise too_large(f"MAX_JOINT_REMAINDERS = {MAX_JOINT_REMAINDERS}")
 
 
 def _without_zeros(number: int) -> int:
@@ -398,7 +408,8 @@ def _integers(
     if divisor > 1:
         numbers_of_divisor = Intersection((numbers_of_divisor, _multiple(divisor)))
         if others:
-            _check_beside_others(divisor, others)
+            assert multiple_of is not None
+            _check_beside_others(divisor, multiple_of, others)
     left_out.update(0 for other in others if other > _GREATEST_INTEGER)
     outside: list[Expression] = [LiteralSet(tuple(str(value).encode() for value in left_out))] if left_out else []
     outside += [_integer_range(least, most, digits + 1) for least, most in cells if least <= most]

@@ -48,13 +48,13 @@ ASIDE = frozenset(("contains", "dependentSchemas", "else", "if", "not", "propert
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One breach of a rule.
+    """A place where a schema breaks a rule of OpenAI's strict mode; ``check_strict`` returns a list of them.
 
     Attributes:
-        pointer: JSON Pointer of the keyword or schema that breaks it.
-        context: OpenAI's path to the schema object; ``None`` for what concerns the schema as a whole.
-        message: what is wrong, in OpenAI's words.
-        subject: what the schema is for, for example ``response_format 'response'``.
+        pointer: JSON Pointer of the keyword or schema that breaks the rule; ``""`` for the root.
+        context: OpenAI's path to the schema object; ``None`` if the rule is about the schema as a whole.
+        message: description of the error, in OpenAI's words.
+        subject: use of the schema, for example ``response_format 'response'``.
     """
 
     pointer: str
@@ -64,7 +64,7 @@ class Violation:
 
     @property
     def complaint(self) -> str:
-        """Returns the message with its context."""
+        """The message, with the context in front of it."""
         return self.message if self.context is None else f"In context={self.context!r}, {self.message}"
 
     def __str__(self) -> str:

@@ -145,7 +145,11 @@ class Conversion:
                 return both, inlined | {reference}
         # An anyOf of one reference may have siblings: for recursion, and for keywords that do not merge.
         if "anyOf" in siblings or "oneOf" in siblings:
-            raise SchemaError("the keywords beside $ref cannot be merged with the schema it points to", pointer=pointer)
+            raise SchemaError(
+                "strict mode needs $ref alone, and the keywords next to this $ref cannot be merged with the schema "
+                "that it names; write them into that schema",
+                pointer=pointer,
+            )
         return {"anyOf": [{"$ref": reference}], **siblings}, inlined
 
     def _without_all_of(
@@ -279,7 +283,9 @@ class Conversion:
         target = find(self._document, reference)
         if not isinstance(target, (dict, bool)):
             raise SchemaError(
-                f"$ref {reference!r:.200} points to no schema of this document", pointer=pointer + "/$ref"
+                f"$ref {reference!r:.200} points to no schema of this document; strict mode has only references within "
+                "the document: put the schema into $defs and write #/$defs/NAME",
+                pointer=pointer + "/$ref",
             )
         return reference, target
 
@@ -292,7 +298,12 @@ class Conversion:
                 and find(self._document, reference) is not None
                 and find(root, reference) is None
             ):
-                raise SchemaError(f"$ref {reference!r:.200} points into a part that strict mode has to rewrite")
+                places = (path for path, each in _schemas_within(self._document) if each.get("$ref") == reference)
+                raise SchemaError(
+                    f"$ref {reference!r:.200} points into a part that strict mode has to rewrite; move the schema "
+                    "there into $defs and write #/$defs/NAME",
+                    pointer=f"{next(places)}/$ref",
+                )
 
 
 def find(document: object, reference: object) -> object:

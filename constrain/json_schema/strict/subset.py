@@ -22,19 +22,19 @@ def strict_schema(schema: object) -> dict[str, Any]:
 
     - Objects are closed (``additionalProperties: false``) and require all their properties; a schema with
       ``properties`` and no ``type`` is an object. ``{}`` becomes an empty closed object.
-    - ``oneOf`` becomes ``anyOf``; its branches are taken to exclude each other, as those of a discriminated union do.
-    - ``allOf`` is merged into its schema, and so are keywords beside ``$ref`` with what it points to (inside
-      recursion the reference stays, as ``{"anyOf": [{"$ref": ...}], ...}``). A ``$ref`` that stands alone stays.
+    - ``oneOf`` becomes ``anyOf``. Its branches are assumed to exclude each other, like those of a discriminated union.
+    - ``allOf`` is merged into its schema. Keywords next to a ``$ref`` are merged with the schema that it names; in a
+      recursion the reference stays, as ``{"anyOf": [{"$ref": ...}], ...}``. A ``$ref`` without other keywords stays.
     - ``default: null`` is dropped; other defaults stay.
 
-    Conversion narrows objects to their declared properties and changes no other meaning. ``SchemaError`` reports
-    schemas that would change otherwise: objects of arbitrary keys (``additionalProperties`` other than ``false``,
+    Objects are narrowed to their declared properties; no other meaning changes. Schemas whose meaning would change
+    otherwise raise ``SchemaError``: objects with arbitrary keys (``additionalProperties`` other than ``false``,
     ``required`` keys that are not declared), ``allOf`` and ``anyOf`` of objects with different properties that cannot
-    become one, ``oneOf`` beside ``anyOf`` or of branches that differ in their required properties, and references that
-    the rewriting would break. Keywords beyond the subset stay in place; ``check_strict`` lists them.
+    become one, ``oneOf`` next to ``anyOf`` or of branches that differ in their required properties, and references that
+    the conversion would break. Keywords that strict mode does not have stay; ``check_strict`` lists them.
 
     Args:
-        schema: a JSON Schema as ``dict`` or JSON text, or what ``pydantic.TypeAdapter`` takes. It is not changed.
+        schema: a JSON Schema as ``dict`` or JSON text, or a type for ``pydantic.TypeAdapter``. It is not changed.
 
     Returns a new ``dict`` that shares nothing with the argument. Raises ``SchemaError`` with the JSON Pointer of the
     place, ``LimitError`` if inlining would make the schema too large.
@@ -64,20 +64,20 @@ def check_strict(
     kind: Literal["response_format", "function"] = "response_format",
     subset: Literal["openai", "structural"] = "openai",
 ) -> list[Violation]:
-    """Lists every violation of OpenAI's strict mode in a schema, in OpenAI's words.
+    """Returns every violation of OpenAI's strict mode in a schema, in OpenAI's words.
 
     Args:
-        schema: a JSON Schema as ``dict`` or JSON text, or what ``pydantic.TypeAdapter`` takes.
-        name: the name of the response format or function, for the messages.
-        kind: the use of the schema, for the messages.
+        schema: a JSON Schema as ``dict`` or JSON text, or a type for ``pydantic.TypeAdapter``.
+        name: name of the response format or function, for the messages.
+        kind: use of the schema, for the messages.
         subset: ``"openai"`` checks all rules: structure, keywords, formats and limits. ``"structural"`` checks only
-            those whose breach is a mistake in the schema, whatever an engine can enforce: the root is an object and
-            no ``anyOf``; every object is closed and requires all its properties and nothing else; arrays say what
-            their items are; references within the document resolve; types, patterns and formats of strings are valid.
+            structure: the root is an object without ``anyOf``; every object is closed and requires all its properties
+            and no others; every array has ``items``; references within the document resolve; types, patterns and
+            formats are valid.
 
-    Returns the violations in the order of the document, limits of the whole last; an empty list if there are none.
-    Each has ``pointer`` (a JSON Pointer), ``context`` (OpenAI's path) and ``message``; ``str()`` is OpenAI's line.
-    Nesting is counted through references, each recursion once. Raises ``SchemaError`` for text that is not JSON.
+    Returns a ``Violation`` for each, in the order of the document, limits of the whole schema last; an empty list if
+    there is none. ``str()`` of a violation is OpenAI's message. Nesting is counted through references, each recursion
+    once. Raises ``SchemaError`` for text that is not JSON.
 
     >>> for violation in check_strict({"type": "object", "properties": {"url": {"type": "string", "format": "uri"}}}):
     ...     print(violation)

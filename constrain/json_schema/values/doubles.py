@@ -22,7 +22,7 @@ from fractions import Fraction
 from math import isinf
 from typing import TYPE_CHECKING
 
-from constrain.errors import LimitError, UnsupportedSchemaError
+from constrain.errors import LimitError, UnsupportedSchemaError, describe_pointer
 from constrain.json_schema.shapes.data import Shapes
 from constrain.json_schema.shapes.goal import place
 from constrain.json_schema.shapes.number_texts import canonical_spellings, scalar_steps
@@ -96,7 +96,8 @@ def settle_numbers(goals: Goals, order: Iterable[Goal]) -> None:
             goal.shapes = shapes._replace(numbers=numbers)
             if not numbers:
                 goals.shortages[goal] = ONLY_DECIMALS
-                goals.warnings[f"no number is written at {goals.pointer_of(goal) or '/'}: {ONLY_DECIMALS}"] = None
+                place_of = describe_pointer(goals.pointer_of(goal))
+                goals.warnings[f"no number is written at {place_of}: {ONLY_DECIMALS}"] = None
 
 
 def settle(shape: NumberShape, floats: Collection[Number]) -> list[NumberShape]:

@@ -14,7 +14,7 @@ from decimal import Decimal
 from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from constrain.errors import LimitError, UnsupportedSchemaError
+from constrain.errors import LimitError, UnsupportedSchemaError, describe_pointer
 from constrain.json_schema.formulas.arrays import array_automaton
 from constrain.json_schema.formulas.shape_automaton import OPENED, Read, ShapeAutomaton
 from constrain.json_schema.shapes.arrays import longest_length, unproductive_item
@@ -166,8 +166,8 @@ class _Settlement:
                     return self.at_most(goal, shape, len(self.supply.values(shape.rest, wanted) or ()))
                 scarce = True
             elif longest is None or longest > MAX_DISTINCT_ITEMS:
-                pointer = self.goals.pointer_of(goal) or "/"
-                message = f"arrays of different items at {pointer} have at most {MAX_DISTINCT_ITEMS} items"
+                place = describe_pointer(self.goals.pointer_of(goal))
+                message = f"arrays of different items at {place} have at most {MAX_DISTINCT_ITEMS} items"
                 self.goals.warnings[message] = None
                 shape = shape._replace(maximum=MAX_DISTINCT_ITEMS)
         return self.counted(goal, Combination(shape, ())) if scarce else shape

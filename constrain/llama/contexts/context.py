@@ -38,9 +38,15 @@ class Context:
         self._pointer = llama._ctx.ctx
         self._memory = llama_cpp.llama_get_memory(self._pointer)
         if llama.context_params.embeddings or self._memory is None:
-            raise ModelError(f"{llama.model_path}: this model was loaded for embeddings, not to generate text")
+            raise ModelError(
+                f"{llama.model_path}: this model was loaded for embeddings, not to generate text; load it without "
+                "embedding=True, or take a model that generates text"
+            )
         if llama_cpp.llama_model_has_encoder(llama._model.model):
-            raise ModelError(f"{llama.model_path}: models with an encoder are not supported")
+            raise ModelError(
+                f"{llama.model_path}: models with an encoder, such as T5, are not supported; take a decoder-only "
+                "model, such as a chat or instruct model"
+            )
         self._window: int = llama_cpp.llama_model_n_swa(llama._model.model)
         self._one_state: bool = llama_cpp.llama_model_is_recurrent(
             llama._model.model

@@ -119,7 +119,7 @@ class Sequences:
         return self._states.restore(sequence, state)
 
     def clear(self, sequence: int) -> None:
-        """Makes a sequence empty."""
+        """Removes all tokens of a sequence from llama.cpp's KV cache."""
         llama_cpp.llama_memory_seq_rm(self._memory, sequence, -1, -1)
 
     def length(self, sequence: int) -> int:

@@ -69,7 +69,7 @@ class BatchEvaluator(States, Protocol):
         """Replaces a sequence by the beginning of another. Returns whether that worked; if not, it is empty."""
 
     def clear(self, sequence: int) -> None:
-        """Makes a sequence empty."""
+        """Removes all tokens of a sequence from the KV cache."""
 
     def evaluate(self, pieces: Sequence[Piece]) -> list[int]:
         """Evaluates tokens; returns the index of each piece's logits. If it fails, all are empty: ``ModelError``."""
@@ -209,7 +209,7 @@ class Slots:
         self._cut(slot, max(0, min(slot.length, length)))
 
     def clear(self, slot: Slot) -> None:
-        """Frees the KV cells of a slot."""
+        """Removes all tokens of a slot from the KV cache."""
         self._evaluator.clear(slot.index)
         slot.length = 0
 

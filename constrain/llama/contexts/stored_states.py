@@ -113,7 +113,7 @@ class StoredStates:
         return best.tokens if self._states.restore(sequence, best.state) else best.tokens[:0]
 
     def clear(self) -> None:
-        """Drops all states."""
+        """Frees the memory of all stored states."""
         self._kept = []
 
     def _usable(self, known: NDArray[np.intc], wanted: NDArray[np.intc]) -> int:

@@ -338,7 +338,10 @@ class Answer:
         """The most tokens that may be generated, and a text that names the limit."""
         room = n_ctx - len(self.prompt)
         if not self.prompt:
-            raise ModelError("the prompt is empty, and the model has no token to begin a text with")
+            raise ModelError(
+                "the prompt is empty, and this model has no begin-of-text token to start from; "
+                "pass a prompt of at least one character"
+            )
         if room < 1:
             raise ModelError(
                 f"the prompt has {len(self.prompt)} tokens{self.about_prompt()}, but the context holds {n_ctx}, "

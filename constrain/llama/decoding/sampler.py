@@ -124,7 +124,7 @@ class Chain:
         return candidates.selected()
 
     def close(self) -> None:
-        """Frees the chain. A finalizer would free it too, but could swallow a ``KeyboardInterrupt``."""
+        """Frees the chain. A finalizer would free it too, but could suppress a ``KeyboardInterrupt``."""
         self._free()
 
     def accept(self, token: int) -> None:

@@ -46,7 +46,10 @@ class Account:
     limits_met: tuple[str, ...] = ()
 
     def add(self, completion: Completion, *, is_first: bool) -> None:
-        """Counts an answer; ``is_first`` also counts its prompt, of which other answers may follow."""
+        """Adds the numbers of an answer to the record of the request.
+
+        ``is_first``: whether it is the first answer to its prompt; the prompt's tokens are counted only then.
+        """
         self.prompt_tokens += completion.usage.prompt_tokens if is_first else 0
         self.completion_tokens += completion.usage.completion_tokens
         self.limited_masks += completion.limited_masks

@@ -13,7 +13,7 @@ from openai.types.responses.response_create_params import ResponseCreateParamsNo
 
 from constrain.fields.sampling import BIAS_KEY
 from constrain.generation.options import MAX_TOP_LOGPROBS
-from constrain.server.openapi.shapes import Schema, Shape
+from constrain.server.openapi.shapes import Schema, Shape, reference
 from constrain.server.requests.limits import (
     GIVEN_SEEDS,
     MAX_BIAS,
@@ -85,6 +85,10 @@ _EXTENSION: dict[str, Schema] = {
     }
 }
 """The member ``constrain``: see ``constrain.server.serving.extension``."""
+
+_FORMAT_TYPES = ("ResponseFormatText", "ResponseFormatJSONSchema", "ResponseFormatJSONObject")
+_RESPONSE_FORMAT: Schema = {"anyOf": [*(reference(f"ChatRequest.{name}") for name in _FORMAT_TYPES), {"type": "null"}]}
+"""``response_format`` of text completions, which OpenAI's do not have: the same as that of chat completions."""
 
 _STREAM_OPTIONS: dict[str, dict[str, Schema]] = {"ChatCompletionStreamOptionsParam": {"include_obfuscation": {}}}
 """``stream_options.include_obfuscation``: accepted, without effect."""
@@ -237,6 +241,7 @@ RESPONSES_REQUEST = Shape(
         "tools": {"maxItems": MAX_TOOLS},
         "top_logprobs": {"minimum": 0, "maximum": MAX_TOP_LOGPROBS},
         "top_p": _range_schema(SHARES),
+        "truncation": {},
         "user": {},
     },
     own={
@@ -246,6 +251,7 @@ RESPONSES_REQUEST = Shape(
             "frequency_penalty": _range_schema(PENALTIES, "number"),
             "model": MODEL_NAME,
             "presence_penalty": _range_schema(PENALTIES, "number"),
+            "reasoning": {"type": ["object", "null"]},
             "stream": _FLAG,
         }
     },
@@ -320,6 +326,7 @@ COMPLETION_REQUEST = Shape(
     frozenset({"ChatCompletionStreamOptionsParam"}),
     members={
         "prompt": {},
+        "best_of": {"minimum": 1, "maximum": MAX_CHOICES},
         "echo": {},
         "frequency_penalty": _PENALTY,
         "logprobs": {"minimum": 0, "maximum": MAX_COMPLETION_LOGPROBS},
@@ -331,7 +338,7 @@ COMPLETION_REQUEST = Shape(
         "top_p": _range_schema(SHARES),
     },
     own={
-        "": {**_SAMPLING, "model": MODEL_NAME, "stream": _FLAG},
+        "": {**_SAMPLING, "model": MODEL_NAME, "response_format": _RESPONSE_FORMAT, "stream": _FLAG},
         **_STREAM_OPTIONS,
     },
     required={"": ("model",)},

@@ -41,7 +41,10 @@ class Children:
         signal.set_wakeup_fd(self._waker.fileno(), warn_on_full_buffer=False)
 
     def add(self, process: int, report: socket.socket) -> None:
-        """Adds a child, and reports its end to its session."""
+        """Takes charge of a forked process: its ``EXIT_CODE`` is sent to ``report`` when it ends.
+
+        ``process``: the process id. ``report``: socket to the session that the process serves.
+        """
         report.settimeout(0)
         child = _Child(process, report)
         self._children.append(child)

@@ -62,7 +62,7 @@ class Readings:
         return not key or key in self._known
 
     def add(self, key: bytes) -> None:
-        """Remembers a key as valid."""
+        """Remembers a key as valid; forgets the least recently used one beyond ``_REMEMBERED``."""
         self._known[key] = None
         while len(self._known) > _REMEMBERED:
             self._known.popitem(last=False)

@@ -61,7 +61,7 @@ class Metrics:
         }
 
     def add(self, completion: Completion, *, is_first: bool = True) -> None:
-        """Counts an answer to the current request; ``is_first``: whether it is the first answer to its prompt."""
+        """Counts an answer, also for the current request; ``is_first``: whether it is the prompt's first answer."""
         current.get().add(completion, is_first=is_first)
         usage, timings = completion.usage, completion.timings
         self._tokens.labels("prompt").inc(usage.prompt_tokens - usage.cached_tokens)

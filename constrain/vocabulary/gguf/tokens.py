@@ -200,7 +200,10 @@ def _byte_token(path: str, token: int, text: bytes) -> bytes:
             return bytes.fromhex(text[3:5].decode("ascii"))
         except ValueError:
             pass
-    raise ModelError(f"{path}: byte token {token} is spelled {text!r:.80}, not like '<0x0A>'")
+    raise ModelError(
+        f"{path}: byte token {token} is spelled {text!r:.80}, not like '<0x0A>'; the file is damaged or was converted "
+        "wrongly: convert the model again, or take another GGUF file of it"
+    )
 
 
 def _byte_level_alphabet() -> NDArray[np.int16]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from string import Template
-
 import pytest
 
 from constrain import ModelError
+from constrain.chat.answers.structure import Variable, template_parts
 from constrain.chat.families import forms as families
-from constrain.chat.families.format import ArgumentStyle, Switch
+from constrain.chat.families.format import TAG, ArgumentStyle, Switch
 from constrain.chat.families.forms import detect_format, detect_thinking, tool_format
 from tests.support.chat.templates import FAMILIES, template
 
@@ -81,12 +80,21 @@ def test_unknown_names_are_refused_with_the_known_ones() -> None:
 @pytest.mark.parametrize("name", families.tool_format_names())
 def test_forms_have_the_placeholders_of_a_call(name: str) -> None:
     form = tool_format(name)
-    call, custom = Template(form.call).get_identifiers(), Template(form.custom_call).get_identifiers()
-    identifier = {"id"} if form.id_pattern else set()
-    assert set(call) == {"name", "arguments"} | identifier
-    assert set(custom) - {"input", "json_input"} == {"name"} | identifier
-    assert ("input" in custom) == (form.style is ArgumentStyle.XML)
-    assert not form.parallel or form.closing or form.between or form.call.startswith(("[TOOL_CALLS]", "<function="))
+    call, custom = variables(form.call), variables(form.custom_call)
+    identifier = {Variable.ID} if form.id_pattern else set()
+    assert call == {Variable.NAME, Variable.ARGUMENTS} | identifier
+    assert custom - {Variable.INPUT, Variable.JSON_INPUT} == {Variable.NAME} | identifier
+    assert (Variable.INPUT in custom) == (form.style is ArgumentStyle.XML)
+
+
+@pytest.mark.parametrize("name", families.tool_format_names())
+def test_several_calls_are_told_apart_by_structure(name: str) -> None:
+    form = tool_format(name)
+    assert not form.parallel or form.closing or form.between or TAG.match(form.call)
+
+
+def variables(template: str) -> set[Variable]:
+    return {part for part in template_parts(template) if isinstance(part, Variable)}
 
 
 THINKING = {

@@ -10,7 +10,7 @@ import jsonschema_rs
 import pytest
 
 import constrain
-from constrain.inspection.check import check_schema, filled
+from constrain.inspection.check import _Walker, check_schema, filled
 from constrain.json_schema.documents.subschemas import subschemas
 from constrain.json_schema.lint.advice import RULES
 from constrain.json_schema.lint.linter import lint_schema
@@ -324,6 +324,11 @@ def test_tokens_of_a_constant() -> None:
     assert check.passed
     assert check.report is not None
     assert (check.report.min_tokens, check.typical_tokens) == (5, 5)
+
+
+def test_tokens_of_an_answer_do_not_include_end_of_generation() -> None:
+    walker = _Walker(constrain.compile({"const": 12}, byte_vocabulary()))  # "12" or "12.0"
+    assert {walker.length(Random(seed)) for seed in range(50)} == {2, 4}
 
 
 def test_typical_answers_have_all_properties() -> None:

@@ -11,12 +11,19 @@ from referencing.jsonschema import DRAFT202012
 from starlette.routing import Route
 
 from constrain.server.app import Application
+from constrain.server.chat.request import read_chat_request
+from constrain.server.completions.request import read_completion_request
+from constrain.server.embeddings.request import read_embedding_request
 from constrain.server.openapi.document import describe
 from constrain.server.openapi.operations import OPERATIONS
+from constrain.server.requests.refusals import CHAT_FIELDS, COMPLETIONS_FIELDS, RESPONSES_FIELDS
+from constrain.server.responses.request import read_request
 from constrain.server.settings import Settings
 from tests.support.server.asking import ask, chunks_of, served_as
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     import constrain
 
 MESSAGES = [{"role": "user", "content": "Say hello."}]
@@ -36,7 +43,7 @@ CHATS: tuple[dict[str, Any], ...] = (
                                                                           "content": [{"type": "text", "text": "1"}]}]},
 )  # fmt: skip
 RESPONSES: tuple[dict[str, Any], ...] = (
-    {"input": "Say hello."},
+    {"input": "Say hello.", "reasoning": {"effort": "low"}, "truncation": "disabled"},
     {"input": [{"role": "user", "content": [{"type": "input_text", "text": "Hi"}]}], "instructions": "Be brief."},
     {"input": "3", "tools": [{"type": "custom", "name": "number", "format": {"type": "grammar",
      **GRAMMAR["grammar"]}}], "tool_choice": "required", "store": False},  # type: ignore[dict-item]
@@ -45,6 +52,7 @@ RESPONSES: tuple[dict[str, Any], ...] = (
 COMPLETIONS: tuple[dict[str, Any], ...] = (
     {"prompt": "One, two,", "logprobs": 1},
     {"prompt": ["One,", "Two,"], "stream": True, "stream_options": {"include_usage": True}, "echo": True},
+    {"prompt": "Yes or no?", "response_format": CHATS[5]["response_format"], "best_of": 2, "max_tokens": 10},
 )
 EMBEDDINGS: tuple[dict[str, Any], ...] = (
     {"input": "Hello"},
@@ -90,6 +98,57 @@ def test_every_route_is_described(application: Application, description: dict[st
     served = {(method, route.path_format) for route in routes for method in (route.methods or set()) - {"HEAD"}}
     described = {(method.upper(), path) for path, methods in description["paths"].items() for method in methods}
     assert served == described
+
+
+class Recorded(dict[str, Any]):
+    """A body that records the names of the fields that are read."""
+
+    def __init__(self, body: dict[str, Any]) -> None:
+        super().__init__(body)
+        self.read: set[str] = set()
+
+    def __getitem__(self, name: str) -> Any:
+        self.read.add(name)
+        return super().__getitem__(name)
+
+    def __contains__(self, name: object) -> bool:
+        self.read.add(str(name))
+        return super().__contains__(name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        self.read.add(name)
+        return super().get(name, default)
+
+
+READERS: dict[str, tuple[Callable[[Any], object], dict[str, Any], Mapping[str, str]]] = {
+    "ChatRequest": (
+        lambda body: read_chat_request(body, Settings()),
+        {"model": "m", "messages": MESSAGES, "stream": True, "logprobs": True},
+        CHAT_FIELDS,
+    ),
+    "ResponsesRequest": (
+        read_request,
+        {"model": "m", "input": "x", "include": ["message.output_text.logprobs"], "stream": True},
+        RESPONSES_FIELDS,
+    ),
+    "CompletionRequest": (
+        lambda body: read_completion_request(body, Settings()),
+        {"model": "m", "prompt": "x", "stream": True, "logprobs": 1},
+        COMPLETIONS_FIELDS,
+    ),
+    "EmbeddingRequest": (read_embedding_request, {"model": "m", "input": "x"}, {}),
+}
+"""The reader of each body, the smallest body in which it reads every field, and the fields that it refuses."""
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_every_field_that_is_read_is_described(description: dict[str, Any], name: str) -> None:
+    reader, body, refused = READERS[name]
+    recorded = Recorded(body)
+    reader(recorded)
+    members = description["components"]["schemas"][name]["properties"].keys()
+    assert recorded.read - {*(field.partition(".")[0] for field in refused), "modalities"} <= members
+    assert members <= recorded.read
 
 
 @pytest.mark.slow

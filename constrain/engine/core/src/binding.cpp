@@ -452,7 +452,10 @@ void bind_reading(nb::class_<Matcher>& matcher) {
              Released released(!is_quick(self) || self.is_full());
              return self.accept(id);
            },
-           nb::arg("token_id").none())
+           nb::arg("token_id").none(),
+           nb::sig("def accept(self, token_id: int) -> bool"),
+           "Takes an allowed token and moves on. For any other token, returns False and changes nothing.\n\n"
+           "Computes the mask first if it is not known. Raises IndexError for an id that is not in the vocabulary.")
       .def("accept_many",
            [](Matcher& self, nb::handle tokens) {
              std::vector<uint32_t> ids;
@@ -472,7 +475,10 @@ void bind_reading(nb::class_<Matcher>& matcher) {
              while (n < ids.size() && self.accept(ids[n])) ++n;
              return n;
            },
-           nb::arg("token_ids").none())
+           nb::arg("token_ids").none(),
+           nb::sig("def accept_many(self, token_ids: Sequence[int]) -> int"),
+           "Takes tokens up to the first that is not allowed; returns the number of tokens taken.\n\n"
+           "Raises IndexError, and takes none, if an id is not in the vocabulary.")
       .def("rollback",
            [](Matcher& self, nb::handle tokens) {
              const Py_ssize_t count = integer_of(tokens, "count");
@@ -482,23 +488,30 @@ void bind_reading(nb::class_<Matcher>& matcher) {
              }
              self.rollback(static_cast<size_t>(count));
            },
-           nb::arg("count").none())
+           nb::arg("count").none(),
+           nb::sig("def rollback(self, count: int) -> None"),
+           "Takes back the last ``count`` accepted tokens. Raises ValueError if fewer were accepted.")
       .def("reset",
            [](Matcher& self) {
              Locked lock(self.grammar());
              self.reset();
-           })
-      .def_prop_ro("n_accepted", [](Matcher& self) { return self.accepted(); })
+           },
+           nb::sig("def reset(self) -> None"),
+           "Takes back all accepted tokens; the limits met so far are forgotten, too.")
+      .def_prop_ro("n_accepted", [](Matcher& self) { return self.accepted(); },
+                   "Number of accepted tokens, end of generation included.")
       .def_prop_ro("is_accepting",
                    [](Matcher& self) {
                      Locked lock(self);
                      return self.accepting();
-                   })
+                   },
+                   "Whether the text may end here.")
       .def_prop_ro("is_finished",
                    [](Matcher& self) {
                      Locked lock(self);
                      return self.finished();
-                   });
+                   },
+                   "Whether end of generation was accepted, or nothing else is possible.");
 }
 
 void bind_masks(nb::class_<Matcher>& matcher) {
@@ -510,7 +523,12 @@ void bind_masks(nb::class_<Matcher>& matcher) {
              Locked lock(self);
              fill(self, words);
            },
-           nb::arg("bitmask").none())
+           nb::arg("bitmask").none(),
+           nb::sig("def fill_bitmask(self, bitmask: Buffer) -> None"),
+           "Writes the mask of the next token: every word of ``bitmask``, uint32 of shape (ceil(n_vocab / 32),).\n\n"
+           "Bit ``token % 32`` of word ``token // 32`` is set if and only if the text so far and this token can be\n"
+           "completed. The bits of end-of-generation ids are set where the text may end. Raises TypeError or ValueError\n"
+           "for another buffer.")
       .def("fill_candidates",
            [](Matcher& self, nb::handle logits, nb::handle candidates) {
              const Vocabulary& vocabulary = self.grammar().vocabulary();
@@ -533,23 +551,32 @@ void bind_masks(nb::class_<Matcher>& matcher) {
              fill(self, words);
              return gather(words, values, target);
            },
-           nb::arg("logits").none(), nb::arg("candidates").none())
+           nb::arg("logits").none(), nb::arg("candidates").none(),
+           nb::sig("def fill_candidates(self, logits: Buffer, candidates: Buffer) -> int"),
+           "Writes the allowed tokens with their logits, ascending by id, for llama.cpp's samplers; returns their number.\n\n"
+           "``logits``: float32 of shape (n_vocab,). ``candidates``: room for n_vocab ``llama_token_data`` of 12 bytes\n"
+           "(int32 id, float32 logit, float32 p = 0). Raises TypeError or ValueError for other buffers.")
       .def_prop_ro("knows_mask",
                    [](Matcher& self) {
                      Locked lock(self);
                      return knows_mask(self);
-                   })
+                   },
+                   "Whether the current mask is known, so that the next ``fill_...`` only looks it up. Private.")
       .def_prop_ro("is_quick",
                    [](Matcher& self) {
                      Locked lock(self);
                      return is_quick(self);
-                   })
-      .def_prop_ro("is_in_use", [](Matcher& self) { return !Locked(self.grammar(), std::try_to_lock); })
+                   },
+                   "Whether the next ``fill_...`` and ``accept`` only look up tables. Private.")
+      .def_prop_ro("is_in_use", [](Matcher& self) { return !Locked(self.grammar(), std::try_to_lock); },
+                   "Whether a call would have to wait for another thread that uses the same grammar. Private.")
       .def("compute_mask",
            [](Matcher& self) {
              Locked lock(self);
              prepare(self);
-           })
+           },
+           nb::sig("def compute_mask(self) -> None"),
+           "Computes the current mask, if it is not known, without the GIL. Private.")
       .def("diagnose",
            [](Matcher& self, nb::handle token) {
              uint32_t id = token_of(self.grammar().vocabulary(), token);
@@ -560,7 +587,12 @@ void bind_masks(nb::class_<Matcher>& matcher) {
              }();
              return std::tuple(why.allowed, why.at_end, why.at_limit, names_of(why.limits), why.offset, why.terminals);
            },
-           nb::arg("token_id").none());
+           nb::arg("token_id").none(),
+           nb::sig("def diagnose(self, token_id: int) -> tuple[bool, bool, bool, tuple[str, ...], int, list[int]]"),
+           "Private: use ``explain``. Finds whether a token is allowed, and if not, why.\n\n"
+           "Returns (allowed, failed at the end of the text, left out by the limit of a lexeme, limits of the kernel that\n"
+           "the mask met if the token is not in it, byte offset of the failure, terminals that were expected). ``allowed``\n"
+           "ignores limits and the budget.");
 }
 
 void bind_limits_met(nb::class_<Matcher>& matcher) {
@@ -569,27 +601,34 @@ void bind_limits_met(nb::class_<Matcher>& matcher) {
                    [](Matcher& self) {
                      Locked lock(self.grammar());
                      return self.narrowed() || self.shortened() > 0 || self.limited_masks() > 0;
-                   })
+                   },
+                   "Whether the budget or a limit has removed tokens from some mask on the way here.")
       .def_prop_ro("is_narrowed_by_budget",
                    [](Matcher& self) {
                      Locked lock(self.grammar());
                      return self.narrowed();
-                   })
+                   },
+                   "Whether the budget (``max_tokens``) has removed tokens from some mask on the way here.")
       .def_prop_ro("n_shortened",
                    [](Matcher& self) {
                      Locked lock(self.grammar());
                      return self.shortened();
-                   })
+                   },
+                   "Number of strings and numbers that a limit on their tokens has ended, or is ending.")
       .def_prop_ro("limited_masks",
                    [](Matcher& self) {
                      Locked lock(self.grammar());
                      return self.limited_masks();
-                   })
+                   },
+                   "Number of masks on the way here without some allowed tokens, because a limit of the kernel was met.\n\n"
+                   "Such a mask has the single-byte tokens that were verified, and the next token of a way to finish. The mask\n"
+                   "here counts once ``fill_bitmask`` or ``accept`` has asked for it.")
       .def_prop_ro("limits_met",
                    [](Matcher& self) {
                      Locked lock(self.grammar());
                      return names_of(self.limits_met());
-                   });
+                   },
+                   "Names of the limits that ``limited_masks`` counts; docs/reference/limits.md describes them.");
 }
 
 void bind_completions(nb::class_<Matcher>& matcher) {
@@ -599,13 +638,16 @@ void bind_completions(nb::class_<Matcher>& matcher) {
                      Locked lock(self);
                      nb::gil_scoped_release release;
                      return self.tokens_to_finish();
-                   })
+                   },
+                   "Number of tokens that ``completion_tokens`` returns.")
       .def("completion_tokens",
            [](Matcher& self) {
              Locked lock(self);
              nb::gil_scoped_release release;
              return self.completion();
-           })
+           },
+           nb::sig("def completion_tokens(self) -> list[int]"),
+           "Returns the token ids of a short text that finishes from here; with a budget, one that fits into it.")
       .def("shortest_completion",
            [](Matcher& self) {
              std::string text;
@@ -615,7 +657,9 @@ void bind_completions(nb::class_<Matcher>& matcher) {
                if (!self.ended()) text = self.shortest_completion();
              }
              return nb::bytes(text.data(), text.size());
-           })
+           },
+           nb::sig("def shortest_completion(self) -> bytes"),
+           "Returns the bytes of a shortest text that finishes from here.")
       .def("forced_bytes",
            [](Matcher& self) {
              std::string text;
@@ -625,7 +669,9 @@ void bind_completions(nb::class_<Matcher>& matcher) {
                text = self.forced_bytes();
              }
              return nb::bytes(text.data(), text.size());
-           })
+           },
+           nb::sig("def forced_bytes(self) -> bytes"),
+           "Returns the next bytes that every allowed text has; empty where there is a choice, or the text may end.")
       .def("forced_after",
            [](Matcher& self, nb::handle before) {
              if (!PyBytes_Check(before.ptr())) refuse_type("before", "bytes", before);
@@ -638,7 +684,12 @@ void bind_completions(nb::class_<Matcher>& matcher) {
              }
              return std::pair(nb::bytes(result.first.data(), result.first.size()), std::move(result.second));
            },
-           nb::arg("before").none());
+           nb::arg("before").none(),
+           nb::sig("def forced_after(self, before: bytes) -> tuple[bytes, list[int]]"),
+           "Private: use ``forced_tokens``. Returns (forced bytes, open starts).\n\n"
+           "``before``: the end of the accepted text. At an open start a token may begin that continues beyond the end of\n"
+           "the forced bytes, which end with a whole UTF-8 character. Starts are offsets into ``before`` and the forced\n"
+           "bytes. There are none if no byte is forced.");
 }
 
 void bind_matcher(nb::module_& m) {

@@ -56,9 +56,11 @@ class _Found:
         self.ranges: dict[str, dict[int, list[tuple[int, int]]]] = {kind: {} for kind in Script._fields}
 
     def add(self, kind: str, combining: int, first: int, last: int) -> None:
+        """Adds the code points from ``first`` to ``last``, which have one kind and one combining class."""
         self.ranges[kind].setdefault(combining, []).append((first, last))
 
     def script(self) -> Script:
+        """Returns the classes of characters of this direction."""
         classes = {
             kind: {combining: characters(ranges) for combining, ranges in found.items()}
             for kind, found in self.ranges.items()
