@@ -92,7 +92,7 @@ PACKAGE = {
     "hexadecimal digits of a character: 4": "regex.string_spellings._hexadecimal",
     "MAX_BRANCHINGS": "regex.string_spellings._tree",
     "MAX_NESTING of Lark grammars": """
-        lark.gaps._refuse_substrings
+        lark.gaps._refuse_unreadable
         lark.reading._Reader._node
         lark.rules._leaves
         lark.rules._Automaton.add lark.rules._Automaton.add_sequence

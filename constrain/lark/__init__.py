@@ -1,13 +1,14 @@
-"""Lark grammars: text in the syntax of the ``lark`` package, as OpenAI's custom tools take it, to a ``Grammar``.
+"""Lark grammars: text in the syntax of the ``lark`` package and of llguidance's dialect of it, to a ``Grammar``.
 
 - ``source``: the public class ``Lark``; ``places``: places in grammar texts, for errors
-- ``syntax``: a grammar text as data; ``reading``: reads the text, with the parser of the ``lark`` package
+- ``syntax``: a grammar text as data; ``reading``: reads the text; ``parsing``: the parser for it, which the ``lark``
+  package makes from dialect.lark, with its tables in ``dialect_tables``
 - ``literals``: strings, ranges and patterns to expressions; ``common``: the terminals of Lark's ``common`` library
 - ``substrings``: parts of given texts; ``terminals``: terminals, each one expression
 - ``rules``: rules, each one automaton; ``embedded``: JSON Schemas; ``grammar``: the whole conversion
 - ``gaps`` and ``separation``: ignored text, between lexemes only
 
-The ``lark`` package only parses the text, and is imported for the first one. Patterns have the syntax of Rust's
+The ``lark`` package is imported for the first text. Patterns have the syntax of Rust's
 ``regex`` crate, the longest match decides where a lexeme ends, and terminals may match the empty text.
 
 Compilation proves that the longest match never leads into a dead end: ``prove_lexing`` in
