@@ -137,7 +137,8 @@ class Grammar:
     refuses the grammar. ``numbers_by_double``: distinct values are equal if their numbers read as the same IEEE double.
     ``strings_by_value``: texts and values that begin with a JSON string are compared by the string it spells; a
     terminal that reads one spelling of a string reads all of them. ``warnings``: notes for readers of the JSON Schemas
-    inside; they do not affect the language.
+    inside; they do not affect the language. ``proved``: the front end has let the kernel prove the lexing rule.
+    ``split``: names of terminals that are read byte by byte, because their longest match could lead into a dead end.
     """
 
     terminals: tuple[Terminal, ...]
@@ -147,6 +148,8 @@ class Grammar:
     numbers_by_double: bool = True
     strings_by_value: bool = False
     warnings: tuple[str, ...] = ()
+    proved: bool = False
+    split: tuple[str, ...] = ()
 
     def __copy__(self) -> Grammar:
         """Returns the grammar itself, which is immutable."""

@@ -7,12 +7,11 @@
 - ``substrings``: parts of given texts; ``terminals``: terminals, each one expression
 - ``rules``: rules, each one automaton; ``embedded``: JSON Schemas; ``grammar``: the whole conversion
 - ``gaps`` and ``separation``: ignored text, between lexemes only
+- ``splitting``: terminals whose longest match could lead into a dead end, as rules over bytes
 
-The ``lark`` package is imported for the first text. Patterns have the syntax of Rust's
-``regex`` crate, the longest match decides where a lexeme ends, and terminals may match the empty text.
-
-Compilation proves that the longest match never leads into a dead end: ``prove_lexing`` in
-``engine/core/src/lexing_proof.cpp`` (``engine/core/README.md``, "Lexing, and its proof") refuses other grammars.
+The ``lark`` package is imported for the first text. Patterns have the syntax of Rust's ``regex`` crate, the longest
+match decides where a lexeme ends, and terminals may match the empty text. The kernel proves that the longest match
+never leads into a dead end (``engine/core/README.md``, "Lexing, and its proof"), or ``splitting`` makes it so.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from constrain.lark.places import error_at
 from constrain.lark.reading import read
 from constrain.lark.rules import language
 from constrain.lark.separation import separate
+from constrain.lark.splitting import settle_lexing
 
 if TYPE_CHECKING:
     from constrain.language.grammar import Grammar
@@ -25,6 +26,14 @@ def lark_grammar(source: GrammarText) -> Grammar:
     >>> from constrain.lark.source import Lark
     >>> len(lark_grammar(Lark('start: "a"+')).terminals)
     1
+    """
+    return settle_lexing(*grammar_of_lexemes(source))
+
+
+def grammar_of_lexemes(source: GrammarText) -> tuple[Grammar, set[int]]:
+    """Returns the grammar whose terminals are all read by the longest match, and those that are of JSON Schemas.
+
+    It may have dead ends. Raises as ``lark_grammar`` does.
     """
     syntax = read(source)
     bare, named = language(syntax, source.start)

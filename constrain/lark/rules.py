@@ -45,12 +45,14 @@ every state."""
 class Language:
     """The terminals and rules made so far; the start is the first rule.
 
-    ``solid``: rules of JSON Schemas, in which nothing is ignored. ``warnings``: of the JSON Schemas.
+    ``solid``: rules of JSON Schemas, in which nothing is ignored. ``whole``: their terminals. ``warnings``: their
+    warnings.
     """
 
     terminals: list[Terminal] = field(default_factory=list)
     rules: list[Rule] = field(default_factory=list)
     solid: set[int] = field(default_factory=set)
+    whole: set[int] = field(default_factory=set)
     warnings: dict[str, None] = field(default_factory=dict)
 
 
@@ -136,6 +138,7 @@ class _Emitter:
         terminals, rules = len(self.language.terminals), len(self.reserved)
         where = f"in %json ({place(self.syntax.text, node.at)})"
         self.language.terminals.extend(replace(each, name=f"{each.name} {where}") for each in grammar.terminals)
+        self.language.whole |= set(range(terminals, len(self.language.terminals)))
         self.language.warnings |= {f"{warning} ({where})": None for warning in grammar.warnings}
         for rule in moved_rules(grammar, terminals, rules):
             self.language.solid.add(self.reserve())
