@@ -1,11 +1,10 @@
 """Lark grammars: text in the syntax of the ``lark`` package and of llguidance's dialect of it, to a ``Grammar``.
 
-- ``source``: the public class ``Lark``; ``places``: places in grammar texts, for errors
-- ``syntax``: a grammar text as data; ``reading``: reads the text; ``parsing``: the parser for it, which the ``lark``
-  package makes from dialect.lark, with its tables in ``dialect_tables``
+- ``source``: the public class ``Lark``; ``grammar``: the whole conversion
+- ``reading``: a grammar text as data, with places for errors
 - ``literals``: strings, ranges and patterns to expressions; ``common``: the terminals of Lark's ``common`` library
 - ``substrings``: parts of given texts; ``terminals``: terminals, each one expression
-- ``rules``: rules, each one automaton; ``embedded``: JSON Schemas; ``grammar``: the whole conversion
+- ``rules``: rules, each one automaton; ``embedded``: JSON Schemas
 - ``gaps`` and ``separation``: ignored text, between lexemes only
 - ``splitting``: terminals whose longest match could lead into a dead end, as rules over bytes
 

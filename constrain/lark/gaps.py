@@ -28,16 +28,16 @@ from constrain.language.tree import (
     LiteralSet,
     Repetition,
 )
-from constrain.lark.places import error_at, placed
-from constrain.lark.syntax import Both, Choice, Definition, Repeat, Sequence, Substring, Symbol
-from constrain.lark.syntax import Complement as Not
+from constrain.lark.reading.places import error_at, placed
+from constrain.lark.reading.syntax import Both, Choice, Definition, Repeat, Sequence, Substring, Symbol
+from constrain.lark.reading.syntax import Complement as Not
 from constrain.lark.terminals import non_empty_part, terminal_expression
 from constrain.regex.anchors import repetition, sequence, union
 from constrain.regex.classes import normalize
 
 if TYPE_CHECKING:
     from constrain.language.tree import Ranges
-    from constrain.lark.syntax import Node, Syntax
+    from constrain.lark.reading.syntax import Node, Syntax
 
 MAX_KINDS_OF_IGNORED = 8
 """Sets of bytes that continue ignored terminals; sequences are computed for each pair of sets. Beyond: LimitError."""

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 from constrain.language.emptiness import productive_rules
 from constrain.lark.gaps import gaps
-from constrain.lark.places import error_at
-from constrain.lark.reading import read
+from constrain.lark.reading.places import error_at
+from constrain.lark.reading.reader import read
 from constrain.lark.rules import language
 from constrain.lark.separation import separate
 from constrain.lark.splitting import settle_lexing
 
 if TYPE_CHECKING:
     from constrain.language.grammar import Grammar
-    from constrain.lark.syntax import GrammarText
+    from constrain.lark.reading.syntax import GrammarText
 
 
 def lark_grammar(source: GrammarText) -> Grammar:

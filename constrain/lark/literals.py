@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from constrain.errors import PatternError
 from constrain.language.tree import EMPTY_TEXT
 from constrain.language.tree import Literal as Text
-from constrain.lark.places import error_at, placed
+from constrain.lark.reading.places import error_at, placed
 from constrain.regex.parsing.parser import char_class, parse_pattern
 
 if TYPE_CHECKING:
     from constrain.language.tree import Expression
-    from constrain.lark.syntax import Literal, Range
+    from constrain.lark.reading.syntax import Literal, Range
 
 _ESCAPE = re.compile(r"\\(?:([\\\"/])|([bnrtf])|x(..)|u([dD][89abAB]..)\\u([dD][c-fC-F]..)|u(.{4})|U(.{8}))", re.DOTALL)
 _CONTROL = {"b": "\b", "n": "\n", "r": "\r", "t": "\t", "f": "\f"}

@@ -13,8 +13,8 @@ from constrain.language.grammar import EPSILON, Action, Condition, Edge, Rule, T
 from constrain.language.merging import moved_rules
 from constrain.language.special import special_token
 from constrain.lark.embedded import schema_grammar
-from constrain.lark.places import error_at, place
-from constrain.lark.syntax import (
+from constrain.lark.reading.places import error_at, place
+from constrain.lark.reading.syntax import (
     Alias,
     Both,
     Choice,

@@ -23,9 +23,9 @@ class Lark(Source):
         text: the grammar, in the syntax of the ``lark`` package with patterns of Rust's ``regex`` crate. Lexemes are as
             long as they can be, of all terminals that may stand there; where that could lead into a dead end, every
             way to divide a text counts. ``"a"{2,4}`` counts; in terminals, ``&`` is "and" and ``~`` is "not".
-            ``%ignore`` is for text between lexemes, ``%json {...}`` for a value of a JSON Schema, ``%regex {"substring_words": "..."}`` for words of a
-            text that follow one another (or ``substring_chars``, ``substring_chunks`` with a list), ``<|name|>`` for
-            the special token of that name.
+            ``%ignore`` is for text between lexemes, ``%json {...}`` for a value of a JSON Schema,
+            ``%regex {"substring_words": "..."}`` for words of a text that follow one another (or ``substring_chars``,
+            ``substring_chunks`` with a list), ``<|name|>`` for the special token of that name.
         start: the rule that the whole text must match.
         description: a description for prompts, in place of a grammar that is too long or too hard to read.
 

@@ -10,9 +10,8 @@ from constrain.language import tree
 from constrain.language.tree import ANY_BYTE, ANY_CHAR, Expression, Intersection, Repetition
 from constrain.lark.common import LAZY, PATTERNS
 from constrain.lark.literals import literal_expression, range_expression
-from constrain.lark.places import error_at
-from constrain.lark.substrings import substring_expression
-from constrain.lark.syntax import (
+from constrain.lark.reading.places import error_at
+from constrain.lark.reading.syntax import (
     Alias,
     Both,
     Choice,
@@ -29,6 +28,7 @@ from constrain.lark.syntax import (
     Symbol,
     Syntax,
 )
+from constrain.lark.substrings import substring_expression
 from constrain.regex.anchors import repetition, sequence, union
 from constrain.regex.parsing.parser import parse_pattern
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import lark
 
-from constrain.lark import dialect_tables
-from constrain.lark.parsing import GRAMMAR, make_parser, parser
+from constrain.lark.reading import tables
+from constrain.lark.reading.parser import GRAMMAR, make_parser, parser
 
 if TYPE_CHECKING:
     import pytest
@@ -22,7 +22,7 @@ TEXTS = (
 
 def test_the_tables_are_those_of_the_grammar() -> None:
     """Otherwise: python -m tools.generate_lark_tables."""
-    assert hashlib.sha256(GRAMMAR.read_bytes()).hexdigest() == dialect_tables.DIGEST
+    assert hashlib.sha256(GRAMMAR.read_bytes()).hexdigest() == tables.DIGEST
 
 
 def test_with_another_version_of_lark_the_parser_is_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:

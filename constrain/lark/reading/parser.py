@@ -1,6 +1,6 @@
 """The parser for grammar texts, made by the ``lark`` package from the grammar in dialect.lark.
 
-Making it takes over half a second. Its tables are kept in ``dialect_tables``, for one version of the package
+Making it takes over half a second. Its tables are kept in ``tables``, for one version of the package
 (tools/generate_lark_tables.py); with another version, the parser is made anew.
 """
 
@@ -23,7 +23,7 @@ def parser() -> Lark:
     """Returns the parser. Its trees have the names of the rules, and tokens with their places."""
     import lark
 
-    from constrain.lark.dialect_tables import TABLES, VERSION
+    from constrain.lark.reading.tables import TABLES, VERSION
 
     if lark.__version__ == VERSION:
         return lark.Lark.load(io.BytesIO(pickle.dumps(TABLES)))

@@ -13,9 +13,9 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from constrain.arguments import lone_surrogate
-from constrain.lark.parsing import parser
-from constrain.lark.places import error_at
-from constrain.lark.syntax import (
+from constrain.lark.reading.parser import parser
+from constrain.lark.reading.places import error_at
+from constrain.lark.reading.syntax import (
     Alias,
     Both,
     Choice,
@@ -37,7 +37,7 @@ from constrain.lark.syntax import (
 if TYPE_CHECKING:
     from lark import Token, Tree
 
-    from constrain.lark.syntax import GrammarText
+    from constrain.lark.reading.syntax import GrammarText
 
 MAX_NESTING = 50
 """Levels of parentheses and brackets inside one another in a Lark grammar. Beyond: GrammarError."""
