@@ -92,8 +92,8 @@ PACKAGE = {
     "hexadecimal digits of a character: 4": "regex.string_spellings._hexadecimal",
     "MAX_BRANCHINGS": "regex.string_spellings._tree",
     "MAX_NESTING of Lark grammars": """
-        lark.gaps._refuse_substrings
-        lark.reading._Reader._node
+        lark.gaps._refuse_unreadable
+        lark.reading.reader._Reader._node
         lark.rules._leaves
         lark.rules._Automaton.add lark.rules._Automaton.add_sequence
         lark.terminals.terminal_expression
@@ -177,7 +177,7 @@ PACKAGE = {
         json_schema.documents.sources.Sources.embedded
         json_schema.emission.string_spellings.StringSpellings.of
         json_schema.values.unique_items._Settlement.has_more_than
-        lark.syntax.Range.at
+        lark.reading.syntax.Range.at
         llama.decoding.answer.Answer._choose llama.decoding.answer.Answer.choose
         llama.binding.Candidates.selected
         llama.threads.cores.Linux.sleep

@@ -87,6 +87,9 @@ class Report:
         digits: the most digits of numbers that are written, by name (see ``constrain.json_schema.spelling.numbers``);
             empty if there is no JSON Schema.
         warnings: facts that a reader of the schema should know, such as unknown keywords.
+        split: terminals of a Lark grammar that are read byte by byte, by name and place, because their longest match
+            could lead into a dead end: every way to divide a text among them counts. All others are read by the
+            longest match.
         min_tokens: tokens of a shortest text.
         rules: number of rules of the grammar.
         states: number of states of all rules.
@@ -99,6 +102,7 @@ class Report:
     policies: Mapping[str, str | bool]
     digits: Mapping[str, int]
     warnings: tuple[str, ...]
+    split: tuple[str, ...]
     min_tokens: int
     rules: int
     states: int
@@ -170,6 +174,7 @@ class Constraint:
         "_make",
         "_places",
         "policies",
+        "split",
         "vocabulary",
         "warnings",
     )
@@ -189,7 +194,9 @@ class Constraint:
         self.vocabulary = vocabulary
         self.policies = MappingProxyType(dict(policies))
         self.warnings = warnings
-        self._core = core.CompiledGrammar(resolve_special(grammar, vocabulary), vocabulary._core)
+        resolved = resolve_special(grammar, vocabulary)
+        self.split = grammar.split
+        self._core = core.CompiledGrammar(resolved, vocabulary._core, proved=resolved.proved)
         self._bytes_beside = _DESCRIPTION_SHARE * self._core.memory_bytes
 
     def __copy__(self) -> Constraint:
@@ -233,7 +240,7 @@ class Constraint:
         """Reads a constraint that ``_packed`` wrote. Raises ``core.StorageError``."""
         self = cls.__new__(cls)
         about, _, self._places = notes.partition(b"\n")
-        policies, warnings = _noted(about)
+        policies, warnings, self.split = _noted(about)
         self._grammar = None
         self._make = make
         self._keeping = keeping
@@ -246,7 +253,7 @@ class Constraint:
 
     def _packed(self) -> Packed:
         """The tables with everything computed so far, and the notes; without the vocabulary."""
-        notes = json.dumps({"policies": dict(self.policies), "warnings": self.warnings}).encode()
+        notes = json.dumps({"policies": dict(self.policies), "warnings": self.warnings, "split": self.split}).encode()
         places = json.dumps(self._terminal_places()).encode() if self._places is None else self._places
         return Packed(self._core.store(), notes + b"\n" + places)
 
@@ -309,6 +316,7 @@ class Constraint:
             policies=self.policies,
             digits=_digits(self.policies),
             warnings=self.warnings,
+            split=self.split,
             min_tokens=self.matcher().min_tokens_left,
             rules=stats["rules"],
             states=stats["states"],
@@ -380,11 +388,11 @@ class Constraint:
         return LogitsProcessor(self)
 
 
-def _noted(about: bytes) -> tuple[dict[str, str | bool], tuple[str, ...]]:
-    """The policies and warnings in the notes of ``_packed``. Raises ``core.StorageError``."""
+def _noted(about: bytes) -> tuple[dict[str, str | bool], tuple[str, ...], tuple[str, ...]]:
+    """The policies, warnings and split terminals in the notes of ``_packed``. Raises ``core.StorageError``."""
     try:
         noted = json.loads(about)
-        return dict(noted["policies"]), tuple(noted["warnings"])
+        return dict(noted["policies"]), tuple(noted["warnings"]), tuple(noted["split"])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise core.StorageError(f"the notes on a constraint cannot be read: {error!r}") from error
 

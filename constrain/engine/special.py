@@ -23,7 +23,7 @@ def resolve_special(grammar: Grammar, vocabulary: Vocabulary) -> Grammar:
     """
     terminals = tuple(_resolved(terminal, vocabulary) for terminal in grammar.terminals)
     changed = any(new is not old for new, old in zip(terminals, grammar.terminals, strict=True))
-    return replace(grammar, terminals=terminals) if changed else grammar
+    return replace(grammar, terminals=terminals, proved=False) if changed else grammar
 
 
 def _resolved(terminal: Terminal, vocabulary: Vocabulary) -> Terminal:

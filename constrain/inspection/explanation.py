@@ -14,7 +14,7 @@ from constrain.inspection.characters import CharacterRange, in_words, next_bytes
 from constrain.language.grammar import Grammar
 from constrain.language.source import Source
 from constrain.language.special import split_special, terminal_special
-from constrain.lark.places import excerpt, line_and_column
+from constrain.lark.reading.places import excerpt, line_and_column
 from constrain.remembering import remembered
 from constrain.vocabulary.vocabulary import Vocabulary, as_vocabulary
 

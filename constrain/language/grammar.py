@@ -153,6 +153,8 @@ class Grammar:
         strings_by_value: whether texts and values that begin with a JSON string are compared by the string that it
             spells. Then a terminal must read all spellings of a string or none.
         warnings: notes on the JSON Schemas inside, for people; they do not change the language.
+        proved: whether the front end has let the kernel prove that the longest match leads to no dead end.
+        split: names of terminals that are read byte by byte, because their longest match could lead into a dead end.
     """
 
     terminals: tuple[Terminal, ...]
@@ -162,6 +164,8 @@ class Grammar:
     numbers_by_double: bool = True
     strings_by_value: bool = False
     warnings: tuple[str, ...] = ()
+    proved: bool = False
+    split: tuple[str, ...] = ()
 
     def __copy__(self) -> Grammar:
         """Returns the grammar itself, which is immutable."""

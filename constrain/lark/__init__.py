@@ -1,17 +1,16 @@
-"""Lark grammars: text in the syntax of the ``lark`` package, as OpenAI's custom tools take it, to a ``Grammar``.
+"""Lark grammars: text in the syntax of the ``lark`` package and of llguidance's dialect of it, to a ``Grammar``.
 
-- ``source``: the public class ``Lark``; ``places``: places in grammar texts, for errors
-- ``syntax``: a grammar text as data; ``reading``: reads the text, with the parser of the ``lark`` package
+- ``source``: the public class ``Lark``; ``grammar``: the whole conversion
+- ``reading``: a grammar text as data, with places for errors
 - ``literals``: strings, ranges and patterns to expressions; ``common``: the terminals of Lark's ``common`` library
 - ``substrings``: parts of given texts; ``terminals``: terminals, each one expression
-- ``rules``: rules, each one automaton; ``embedded``: JSON Schemas; ``grammar``: the whole conversion
+- ``rules``: rules, each one automaton; ``embedded``: JSON Schemas
 - ``gaps`` and ``separation``: ignored text, between lexemes only
+- ``splitting``: terminals whose longest match could lead into a dead end, as rules over bytes
 
-The ``lark`` package only parses the text, and is imported for the first one. Patterns have the syntax of Rust's
-``regex`` crate, the longest match decides where a lexeme ends, and terminals may match the empty text.
-
-Compilation proves that the longest match never leads into a dead end: ``prove_lexing`` in
-``engine/core/src/lexing_proof.cpp`` (``engine/core/README.md``, "Lexing, and its proof") refuses other grammars.
+The ``lark`` package is imported for the first text. Patterns have the syntax of Rust's ``regex`` crate, the longest
+match decides where a lexeme ends, and terminals may match the empty text. The kernel proves that the longest match
+never leads into a dead end (``engine/core/README.md``, "Lexing, and its proof"), or ``splitting`` makes it so.
 """
 
 from __future__ import annotations

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from constrain.errors import ConstrainError, GrammarError, LimitError, PatternError
 from constrain.language.schema_text import parse_schema
-from constrain.lark.places import placed
+from constrain.lark.reading.places import placed
 
 if TYPE_CHECKING:
     from constrain.language.grammar import Grammar
-    from constrain.lark.syntax import Embedded
+    from constrain.lark.reading.syntax import Embedded
 
 
 def schema_grammar(text: str, embedded: Embedded) -> Grammar:

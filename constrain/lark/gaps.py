@@ -28,15 +28,16 @@ from constrain.language.tree import (
     LiteralSet,
     Repetition,
 )
-from constrain.lark.places import error_at, placed
-from constrain.lark.syntax import Choice, Definition, Repeat, Sequence, Substring, Symbol
+from constrain.lark.reading.places import error_at, placed
+from constrain.lark.reading.syntax import Both, Choice, Definition, Repeat, Sequence, Substring, Symbol
+from constrain.lark.reading.syntax import Complement as Not
 from constrain.lark.terminals import non_empty_part, terminal_expression
 from constrain.regex.anchors import repetition, sequence, union
 from constrain.regex.classes import normalize
 
 if TYPE_CHECKING:
     from constrain.language.tree import Ranges
-    from constrain.lark.syntax import Node, Syntax
+    from constrain.lark.reading.syntax import Node, Syntax
 
 MAX_KINDS_OF_IGNORED = 8
 """Sets of bytes that continue ignored terminals; sequences are computed for each pair of sets. Beyond: LimitError."""
@@ -57,7 +58,7 @@ def gaps(syntax: Syntax, named: dict[str, Expression]) -> list[Gap]:
     wholes: list[tuple[int, Expression]] = []
     for ignored in syntax.ignored:
         whole = terminal_expression(syntax, named, ignored.body)
-        _refuse_substrings(syntax, ignored.body)
+        _refuse_unreadable(syntax, ignored.body)
         wholes.extend((ignored.at, part) for part in (whole.parts if isinstance(whole, Alternation) else (whole,)))
     beginnings = union([_beginnings_at(syntax, at, whole) for at, whole in wholes])
     kinds: dict[Ranges, list[Expression]] = {}
@@ -82,19 +83,24 @@ def gaps(syntax: Syntax, named: dict[str, Expression]) -> list[Gap]:
     return _sequences([Gap(union(expressions), onward) for onward, expressions in kinds.items()])
 
 
-def _refuse_substrings(syntax: Syntax, node: Node) -> None:
+def _refuse_unreadable(syntax: Syntax, node: Node) -> None:
+    """Raises GrammarError for parts of ignored text whose beginnings ``_beginnings`` cannot tell."""
     match node:
+        case Both(_, at) | Not(_, at):
+            raise error_at(
+                syntax.text, at, "& and ~ are not allowed in ignored terminals; write a pattern without them"
+            )
         case Substring(_, at):
             raise error_at(
                 syntax.text, at, "%regex is not allowed in ignored terminals, only in rules and their terminals"
             )
         case Symbol(name, _) if isinstance(definition := syntax.terminals[name], Definition):
-            _refuse_substrings(syntax, definition.body)
+            _refuse_unreadable(syntax, definition.body)
         case Sequence(parts) | Choice(parts):
             for part in parts:
-                _refuse_substrings(syntax, part)
+                _refuse_unreadable(syntax, part)
         case Repeat(part, _, _):
-            _refuse_substrings(syntax, part)
+            _refuse_unreadable(syntax, part)
 
 
 def after_gaps(expression: Expression, between: list[Gap]) -> Expression:

@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING
 
 from constrain.language.emptiness import productive_rules
 from constrain.lark.gaps import gaps
-from constrain.lark.places import error_at
-from constrain.lark.reading import read
+from constrain.lark.reading.places import error_at
+from constrain.lark.reading.reader import read
 from constrain.lark.rules import language
 from constrain.lark.separation import separate
+from constrain.lark.splitting import settle_lexing
 
 if TYPE_CHECKING:
     from constrain.language.grammar import Grammar
-    from constrain.lark.syntax import GrammarText
+    from constrain.lark.reading.syntax import GrammarText
 
 
 def lark_grammar(source: GrammarText) -> Grammar:
@@ -25,6 +26,14 @@ def lark_grammar(source: GrammarText) -> Grammar:
     >>> from constrain.lark.source import Lark
     >>> len(lark_grammar(Lark('start: "a"+')).terminals)
     1
+    """
+    return settle_lexing(*grammar_of_lexemes(source))
+
+
+def grammar_of_lexemes(source: GrammarText) -> tuple[Grammar, set[int]]:
+    """Returns the grammar whose terminals are all read by the longest match, and those that are of JSON Schemas.
+
+    It may have dead ends. Raises as ``lark_grammar`` does.
     """
     syntax = read(source)
     bare, named = language(syntax, source.start)

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 from constrain.errors import PatternError
 from constrain.language.tree import EMPTY_TEXT
 from constrain.language.tree import Literal as Text
-from constrain.lark.places import error_at, placed
+from constrain.lark.reading.places import error_at, placed
 from constrain.regex.parsing.parser import char_class, parse_pattern
 
 if TYPE_CHECKING:
     from constrain.language.tree import Expression
-    from constrain.lark.syntax import Literal, Range
+    from constrain.lark.reading.syntax import Literal, Range
 
-_ESCAPE = re.compile(r"\\(?:([\\\"])|([nrtf])|x(..)|u(.{4})|U(.{8}))", re.DOTALL)
-_CONTROL = {"n": "\n", "r": "\r", "t": "\t", "f": "\f"}
+_ESCAPE = re.compile(r"\\(?:([\\\"/])|([bnrtf])|x(..)|u([dD][89abAB]..)\\u([dD][c-fC-F]..)|u(.{4})|U(.{8}))", re.DOTALL)
+_CONTROL = {"b": "\b", "n": "\n", "r": "\r", "t": "\t", "f": "\f"}
 _PATTERN_AND_PLACE = re.compile(r"pattern .*?, (?:line \d+, )?column \d+: ", re.DOTALL)
 _META = frozenset(r"\.+*?()|[]{}^$")
 
@@ -54,7 +54,9 @@ def _string_value(text: str, literal: Literal) -> str:
         if escape[2]:
             return _CONTROL[escape[2]]
         try:
-            char = chr(int(escape[3] or escape[4] or escape[5], 16))
+            if escape[4]:  # a surrogate pair, as JSON spells characters beyond U+FFFF
+                return bytes.fromhex(escape[4] + escape[5]).decode("utf-16-be")
+            char = chr(int(escape[3] or escape[6] or escape[7], 16))
             char.encode()
         except ValueError as error:
             raise error_at(text, literal.at + 1 + escape.start(), f"{escape[0]} is no character") from error

@@ -13,10 +13,12 @@ from constrain.language.grammar import EPSILON, Action, Condition, Edge, Rule, T
 from constrain.language.merging import moved_rules
 from constrain.language.special import special_token
 from constrain.lark.embedded import schema_grammar
-from constrain.lark.places import error_at, place
-from constrain.lark.syntax import (
+from constrain.lark.reading.places import error_at, place
+from constrain.lark.reading.syntax import (
     Alias,
+    Both,
     Choice,
+    Complement,
     Embedded,
     Literal,
     Node,
@@ -43,12 +45,14 @@ every state."""
 class Language:
     """The terminals and rules made so far; the start is the first rule.
 
-    ``solid``: rules of JSON Schemas, in which nothing is ignored. ``warnings``: of the JSON Schemas.
+    ``solid``: rules of JSON Schemas, in which nothing is ignored. ``whole``: their terminals. ``warnings``: their
+    warnings.
     """
 
     terminals: list[Terminal] = field(default_factory=list)
     rules: list[Rule] = field(default_factory=list)
     solid: set[int] = field(default_factory=set)
+    whole: set[int] = field(default_factory=set)
     warnings: dict[str, None] = field(default_factory=dict)
 
 
@@ -134,6 +138,7 @@ class _Emitter:
         terminals, rules = len(self.language.terminals), len(self.reserved)
         where = f"in %json ({place(self.syntax.text, node.at)})"
         self.language.terminals.extend(replace(each, name=f"{each.name} {where}") for each in grammar.terminals)
+        self.language.whole |= set(range(terminals, len(self.language.terminals)))
         self.language.warnings |= {f"{warning} ({where})": None for warning in grammar.warnings}
         for rule in moved_rules(grammar, terminals, rules):
             self.language.solid.add(self.reserve())
@@ -169,6 +174,9 @@ class _Automaton:
                 self.edges.append(Edge(source, self.emitter.special(node), target))
             case Embedded():
                 self.edges.append(Edge(source, self.emitter.embed(node), target))
+            case Both(_, at) | Complement(_, at):
+                message = "& and ~ belong into terminals: give this part a name in capitals, and use the name here"
+                raise error_at(self.emitter.syntax.text, at, message)
             case Alias(part, _):
                 self.add(part, source, target)
             case Choice(parts):
@@ -176,14 +184,8 @@ class _Automaton:
                     self.add(part, source, target)
             case Sequence(parts):
                 self.add_sequence(list(parts), source, target)
-            case Repeat(part, minimum, None):
-                self.add_loop(part, minimum, source, target)
             case Repeat(part, minimum, maximum):
-                assert maximum is not None
-                if maximum <= 1 or maximum * _leaves(part) <= MAX_WRITTEN_OUT:
-                    self.add_copies(part, minimum, maximum, source, target)
-                else:
-                    self.edges.append(Edge(source, self.counted(part, minimum, maximum), target))
+                self.add_repeat(part, minimum, maximum, source, target)
 
     def add_sequence(self, parts: list[Node], source: int, target: int) -> None:
         for part in parts[:-1]:
@@ -194,6 +196,17 @@ class _Automaton:
             self.add(parts[-1], source, target)
         else:
             self.edges.append(Edge(source, EPSILON, target))
+
+    def add_repeat(self, part: Node, minimum: int, maximum: int | None, source: int, target: int) -> None:
+        copies = minimum if maximum is None else maximum
+        if copies > 1 and copies * _leaves(part) > MAX_WRITTEN_OUT:
+            self.edges.append(Edge(source, self.counted(part, minimum, maximum), target))
+        elif maximum is not None:
+            self.add_copies(part, minimum, maximum, source, target)
+        elif minimum <= 1:
+            self.add_loop(part, minimum, source, target)
+        else:
+            self.add_sequence([*[part] * (minimum - 1), Repeat(part, 1, None)], source, target)
 
     def add_loop(self, part: Node, minimum: int, source: int, target: int) -> None:
         """Adds a loop: ``*`` if the minimum is 0, ``+`` if it is 1; Lark has no others."""
@@ -215,11 +228,11 @@ class _Automaton:
         if maximum == 0:
             self.edges.append(Edge(source, EPSILON, target))
 
-    def counted(self, part: Node, minimum: int, maximum: int) -> int:
-        """Returns the symbol of a rule that counts how often it has read a node."""
+    def counted(self, part: Node, minimum: int, maximum: int | None) -> int:
+        """Returns the symbol of a rule that counts how often it has read a node (as far as a count matters)."""
         index = self.emitter.reserve()
-        automaton = _Automaton(self.emitter, f"{self.name}~{minimum}..{maximum}")
-        again = (Condition(0, 0, maximum - 1),)
+        automaton = _Automaton(self.emitter, f"{self.name}{{{minimum},{'' if maximum is None else maximum}}}")
+        again = () if maximum is None else (Condition(0, 0, maximum - 1),)
         enough = (Condition(0, minimum, None),) if minimum else ()
         begin = automaton.state()
         automaton.edges += [
@@ -227,7 +240,9 @@ class _Automaton:
             Edge(0, EPSILON, 1, enough),
         ]
         automaton.add(part, begin, 0)
-        self.emitter.reserved[index] = Rule(automaton.name, tuple(automaton.edges), (1,), (maximum,))
+        self.emitter.reserved[index] = Rule(
+            automaton.name, tuple(automaton.edges), (1,), (minimum if maximum is None else maximum,)
+        )
         return ~index
 
 

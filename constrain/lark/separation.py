@@ -43,13 +43,14 @@ class _Variant(Enum):
 _BEHIND_FIRST = {_Variant.BARE_THEN_GAP: _Variant.GAP, _Variant.GAP_THEN_BARE: _Variant.BARE}
 
 
-def separate(language: Language, between: list[Gap]) -> Grammar:
-    """Returns the grammar in which gaps may stand between lexemes."""
+def separate(language: Language, between: list[Gap]) -> tuple[Grammar, set[int]]:
+    """Returns the grammar in which gaps may stand between lexemes, and its terminals that are of JSON Schemas."""
     if not between:
-        grammar = Grammar(tuple(language.terminals), tuple(language.rules))
+        grammar, whole = Grammar(tuple(language.terminals), tuple(language.rules)), language.whole
     else:
-        grammar = _Separation(language, between).grammar()
-    return replace(grammar, warnings=tuple(language.warnings))
+        separation = _Separation(language, between)
+        grammar, whole = separation.grammar(), separation.whole
+    return replace(grammar, warnings=tuple(language.warnings)), whole
 
 
 class _Separation:
@@ -61,6 +62,7 @@ class _Separation:
         self.silent = silent_rules(language.rules)
         self.terminals: dict[tuple[int, bool], int] = {}
         self.made: list[Terminal] = []
+        self.whole: set[int] = set()
         self.gap: int | None = None
         self.variants: dict[tuple[int, _Variant], int] = {}
         self.waiting: list[tuple[int, _Variant]] = []
@@ -93,6 +95,8 @@ class _Separation:
             if gap:
                 terminal = replace(terminal, expression=after_gaps(terminal.expression, self.between))
             self.terminals[index, gap] = len(self.made)
+            if index in self.language.whole:
+                self.whole.add(len(self.made))
             self.made.append(terminal)
         return self.terminals[index, gap]
 

@@ -21,9 +21,11 @@ class Lark(Source):
 
     Args:
         text: the grammar, in the syntax of the ``lark`` package, with patterns of Rust's ``regex`` crate. A lexeme is
-            the longest match of all terminals that may stand at its place. Beyond Lark, ``%json {...}`` reads a value
-            of a JSON Schema, ``%regex {"substring_words": "..."}`` consecutive words of a text (also
-            ``substring_chars``, and ``substring_chunks`` with a list), and ``<|name|>`` the special token of that name.
+            the longest match of all terminals that may stand at its place; where that could lead into a dead end,
+            every way to divide the text counts. Beyond Lark, ``"a"{2,4}`` counts, ``&`` and ``~`` in terminals mean
+            "and" and "not", ``%json {...}`` reads a value of a JSON Schema, ``%regex {"substring_words": "..."}``
+            consecutive words of a text (also ``substring_chars``, and ``substring_chunks`` with a list), and
+            ``<|name|>`` the special token of that name.
         start: name of the rule that the whole text must match.
         description: text that prompts show instead of the grammar, for one that is long or hard to read.
 

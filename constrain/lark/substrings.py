@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from constrain.errors import LimitError
 from constrain.language.tree import EMPTY_TEXT, Literal, Repetition
-from constrain.lark.places import error_at, placed
+from constrain.lark.reading.places import error_at, placed
 from constrain.regex.anchors import sequence, union
 from constrain.regex.classes import normalize
 from constrain.regex.unicode.properties import property_ranges
@@ -27,7 +27,7 @@ from constrain.remembering import remembered
 
 if TYPE_CHECKING:
     from constrain.language.tree import Expression, Ranges
-    from constrain.lark.syntax import Substring
+    from constrain.lark.reading.syntax import Substring
 
 MAX_CHUNKS = 5_000
 """Words and the text between them, or characters, or chunks of the text of one ``%regex``. Compiling takes time with

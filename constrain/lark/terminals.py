@@ -6,14 +6,16 @@ from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING
 
 from constrain.engine import core
-from constrain.language.tree import ANY_BYTE, Expression, Intersection, Repetition
+from constrain.language import tree
+from constrain.language.tree import ANY_BYTE, ANY_CHAR, Expression, Intersection, Repetition
 from constrain.lark.common import LAZY, PATTERNS
 from constrain.lark.literals import literal_expression, range_expression
-from constrain.lark.places import error_at
-from constrain.lark.substrings import substring_expression
-from constrain.lark.syntax import (
+from constrain.lark.reading.places import error_at
+from constrain.lark.reading.syntax import (
     Alias,
+    Both,
     Choice,
+    Complement,
     Definition,
     Import,
     Literal,
@@ -26,6 +28,7 @@ from constrain.lark.syntax import (
     Symbol,
     Syntax,
 )
+from constrain.lark.substrings import substring_expression
 from constrain.regex.anchors import repetition, sequence, union
 from constrain.regex.parsing.parser import parse_pattern
 
@@ -37,6 +40,7 @@ MAX_DEPTH = 100
 translated recursively. Beyond: GrammarError."""
 
 _SOME_BYTES = Repetition(ANY_BYTE, 1, None)
+_ANY_TEXT = Repetition(ANY_CHAR, 0, None)
 
 
 def named_expressions(syntax: Syntax) -> dict[str, Expression]:
@@ -75,6 +79,13 @@ def terminal_expression(syntax: Syntax, named: dict[str, Expression], node: Node
             return sequence(*(terminal_expression(syntax, named, part) for part in parts))
         case Choice(parts):
             return union([terminal_expression(syntax, named, part) for part in parts])
+        case Both(parts, at):
+            found = Intersection(tuple(terminal_expression(syntax, named, part) for part in parts))
+            if core.is_empty(found):
+                raise error_at(syntax.text, at, "no text matches all of the parts around &")
+            return found
+        case Complement(part, _):
+            return Intersection((_ANY_TEXT, tree.Complement(terminal_expression(syntax, named, part))))
         case Repeat(part, minimum, maximum):
             return repetition(terminal_expression(syntax, named, part), minimum, maximum)
         case Alias(_, at):
@@ -100,10 +111,10 @@ def symbols(node: Node) -> Iterator[Symbol]:
     match node:
         case Symbol():
             yield node
-        case Sequence(parts) | Choice(parts):
+        case Sequence(parts) | Choice(parts) | Both(parts, _):
             for part in parts:
                 yield from symbols(part)
-        case Repeat(part, _, _) | Alias(part, _):
+        case Repeat(part, _, _) | Alias(part, _) | Complement(part, _):
             yield from symbols(part)
 
 
@@ -119,9 +130,9 @@ def _depth(node: Node, named: dict[str, int]) -> int:
     match node:
         case Symbol(name, _):
             return named.get(name, 1)
-        case Sequence(parts) | Choice(parts):
+        case Sequence(parts) | Choice(parts) | Both(parts, _):
             return 1 + max((_depth(part, named) for part in parts), default=0)
-        case Repeat(part, _, _) | Alias(part, _):
+        case Repeat(part, _, _) | Alias(part, _) | Complement(part, _):
             return 1 + _depth(part, named)
     return 1
 

@@ -14,7 +14,7 @@ import pytest
 
 import constrain
 from constrain.lark import Lark, lark_grammar
-from constrain.lark.reading import MAX_NESTING
+from constrain.lark.reading.reader import MAX_NESTING
 from tests.support import byte_vocabulary, data_folder
 
 if sys.version_info >= (3, 11):

@@ -14,9 +14,11 @@ __all__ = [
     "Matcher",
     "StorageError",
     "Vocabulary",
+    "automaton",
     "checksum",
     "has_endless_matches",
     "is_empty",
+    "lexing_conflict",
     "list_matches",
     "matches",
     "offer_seed",
@@ -44,6 +46,22 @@ def has_endless_matches(expression: Expression, max_states: int, allowance: Allo
 
 def list_matches(expression: Expression, limit: int, allowance: Allowance | None = None) -> list[bytes] | None:
     """All texts that the expression matches, shortest first; None if there are more than ``limit``."""
+
+def automaton(
+    expression: Expression, max_states: int, allowance: Allowance | None = None
+) -> list[tuple[bool, list[tuple[int, list[tuple[int, int]]]]]] | None:
+    """The deterministic automaton of an expression: for each state, whether it accepts, and its edges.
+
+    The start is state 0. An edge is the target and the bytes that lead there, as inclusive ranges. None if there are
+    more than ``max_states`` states.
+    """
+
+def lexing_conflict(grammar: Grammar) -> tuple[int, int, list[int]] | None:
+    """The first conflict that keeps the longest match from being proved safe; None if it is safe.
+
+    A conflict is a terminal, one that may follow it and whose beginning may be taken, and the terminals that may take
+    it: those read in parallel with the first, and itself. Raises LimitError if deciding takes too long.
+    """
 
 class StorageError(ValueError):
     """Stored tables are damaged or of another build."""
@@ -103,12 +121,18 @@ class CompiledGrammar:
     """The automaton of a grammar over a vocabulary, built while it is used; safe to share between threads."""
 
     def __init__(
-        self, grammar: Grammar, vocabulary: Vocabulary, memory_limit: int = ..., limits: dict[str, int] = ...
+        self,
+        grammar: Grammar,
+        vocabulary: Vocabulary,
+        memory_limit: int = ...,
+        limits: dict[str, int] = ...,
+        proved: bool = ...,
     ) -> None:
         """Compiles a grammar for a vocabulary.
 
         ``memory_limit``: bytes of tables at which they are built again from the parts in use. ``limits``: values by
-        name that replace the kernel's own limits, for tests; ValueError for an unknown name.
+        name that replace the kernel's own limits, for tests; ValueError for an unknown name. ``proved``: whether
+        ``lexing_conflict`` has found no conflict in this grammar.
 
         Raises GrammarError (malformed, generates no text, lexemes that cannot be separated) or LimitError.
         """

@@ -13,7 +13,7 @@ import constrain
 from constrain import Lark
 from constrain.engine import core
 from constrain.language import tree
-from constrain.lark import lark_grammar
+from constrain.lark.grammar import grammar_of_lexemes
 from tests.support import byte_vocabulary
 from tests.support.oracles import expressions as rx
 from tests.support.oracles.kernel.recognizer import Reading, Recognizer, State
@@ -136,7 +136,7 @@ TABLE = [
 def test_the_example_is_a_text_in_which_the_longest_match_reads_too_far(
     text: str, before: bytes, following: bytes, stranded: bool
 ) -> None:
-    grammar = lark_grammar(Lark(text))
+    grammar, _ = grammar_of_lexemes(Lark(text))
     said = refusal(grammar)
     assert said is not None
     assert (said.before, said.next) == (before, following)
@@ -145,7 +145,7 @@ def test_the_example_is_a_text_in_which_the_longest_match_reads_too_far(
 
 
 def test_the_text_before_an_example_is_one_of_the_terminal_that_the_follower_goes_on_with() -> None:
-    said = refusal(lark_grammar(Lark('start: "let " NAME "in"\nNAME: /[a-z]+/')))
+    said = refusal(grammar_of_lexemes(Lark('start: "let " NAME "in"\nNAME: /[a-z]+/'))[0])
     assert said is not None
     text = said.before.removeprefix(b"let ")
     name = tree.Repetition(tree.ByteClass(((97, 122),)), 1, None)
@@ -163,7 +163,7 @@ def random_grammar(rng: Random) -> Grammar:
     ways = [rng.choices(names, k=rng.randint(1, 3)) for _ in range(rng.randint(1, 3))]
     if rng.random() < 0.4:
         ways.append([rng.choice(names), "start", rng.choice(names)])
-    return lark_grammar(Lark(f"start: {' | '.join(map(' '.join, ways))}\n{terminals}"))
+    return grammar_of_lexemes(Lark(f"start: {' | '.join(map(' '.join, ways))}\n{terminals}"))[0]
 
 
 @pytest.mark.slow
@@ -182,7 +182,7 @@ def test_examples_of_random_grammars_are_what_they_are_said_to_be() -> None:
 
 
 def test_an_example_far_from_the_beginning_is_one_of_expressions_alone() -> None:
-    said = refusal(lark_grammar(Lark('start: "x"~5000 NAME "in"\nNAME: /[a-z]+/')))
+    said = refusal(grammar_of_lexemes(Lark('start: "x"~5000 NAME "in"\nNAME: /[a-z]+/'))[0])
     assert said is not None
     assert not said.is_of_language
     name = tree.Repetition(tree.ByteClass(((97, 122),)), 1, None)

@@ -321,6 +321,23 @@ void bind_questions(nb::module_& m) {
           return result;
         },
         "expression"_a, "limit"_a, "allowance"_a = nb::none());
+  m.def("automaton",
+        [](nb::handle expression, size_t max_states, Allowance* allowance) -> nb::object {
+          Question question(expression, allowance);
+          const auto found = [&] {
+            LongWork work(question.store);
+            return question.store.automaton(question.expression, max_states);
+          }();
+          if (!found) return nb::none();
+          nb::list result;
+          for (const ExpressionStore::AutomatonState& state : *found) {
+            nb::list edges;
+            for (const ExpressionStore::AutomatonEdge& edge : state.edges) edges.append(nb::make_tuple(edge.target, edge.ranges));
+            result.append(nb::make_tuple(state.accepting, edges));
+          }
+          return result;
+        },
+        "expression"_a, "max_states"_a, "allowance"_a = nb::none());
 }
 
 constexpr size_t default_memory_limit = size_t{64} << 20;
@@ -360,19 +377,34 @@ LimitError placed(const LimitError& error, nb::handle grammar) {
 }
 
 void bind_grammar(nb::module_& m) {
+  m.def("lexing_conflict",
+        [](nb::handle grammar) -> nb::object {
+          std::optional<LexingConflict> found;
+          try {
+            Grammar imported = import_grammar(grammar, false);
+            nb::gil_scoped_release release;
+            if (!imported.self_delimiting) found = find_lexing_conflict(imported);
+          } catch (const LimitError& error) {
+            throw placed(error, grammar);
+          }
+          if (!found) return nb::none();
+          return nb::make_tuple(found->terminal, found->follower, found->parallel);
+        },
+        "grammar"_a);
   nb::class_<CompiledGrammar>(m, "CompiledGrammar")
       .def("__init__",
-           [](CompiledGrammar* self, nb::handle grammar, std::shared_ptr<Vocabulary> vocabulary, size_t limit, const nb::dict& limits) {
+           [](CompiledGrammar* self, nb::handle grammar, std::shared_ptr<Vocabulary> vocabulary, size_t limit, const nb::dict& limits,
+              bool proved) {
              const Limits chosen = limits_of(limits);
              try {
-               Grammar imported = import_grammar(grammar);
+               Grammar imported = import_grammar(grammar, !proved);
                nb::gil_scoped_release release;
                new (self) CompiledGrammar(std::move(imported), std::move(vocabulary), limit, chosen);
              } catch (const LimitError& error) {
                throw placed(error, grammar);
              }
            },
-           "grammar"_a, "vocabulary"_a, "memory_limit"_a = default_memory_limit, "limits"_a = nb::dict())
+           "grammar"_a, "vocabulary"_a, "memory_limit"_a = default_memory_limit, "limits"_a = nb::dict(), "proved"_a = false)
       .def_static(
           "restore",
           [](nb::handle stored, std::shared_ptr<Vocabulary> vocabulary, size_t limit) {

@@ -141,6 +141,17 @@ class ExpressionStore {
   // All matches, shortest first, if there are at most `limit`.
   std::optional<std::vector<std::string>> matches(ExprId e, size_t limit);
 
+  // The deterministic automaton of an expression, the start first; no answer if it has more than `max_states` states.
+  struct AutomatonEdge {
+    uint32_t target;
+    std::vector<std::pair<unsigned, unsigned>> ranges;  // of bytes, inclusive and ascending
+  };
+  struct AutomatonState {
+    bool accepting;
+    std::vector<AutomatonEdge> edges;  // by target, in the order of their first bytes
+  };
+  std::optional<std::vector<AutomatonState>> automaton(ExprId e, size_t max_states);
+
   // Whether there are infinitely many matches; no answer if that takes more than `max_states` derivatives.
   std::optional<bool> has_endless_matches(ExprId e, size_t max_states);
 

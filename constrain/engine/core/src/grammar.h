@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -101,8 +102,17 @@ struct Grammar {
 // if the grammar is malformed or generates no text.
 void analyse(Grammar& grammar);
 
-// Proves that reading the longest match never leads to a dead end (lexing_proof.cpp), or throws GrammarError with the
-// names of both terminals.
+// Two terminals of which the longest match of the one could take the beginning of the other that follows it.
+struct LexingConflict {
+  uint32_t terminal, follower;
+  std::vector<uint32_t> parallel;  // terminals read in parallel with `terminal`, which may go on instead; with itself
+};
+
+// Proves that reading the longest match never leads to a dead end (lexing_proof.cpp). Returns the first conflict found
+// where it cannot be proved.
+std::optional<LexingConflict> find_lexing_conflict(Grammar& grammar);
+
+// Throws GrammarError with the names of both terminals if there is a conflict.
 void prove_lexing(Grammar& grammar);
 
 // A sentence with an example: a text of `terminal` after which a byte that begins `follower` is read as something else,

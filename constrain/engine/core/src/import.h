@@ -35,7 +35,8 @@ class LongWork {
 };
 
 // Throws GrammarError or LimitError; checks what the Python types do not. Releases the GIL during long computations.
-Grammar import_grammar(nanobind::handle grammar);
+// `prove`: whether the longest match has to be proved to lead to no dead end.
+Grammar import_grammar(nanobind::handle grammar, bool prove = true);
 
 // Work on the store is limited to MAX_COMPILE_WORK, and to `allowance` derivatives.
 ExprId import_expression(ExpressionStore& store, nanobind::handle expression, size_t allowance);

@@ -45,8 +45,11 @@ class Proof {
     }
   }
 
-  void run() {
-    for (uint32_t ignored : grammar_.ignored) check_ignored(ignored);
+  // Returns the first conflict found.
+  std::optional<LexingConflict> run() {
+    for (uint32_t ignored : grammar_.ignored) {
+      if (const std::optional<uint32_t> follower = conflict_of_ignored(ignored)) return conflict(ignored, *follower);
+    }
     FlatMap<uint64_t, uint8_t> done;
     for (const Edge& edge : grammar_.edges) {
       if (edge.kind != EdgeKind::terminal) continue;
@@ -54,8 +57,11 @@ class Proof {
       const uint64_t key = paired(edge.symbol, place);
       if (done.find(key)) continue;
       done.insert(key, 1);
-      for (const Edge* follower : followers(place)) check(edge.symbol, follower->symbol, follower->excluding >= 0);
+      for (const Edge* follower : followers(place)) {
+        if (!are_apart(edge.symbol, follower->symbol, follower->excluding >= 0)) return conflict(edge.symbol, follower->symbol);
+      }
     }
+    return std::nullopt;
   }
 
  private:
@@ -402,39 +408,35 @@ class Proof {
     return end.intersects(begins(follower, excluding)) || end == all;
   }
 
-  void check(uint32_t t, uint32_t follower, bool excluding) {
+  bool are_apart(uint32_t t, uint32_t follower, bool excluding) {
     for (bool exact : {false, true}) {
-      if (separates(t, follower, excluding, exact)) return;
+      if (separates(t, follower, excluding, exact)) return true;
       for (uint32_t ignored : grammar_.ignored) {
-        if (separates(t, ignored, false, exact) && separates(ignored, follower, excluding, exact)) return;
+        if (separates(t, ignored, false, exact) && separates(ignored, follower, excluding, exact)) return true;
       }
     }
-    refuse(t, follower);
+    return false;
   }
 
-  // After an ignored lexeme, the same terminals may follow as before it.
-  void check_ignored(uint32_t ignored) {
+  // The first terminal that an ignored lexeme before it may take: the same may follow it as may stand in its place.
+  std::optional<uint32_t> conflict_of_ignored(uint32_t ignored) {
     FlatMap<uint64_t, uint8_t> done;
     for (const Edge& edge : grammar_.edges) {
       const uint64_t key = (uint64_t{edge.symbol} << 1) | (edge.excluding >= 0);
       if (edge.kind != EdgeKind::terminal || done.find(key)) continue;
       done.insert(key, 1);
       if (separates(ignored, edge.symbol, edge.excluding >= 0)) continue;
-      if (!separates(ignored, edge.symbol, edge.excluding >= 0, true)) refuse(ignored, edge.symbol);
+      if (!separates(ignored, edge.symbol, edge.excluding >= 0, true)) return edge.symbol;
     }
+    return std::nullopt;
   }
 
-  [[noreturn]] void refuse(uint32_t t, uint32_t follower) {
-    std::vector<uint32_t> parallel{t};
+  LexingConflict conflict(uint32_t t, uint32_t follower) {
+    LexingConflict result{t, follower, {t}};
     for (uint32_t u = 0; u < count_; ++u) {
-      if (u != t && groups_.in_parallel(t, u)) parallel.push_back(u);
+      if (u != t && groups_.in_parallel(t, u)) result.parallel.push_back(u);
     }
-    const std::string example = example_of_conflict(grammar_, t, follower, parallel);
-    throw GrammarError("terminal " + name(follower) + " may follow terminal " + name(t) +
-                       ", but every first byte of " + name(follower) +
-                       " may also continue the lexeme before it, so the longest match could take it "
-                       "(maximal-munch conflict). " + (example.empty() ? "" : example + ". ") +
-                       "Separate them, or exclude from " + name(t) + " the characters that " + name(follower) + " begins with");
+    return result;
   }
 
   const std::string& name(uint32_t t) const { return grammar_.terminal_names[t]; }
@@ -462,6 +464,18 @@ class Proof {
 
 }  // namespace
 
-void prove_lexing(Grammar& grammar) { Proof(grammar).run(); }
+std::optional<LexingConflict> find_lexing_conflict(Grammar& grammar) { return Proof(grammar).run(); }
+
+void prove_lexing(Grammar& grammar) {
+  const std::optional<LexingConflict> found = find_lexing_conflict(grammar);
+  if (!found) return;
+  const std::string& name = grammar.terminal_names[found->terminal];
+  const std::string& follower = grammar.terminal_names[found->follower];
+  const std::string example = example_of_conflict(grammar, found->terminal, found->follower, found->parallel);
+  throw GrammarError("terminal " + follower + " may follow terminal " + name + ", but every first byte of " + follower +
+                     " may also continue the lexeme before it, so the longest match could take it "
+                     "(maximal-munch conflict). " + (example.empty() ? "" : example + ". ") +
+                     "Separate them, or exclude from " + name + " the characters that " + follower + " begins with");
+}
 
 }  // namespace constrain

@@ -67,6 +67,22 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
+class Both:
+    """The texts that all ``parts`` match (``&``); in terminals only."""
+
+    parts: tuple[Node, ...]
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Complement:
+    """The texts that ``part`` does not match (``~``); in terminals only."""
+
+    part: Node
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
 class Repeat:
     """``part``, ``minimum`` to ``maximum`` times (``None``: without limit)."""
 
@@ -107,7 +123,9 @@ class Special:
     at: int
 
 
-Node = Symbol | Literal | Range | Sequence | Choice | Repeat | Alias | Embedded | Substring | Special
+Node = (
+    Symbol | Literal | Range | Sequence | Choice | Both | Complement | Repeat | Alias | Embedded | Substring | Special
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,7 @@
-"""Parsing of grammar text into ``Syntax``, with the parser that the ``lark`` package uses for its own grammars.
+"""Reading of grammar text into ``Syntax``; the grammar of these texts is dialect.lark.
 
-That parser only reads the text: this module decides which constructs are supported, and keeps the place of each.
-``%json``, ``%regex`` and special tokens (``<|name|>``) are not part of Lark: before parsing, each is replaced by a name
-of the same length.
+The parser only reads the text: this module decides which constructs are supported, and keeps the place of each. Before
+parsing, ``%json {...}``, ``%regex {...}`` and special tokens (``<|name|>``) are replaced by names of the same length.
 """
 
 from __future__ import annotations
@@ -14,10 +13,13 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from constrain.arguments import lone_surrogate
-from constrain.lark.places import error_at
-from constrain.lark.syntax import (
+from constrain.lark.reading.parser import parser
+from constrain.lark.reading.places import error_at
+from constrain.lark.reading.syntax import (
     Alias,
+    Both,
     Choice,
+    Complement,
     Definition,
     Embedded,
     Import,
@@ -35,7 +37,7 @@ from constrain.lark.syntax import (
 if TYPE_CHECKING:
     from lark import Token, Tree
 
-    from constrain.lark.syntax import GrammarText
+    from constrain.lark.reading.syntax import GrammarText
 
 MAX_NESTING = 50
 """Levels of parentheses and brackets inside one another in a Lark grammar. Beyond: GrammarError."""
@@ -54,16 +56,16 @@ _BEYOND_LARK = re.compile(
     re.VERBOSE,
 )
 _EXPECTED = {
-    "_NL": "the end of the line",
-    "_NL_OR": "|",
+    "_NEWLINE": "the end of the line",
     "_OR": "|",
-    "_COLON": ":",
-    "_RPAR": ")",
-    "_RBRA": "]",
+    "COLON": ":",
+    "RPAR": ")",
+    "RSQB": "]",
+    "RBRACE": "}",
     "RULE": "a rule",
     "TERMINAL": "a terminal",
     "STRING": "a string",
-    "REGEXP": "a pattern",
+    "PATTERN": "a pattern",
     "NUMBER": "a number",
 }
 _OPERATORS: dict[str, tuple[int, int | None]] = {"?": (0, 1), "*": (0, None), "+": (1, None)}
@@ -150,10 +152,9 @@ class _Reader:
 
     def _parse(self, text: str) -> Tree[Token]:
         from lark import UnexpectedCharacters, UnexpectedToken
-        from lark.load_grammar import _get_parser
 
         try:
-            tree: Tree[Token] = _get_parser().parse(text + "\n", "start")  # type: ignore[no-untyped-call]
+            tree: Tree[Token] = parser().parse(text + "\n")
         except UnexpectedCharacters as error:
             at = error.pos_in_stream or 0
             message = _UNCLOSED.get(self.text[at], f"unexpected {self.text[at]!r}")
@@ -163,7 +164,7 @@ class _Reader:
             names = dict.fromkeys(_EXPECTED[name] for name in sorted(error.expected) if name in _EXPECTED)
             embedded = self.embedded.get(str(error.token))
             found = repr(str(error.token)) if embedded is None else _shown(embedded)
-            if error.token.type in ("_NL", "$END"):
+            if error.token.type in ("_NEWLINE", "$END"):
                 found = "the end of the line"
             expected = f"; expected {', '.join(names)}" if names else ""
             raise error_at(self.text, at, f"unexpected {found}{expected}") from error
@@ -175,7 +176,7 @@ class _Reader:
         match tree.data:
             case "rule":
                 self._rule(*tree.children)
-            case "term":
+            case "terminal":
                 self._terminal(*tree.children)
             case "ignore":
                 self._ignore(tree.children[0])
@@ -185,18 +186,18 @@ class _Reader:
                 self._refuse(tree, _UNSUPPORTED[directive])
 
     def _rule(self, _modifiers: Any, name: Any, templates: Any, priority: Any, body: Any) -> None:
-        if templates.children:
+        if templates.children[0] is not None:
             self._refuse(templates, f"templates are not supported; write a rule for each use of {name}")
-        if priority.children:
+        if priority.children[0] is not None:
             self._refuse(priority, "priorities are not supported: all readings of a text count")
         self._define(self.rules, name, body)
 
-    def _terminal(self, name: Any, *rest: Any) -> None:
-        if len(rest) > 1:
+    def _terminal(self, name: Any, priority: Any, body: Any) -> None:
+        if priority.children[0] is not None:
             self._refuse(
-                rest[0], "priorities of terminals are not supported: the longest match decides, and all that match"
+                priority, "priorities of terminals are not supported: the longest match decides, and all that match"
             )
-        self._define(self.terminals, name, rest[-1])
+        self._define(self.terminals, name, body)
 
     def _define(self, definitions: dict[str, Any], name: Token, body: Tree[Token]) -> None:
         at = name.start_pos or 0
@@ -213,10 +214,10 @@ class _Reader:
 
     def _import(self, tree: Tree[Token]) -> None:
         path: Any = tree.children[0]
-        names = list(path.children)
-        if path.data != "import_lib" or str(names[0]) != "common":
+        dot, *names = path.children
+        if dot is not None or str(names[0]) != "common":
             self._refuse(tree, "only %import common is supported; copy what you need into this grammar")
-        renamed = tree.children[1] if len(tree.children) > 1 else None
+        renamed: Any = tree.children[1]
         if renamed is not None and not isinstance(renamed, str):  # a list of names
             if len(names) > 1:
                 self._refuse(tree, "after %import common.NAME no list can follow")
@@ -243,36 +244,55 @@ class _Reader:
             self._refuse(tree, f"this is nested more than {MAX_NESTING} deep (MAX_NESTING)")
         children = tree.children
         match tree.data:
-            case "expansions" | "expansion":
+            case "choice" | "sequence" | "both":
                 parts = tuple(self._node(child, depth + 1) for child in children)
                 if len(parts) == 1:
                     return parts[0]
-                return Choice(parts) if tree.data == "expansions" else Sequence(parts)
+                if tree.data == "both":
+                    return Both(parts, _first_place(tree))
+                return Choice(parts) if tree.data == "choice" else Sequence(parts)
             case "alias":
                 return Alias(self._node(children[0], depth + 1), _first_place(children[1]))
             case "maybe":
                 return Repeat(self._node(children[0], depth + 1), 0, 1)
-            case "expr":
-                return self._repeat(self._node(children[0], depth + 1), *children[1:])
+            case "repeat":
+                return Repeat(self._node(children[0], depth + 1), *_OPERATORS[str(children[1])])
+            case "times":
+                return self._counted(self._node(children[0], depth + 1), children[1], children[2] or children[1])
+            case "bounds":
+                return self._bounds(tree, self._node(children[0], depth + 1), *children[1:])
+            case "complement":
+                return Complement(self._node(children[0], depth + 1), _first_place(tree))
             case "literal":
                 return self._literal(children[0])
             case "range":
                 return Range(self._literal(children[0]), self._literal(children[1]))
-            case "terminal" | "nonterminal":
-                name = str(children[0])
-                return self.embedded.get(name) or Symbol(name, children[0].start_pos)
             case "template_usage":
                 self._refuse(tree, "templates are not supported; write a rule for each use")
-        assert tree.data == "value", tree.data
-        return self._node(children[0], depth + 1)
+        assert tree.data == "symbol", tree.data
+        name = str(children[0])
+        return self.embedded.get(name) or Symbol(name, children[0].start_pos)
 
-    def _repeat(self, part: Node, operator: Token, *counts: Token) -> Repeat:
-        if operator.type == "OP":
-            return Repeat(part, *_OPERATORS[str(operator)])
-        minimum, maximum = (int(count[:20]) for count in (counts[0], counts[-1]))
-        if not 0 <= minimum <= maximum <= MAX_COUNT:
-            raise error_at(self.text, counts[0].start_pos or 0, f"counts go up, from 0 to {MAX_COUNT} (MAX_COUNT)")
-        return Repeat(part, minimum, maximum)
+    def _bounds(self, tree: Any, part: Node, minimum: Any, comma: Any, maximum: Any) -> Repeat:
+        """Returns ``part{m,n}``, whose counts may be missing: none below is 0, none above is no limit."""
+        if minimum is None and maximum is None:
+            self._refuse(tree, "there is no count in these braces; write {m,n}, {m,}, {,n} or {n}")
+        if comma is None:
+            return self._counted(part, minimum, minimum)
+        if maximum is None:
+            return Repeat(part, self._count(minimum), None)
+        return self._counted(part, minimum, maximum)
+
+    def _counted(self, part: Node, minimum: Any, maximum: Any) -> Repeat:
+        least = 0 if minimum is None else self._count(minimum)
+        if (most := self._count(maximum)) < least:
+            raise error_at(self.text, maximum.start_pos, f"counts go up: {most} is less than {least}")
+        return Repeat(part, least, most)
+
+    def _count(self, token: Any) -> int:
+        if not 0 <= (count := int(token[:20])) <= MAX_COUNT:
+            raise error_at(self.text, token.start_pos, f"a count is from 0 to {MAX_COUNT} (MAX_COUNT)")
+        return count
 
     def _literal(self, token: Any) -> Literal:
         return Literal(str(token), token.start_pos)
@@ -298,5 +318,5 @@ def _first_place(tree: Any) -> int:
         node = waiting.pop()
         if isinstance(node, str):
             return int(node.start_pos)  # type: ignore[attr-defined]
-        waiting.extend(reversed(node.children))
+        waiting.extend(child for child in reversed(node.children) if child is not None)
     return 0

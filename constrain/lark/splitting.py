@@ -1,0 +1,108 @@
+"""Terminals whose longest match could lead into a dead end become rules that read them byte by byte.
+
+The kernel reads lexemes by the longest match, and proves that this never strands (``core.lexing_conflict``). Where it
+cannot prove it, the terminals concerned are *split*: the automaton of each, over single bytes, becomes a rule. The
+parser then follows every way to divide a text among them, as Lark's Earley parser with its dynamic lexer does, and no
+dead end is left by construction. Terminals of JSON Schemas are never split.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from constrain.engine import core
+from constrain.errors import LimitError
+from constrain.language.grammar import Edge, Grammar, Rule
+from constrain.language.special import terminal_special
+from constrain.language.tree import ByteClass
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    from constrain.language.grammar import Terminal
+    from constrain.language.tree import Ranges
+
+MAX_SPLIT_STATES = 5_000
+"""States of the automata of all terminals of a Lark grammar that are read byte by byte. Beyond: GrammarError, which
+names two terminals between which the longest match could lead into a dead end.
+"""
+
+
+def settle_lexing(grammar: Grammar, whole: Collection[int]) -> Grammar:
+    """Returns the grammar with terminals split until its lexing leads to no dead end; their names are in ``split``.
+
+    ``whole``: terminals that are not split. If a conflict is left, the grammar is returned unproved, so that compiling
+    it raises the error.
+    """
+    splitting = _Splitting(grammar, whole)
+    while True:
+        conflicting = splitting.conflicting()
+        if conflicting is None:
+            return replace(splitting.grammar, proved=True, split=tuple(splitting.names))
+        if not splitting.split(conflicting):
+            return grammar
+
+
+class _Splitting:
+    """A grammar, some of whose terminals have become rules; terminals keep their numbers, and new ones come last."""
+
+    def __init__(self, grammar: Grammar, whole: Collection[int]) -> None:
+        self.grammar = grammar
+        self.names: dict[str, None] = {}
+        self._bytes: dict[tuple[str, Ranges], int] = {}
+        self._splittable = {
+            index
+            for index, terminal in enumerate(grammar.terminals)
+            if index not in whole and terminal_special(terminal) is None
+        }
+        self._states = 0
+
+    def conflicting(self) -> Iterable[int] | None:
+        """Returns the terminals of a conflict; None if there is no conflict. All, if deciding takes too long."""
+        try:
+            conflict = core.lexing_conflict(self.grammar)
+        except LimitError:
+            return range(len(self.grammar.terminals))
+        return None if conflict is None else conflict[2]
+
+    def split(self, terminals: Iterable[int]) -> bool:
+        """Splits those of some terminals that can be split; returns whether there are any."""
+        chosen = self._splittable.intersection(terminals)
+        made: dict[int, int] = {}
+        rules, known = list(self.grammar.rules), list(self.grammar.terminals)
+        for index in sorted(chosen):
+            rule = self._rule(known[index], known)
+            if rule is None:
+                return False
+            made[index] = ~len(rules)
+            rules.append(rule)
+            self.names[known[index].name] = None
+        self._splittable -= chosen
+        split = tuple(replace(rule, edges=tuple(_replaced(edge, made) for edge in rule.edges)) for rule in rules)
+        self.grammar = replace(self.grammar, terminals=tuple(known), rules=split)
+        return bool(chosen)
+
+    def _rule(self, terminal: Terminal, known: list[Terminal]) -> Rule | None:
+        """Returns a rule that reads a terminal byte by byte; None if it has too many states."""
+        automaton = core.automaton(terminal.expression, MAX_SPLIT_STATES - self._states)
+        if automaton is None:
+            return None
+        self._states += len(automaton)
+        edges = [
+            Edge(source, self._byte(terminal, tuple(ranges), known), target)
+            for source, (_, steps) in enumerate(automaton)
+            for target, ranges in steps
+        ]
+        return Rule(terminal.name, tuple(edges), tuple(at for at, (accepting, _) in enumerate(automaton) if accepting))
+
+    def _byte(self, whole: Terminal, ranges: Ranges, known: list[Terminal]) -> int:
+        """Returns the terminal for one byte of another terminal, whose name it has."""
+        if (key := (whole.name, ranges)) not in self._bytes:
+            self._bytes[key] = len(known)
+            known.append(replace(whole, expression=ByteClass(ranges)))
+        return self._bytes[key]
+
+
+def _replaced(edge: Edge, made: dict[int, int]) -> Edge:
+    return edge if edge.symbol is None else edge._replace(symbol=made.get(edge.symbol, edge.symbol))

@@ -1,0 +1,34 @@
+"""The parser for grammar texts: its tables are those of its grammar."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+import lark
+
+from constrain.lark.reading import tables
+from constrain.lark.reading.parser import GRAMMAR, make_parser, parser
+
+if TYPE_CHECKING:
+    import pytest
+
+TEXTS = (
+    'start: "a"\n',
+    '// c\n\nstart: (A | b{2,3} "x"~4..5)? [/c/i] ~D & "e".."f" -> alias\n',
+    "%import common (INT, WS)\n%ignore WS\n%import common.A -> B\n",
+)
+
+
+def test_the_tables_are_those_of_the_grammar() -> None:
+    """Otherwise: python -m tools.generate_lark_tables."""
+    assert hashlib.sha256(GRAMMAR.read_bytes()).hexdigest() == tables.DIGEST
+
+
+def test_with_another_version_of_lark_the_parser_is_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    parser.cache_clear()
+    loaded = [parser().parse(text) for text in TEXTS]
+    monkeypatch.setattr(lark, "__version__", "0")
+    parser.cache_clear()
+    assert [parser().parse(text) for text in TEXTS] == loaded == [make_parser().parse(text) for text in TEXTS]
+    parser.cache_clear()

@@ -1,0 +1,128 @@
+"""Where the longest match could lead into a dead end, every way to divide a text counts, as in Lark's Earley parser.
+
+Lark's dynamic lexer, in its complete form, tries all ways. Only grammars are compared that Lark reads as we do: without
+ignored text, which Lark takes at both ends, too, and without what its patterns spell in another way (``&&``).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import islice
+from random import Random
+from typing import TYPE_CHECKING
+
+import lark
+import pytest
+
+import constrain
+from constrain.lark import Lark
+from constrain.lark.splitting import MAX_SPLIT_STATES
+from tests.support import LONG, byte_vocabulary
+from tests.support.oracles.lark.generator import make_case
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.support.oracles.lark.generator import Case
+
+GRAMMARS = 300 if LONG else 15
+TEXTS = 5_000 // 300 if LONG else 60
+LONGEST = 8
+
+
+def compiled(grammar: str) -> constrain.Constraint:
+    return constrain.compile(Lark(grammar), byte_vocabulary(), cache=False)
+
+
+@pytest.mark.parametrize(
+    ("grammar", "accepted", "rejected"),
+    [
+        ('start: "x" ","? /.+/ "\\n"', ["xa\n", "x,a\n", "x,\n", "x,,\n"], ["x\n", "xa", "x,a"]),
+        ('start: A "a"\nA: /a*/', ["a", "aa", "aaaa"], ["", "ab"]),
+        ('start: NAME "in" NAME\nNAME: /[a-z]+/', ["ainb", "inini", "xinin"], ["in", "aib", "ain"]),
+        ('start: ("ab" | "a") ("bc" | "c")', ["abc", "abbc", "ac"], ["ab", "abcc"]),
+        ('start: /[^;]+/ /é/ ";"', ["aé;", "éé;"], ["é;", "a;"]),
+        ('start: /a{2,40}/ "a"~3', ["a" * 5, "a" * 43], ["a" * 4, "a" * 44]),
+    ],
+)
+def test_texts(grammar: str, accepted: list[str], rejected: list[str]) -> None:
+    constraint = compiled(grammar)
+    assert constraint.report.split
+    assert [text for text in accepted if not constraint.accepts(text)] == []
+    assert [text for text in rejected if constraint.accepts(text)] == []
+
+
+def test_the_report_names_the_terminals_and_their_places() -> None:
+    text = 'start: WORD "-"? /.+/ "\\n"\nWORD: "x"'
+    assert compiled(text).report.split == ('"-" (line 1, column 13)', "/.+/ (line 1, column 18)")
+    assert compiled('start: WORD "-"? /[a-z]+/ "\\n"\nWORD: "x"').report.split == ()
+
+
+def test_a_kept_constraint_knows_what_is_split(tmp_path: object) -> None:
+    grammar = Lark('start: "x" ","? /.+/ "\\n"')
+    made = constrain.compile(grammar, byte_vocabulary(), cache=tmp_path)  # type: ignore[arg-type]
+    assert made.precompute().file is not None
+    found = constrain.compile(grammar, byte_vocabulary(), cache=tmp_path)  # type: ignore[arg-type]
+    assert found.report.split == made.report.split != ()
+
+
+def test_ignored_text_that_separates_keeps_the_longest_match() -> None:
+    constraint = compiled('start: NAME "in" NAME\nNAME: /[a-z]+/\n%ignore " "')
+    assert constraint.report.split == ()
+    assert constraint.accepts("in in in")
+    assert not constraint.accepts("inini")
+
+
+def test_terminals_of_json_are_not_split() -> None:
+    with pytest.raises(constrain.GrammarError, match="maximal-munch conflict"):
+        compiled('start: %json {"type": "integer"} %json {"const": 7}')
+
+
+def test_a_terminal_with_too_many_states_is_not_split() -> None:
+    with pytest.raises(constrain.LimitError, match="MAX_PAIR_STATES"):
+        compiled(f'start: /a{{2,{MAX_SPLIT_STATES}}}/ "a"~2')
+
+
+def cases() -> Iterator[tuple[int, Case, constrain.Constraint]]:
+    """Random grammars that are split, with their seeds."""
+    for seed in range(100_000):
+        case = make_case(seed)
+        if case.grammar.ignored or "&&" in case.text:
+            continue
+        try:
+            constraint = compiled(case.text)
+        except constrain.GrammarError as error:
+            if "the language is empty" not in error.message:
+                raise
+            continue
+        if constraint.report.split:
+            yield seed, case, constraint
+
+
+@pytest.mark.slow
+def test_random_grammars_have_the_texts_of_larks_earley_parser() -> None:
+    counts: Counter[str] = Counter()
+    read = ((seed, each, case.text, reader(case.text)) for seed, case, each in cases())
+    for seed, constraint, grammar, parser in islice((each for each in read if each[-1]), GRAMMARS):
+        assert parser is not None
+        rng = Random(seed)
+        letters = "".join(sorted(set("abcAB,;.é") & set(grammar)))
+        for _ in range(TEXTS):
+            text = "".join(rng.choices(letters, k=rng.randint(0, LONGEST)))
+            text += constraint.matcher().shortest_completion().decode() if rng.random() < 0.2 else ""
+            try:
+                parser.parse(text)
+                expected = True
+            except lark.exceptions.LarkError:
+                expected = False
+            assert constraint.accepts(text) == expected, f"seed {seed}, {text!r}:\n{grammar}"
+            counts[f"{expected}"] += 1
+    assert counts["True"] > 0.05 * counts["False"]
+
+
+def reader(text: str) -> lark.Lark | None:
+    """Lark's parser; None for a grammar that Lark refuses: terminals that may be empty."""
+    try:
+        return lark.Lark(text, parser="earley", lexer="dynamic_complete")
+    except lark.exceptions.LarkError:
+        return None
