@@ -29,6 +29,7 @@ _ORDER = """
     json_schema.formulas json_schema.values json_schema.keywords json_schema.emission json_schema.compiler
     json_schema.strict json_schema.lint json_schema
     lark
+    gbnf
     composition
     grammars
     vocabulary

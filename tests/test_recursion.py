@@ -95,7 +95,7 @@ PACKAGE = {
         lark.gaps._refuse_unreadable
         lark.reading.reader._Reader._node
         lark.rules._leaves
-        lark.rules._Automaton.add lark.rules._Automaton.add_sequence
+        lark.rules.RuleAutomaton.add lark.rules.RuleAutomaton._add_sequence
         lark.terminals.terminal_expression
         lark.terminals.symbols
         lark.terminals._depth""",

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import difflib
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from constrain.errors import GrammarError
-from constrain.language.special import terminal_special
+from constrain.language.special import special_token, terminal_special
 from constrain.language.tree import Literal
 
 if TYPE_CHECKING:
     from constrain.language.grammar import Grammar, Terminal
     from constrain.vocabulary.vocabulary import Vocabulary
+
+
+_NUMBERED = re.compile(r"<\[([0-9]+)\]>")
 
 
 def resolve_special(grammar: Grammar, vocabulary: Vocabulary) -> Grammar:
@@ -26,10 +30,29 @@ def resolve_special(grammar: Grammar, vocabulary: Vocabulary) -> Grammar:
     return replace(grammar, terminals=terminals, proved=False) if changed else grammar
 
 
+def _by_id(terminal: Terminal, token: int, vocabulary: Vocabulary) -> Literal:
+    """Returns the expression of the token with an id: its mark, or its text. Raises GrammarError."""
+    if token >= vocabulary.n_vocab:
+        raise GrammarError(
+            f"terminal {terminal.name}: there is no token {token}; ids go from 0 to {vocabulary.n_vocab - 1}"
+        )
+    for name, number in vocabulary.special_tokens.items():
+        if number == token:
+            return special_token(name)
+    if text := vocabulary.token_bytes(token):
+        return Literal(text)
+    raise GrammarError(
+        f"terminal {terminal.name}: a grammar may not use the token {token}: it ends a generation, or has neither text "
+        "nor name"
+    )
+
+
 def _resolved(terminal: Terminal, vocabulary: Vocabulary) -> Terminal:
     name = terminal_special(terminal)
     if name is None or name in vocabulary.special_tokens:
         return terminal
+    if numbered := _NUMBERED.fullmatch(name):
+        return replace(terminal, expression=_by_id(terminal, int(numbered[1][:20]), vocabulary))
     if vocabulary._core.knows(name.encode()):
         return replace(terminal, expression=Literal(name.encode()))
     close = difflib.get_close_matches(name, vocabulary.special_tokens, n=3)

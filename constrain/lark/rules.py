@@ -7,7 +7,7 @@ with a counter. A terminal that may be empty becomes its nonempty texts, optiona
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from constrain.language.grammar import EPSILON, Action, Condition, Edge, Rule, Terminal
 from constrain.language.merging import moved_rules
@@ -74,6 +74,7 @@ class _Emitter:
 
     def __init__(self, syntax: Syntax, named: dict[str, Expression]) -> None:
         self.syntax = syntax
+        self.text = syntax.text
         self.named = named
         self.language = Language()
         self.rules: dict[str, int] = {}
@@ -89,6 +90,7 @@ class _Emitter:
         return ~self.rules[name]
 
     def reserve(self) -> int:
+        """Reserves the number of a rule."""
         self.reserved.append(None)
         return len(self.reserved) - 1
 
@@ -96,7 +98,7 @@ class _Emitter:
         """Makes all requested rules, and the rules that they need."""
         while self.waiting:
             index, name = self.waiting.pop()
-            automaton = _Automaton(self, name)
+            automaton = RuleAutomaton(self, name)
             automaton.add(self.syntax.rules[name].body, 0, 1)
             self.reserved[index] = Rule(name, tuple(automaton.edges), (1,))
         self.language.rules = [rule for rule in self.reserved if rule is not None]
@@ -146,16 +148,38 @@ class _Emitter:
         return ~rules
 
 
-class _Automaton:
+class Symbols(Protocol):
+    """The symbols of a grammar under construction, by the parts of its text; and its rules."""
+
+    text: str
+    reserved: list[Rule | None]
+
+    def rule(self, name: str) -> int:
+        """Returns the symbol of a rule."""
+
+    def leaf(self, node: Symbol | Literal | Range | Substring) -> tuple[int | None, bool]:
+        """Returns the symbol of a terminal, if it has nonempty texts; and whether it has the empty text."""
+
+    def special(self, node: Special) -> int:
+        """Returns the symbol of a special token."""
+
+    def embed(self, node: Embedded) -> int:
+        """Returns the symbol of the first rule of a JSON Schema."""
+
+    def reserve(self) -> int:
+        """Reserves the number of a rule."""
+
+
+class RuleAutomaton:
     """The automaton of one rule under construction; state 0 is the start, state 1 the end."""
 
-    def __init__(self, emitter: _Emitter, name: str) -> None:
+    def __init__(self, emitter: Symbols, name: str) -> None:
         self.emitter = emitter
         self.name = name
         self.edges: list[Edge] = []
         self.states = 2
 
-    def state(self) -> int:
+    def _state(self) -> int:
         self.states += 1
         return self.states - 1
 
@@ -176,20 +200,20 @@ class _Automaton:
                 self.edges.append(Edge(source, self.emitter.embed(node), target))
             case Both(_, at) | Complement(_, at):
                 message = "& and ~ belong into terminals: give this part a name in capitals, and use the name here"
-                raise error_at(self.emitter.syntax.text, at, message)
+                raise error_at(self.emitter.text, at, message)
             case Alias(part, _):
                 self.add(part, source, target)
             case Choice(parts):
                 for part in parts:
                     self.add(part, source, target)
             case Sequence(parts):
-                self.add_sequence(list(parts), source, target)
+                self._add_sequence(list(parts), source, target)
             case Repeat(part, minimum, maximum):
-                self.add_repeat(part, minimum, maximum, source, target)
+                self._add_repeat(part, minimum, maximum, source, target)
 
-    def add_sequence(self, parts: list[Node], source: int, target: int) -> None:
+    def _add_sequence(self, parts: list[Node], source: int, target: int) -> None:
         for part in parts[:-1]:
-            middle = self.state()
+            middle = self._state()
             self.add(part, source, middle)
             source = middle
         if parts:
@@ -197,44 +221,44 @@ class _Automaton:
         else:
             self.edges.append(Edge(source, EPSILON, target))
 
-    def add_repeat(self, part: Node, minimum: int, maximum: int | None, source: int, target: int) -> None:
+    def _add_repeat(self, part: Node, minimum: int, maximum: int | None, source: int, target: int) -> None:
         copies = minimum if maximum is None else maximum
         if copies > 1 and copies * _leaves(part) > MAX_WRITTEN_OUT:
-            self.edges.append(Edge(source, self.counted(part, minimum, maximum), target))
+            self.edges.append(Edge(source, self._counted(part, minimum, maximum), target))
         elif maximum is not None:
-            self.add_copies(part, minimum, maximum, source, target)
+            self._add_copies(part, minimum, maximum, source, target)
         elif minimum <= 1:
-            self.add_loop(part, minimum, source, target)
+            self._add_loop(part, minimum, source, target)
         else:
-            self.add_sequence([*[part] * (minimum - 1), Repeat(part, 1, None)], source, target)
+            self._add_sequence([*[part] * (minimum - 1), Repeat(part, 1, None)], source, target)
 
-    def add_loop(self, part: Node, minimum: int, source: int, target: int) -> None:
+    def _add_loop(self, part: Node, minimum: int, source: int, target: int) -> None:
         """Adds a loop: ``*`` if the minimum is 0, ``+`` if it is 1; Lark has no others."""
-        begin = self.state()
-        end = self.state() if minimum else begin
+        begin = self._state()
+        end = self._state() if minimum else begin
         self.edges.append(Edge(source, EPSILON, begin))
         self.add(part, begin, end)
         if minimum:
             self.edges.append(Edge(end, EPSILON, begin))
         self.edges.append(Edge(end, EPSILON, target))
 
-    def add_copies(self, part: Node, minimum: int, maximum: int, source: int, target: int) -> None:
+    def _add_copies(self, part: Node, minimum: int, maximum: int, source: int, target: int) -> None:
         for copy in range(maximum):
             if copy >= minimum:
                 self.edges.append(Edge(source, EPSILON, target))
-            middle = self.state() if copy < maximum - 1 else target
+            middle = self._state() if copy < maximum - 1 else target
             self.add(part, source, middle)
             source = middle
         if maximum == 0:
             self.edges.append(Edge(source, EPSILON, target))
 
-    def counted(self, part: Node, minimum: int, maximum: int | None) -> int:
+    def _counted(self, part: Node, minimum: int, maximum: int | None) -> int:
         """Returns the symbol of a rule that counts how often it has read a node (as far as a count matters)."""
         index = self.emitter.reserve()
-        automaton = _Automaton(self.emitter, f"{self.name}{{{minimum},{'' if maximum is None else maximum}}}")
+        automaton = RuleAutomaton(self.emitter, f"{self.name}{{{minimum},{'' if maximum is None else maximum}}}")
         again = () if maximum is None else (Condition(0, 0, maximum - 1),)
         enough = (Condition(0, minimum, None),) if minimum else ()
-        begin = automaton.state()
+        begin = automaton._state()
         automaton.edges += [
             Edge(0, EPSILON, begin, again, ((Action.INCREMENT, 0),)),
             Edge(0, EPSILON, 1, enough),

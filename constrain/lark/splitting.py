@@ -1,8 +1,8 @@
 """Terminals whose longest match could lead into a dead end become rules that read them byte by byte.
 
 The kernel reads lexemes by the longest match, and proves that this never strands (``core.lexing_conflict``). Where it
-cannot prove it, the terminals concerned are *split*: the automaton of each, over single bytes, becomes a rule. The
-parser then follows every way to divide a text among them, as Lark's Earley parser with its dynamic lexer does, and no
+cannot prove it, terminals are *split* until lexing loses no text: the automaton of each, over single bytes, becomes a
+rule. The parser then follows every way to divide a text, as Lark's Earley parser with its dynamic lexer does, and no
 dead end is left by construction. Terminals of JSON Schemas are never split.
 """
 
@@ -32,23 +32,41 @@ names two terminals between which the longest match could lead into a dead end.
 def settle_lexing(grammar: Grammar, whole: Collection[int]) -> Grammar:
     """Returns the grammar with terminals split until its lexing leads to no dead end; their names are in ``split``.
 
-    ``whole``: terminals that are not split. If a conflict is left, the grammar is returned unproved, so that compiling
-    it raises the error.
+    Nothing is split if the longest match leads to none. Otherwise terminals are split until lexing loses no text, or,
+    where that is not possible, until it leads to no dead end. ``whole``: terminals that are not split. If a conflict is
+    left, the grammar is returned unproved, so that compiling it raises the error.
     """
-    splitting = _Splitting(grammar, whole)
-    while True:
-        conflicting = splitting.conflicting()
-        if conflicting is None:
-            return replace(splitting.grammar, proved=True, split=tuple(splitting.names))
+    if not _has_conflict(grammar):
+        return replace(grammar, proved=True)
+    return split_until_lossless(grammar, whole) or _split(grammar, whole, lossless=False) or grammar
+
+
+def split_until_lossless(grammar: Grammar, whole: Collection[int] = ()) -> Grammar | None:
+    """Returns the grammar with terminals split until lexing loses no text; None if that is not possible."""
+    return _split(grammar, whole, lossless=True)
+
+
+def _has_conflict(grammar: Grammar) -> bool:
+    try:
+        return core.lexing_conflict(grammar) is not None
+    except LimitError:
+        return True
+
+
+def _split(grammar: Grammar, whole: Collection[int], *, lossless: bool) -> Grammar | None:
+    splitting = _Splitting(grammar, whole, lossless=lossless)
+    while (conflicting := splitting.conflicting()) is not None:
         if not splitting.split(conflicting):
-            return grammar
+            return None
+    return replace(splitting.grammar, proved=True, split=tuple(splitting.names))
 
 
 class _Splitting:
     """A grammar, some of whose terminals have become rules; terminals keep their numbers, and new ones come last."""
 
-    def __init__(self, grammar: Grammar, whole: Collection[int]) -> None:
+    def __init__(self, grammar: Grammar, whole: Collection[int], *, lossless: bool) -> None:
         self.grammar = grammar
+        self._lossless = lossless
         self.names: dict[str, None] = {}
         self._bytes: dict[tuple[str, Ranges], int] = {}
         self._splittable = {
@@ -61,7 +79,7 @@ class _Splitting:
     def conflicting(self) -> Iterable[int] | None:
         """Returns the terminals of a conflict; None if there is no conflict. All, if deciding takes too long."""
         try:
-            conflict = core.lexing_conflict(self.grammar)
+            conflict = core.lexing_conflict(self.grammar, self._lossless)
         except LimitError:
             return range(len(self.grammar.terminals))
         return None if conflict is None else conflict[2]

@@ -56,8 +56,10 @@ def automaton(
     more than ``max_states`` states.
     """
 
-def lexing_conflict(grammar: Grammar) -> tuple[int, int, list[int]] | None:
+def lexing_conflict(grammar: Grammar, lossless: bool = False) -> tuple[int, int, list[int]] | None:
     """The first conflict that keeps the longest match from being proved safe; None if it is safe.
+
+    With ``lossless``, it must also read every text that the rules have.
 
     A conflict is a terminal, one that may follow it and whose beginning may be taken, and the terminals that may take
     it: those read in parallel with the first, and itself. Raises LimitError if deciding takes too long.

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from lark import Lark
 
 GRAMMAR = Path(__file__).with_name("dialect.lark")
@@ -21,17 +23,22 @@ GRAMMAR = Path(__file__).with_name("dialect.lark")
 @cache
 def parser() -> Lark:
     """Returns the parser. Its trees have the names of the rules, and tokens with their places."""
+    from constrain.lark.reading import tables
+
+    return load_parser(GRAMMAR, tables)
+
+
+def load_parser(grammar: Path, tables: ModuleType) -> Lark:
+    """Returns the parser for a grammar, from its tables if they are of this version of ``lark``."""
     import lark
 
-    from constrain.lark.reading.tables import TABLES, VERSION
-
-    if lark.__version__ == VERSION:
-        return lark.Lark.load(io.BytesIO(pickle.dumps(TABLES)))
-    return make_parser()
+    if lark.__version__ == tables.VERSION:
+        return lark.Lark.load(io.BytesIO(pickle.dumps(tables.TABLES)))
+    return make_parser(grammar)
 
 
-def make_parser() -> Lark:
-    """Returns the parser, made from its grammar."""
+def make_parser(grammar: Path) -> Lark:
+    """Returns the parser for a grammar, made anew."""
     from lark import Lark
 
-    return Lark(GRAMMAR.read_text(encoding="utf-8"), parser="lalr", lexer="contextual", maybe_placeholders=True)
+    return Lark(grammar.read_text(encoding="utf-8"), parser="lalr", lexer="contextual", maybe_placeholders=True)

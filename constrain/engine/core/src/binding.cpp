@@ -378,19 +378,19 @@ LimitError placed(const LimitError& error, nb::handle grammar) {
 
 void bind_grammar(nb::module_& m) {
   m.def("lexing_conflict",
-        [](nb::handle grammar) -> nb::object {
+        [](nb::handle grammar, bool lossless) -> nb::object {
           std::optional<LexingConflict> found;
           try {
             Grammar imported = import_grammar(grammar, false);
             nb::gil_scoped_release release;
-            if (!imported.self_delimiting) found = find_lexing_conflict(imported);
+            if (!imported.self_delimiting) found = find_lexing_conflict(imported, lossless);
           } catch (const LimitError& error) {
             throw placed(error, grammar);
           }
           if (!found) return nb::none();
           return nb::make_tuple(found->terminal, found->follower, found->parallel);
         },
-        "grammar"_a);
+        "grammar"_a, "lossless"_a = false);
   nb::class_<CompiledGrammar>(m, "CompiledGrammar")
       .def("__init__",
            [](CompiledGrammar* self, nb::handle grammar, std::shared_ptr<Vocabulary> vocabulary, size_t limit, const nb::dict& limits,

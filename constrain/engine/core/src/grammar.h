@@ -108,9 +108,9 @@ struct LexingConflict {
   std::vector<uint32_t> parallel;  // terminals read in parallel with `terminal`, which may go on instead; with itself
 };
 
-// Proves that reading the longest match never leads to a dead end (lexing_proof.cpp). Returns the first conflict found
-// where it cannot be proved.
-std::optional<LexingConflict> find_lexing_conflict(Grammar& grammar);
+// Proves that reading the longest match never leads to a dead end (lexing_proof.cpp), or, with `lossless`, that it reads
+// every text of the rules. Returns the first conflict found where it cannot be proved.
+std::optional<LexingConflict> find_lexing_conflict(Grammar& grammar, bool lossless = false);
 
 // Throws GrammarError with the names of both terminals if there is a conflict.
 void prove_lexing(Grammar& grammar);

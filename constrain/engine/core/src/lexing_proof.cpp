@@ -5,7 +5,7 @@
 // the rules has a text that is lexed that way, and a live state can be completed. The test is sufficient, not
 // necessary: callers are not distinguished, and terminals read in parallel with T are considered pair by pair. It first
 // ignores long counts, with which expressions have many derivatives; only where it fails does it consider counts and
-// single bytes.
+// single bytes. For a lossless lexing, V must begin with such a byte in every case.
 //
 // For grammars of thousands of terminals see rule_places.h (places) and terminal_groups.h (groups, joint automaton).
 #include <algorithm>
@@ -29,8 +29,8 @@ constexpr size_t pair_state_work = 40;           // steps that a state of two pa
 
 class Proof {
  public:
-  explicit Proof(Grammar& grammar)
-      : grammar_(grammar), count_(grammar.terminals.size()), places_(grammar, work_), groups_(grammar), begins_(2 * count_),
+  Proof(Grammar& grammar, bool lossless)
+      : grammar_(grammar), lossless_(lossless), count_(grammar.terminals.size()), places_(grammar, work_), groups_(grammar), begins_(2 * count_),
         ends_(count_), foreign_(count_) {
     for (ExprId terminal : grammar.terminals) coarse_.push_back(coarse(terminal));
     if (count_ > max_paired_terminals) {
@@ -401,9 +401,10 @@ class Proof {
 
   bool separates(uint32_t t, uint32_t follower, bool excluding, bool exact = false) {
     work_.spend(1);
-    if (foreign(t).intersects(begins(follower, excluding))) return true;
     const ByteSet& all = begins(follower, false);
+    if (lossless_ ? (foreign(t) & all) == all : foreign(t).intersects(begins(follower, excluding))) return true;
     ByteSet end = exact ? exact_ends(t, all) : ends(t) & all;
+    if (lossless_) return end == all;
     // the rest of a follower with excluded texts always begins with one of `all`
     return end.intersects(begins(follower, excluding)) || end == all;
   }
@@ -442,6 +443,7 @@ class Proof {
   const std::string& name(uint32_t t) const { return grammar_.terminal_names[t]; }
 
   Grammar& grammar_;
+  const bool lossless_;
   size_t count_;
   ProofWork work_;
   RulePlaces places_;
@@ -464,7 +466,7 @@ class Proof {
 
 }  // namespace
 
-std::optional<LexingConflict> find_lexing_conflict(Grammar& grammar) { return Proof(grammar).run(); }
+std::optional<LexingConflict> find_lexing_conflict(Grammar& grammar, bool lossless) { return Proof(grammar, lossless).run(); }
 
 void prove_lexing(Grammar& grammar) {
   const std::optional<LexingConflict> found = find_lexing_conflict(grammar);

@@ -1,0 +1,12 @@
+"""GBNF: the grammars of llama.cpp, to a ``Grammar``.
+
+Read ``source`` first (the public class ``Gbnf``), then ``reading``: a text as data, by the parser that the ``lark``
+package makes from gbnf.lark, with its tables kept in ``tables``. ``grammar`` makes the rules: what is regular becomes
+terminals, as long as lexing loses no text by it.
+"""
+
+from __future__ import annotations
+
+from constrain.gbnf.source import Gbnf
+
+__all__ = ["Gbnf"]

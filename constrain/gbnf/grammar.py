@@ -1,0 +1,210 @@
+"""From the rules of a GBNF text to a ``Grammar``.
+
+GBNF has no lexemes: a text matches if the rules can divide it in any way. Terminals of one character each would do, but
+are slow to read. So parts that are regular (rules that use only regular rules, and never themselves) become terminals,
+and those are split again by which lexing would lose a text.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from constrain.gbnf.reading import Characters, read, symbol_of
+from constrain.language.emptiness import productive_rules
+from constrain.language.grammar import Grammar, Rule, Terminal
+from constrain.language.special import special_token
+from constrain.language.tree import EMPTY_TEXT
+from constrain.lark.reading.places import error_at, place
+from constrain.lark.reading.syntax import Choice, Repeat, Sequence, Special, Symbol
+from constrain.lark.rules import RuleAutomaton
+from constrain.lark.splitting import split_until_lossless
+from constrain.lark.terminals import non_empty_part
+from constrain.regex.anchors import repetition, sequence, union
+from constrain.regex.parsing.parser import char_class
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from constrain.language.tree import Expression
+
+MAX_DEPTH = 60
+"""Levels of operators in a regular part of a GBNF grammar that becomes one terminal; a deeper rule stays a rule."""
+
+
+def gbnf_grammar(text: str) -> Grammar:
+    """Returns the grammar of a GBNF text. Raises GrammarError with line, column and an excerpt, and LimitError."""
+    rules = read(text)
+    whole = _Emitter(text, rules, _regular_rules(rules)).grammar()
+    if 0 not in productive_rules(whole.rules):
+        message = "the language is empty: every way through root leads back to itself"
+        raise error_at(text, rules[symbol_of("root")][1], message)
+    return split_until_lossless(whole) or _Emitter(text, rules, None).grammar()
+
+
+def _regular_rules(rules: dict[str, tuple[Any, int]]) -> dict[str, Expression]:
+    """Returns the expressions of the rules that are regular: they use only regular rules and no special tokens."""
+    found: dict[str, Expression] = {}
+    depths: dict[str, int] = {}
+    uses = {
+        name: [each.name for each in _leaves(body) if isinstance(each, Symbol)] for name, (body, _) in rules.items()
+    }
+    users: dict[str, set[str]] = {name: set() for name in rules}
+    for name, used in uses.items():
+        for other in used:
+            users[other].add(name)
+    waiting = [name for name, used in uses.items() if not used]
+    while waiting:
+        name = waiting.pop()
+        body = rules[name][0]
+        if name in found or not all(other in found for other in uses[name]):
+            continue
+        depth = _depth(body, depths)
+        if depth > MAX_DEPTH or any(isinstance(each, Special) for each in _leaves(body)):
+            continue
+        depths[name], found[name] = depth, _expression(body, found)
+        waiting.extend(users[name])
+    return found
+
+
+def _leaves(node: Any) -> Iterator[Any]:
+    match node:
+        case Sequence(parts) | Choice(parts):
+            for part in parts:
+                yield from _leaves(part)
+        case Repeat(part, _, _):
+            yield from _leaves(part)
+        case _:
+            yield node
+
+
+def _depth(node: Any, known: dict[str, int]) -> int:
+    match node:
+        case Sequence(parts) | Choice(parts):
+            return 1 + max((_depth(part, known) for part in parts), default=0)
+        case Repeat(part, _, _):
+            return 1 + _depth(part, known)
+        case Symbol(name, _):
+            return known[name]
+    return 1
+
+
+def _expression(node: Any, regular: dict[str, Expression]) -> Expression:
+    match node:
+        case Sequence(parts):
+            return sequence(*(_expression(part, regular) for part in parts)) if parts else EMPTY_TEXT
+        case Choice(parts):
+            return union([_expression(part, regular) for part in parts])
+        case Repeat(part, minimum, maximum):
+            return repetition(_expression(part, regular), minimum, maximum)
+        case Symbol(name, _):
+            return regular[name]
+    assert isinstance(node, Characters), node
+    return char_class(node.ranges, json=False)
+
+
+class _Emitter:
+    """Rules and terminals by their nodes, and the queue of rules to make.
+
+    ``regular``: rules that become terminals; None if all terminals are single characters.
+    """
+
+    def __init__(self, text: str, rules: dict[str, tuple[Any, int]], regular: dict[str, Expression] | None) -> None:
+        self.text = text
+        self.reserved: list[Rule | None] = []
+        self._rules = rules
+        self._regular = regular
+        self._numbers: dict[str, int] = {}
+        self._waiting: list[str] = []
+        self._terminals: list[Terminal] = []
+        self._parts: dict[str, tuple[Expression, str]] = {}
+        self._symbols: dict[object, tuple[int | None, bool]] = {}
+        self._special: dict[str, int] = {}
+
+    def grammar(self) -> Grammar:
+        """Returns the grammar. With single characters as terminals, lexing loses nothing."""
+        self.rule(symbol_of("root"))
+        while self._waiting:
+            name = self._waiting.pop()
+            body, at = self._rules[name]
+            automaton = RuleAutomaton(self, name)
+            automaton.add(self._with_terminals(body, f"{name.partition(' ')[2]} ({place(self.text, at)})"), 0, 1)
+            self.reserved[self._numbers[name]] = Rule(name, tuple(automaton.edges), (1,))
+        rules = tuple(rule for rule in self.reserved if rule is not None)
+        return Grammar(tuple(self._terminals), rules, self_delimiting=self._regular is None)
+
+    def rule(self, name: str) -> int:
+        """Returns the symbol of a rule."""
+        if name not in self._numbers:
+            self._numbers[name] = self.reserve()
+            self._waiting.append(name)
+        return ~self._numbers[name]
+
+    def reserve(self) -> int:
+        """Reserves the number of a rule."""
+        self.reserved.append(None)
+        return len(self.reserved) - 1
+
+    def leaf(self, node: Any) -> tuple[int | None, bool]:
+        """Returns the symbol of a terminal, if it has nonempty texts; and whether it has the empty text."""
+        expression, name = self._parts[node.name]
+        if expression not in self._symbols:
+            some, nullable = non_empty_part(expression)
+            if some is not None:
+                self._terminals.append(Terminal(name, some))
+            self._symbols[expression] = None if some is None else len(self._terminals) - 1, nullable
+        return self._symbols[expression]
+
+    def special(self, node: Special) -> int:
+        """Returns the symbol of a special token."""
+        if node.name not in self._special:
+            self._special[node.name] = len(self._terminals)
+            name = f"{node.name} ({place(self.text, node.at)})"
+            self._terminals.append(Terminal(name, special_token(node.name)))
+        return self._special[node.name]
+
+    def embed(self, node: Any) -> int:
+        """Never called: GBNF embeds nothing."""
+        raise AssertionError(node)
+
+    def _with_terminals(self, node: Any, name: str) -> Any:
+        """Returns a node with a terminal for each of its largest regular parts, or for each character."""
+        if self._is_terminal(node):
+            return self._terminal(node, name)
+        match node:
+            case Sequence(parts):
+                return Sequence(tuple(self._joined(parts, name)))
+            case Choice(parts):
+                plain = [part for part in parts if self._is_terminal(part)]
+                others = [self._with_terminals(part, name) for part in parts if not self._is_terminal(part)]
+                return Choice((self._terminal(Choice(tuple(plain)), name), *others) if plain else tuple(others))
+            case Repeat(part, minimum, maximum):
+                return Repeat(self._with_terminals(part, name), minimum, maximum)
+        return node
+
+    def _joined(self, parts: tuple[Any, ...], name: str) -> Iterator[Any]:
+        """Yields the parts of a sequence; neighbours that are regular become one terminal."""
+        run: list[Any] = []
+        for part in parts:
+            if self._is_terminal(part) and self._regular is not None:
+                run.append(part)
+                continue
+            if run:
+                yield self._terminal(Sequence(tuple(run)), name)
+                run = []
+            yield self._with_terminals(part, name)
+        if run:
+            yield self._terminal(Sequence(tuple(run)), name)
+
+    def _is_terminal(self, node: Any) -> bool:
+        if self._regular is None:
+            return isinstance(node, Characters)
+        return all(
+            isinstance(each, Characters) or (isinstance(each, Symbol) and each.name in self._regular)
+            for each in _leaves(node)
+        )
+
+    def _terminal(self, node: Any, name: str) -> Symbol:
+        """Returns a symbol that ``leaf`` reads."""
+        key = f"T{len(self._parts)}"
+        self._parts[key] = _expression(node, self._regular or {}), name
+        return Symbol(key, 0)

@@ -1,0 +1,213 @@
+"""Reading of a GBNF text into rules, with the place of each part."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from constrain.arguments import lone_surrogate
+from constrain.language.tree import MAX_CODE_POINT
+from constrain.lark.reading.parser import load_parser
+from constrain.lark.reading.places import error_at
+from constrain.lark.reading.syntax import Choice, Repeat, Sequence, Special, Symbol
+from constrain.regex.classes import normalize
+
+if TYPE_CHECKING:
+    from lark import Lark, Tree
+
+    from constrain.language.tree import Ranges
+    from constrain.lark.reading.syntax import Node
+
+MAX_NESTING = 50
+"""Levels of parentheses inside one another in a GBNF grammar. Beyond: GrammarError."""
+
+MAX_COUNT = 2**31 - 1
+"""A count in braces in a GBNF grammar; the limit is that of a signed 32-bit counter. Beyond: GrammarError."""
+
+GRAMMAR = Path(__file__).with_name("gbnf.lark")
+
+_CHARACTER = re.compile(r"\\(?:x(..)|u(.{4})|U(.{8})|(.))|([^\\])", re.DOTALL)
+_ESCAPED = {"n": "\n", "r": "\r", "t": "\t", "\\": "\\", '"': '"', "[": "[", "]": "]"}
+_OPERATORS: dict[str, tuple[int, int | None]] = {"?": (0, 1), "*": (0, None), "+": (1, None)}
+_UNCLOSED = {'"': 'the string that begins here has no closing "', "[": "the class that begins here has no closing ]"}
+_EXPECTED = {
+    "HEAD": "a rule with ::=",
+    "__ANON_0": "::=",
+    "RPAR": ")",
+    "RBRACE": "}",
+    "NUMBER": "a number",
+    "LITERAL": "a string",
+    "CHARACTERS": "a class",
+    "NAME": "a name",
+}
+_RULE = "rule "
+"""Stands before names of rules as symbols: then none looks like the name of a terminal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Characters:
+    """One character out of ``ranges`` of code points."""
+
+    ranges: Ranges
+    at: int
+
+
+@cache
+def parser() -> Lark:
+    """Returns the parser for GBNF."""
+    from constrain.gbnf import tables
+
+    return load_parser(GRAMMAR, tables)
+
+
+def read(text: str) -> dict[str, tuple[Any, int]]:
+    """Returns the rules of a GBNF text, each with the place of its name. Raises GrammarError with the place.
+
+    Bodies are nodes of ``lark.reading.syntax``, and ``Characters``; symbols name rules.
+    """
+    if surrogate := lone_surrogate(text):
+        at, half = surrogate
+        raise error_at(text, at, f"{half} is no character")
+    reader = _Reader(text)
+    rules: dict[str, tuple[Any, int]] = {}
+    trees: list[Any] = reader.parse().children
+    for head, body in (tree.children for tree in trees):
+        if symbol_of(head) in rules:
+            raise error_at(text, head.start_pos, f"the rule {head} is defined more than once")
+        rules[symbol_of(head)] = reader.node(body, 0), head.start_pos
+    if symbol_of("root") not in rules:
+        raise error_at(text, 0, "there is no rule root to begin with")
+    for symbol in reader.symbols:
+        if symbol.name not in rules:
+            raise error_at(text, symbol.at, f"the rule {symbol.name.removeprefix(_RULE)} is not defined")
+    return rules
+
+
+def symbol_of(name: str) -> str:
+    """Returns the name of a rule as a symbol has it."""
+    return f"{_RULE}{name}"
+
+
+class _Reader:
+    """One text, and the symbols met in it."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.symbols: list[Symbol] = []
+
+    def parse(self) -> Tree[Any]:
+        from lark import UnexpectedCharacters, UnexpectedToken
+
+        try:
+            return parser().parse(self.text)
+        except UnexpectedCharacters as error:
+            at = error.pos_in_stream or 0
+            raise error_at(self.text, at, _UNCLOSED.get(self.text[at], f"unexpected {self.text[at]!r}")) from error
+        except UnexpectedToken as error:
+            at = len(self.text) if error.token.type == "$END" else error.token.start_pos or 0
+            names = dict.fromkeys(_EXPECTED[name] for name in sorted(error.expected) if name in _EXPECTED)
+            found = "the end of the text" if error.token.type == "$END" else repr(str(error.token))
+            expected = f"; expected {', '.join(names)}" if names else ""
+            raise error_at(self.text, at, f"unexpected {found}{expected}") from error
+
+    def node(self, tree: Any, depth: int) -> Any:
+        if depth > 4 * MAX_NESTING:  # each pair of parentheses takes at most so many nodes
+            raise error_at(self.text, _first_place(tree), f"this is nested more than {MAX_NESTING} deep (MAX_NESTING)")
+        children = tree.children
+        match tree.data:
+            case "choice" | "sequence":
+                parts = tuple(self.node(child, depth + 1) for child in children)
+                if len(parts) == 1:
+                    return parts[0]
+                return Choice(parts) if tree.data == "choice" else Sequence(parts)
+            case "repeat":
+                return Repeat(self.node(children[0], depth + 1), *_OPERATORS[str(children[1])])
+            case "bounds":
+                return self._bounds(self.node(children[0], depth + 1), *children[1:])
+            case "any":
+                return Characters(((0, MAX_CODE_POINT),), 0)
+            case "literal":
+                return self._literal(children[0])
+            case "characters":
+                return self._characters(children[0])
+            case "token":
+                return self._token(children[0])
+        assert tree.data == "symbol", tree.data
+        symbol = Symbol(symbol_of(str(children[0])), children[0].start_pos)
+        self.symbols.append(symbol)
+        return symbol
+
+    def _bounds(self, part: Node, minimum: Any, comma: Any, maximum: Any) -> Repeat:
+        least = self._count(minimum)
+        if comma is None or maximum is None:
+            return Repeat(part, least, least if comma is None else None)
+        if (most := self._count(maximum)) < least:
+            raise error_at(self.text, maximum.start_pos, f"counts go up: {most} is less than {least}")
+        return Repeat(part, least, most)
+
+    def _count(self, token: Any) -> int:
+        if (count := int(token[:20])) > MAX_COUNT:
+            raise error_at(self.text, token.start_pos, f"a count is at most {MAX_COUNT} (MAX_COUNT)")
+        return count
+
+    def _token(self, token: Any) -> Special:
+        if token.startswith("!"):
+            raise error_at(
+                self.text, token.start_pos, "!<token> is not supported; write which texts or tokens may stand here"
+            )
+        return Special(str(token), token.start_pos)
+
+    def _literal(self, token: Any) -> Sequence | Characters:
+        characters = [Characters(((code, code),), token.start_pos) for code, _ in self._codes(token, 1)]
+        return characters[0] if len(characters) == 1 else Sequence(tuple(characters))  # type: ignore[arg-type]
+
+    def _characters(self, token: Any) -> Characters:
+        is_negated = token[1] == "^"
+        codes = self._codes(token, 2 if is_negated else 1)
+        found: list[tuple[int, int]] = []
+        at = 0
+        while at < len(codes):
+            low = high = codes[at][0]
+            if at + 2 < len(codes) and codes[at + 1] == (ord("-"), False):
+                high = codes[at + 2][0]
+                at += 2
+            if high < low:
+                raise error_at(self.text, token.start_pos, "a range goes from one character to a later one")
+            found.append((low, high))
+            at += 1
+        ranges = normalize(found)
+        if is_negated:
+            edges = [0, *(edge for low, high in ranges for edge in (low, high + 1)), MAX_CODE_POINT + 1]
+            ranges = tuple((low, high - 1) for low, high in zip(edges[::2], edges[1::2], strict=True) if low < high)
+        if not ranges:
+            raise error_at(self.text, token.start_pos, "no character is in this class")
+        return Characters(ranges, token.start_pos)
+
+    def _codes(self, token: Any, start: int) -> list[tuple[int, bool]]:
+        """Returns the code points between the delimiters of a string or class, and whether each is escaped."""
+        found: list[tuple[int, bool]] = []
+        for each in _CHARACTER.finditer(token, start, len(token) - 1):
+            digits = each[1] or each[2] or each[3]
+            if each[5]:
+                found.append((ord(each[5]), False))
+            elif digits and re.fullmatch("[0-9a-fA-F]+", digits) and int(digits, 16) <= MAX_CODE_POINT:
+                found.append((int(digits, 16), True))
+            elif each[4] in _ESCAPED:
+                found.append((ord(_ESCAPED[each[4]]), True))
+            else:
+                raise error_at(self.text, token.start_pos + each.start(), f"{each[0]} is no escape of GBNF")
+        return found
+
+
+def _first_place(tree: Any) -> int:
+    """Returns the place of the first word of a tree."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, str):
+            return int(node.start_pos)  # type: ignore[attr-defined]
+        waiting.extend(child for child in reversed(node.children) if child is not None)
+    return 0

@@ -1,0 +1,56 @@
+"""``Gbnf``: a grammar of llama.cpp for answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from constrain.language.source import Source
+
+if TYPE_CHECKING:
+    from constrain.language.grammar import Grammar
+
+_INSTRUCTION = "Answer with a text that this GBNF grammar generates, and nothing else"
+_DESCRIBED = "Answer with a text of this kind, and nothing else"
+
+
+@dataclass(frozen=True, slots=True)
+class Gbnf(Source):
+    r"""A grammar of llama.cpp that the whole answer matches; ``compile`` and ``generate`` take it instead of a schema.
+
+    Args:
+        text: the grammar; its first rule in effect is ``root``. Rules may be left-recursive. ``<name>`` is the special
+            token of that name, ``<[id]>`` the token with that id.
+        description: text that prompts show instead of the grammar, for one that is long or hard to read.
+
+    ``compile`` and ``generate`` raise ``GrammarError`` with line and column if the grammar is malformed or not
+    supported (``!<name>``, any token but one).
+
+    >>> from constrain import Gbnf, Vocabulary, compile
+    >>> vocabulary = Vocabulary.from_tokens([bytes([byte]) for byte in range(256)] + [b""], eos=[256])
+    >>> sums = compile(Gbnf('root ::= sum \n sum ::= [0-9]+ | sum "+" sum'), vocabulary)
+    >>> sums.accepts("1+23"), sums.accepts("1+")
+    (True, False)
+    """
+
+    text: str
+    description: str = field(default="", kw_only=True)
+
+    def __post_init__(self) -> None:
+        for value in (self.text, self.description):
+            if not isinstance(value, str):
+                raise TypeError(f"text and description of a GBNF grammar must be str, not {value!r}")
+
+    def grammar(self) -> Grammar:
+        """Returns the grammar. Raises ``GrammarError`` and ``LimitError``."""
+        from constrain.gbnf.grammar import gbnf_grammar
+
+        return gbnf_grammar(self.text)
+
+    def render(self) -> str:
+        """Returns the description, or else the grammar's text."""
+        return (self.description or self.text).strip("\n")
+
+    def describe(self) -> str:
+        """Returns the instruction that is added to the prompt."""
+        return f"{_DESCRIBED if self.description else _INSTRUCTION}:\n{self.render()}"

@@ -1,0 +1,167 @@
+"""GBNF grammars: texts that they have, places of errors, and every answer beside that of llama.cpp's own matcher."""
+
+from __future__ import annotations
+
+import hashlib
+from random import Random
+from typing import TYPE_CHECKING
+
+import llama_cpp
+import pytest
+
+import constrain
+from constrain.gbnf import Gbnf, tables
+from constrain.gbnf.reading import GRAMMAR, MAX_COUNT, MAX_NESTING
+from tests.gbnf.grammars import CASES, Case
+from tests.support import LONG, byte_vocabulary
+from tests.support.matching import mask_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TEXTS = 100 if LONG else 12
+
+
+def compiled(grammar: str) -> constrain.Constraint:
+    return constrain.compile(Gbnf(grammar), byte_vocabulary(), cache=False)
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_texts_are_accepted_and_rejected(case: Case) -> None:
+    constraint = compiled(case.grammar)
+    assert [text for text in case.accepted if not constraint.accepts(text)] == []
+    assert [text for text in case.rejected if constraint.accepts(text)] == []
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_every_beginning_of_a_text_can_be_completed(case: Case) -> None:
+    constraint = compiled(case.grammar)
+    for text in map(str.encode, case.accepted):
+        matcher = constraint.matcher()
+        for end, byte in enumerate(text, start=1):
+            assert matcher.accept(byte)
+            assert constraint.accepts(text[:end] + matcher.shortest_completion())
+
+
+def test_left_recursion_is_read() -> None:
+    sums = compiled('root ::= sum\nsum ::= sum "+" [0-9]+ | [0-9]+')
+    assert sums.accepts("1+23+4")
+    assert not sums.accepts("+1")
+    assert compiled('root ::= a "x"\na ::= root? "y"').accepts("yxyx")
+
+
+@pytest.mark.parametrize(
+    ("grammar", "message", "place"),
+    [
+        ("", "unexpected the end of the text; expected a rule with ::=", (1, 1)),
+        ('start ::= "a"', "there is no rule root", (1, 1)),
+        ("root ::= item", "the rule item is not defined", (1, 10)),
+        ('root ::= "a"\nroot ::= "b"', "the rule root is defined more than once", (2, 1)),
+        ('root ::= "a', "no closing", (1, 10)),
+        ("root ::= [a", "no closing ]", (1, 10)),
+        ('root ::= ("a"', "unexpected the end of the text; expected", (1, 14)),
+        ('root ::= "a")', "unexpected ')'", (1, 13)),
+        (r'root ::= "\q"', r"\q is no escape", (1, 11)),
+        (r'root ::= "\xzz"', r"\xzz is no escape", (1, 11)),
+        ("root ::= [z-a]", "from one character to a later one", (1, 10)),
+        ("root ::= []", "no character is in this class", (1, 10)),
+        ('root ::= "a"{2,1}', "counts go up: 1 is less than 2", (1, 16)),
+        (f'root ::= "a"{{{MAX_COUNT + 1}}}', "a count is at most", (1, 14)),
+        ('root ::= "a"{}', "unexpected '}'; expected a number", (1, 14)),
+        ("root ::= root", "the language is empty", (1, 1)),
+        ("root ::= !<|end|>", "!<token> is not supported", (1, 10)),
+        ("root ::= " + "(" * (2 * MAX_NESTING) + '"a"' + ")" * (2 * MAX_NESTING), "MAX_NESTING", None),
+        ('root := "a"', "unexpected", (1, 1)),
+    ],
+)
+def test_refusals_name_the_place(grammar: str, message: str, place: tuple[int, int] | None) -> None:
+    with pytest.raises(constrain.GrammarError) as caught:
+        compiled(grammar)
+    assert message in caught.value.message
+    assert place is None or (caught.value.line, caught.value.column) == place
+
+
+def test_special_tokens_by_name_and_by_id() -> None:
+    tokens = [*(bytes([byte]) for byte in range(256)), b"", b"", b"word"]
+    vocabulary = constrain.Vocabulary.from_tokens(tokens, eos=[256], special={257: "<|call|>"})
+    by_id = constrain.compile(Gbnf('root ::= "a" (<|call|> | <[258]>) <[257]>'), vocabulary)
+    matcher = by_id.matcher()
+    assert matcher.accept(ord("a"))
+    assert [token for token, allowed in enumerate(mask_of(matcher)) if allowed] == [ord("w"), 257, 258]
+    for wrong in ("<[256]>", "<[300]>", "<|none|>"):
+        with pytest.raises(constrain.GrammarError):
+            constrain.compile(Gbnf(f"root ::= {wrong}"), vocabulary)
+
+
+def test_the_tables_are_those_of_the_grammar() -> None:
+    """Otherwise: python -m tools.generate_lark_tables."""
+    assert hashlib.sha256(GRAMMAR.read_bytes()).hexdigest() == tables.DIGEST
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[constrain.Model]:
+    with constrain.Model(n_ctx=256, n_threads=1) as found:
+        yield found
+
+
+class LlamaMatcher:
+    """llama.cpp's own grammar sampler."""
+
+    def __init__(self, model: constrain.Model, grammar: str) -> None:
+        self.n_vocab = model.vocabulary.n_vocab
+        self.eos = next(iter(model.vocabulary.eos))
+        vocabulary = llama_cpp.llama_model_get_vocab(model.llama.model)
+        self.sampler = llama_cpp.llama_sampler_init_grammar(vocabulary, grammar.encode(), b"root")
+        assert self.sampler
+
+    def allows(self, token: int) -> bool:
+        data = (llama_cpp.llama_token_data * 1)(llama_cpp.llama_token_data(token, 0.0, 0.0))
+        array = llama_cpp.llama_token_data_array(data, 1, -1, False)
+        llama_cpp.llama_sampler_apply(self.sampler, array)
+        return bool(data[0].logit == 0.0)
+
+    def accepts(self, tokens: list[int]) -> bool:
+        llama_cpp.llama_sampler_reset(self.sampler)
+        for token in tokens:
+            if not self.allows(token):
+                return False
+            llama_cpp.llama_sampler_accept(self.sampler, token)
+        return self.allows(self.eos)
+
+
+def texts(case: Case, constraint: constrain.Constraint, rng: Random) -> Iterator[str]:
+    """The texts of a case, changed a little, and random walks."""
+    yield from (*case.accepted, *case.rejected)
+    letters = "".join((*case.accepted, *case.rejected)) + "x"
+    for _ in range(TEXTS):
+        text = list(rng.choice(case.accepted))
+        for _ in range(rng.randint(0, 2)):
+            at = rng.randint(0, len(text))
+            text[at : at + rng.randint(0, 1)] = rng.choices(letters, k=rng.randint(0, 2))
+        yield "".join(text)
+        yield walked(constraint, letters.encode(), rng)
+
+
+def walked(constraint: constrain.Constraint, alphabet: bytes, rng: Random) -> str:
+    """A text of the language: some allowed bytes of an alphabet, and a short end. The model cannot spell all bytes."""
+    matcher, text = constraint.matcher(), b""
+    for _ in range(rng.randint(1, 25)):
+        mask = mask_of(matcher)
+        allowed = [byte for byte in sorted(set(alphabet)) if mask[byte]]
+        if not allowed:
+            break
+        byte = rng.choice(allowed)
+        assert matcher.accept(byte)
+        text += bytes([byte])
+    return (text + matcher.shortest_completion()).decode()  # which completes a character, too
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+def test_llama_cpp_has_the_same_texts(name: str, model: constrain.Model) -> None:
+    case, rng = CASES[name], Random(name)
+    constraint, theirs = compiled(case.grammar), LlamaMatcher(model, case.grammar)
+    encode = model.vocabulary.encode
+    assert encode is not None
+    for text in texts(case, constraint, rng):
+        assert constraint.accepts(text) == theirs.accepts(encode(text.encode())), repr(text)
