@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from constrain.chat.tools.checks import TOOL_NAME, is_checked
-from constrain.errors import ConstrainError, LimitError
+from constrain.errors import ConstrainError, LimitError, describe_pointer
 from constrain.fields.values import (
     boolean,
     is_nested_deeper,
@@ -174,5 +174,5 @@ def describe_refusals(schema: str, error: ConstrainError) -> str:
         refused = lint_schema(parse_schema(schema)).refused
     except (ConstrainError, RecursionError):  # the search found no more than ``error`` says
         refused = ()
-    lines = [f"at {finding.pointer or '/'}: {finding.message}" for finding in refused]
+    lines = [f"at {describe_pointer(finding.pointer)}: {finding.message}" for finding in refused]
     return "\n".join(lines or [str(error)])
