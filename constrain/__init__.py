@@ -3,8 +3,8 @@
 Where things are, from the bottom up; each package's ``__init__`` says what to read first, and docs/reference/files.md
 has a line for every file:
 
-- ``json_schema``, ``lark``, ``regex`` and ``composition`` turn schemas and grammars into a ``language.Grammar``;
-  ``types`` turns Python types into JSON Schemas
+- ``json_schema``, ``lark``, ``gbnf``, ``regex`` and ``composition`` turn schemas and grammars into a
+  ``language.Grammar``; ``types`` turns Python types into JSON Schemas
 - ``engine`` compiles a ``Grammar`` for a ``vocabulary`` and computes masks, in its native kernel ``engine.core``;
   ``inspection`` explains and checks
 - ``llama`` runs models: ``decoding`` one answer, ``scheduling`` several at once
@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from constrain.chat.tools.openai import tool_from_json, tool_to_json
     from constrain.composition import choice, repeat, sequence, text
     from constrain.engine.logits import LogitsProcessor
+    from constrain.gbnf.source import Gbnf
     from constrain.generation.asynchronous import acomplete, agenerate, astream
     from constrain.generation.batch import complete_batch, generate_batch
     from constrain.generation.options import ChatOptions, Options
@@ -93,6 +94,7 @@ __all__ = [
     "Finished",
     "FunctionCall",
     "FunctionTool",
+    "Gbnf",
     "Grammar",
     "GrammarBuilder",
     "GrammarError",
@@ -166,6 +168,7 @@ _MODULES = {
     "ExpectedTerminal": "constrain.inspection.explanation",
     "FunctionCall": "constrain.chat.tools.calls",
     "FunctionTool": "constrain.chat.tools.kinds",
+    "Gbnf": "constrain.gbnf.source",
     "Lark": "constrain.lark.source",
     "LogitsProcessor": "constrain.engine.logits",
     "Model": "constrain.llama.model",

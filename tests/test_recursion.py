@@ -99,6 +99,12 @@ PACKAGE = {
         lark.terminals.terminal_expression
         lark.terminals.symbols
         lark.terminals._depth""",
+    "MAX_NESTING of GBNF grammars": """
+        gbnf.reading._Reader.node
+        gbnf.grammar._expression
+        gbnf.grammar._leaves
+        gbnf.grammar._depth
+        gbnf.grammar._Emitter._joined gbnf.grammar._Emitter._with_terminals""",
     "MAX_NESTING of compositions": """
         composition.source.Composition.policies_in_force
         composition.source.Composition.render composition.source._rendered

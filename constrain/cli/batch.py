@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from pathlib import Path
+from pathlib import Path  # noqa: TC003 - typer reads the annotations
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -26,7 +26,7 @@ _READY = 2
 """Lines prepared ahead while ``parallel`` others are answered: 2, so that the model never waits for a line."""
 
 
-@shared.takes(options=shared.options, policies=shared.policies)
+@shared.takes(language=shared.language, options=shared.options, policies=shared.policies)
 def batch(
     prompts: Annotated[Path, typer.Argument(help="JSON Lines: each a string, or an object with prompt or messages.")],
     *,
@@ -38,10 +38,7 @@ def batch(
     ] = None,
     restart: Annotated[bool, typer.Option("--restart", help="Throw away existing answers.")] = False,
     parallel: Annotated[int, typer.Option(min=1, help="Lines that are answered at the same time.")] = 8,
-    schema: shared.SchemaFile = None,
-    regex: shared.Pattern = None,
-    dialect: shared.PatternDialect = None,
-    lark: shared.LarkGrammar = None,
+    language: shared.Language,
     model: shared.ModelFile = None,
     options: Options,
     seed: Annotated[
@@ -64,9 +61,9 @@ def batch(
 
     model = model or default_model_path()
     errors = errors or output.with_name(f"{output.stem}.errors{output.suffix}")
-    read = [schema, model, Path(lark) if lark and Path(lark).is_file() else None]
-    check_paths(prompts, (output, errors), read=[path for path in read if path is not None])
-    wanted = shared.read_language(schema, regex, dialect, lark)
+    read = [path for path in (language.file, model) if path is not None]
+    check_paths(prompts, (output, errors), read=read)
+    wanted = language.read()
     options = {**options, **policies, **shared.read_registry(registry), "seed": seed}
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     made_from = {**batches.settings(prompts, wanted, model, options), "ctx": n_ctx}
@@ -81,7 +78,7 @@ def batch(
                     parallel=parallel,
                 )
             )
-            with shared.name_file(shared.file_of(schema, lark)):
+            with shared.name_file(language.file):
                 answer = batches.answerer(used, wanted, options)
         run = batches.run(prompts, files, answer, wanted, options, threads=parallel + _READY)
         counts = _follow(console, prompts, run)

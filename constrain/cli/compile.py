@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 from constrain.cli import shared
+from constrain.gbnf.source import Gbnf
 from constrain.language.policies import CompileOptions  # noqa: TC001 - typer reads the annotations
 
 if TYPE_CHECKING:
@@ -33,6 +34,9 @@ def compile_(
         typer.Option(
             metavar="FILE or NAME", help='A Lark grammar: a file, or one of "constrain grammars"; any number.'
         ),
+    ] = None,
+    gbnf: Annotated[
+        list[Path] | None, typer.Option(metavar="FILE", help="File with a grammar of llama.cpp; any number.")
     ] = None,
     model: Annotated[
         Path | None, typer.Option(help="GGUF file of the model, or of its vocabulary; by default the demo model.")
@@ -57,7 +61,7 @@ def compile_(
 
     A later process finds a schema whether it passes the text of the file or the JSON parsed from it.
     """
-    if not schemas and not regex and not lark:
+    if not (schemas or regex or lark or gbnf):
         raise typer.BadParameter("no schema, pattern or grammar to compile")
     patterns = [shared.read_pattern(pattern, dialect) for pattern in regex or []]
     from constrain.engine.constraint import PRECOMPUTED_BYTES, PRECOMPUTED_MASKS, _compile
@@ -71,7 +75,7 @@ def compile_(
     with shared.show_progress(console, f"Reading the vocabulary of {model.name}"):
         vocabulary = Vocabulary.from_gguf(model)
     reported: set[str] = set()  # a schema is compiled twice, as two texts
-    for name, file, wanted, options in _list_sources(schemas or [], patterns, lark or [], policies):
+    for name, file, wanted, options in _list_sources(schemas or [], patterns, lark or [], gbnf or [], policies):
         with shared.name_file(file), shared.show_progress(console, f"Compiling {name}"):
             constraint = _compile(wanted, vocabulary, close_objects=closed, cache=cache, **options)
             done = constraint.precompute(
@@ -90,7 +94,7 @@ def compile_(
 
 
 def _list_sources(
-    schemas: list[Path], patterns: list[Regex], grammars: list[str], policies: CompileOptions
+    schemas: list[Path], patterns: list[Regex], grammars: list[str], gbnf: list[Path], policies: CompileOptions
 ) -> Iterator[tuple[str, Path | None, str | Source, CompileOptions]]:
     """Yields the sources to compile: name, file (if any), source, and the policies that apply to it."""
     for path in schemas:
@@ -101,4 +105,6 @@ def _list_sources(
     for pattern in patterns:
         yield pattern.pattern, None, pattern, others
     for name in grammars:
-        yield name, shared.file_of(None, name), shared.read_lark(name), others
+        yield name, shared.file_of(name), shared.read_lark(name), others
+    for path in gbnf:
+        yield str(path), path, Gbnf(shared.read_text(path)), others

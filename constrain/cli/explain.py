@@ -21,15 +21,12 @@ if TYPE_CHECKING:
     from constrain.vocabulary.vocabulary import Vocabulary
 
 
-@shared.takes(policies=shared.policies)
+@shared.takes(language=shared.language, policies=shared.policies)
 def explain(
     text: Annotated[str | None, typer.Argument(help='The text; "-" reads it from standard input.')] = None,
     *,
     file: Annotated[Path | None, typer.Option(help="File with the text, instead of the argument.")] = None,
-    schema: shared.SchemaFile = None,
-    regex: shared.Pattern = None,
-    dialect: shared.PatternDialect = None,
-    lark: shared.LarkGrammar = None,
+    language: shared.Language,
     model: Annotated[
         Path | None, typer.Option(help="GGUF file whose tokens are listed; only its vocabulary is read.")
     ] = None,
@@ -50,12 +47,12 @@ def explain(
     from constrain.inspection.explanation import explain as explain_text
 
     try:
-        given, wanted = _read(text, file), shared.read_language(schema, regex, dialect, lark)
+        given, wanted = _read(text, file), language.read()
         if wanted is None:
             raise typer.BadParameter("no schema, pattern or grammar to explain the text by")
         vocabulary = None if model is None else _vocabulary(model)
         options: CompileOptions = {**policies, **shared.read_registry(registry)}
-        with shared.name_file(shared.file_of(schema, lark)):
+        with shared.name_file(language.file):
             found = explain_text(wanted, given, vocabulary, closed=closed, **options)
     except (ConstrainError, OSError, ValueError) as error:
         shared.show_error(error)

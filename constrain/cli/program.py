@@ -78,14 +78,11 @@ def about(
 
 
 @app.command()
-@shared.takes(options=shared.options, policies=shared.policies)
+@shared.takes(language=shared.language, options=shared.options, policies=shared.policies)
 def generate(
     prompt: Annotated[str, typer.Argument(help='What to ask the model; "-" reads it from standard input.')],
     *,
-    schema: shared.SchemaFile = None,
-    regex: shared.Pattern = None,
-    dialect: shared.PatternDialect = None,
-    lark: shared.LarkGrammar = None,
+    language: shared.Language,
     model: shared.ModelFile = None,
     options: Options,
     seed: Annotated[int | None, typer.Option(min=0, help="Makes sampling reproducible.")] = None,
@@ -100,7 +97,7 @@ def generate(
 ) -> None:
     """Asks a model and prints its answer: JSON that matches the schema, or text that matches the grammar."""
     asked = read_prompt(prompt)
-    wanted = shared.read_language(schema, regex, dialect, lark)
+    wanted = language.read()
     console = Console(stderr=True)
     with shared.show_progress(console, f"Loading {model.name if model else 'the default model'}"):
         from constrain.llama.model import Model
@@ -115,10 +112,10 @@ def generate(
     if show_prompt:
         from constrain.generation.planning import shown_prompt
 
-        with shared.name_file(shared.file_of(schema, lark)):
+        with shared.name_file(language.file):
             sys.stdout.write(shown_prompt(loaded, asked, schema=wanted, **settings) + "\n")
         return
-    with shared.name_file(shared.file_of(schema, lark)):
+    with shared.name_file(language.file):
         completion = _answer(console, loaded, asked, wanted, settings)
     shared.show_warnings(() if completion.report is None else completion.report.warnings)
     note = f"{completion.usage.completion_tokens} tokens in {completion.timings.generation:.2f} s"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import os
+from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,6 +15,7 @@ from rich.console import Console
 
 from constrain import grammars
 from constrain.errors import ConstrainError, GrammarError, LimitError, PatternError, SchemaError
+from constrain.gbnf.source import Gbnf
 from constrain.generation.options import MAX_NUMBER_TOKENS, Options
 from constrain.language.policies import CHOICES, CompileOptions
 from constrain.lark.source import Lark
@@ -56,6 +58,12 @@ LarkGrammar = Annotated[
         "--lark",
         metavar="FILE or NAME",
         help='Lark grammar of the answer, in place of a schema: a file, or one of "constrain grammars".',
+    ),
+]
+GbnfFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--gbnf", metavar="FILE", help="File with a grammar of llama.cpp for the answer, in place of a schema."
     ),
 ]
 RegistryFile = Annotated[
@@ -231,19 +239,48 @@ def read_pattern(pattern: str, dialect: str | None) -> Regex:
     return Regex(pattern, dialect or "rust")  # type: ignore[arg-type]  # checked where it is read
 
 
-def read_language(schema: Path | None, regex: str | None, dialect: str | None, lark: str | None) -> str | Source | None:
-    """Returns the JSON text or the source of the answer's language, from the one option that gives it."""
-    options = {"--schema": schema, "--regex": regex, "--lark": lark}
-    given = [name for name, value in options.items() if value is not None]
-    if len(given) > 1:
-        raise typer.BadParameter(f"{' and '.join(given)} exclude each other; give one of them")
-    if dialect is not None and regex is None:
-        raise typer.BadParameter("--dialect needs --regex")
-    if regex is not None:
-        return read_pattern(regex, dialect)
-    if lark is not None:
-        return read_lark(lark)
-    return None if schema is None else read_text(schema)
+@dataclass(frozen=True)
+class Language:
+    """The options that say what answers are, of which at most one is given; and the file that says it, if any."""
+
+    schema: Path | None
+    regex: str | None
+    dialect: str | None
+    lark: str | None
+    gbnf: Path | None
+
+    @property
+    def file(self) -> Path | None:
+        """Returns the file with the schema or grammar."""
+        return self.schema or self.gbnf or (None if self.lark is None else file_of(self.lark))
+
+    def read(self) -> str | Source | None:
+        """Returns the JSON text or the source; None if no option is given. Raises ``OSError`` and pattern errors."""
+        options = {"--schema": self.schema, "--regex": self.regex, "--lark": self.lark, "--gbnf": self.gbnf}
+        given = [name for name, value in options.items() if value is not None]
+        if len(given) > 1:
+            raise typer.BadParameter(f"{' and '.join(given)} exclude each other; give one of them")
+        if self.dialect is not None and self.regex is None:
+            raise typer.BadParameter("--dialect needs --regex")
+        if self.regex is not None:
+            return read_pattern(self.regex, self.dialect)
+        if self.lark is not None:
+            return read_lark(self.lark)
+        if self.gbnf is not None:
+            return Gbnf(read_text(self.gbnf))
+        return None if self.schema is None else read_text(self.schema)
+
+
+def language(
+    *,
+    schema: SchemaFile = None,
+    regex: Pattern = None,
+    dialect: PatternDialect = None,
+    lark: LarkGrammar = None,
+    gbnf: GbnfFile = None,
+) -> Language:
+    """Returns the options that say what answers are."""
+    return Language(schema, regex, dialect, lark, gbnf)
 
 
 def read_lark(name: str) -> Lark:
@@ -256,9 +293,9 @@ def read_lark(name: str) -> Lark:
     return Lark(read_text(path)) if is_path else grammars.load(name)
 
 
-def file_of(schema: Path | None, lark: str | None) -> Path | None:
-    """Returns the file that describes the answer; ``None`` if no file does."""
-    return schema if lark is None or not Path(lark).is_file() else Path(lark)
+def file_of(lark: str) -> Path | None:
+    """Returns the file of a Lark grammar; None for a ready-made one."""
+    return Path(lark) if Path(lark).is_file() else None
 
 
 class FileError(ConstrainError):

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from constrain.errors import GrammarError, SchemaError
+from constrain.gbnf.source import Gbnf
 from constrain.language.digest import grammar_digest
 from constrain.language.emptiness import productive_rules
 from constrain.language.grammar import Grammar
@@ -145,8 +146,8 @@ def label(part: Part | FreeText) -> str:
             return f"text({', '.join(f'{name}={value!r}' for name, value in given.items() if value is not None)})"
         case Regex(pattern, dialect):
             return f"Regex({pattern!r}{'' if dialect == 'rust' else f', {dialect!r}'})"
-        case Lark():
-            return f"Lark({(part.description.splitlines() or [part.text])[0]!r})"
+        case Lark() | Gbnf():
+            return f"{type(part).__name__}({(part.description.splitlines() or [part.text])[0]!r})"
         case Schema():
             return part.written
         case Given():
@@ -181,7 +182,7 @@ def _given_grammar(grammar: Grammar, place: str) -> Given:
 
 def _no_part(given: object, place: str, why: str) -> TypeError:
     return TypeError(
-        f"{place} is {given!r}, which cannot be composed: a part is a text, a Regex, a Lark, a Grammar, "
+        f"{place} is {given!r}, which cannot be composed: a part is a text, a Regex, a Lark, a Gbnf, a Grammar, "
         f"a JSON Schema as a dict, a type, or a composition ({why})"
     )
 

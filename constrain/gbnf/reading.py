@@ -73,7 +73,7 @@ def read(text: str) -> dict[str, tuple[Any, int]]:
         raise error_at(text, at, f"{half} is no character")
     reader = _Reader(text)
     rules: dict[str, tuple[Any, int]] = {}
-    trees: list[Any] = reader.parse().children
+    trees: list[Any] = reader.tree().children
     for head, body in (tree.children for tree in trees):
         if symbol_of(head) in rules:
             raise error_at(text, head.start_pos, f"the rule {head} is defined more than once")
@@ -98,7 +98,7 @@ class _Reader:
         self.text = text
         self.symbols: list[Symbol] = []
 
-    def parse(self) -> Tree[Any]:
+    def tree(self) -> Tree[Any]:
         from lark import UnexpectedCharacters, UnexpectedToken
 
         try:

@@ -121,7 +121,7 @@ def test_the_command_tells_of_lines_without_an_answer(folder: Path) -> None:
     long = "word " * 5_000
     wrong = [
         '"fine"', "{", json.dumps(long), '{"prompt": "a", "schema": {"type": "string", "pattern": "(a)\\\\1"}}',
-        '{"prompt": "a", "max_tokens": 1}', '{"prompt": "a", "seed": -1}',
+        '{"prompt": "a", "max_tokens": 1}', '{"prompt": "a", "seed": "1"}',
         '{"messages": [{"role": "a b", "content": ""}]}', '{"messages": []}', '{"prompt": "\\ud800"}',
         '{"messages": [{"role": "user", "content": 1}]}', '{"prompt": "a", "tools": [{"type": "function"}]}',
         '{"prompt": "a", "tool_choice": "required"}',

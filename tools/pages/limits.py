@@ -39,6 +39,7 @@ _SECTIONS = (
     ("Schemas", "json_schema/"),
     ("Patterns", "regex/"),
     ("Lark grammars", "lark/"),
+    ("GBNF grammars", "gbnf/"),
     ("Compositions", "composition/"),
     ("Every compilation", ("work.py", "language/")),
     ("The kernel", "engine/"),
