@@ -83,7 +83,7 @@ def unevaluated(goals: Goals, at: Location) -> Shapes:
 
 
 def variants(goals: Goals, at: Location) -> Variants:
-    """Returns the ways in which the schema at ``at`` can hold."""
+    """Returns the values that satisfy the schema at ``at``, by the members and items that it evaluates in them."""
     schema = at.schema
     if not isinstance(schema, dict):
         shapes = goals.expand(at)
@@ -144,7 +144,7 @@ def _own(goals: Goals, at: Location, schema: dict[str, object]) -> Evaluated:
 
 
 def _ways(goals: Goals, at: Location, keyword: str, value: object) -> Variants | None:
-    """Returns the ways in which one keyword can hold; ``None`` for keywords that apply no schema in place."""
+    """Returns the same for one keyword; ``None`` for a keyword that applies no schema to the value itself."""
     match keyword:
         case "$ref":
             return variants(goals, goals.references.resolve(at, value))
@@ -187,7 +187,10 @@ def _merged(found: Iterable[tuple[Evaluated, Shapes]]) -> Variants:
         if any(shapes):
             result[evaluated] = union((result[evaluated], shapes)) if evaluated in result else shapes
     if len(result) > MAX_VARIANTS:
-        raise LimitError(f"a schema can hold in more different ways than MAX_VARIANTS = {MAX_VARIANTS}")
+        raise LimitError(
+            "the keywords next to unevaluatedProperties or unevaluatedItems can evaluate more different sets of "
+            f"members than MAX_VARIANTS = {MAX_VARIANTS}; use fewer anyOf, oneOf and if there"
+        )
     return result
 
 
