@@ -44,7 +44,7 @@ MAX_OCCURRENCES = 20_000
 
 
 def emitted(goal: Goal, *, close_objects: bool) -> tuple[list[ObjectShape], list[Combination]]:
-    """Returns the objects and combinations of a productive goal that the grammar contains.
+    """Returns the objects and combinations that the grammar contains for a goal that admits a value.
 
     Only objects and combinations with values are returned, closed if ``close_objects``.
     """

@@ -76,7 +76,7 @@ def _close_together(goals: Goals, goal: Goal, found: set[Goal]) -> Iterator[Goal
 
 
 def children(goal: Goal) -> Iterator[Goal]:
-    """Yields the goals of all parts of the arrays and objects of a goal."""
+    """Yields the goals of the direct items and members of a goal's arrays and objects, not of those inside them."""
     assert goal.shapes is not None
     yield from _parts(goal.shapes)
     yield from _parts_together(goal)

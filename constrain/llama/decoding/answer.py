@@ -296,7 +296,10 @@ class Answer:
 
     @property
     def unscored(self) -> int:
-        """The number of last tokens of the answer that still need a call of ``score``."""
+        """How many tokens at the end of the answer have no log-probability yet; 0 if none are recorded.
+
+        Each call of ``score`` adds one log-probability.
+        """
         return 0 if self.logprobs is None else len(self.tokens) - len(self.logprobs.tokens)
 
     @property
@@ -377,7 +380,7 @@ class Answer:
         return chosen
 
     def _text_before(self) -> bytes:
-        """The last text of the answer, from the last special token on."""
+        """Returns the text behind the last special token, from at most the last ``_CONTEXT_TOKENS`` tokens."""
         text = b""
         for token in reversed(self.tokens[-_CONTEXT_TOKENS:]):
             part = self.token_bytes(token)

@@ -88,7 +88,10 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """A report of the place in the request that a process has reached, with its CPU seconds so far."""
+    """A message from the process that reads or compiles a request.
+
+    ``place``: the part that it works on now, such as ``tools[0]``. ``seconds``: its CPU seconds so far.
+    """
 
     place: Place
     seconds: float
