@@ -131,7 +131,7 @@ class Conversion:
         return result, inlined
 
     def _effective(self, node: Schema) -> Schema:
-        """Returns a copy without meaningless keywords: a null default, and before 2019-09 keywords beside ``$ref``."""
+        """Returns a copy without meaningless keywords: a null default, and before 2019-09 keywords next to ``$ref``."""
         ignoring = self._ref_ignores_siblings and "$ref" in node
         return {
             keyword: value
@@ -141,7 +141,7 @@ class Conversion:
         }
 
     def _without_reference(self, node: Schema, pointer: str, inlined: frozenset[str]) -> tuple[Schema, frozenset[str]]:
-        """Returns a schema with keywords beside ``$ref``, merged with the reference's target."""
+        """Returns a schema with keywords next to ``$ref``, merged with the reference's target."""
         siblings = {keyword: value for keyword, value in node.items() if keyword != "$ref"}
         reference, target = self._resolved(node["$ref"], pointer)
         if isinstance(target, dict) and reference not in inlined:

@@ -40,8 +40,8 @@ _CONTEXT_TOKENS = 8
 
 _EASY_SECONDS = 0.005
 _EASY_CHOICES = 4
-"""Searching choices with a known mask, each below ``_EASY_SECONDS`` of CPU time, after which the next one is expected
-to be as fast. Choices that only looked up a mask do not count."""
+"""Number of choices that searched a known mask in less than ``_EASY_SECONDS`` (CPU seconds) each, after which the next
+one is expected to be as fast. Choices that only looked up a mask do not count."""
 
 
 class AnswerMatcher(Protocol):
@@ -265,7 +265,7 @@ class Answer:
         self.n_taken_back = count
 
     def _settle(self) -> bool:
-        """Commits to the tokens in doubt; returns whether one of them stops the answer."""
+        """Commits to the last tokens, which could still be removed; returns whether one of them stops the answer."""
         settled = self.tokens[len(self.tokens) - self.n_doubtful :]
         self.n_doubtful = 0
         stopped = False

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _NICE = 10
-"""Nice value (lower priority) of a decision that was not made in time."""
+"""Nice value (lower priority) of a thread that did not choose its token in time."""
 
 
 class Decision(Generic[T]):
-    """A call of ``decide`` in a thread of its own, started at once.
+    """The choice of a token: a call of ``decide`` in a thread of its own, started at once.
 
     Attributes:
         outcome: the result or the error of ``decide``.

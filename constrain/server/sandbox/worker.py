@@ -180,7 +180,7 @@ def main(control: socket.socket, modules: Sequence[str]) -> None:
 
 
 def _fork(control: socket.socket, children: Children, calls: int, reports: int) -> None:
-    """Forks a process for two sockets. If the system has none to give, the session finds both sockets closed."""
+    """Forks a process for two sockets. If the system cannot fork, closes both, which tells the session."""
     connection, report = socket.socket(fileno=calls), socket.socket(fileno=reports)
     with connection:
         try:
