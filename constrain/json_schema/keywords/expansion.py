@@ -43,8 +43,8 @@ MAX_IN_PLACE_DEPTH = 60
 """Schemas in a chain that all apply to the same value (``$ref`` to ``allOf`` to ``$ref`` ...). Beyond: LimitError."""
 
 MAX_COMBINED_PARTS = 150_000
-"""Parts of all goals that combine several; recursion under ``allOf`` could combine exponentially many. Beyond:
-LimitError."""
+"""Subschemas in all combinations that a value must satisfy, each counted once per combination; recursion under
+``allOf`` could combine exponentially many. Beyond: LimitError."""
 
 LOCATION_STEPS = 15
 """Compilation steps for one subschema, without its keywords; ``KEYWORD_STEPS``: for each keyword."""

@@ -41,10 +41,12 @@ if TYPE_CHECKING:
     from constrain.json_schema.shapes.goals import Goals
 
 MAX_VARIANTS = 300
-"""Ways in which one schema can hold with different evaluated members. Beyond: LimitError."""
+"""Different sets of members and items that the keywords of one schema may evaluate; only counted where
+``unevaluatedProperties`` or ``unevaluatedItems`` needs them. Beyond: LimitError."""
 
 MAX_SCHEMAS_WITH_VARIANTS = 500
-"""Schemas whose variants one compilation computes; they may be deeply nested. Beyond: LimitError."""
+"""Schemas in one compilation whose evaluated members and items are followed; they may be deeply nested. Beyond:
+LimitError."""
 
 UNEVALUATED = frozenset(("unevaluatedProperties", "unevaluatedItems"))
 SPLIT = IN_PLACE_APPLICATORS | UNEVALUATED
