@@ -190,10 +190,11 @@ COMPARED = ("masks", "budget", "generation")
 def comparison(masks: dict[str, Any], budget: dict[str, Any], generation: dict[str, Any]) -> Iterator[str]:
     """One line for each engine: what it compiles, whether its answers end, and what it costs."""
     yield (
-        f"Measured with {masks['schemas']} schemas of MaskBench and {masks['vocabulary']['n_vocab']:,} tokens; "
-        f"complete answers with a model and {budget['model']['schemas']} schemas that all engines of that column take; "
-        f"speed in {len({(one['model'], one['temperature']) for one in generation['results']})} settings of model and "
-        "temperature."
+        f"{masks['schemas']} schemas of the benchmark MaskBench, a vocabulary of {masks['vocabulary']['n_vocab']:,} "
+        f"tokens; masks: the {masks['common']} schemas that all engines compile. Complete answers: a model, and "
+        f"{budget['model']['schemas']} schemas that all engines of that column compile. Speed: tokens per second next "
+        f"to those without constraint, in {len({(one['model'], one['temperature']) for one in generation['results']})} "
+        "settings of model and temperature."
     )
     yield ""
     head = (
@@ -201,8 +202,8 @@ def comparison(masks: dict[str, Any], budget: dict[str, Any], generation: dict[s
         "schemas compiled",
         "complete within 64 tokens",
         "median mask",
-        "slowest of 100 first masks",
-        "speed, times unconstrained",
+        "first mask, 99th percentile",
+        "speed (unconstrained: 1)",
     )
     rates: dict[str, list[float]] = {}
     rounds = {(one["model"], one["temperature"], one["loop"]): one["rounds"] for one in generation["results"]}

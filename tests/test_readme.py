@@ -56,7 +56,7 @@ def test_python_examples_run(tmp_path: Path) -> None:
 def test_the_first_command_prints_what_the_readme_says(tmp_path: Path) -> None:
     command = re.search(r'^    pip install "\.\[demo\]" && constrain (\S+)$', README, re.MULTILINE)
     assert command is not None
-    said = re.search(r"^    (Person\(name='Ada', age=36), hobbies=\[.*\]\)$", README, re.MULTILINE)
+    said = re.search(r"^    (Person\(name='Ada', age=36\))$", README, re.MULTILINE)
     assert said is not None
     # hobbies may be told otherwise on another processor
     assert run(tmp_path, "-m", "constrain", command[1]).startswith(said[1])

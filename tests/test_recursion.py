@@ -66,7 +66,7 @@ KERNEL = {
 }
 
 PACKAGE = {
-    "MAX_NESTING of patterns": """
+    "MAX_GROUP_NESTING of patterns": """
         regex.anchors._cut
         regex.string_spellings.AnySpelling._made regex.string_spellings.AnySpelling.of
         language.tree.nullable
@@ -99,13 +99,13 @@ PACKAGE = {
         lark.terminals.terminal_expression
         lark.terminals.symbols
         lark.terminals._depth""",
-    "MAX_NESTING of GBNF grammars": """
+    "MAX_GBNF_NESTING of GBNF grammars": """
         gbnf.reading._Reader.node
         gbnf.grammar._expression
         gbnf.grammar._leaves
         gbnf.grammar._depth
         gbnf.grammar._Emitter._joined gbnf.grammar._Emitter._with_terminals""",
-    "MAX_NESTING of compositions": """
+    "MAX_COMPOSITION_NESTING of compositions": """
         composition.source.Composition.policies_in_force
         composition.source.Composition.render composition.source._rendered
         composition.source.Composition.closed composition.source._closed
@@ -316,7 +316,7 @@ REFUSED = {
         from constrain.language.tree import Alternation, Concatenation, Literal
         a, b = Literal(b"a"), Literal(b"b")
         core.is_empty(nested(lambda part: Concatenation((Alternation((part, b)), a)), a, 20_000))""",
-    "number of different items is unknown": """
+    "unknown how many different items there are": """
         unique = lambda inner: {"type": "array", "uniqueItems": True, "minItems": 2, "items": inner}
         compiled(chain(unique, {"enum": [1, 2, 3]}))""",
     "nested too deeply": "compiled(nested(lambda kind: list[kind], int, 450))",

@@ -132,7 +132,7 @@ class _Composer:
         return symbol
 
     def grammar(self, ways: Ways) -> Grammar:
-        """Returns the grammar of ways: two states for each position, before and after it."""
+        """Returns the grammar of a composition's ways: two states for each position, before and after it."""
         edges = [Edge(2 * index + 2, symbol, 2 * index + 3) for index, symbol in enumerate(self.positions)]
         if ways.regular is not None:
             edges += self.edges(0, ways.regular, 1)

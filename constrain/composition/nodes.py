@@ -11,7 +11,7 @@ from constrain.language.source import Source
 if TYPE_CHECKING:
     from constrain.composition.parts import FreeText, Part
 
-MAX_NESTING = 50
+MAX_COMPOSITION_NESTING = 50
 """Levels of compositions within compositions. Beyond: LimitError."""
 
 
@@ -55,10 +55,15 @@ class Composed(Source):
         inner = [part for part in self.inner().values() if isinstance(part, Composed)]
         object.__setattr__(self, "size", 1 + len(self.inner()) + sum(part.size for part in inner))
         object.__setattr__(self, "depth", 1 + max((part.depth for part in inner), default=0))
-        if self.depth > MAX_NESTING:
-            raise LimitError(f"compositions are nested more than {MAX_NESTING} deep (MAX_NESTING)")
+        if self.depth > MAX_COMPOSITION_NESTING:
+            raise LimitError(
+                f"compositions are nested more than {MAX_COMPOSITION_NESTING} deep (MAX_COMPOSITION_NESTING); make it "
+                "flatter: put the inner parts into one sequence, or write a Lark grammar"
+            )
         if self.size > MAX_PARTS:
-            raise LimitError(f"a composition has more than {MAX_PARTS} parts (MAX_PARTS)")
+            raise LimitError(
+                f"a composition has more than {MAX_PARTS} parts (MAX_PARTS); use fewer, or write a Lark grammar"
+            )
 
     def inner(self) -> dict[str, Part]:
         """Returns the parts, by their place."""

@@ -25,16 +25,19 @@ if TYPE_CHECKING:
     from constrain.composition.texts import Text
 
 MAX_WAYS = 1_000
-"""Ways from one schema or grammar of a composition to the next; repetition counts of non-regular parts are written out.
+"""Possible transitions between the schemas and grammars of a composition; a counted repetition of one is written out.
 Beyond: LimitError."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ways:
-    """The ways through a part.
+    """The ways through a part of a composition, by the positions that they meet.
 
-    ``regular``: texts that meet no position, if there are any; ``first`` and ``last``: texts before a first position,
-    and after a last position; ``follow``: texts between two positions.
+    Attributes:
+        regular: the texts of the ways that meet no position; ``None`` if there are no such ways.
+        first: the text before each position that may come first.
+        last: the text behind each position that may come last.
+        follow: the text between each two positions that may follow one another.
     """
 
     regular: Text | None
@@ -44,18 +47,18 @@ class Ways:
 
 
 def at_position(position: int) -> Ways:
-    """Returns the ways that meet one position and no text."""
+    """Returns the ways through one position, without text around it."""
     return Ways(None, {position: NO_TEXT}, {position: NO_TEXT})
 
 
 class Combined:
-    """Ways made of ways; no position is in two that are combined. Raises LimitError."""
+    """Combines the ways of parts, of which no two share a position. Raises LimitError."""
 
     def __init__(self) -> None:
         self.texts = Texts()
 
     def sequence(self, before: Ways, after: Ways) -> Ways:
-        """Returns first the one, then the other."""
+        """Returns the ways through ``before`` followed by ``after``."""
         join = self.texts.joined
         first, last = dict(before.first), dict(after.last)
         if before.regular is not None:
@@ -72,7 +75,7 @@ class Combined:
         return Ways(join(before.regular, after.regular), first, last, follow)
 
     def choice(self, parts: list[Ways]) -> Ways:
-        """Returns any one of the parts."""
+        """Returns the ways through any one of the parts."""
         regular = [part.regular for part in parts if part.regular is not None]
         ways = Ways(self.texts.either(*regular) if regular else None)
         for part in parts:
@@ -83,7 +86,7 @@ class Combined:
         return ways
 
     def repeat(self, part: Callable[[], Ways], minimum: int, maximum: int | None) -> Ways:
-        """Returns a part repeatedly; ``part`` makes it anew each time."""
+        """Returns the ways through a repeated part; each call of ``part`` makes its ways with new positions."""
         if maximum == 0:
             return Ways(NO_TEXT)
         last = part()
@@ -103,7 +106,7 @@ class Combined:
         return ways
 
     def _loop(self, part: Ways, minimum: int) -> Ways:
-        """Returns a part at least ``minimum`` (0 or 1) times."""
+        """Returns the ways through a part that is repeated at least ``minimum`` (0 or 1) times."""
         join = self.texts.joined
         between = NO_TEXT if part.regular is None else self.texts.repeated(part.regular, 0, None)
         first = {position: join(between, text) for position, text in part.first.items()}
@@ -123,6 +126,6 @@ class Combined:
 def _check(ways: int) -> None:
     if ways > MAX_WAYS:
         raise LimitError(
-            f"a composition has more than {MAX_WAYS} ways from one schema or grammar to the next (MAX_WAYS); "
-            "repeat without max, or move the repetition into a schema or grammar"
+            f"this composition gives more than {MAX_WAYS} possible transitions between its schemas and grammars "
+            "(MAX_WAYS); repeat without max, or move a repetition or choice into one schema or grammar"
         )

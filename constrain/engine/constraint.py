@@ -695,8 +695,9 @@ def _compile(
             return wanted.compile() if found is None else found
     except RecursionError as error:  # the deepest allowed nesting needs half of Python's default stack
         raise LimitError(
-            f"it is nested too deeply for what is left of Python's stack (sys.getrecursionlimit() is "
-            f"{sys.getrecursionlimit()}); make it flatter, raise that limit, or call this from a shallower function"
+            "the schema or grammar is nested too deeply for what is left of Python's stack; make it flatter, call this "
+            "from a shallower function, or raise the recursion limit (sys.setrecursionlimit; now "
+            f"{sys.getrecursionlimit()})"
         ) from error
 
 

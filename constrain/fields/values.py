@@ -33,7 +33,7 @@ def _unpickle(message: str, param: str, code: str) -> FieldError:
 
 
 def is_nested_deeper(value: object, levels: int) -> bool:
-    """Returns whether a JSON value has more levels of objects and arrays. Not recursive."""
+    """Returns whether a JSON value has more than ``levels`` levels of objects and arrays, without recursion."""
     containers = [value] if isinstance(value, dict | list) else []
     for _ in range(levels):
         containers = [
@@ -65,21 +65,21 @@ def wrong_type(param: str, expected: str, value: object) -> FieldError:
 
 
 def one_of(value: object, supported: Sequence[str], param: str) -> str:
-    """Returns the value if it is one of the supported texts. Raises ``FieldError``."""
+    """Returns the value if it is one of the supported texts; otherwise raises ``FieldError``."""
     if not isinstance(value, str) or value not in supported:
         raise wrong_value(param, value, supported)
     return value
 
 
 def kind_of(document: Mapping[str, Any], supported: Sequence[str], place: str) -> str:
-    """Returns the ``type`` of an object if it is one of the supported texts. Raises ``FieldError``."""
+    """Returns the ``type`` of an object if it is one of the supported texts; otherwise raises ``FieldError``."""
     if document.get("type") is None:
         raise missing(f"{place}.type")
     return one_of(document["type"], supported, f"{place}.type")
 
 
 def optional_text(body: Mapping[str, Any], key: str, place: str = "") -> str | None:
-    """Returns a string; None if it is null or missing. Raises ``FieldError``."""
+    """Returns a string, or ``None`` if it is null or missing. Raises ``FieldError`` for any other value."""
     value = body.get(key)
     if value is not None and not isinstance(value, str):
         raise wrong_type(f"{place}{key}", "a string", value)
@@ -87,7 +87,7 @@ def optional_text(body: Mapping[str, Any], key: str, place: str = "") -> str | N
 
 
 def required_text(body: Mapping[str, Any], key: str, place: str = "") -> str:
-    """Returns a string that must be present. Raises ``FieldError``."""
+    """Returns a string. Raises ``FieldError`` if it is missing or another value."""
     if key not in body:
         raise missing(f"{place}{key}")
     value = body[key]

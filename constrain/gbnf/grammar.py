@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from constrain.language.tree import Expression
 
-MAX_DEPTH = 60
+MAX_PART_DEPTH = 60
 """Levels of operators in a regular part of a GBNF grammar that becomes one terminal; a deeper rule stays a rule."""
 
 
@@ -59,7 +59,7 @@ def _regular_rules(rules: dict[str, tuple[Any, int]]) -> dict[str, Expression]:
         if name in found or not all(other in found for other in uses[name]):
             continue
         depth = _depth(body, depths)
-        if depth > MAX_DEPTH or any(isinstance(each, Special) for each in _leaves(body)):
+        if depth > MAX_PART_DEPTH or any(isinstance(each, Special) for each in _leaves(body)):
             continue
         depths[name], found[name] = depth, _expression(body, found)
         waiting.extend(users[name])

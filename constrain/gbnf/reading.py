@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from constrain.language.tree import Ranges
     from constrain.lark.reading.syntax import Node
 
-MAX_NESTING = 50
+MAX_GBNF_NESTING = 50
 """Levels of parentheses inside one another in a GBNF grammar. Beyond: GrammarError."""
 
-MAX_COUNT = 2**31 - 1
+MAX_GBNF_COUNT = 2**31 - 1
 """A count in braces in a GBNF grammar; the limit is that of a signed 32-bit counter. Beyond: GrammarError."""
 
 GRAMMAR = Path(__file__).with_name("gbnf.lark")
@@ -114,8 +114,10 @@ class _Reader:
             raise error_at(self.text, at, f"unexpected {found}{expected}") from error
 
     def node(self, tree: Any, depth: int) -> Any:
-        if depth > 4 * MAX_NESTING:  # each pair of parentheses takes at most so many nodes
-            raise error_at(self.text, _first_place(tree), f"this is nested more than {MAX_NESTING} deep (MAX_NESTING)")
+        if depth > 4 * MAX_GBNF_NESTING:  # each pair of parentheses takes at most so many nodes
+            raise error_at(
+                self.text, _first_place(tree), f"this is nested more than {MAX_GBNF_NESTING} deep (MAX_GBNF_NESTING)"
+            )
         children = tree.children
         match tree.data:
             case "choice" | "sequence":
@@ -149,8 +151,8 @@ class _Reader:
         return Repeat(part, least, most)
 
     def _count(self, token: Any) -> int:
-        if (count := int(token[:20])) > MAX_COUNT:
-            raise error_at(self.text, token.start_pos, f"a count is at most {MAX_COUNT} (MAX_COUNT)")
+        if (count := int(token[:20])) > MAX_GBNF_COUNT:
+            raise error_at(self.text, token.start_pos, f"a count is at most {MAX_GBNF_COUNT} (MAX_GBNF_COUNT)")
         return count
 
     def _token(self, token: Any) -> Special:

@@ -33,7 +33,10 @@ def describe(schema: object) -> str:
 
 
 def render(schema: object) -> str:
-    """Returns a schema (a parsed JSON value) as a short text."""
+    """Returns a schema (a parsed JSON value) in the short form for the prompt that the module describes.
+
+    Definitions with names of their own come on further lines.
+    """
     writer = _Writer(schema)
     text = writer.value(schema, 0, 0)
     return "\n".join([text, *writer.definitions()])

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 START, END = 0, 1
 
-MAX_COUNT = 2**31 - 1
+MAX_COUNTER = 2**31 - 1
 """Items, members or repetitions that one counter of the kernel counts. Beyond: LimitError."""
 
 
@@ -37,8 +37,8 @@ class RuleAutomaton:
 
     def slot(self, kind: int) -> int:
         """Returns a slot for the current alternative: a counter up to ``kind``, or a set of texts."""
-        if kind > MAX_COUNT:
-            raise LimitError(f"a bound on items or members exceeds MAX_COUNT = {MAX_COUNT}")
+        if kind > MAX_COUNTER:
+            raise LimitError(f"a bound on items or members exceeds MAX_COUNTER = {MAX_COUNTER}")
         slots = self._slots.setdefault(kind, [])
         used = self._used.get(kind, 0)
         self._used[kind] = used + 1

@@ -93,7 +93,10 @@ class CharClass:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Concatenation:
-    """``parts`` one after the other; without parts, the empty text (EMPTY_TEXT, the only such object)."""
+    """The texts of all ``parts``, one after the other.
+
+    With no parts it matches the empty text only: then use the object ``EMPTY_TEXT``; make no other.
+    """
 
     parts: tuple[Expression, ...]
 
@@ -104,7 +107,10 @@ class Concatenation:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Alternation:
-    """Any one of ``parts``; without parts, the empty language (NOTHING, the only such object)."""
+    """The texts of any one of the ``parts``.
+
+    With no parts it matches no text: then use the object ``NOTHING``; make no other.
+    """
 
     parts: tuple[Expression, ...]
 

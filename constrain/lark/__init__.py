@@ -5,7 +5,7 @@
 - ``literals``: strings, ranges and patterns to expressions; ``common``: the terminals of Lark's ``common`` library
 - ``substrings``: parts of given texts; ``terminals``: terminals, each one expression
 - ``rules``: rules, each one automaton; ``embedded``: JSON Schemas
-- ``gaps`` and ``separation``: ignored text, between lexemes only
+- ``gaps``: reads ``%ignore``; ``separation``: puts ignored text between lexemes of the grammar
 - ``splitting``: terminals whose longest match could lead into a dead end, as rules over bytes
 
 The ``lark`` package is imported for the first text. Patterns have the syntax of Rust's ``regex`` crate, the longest

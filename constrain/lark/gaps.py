@@ -1,5 +1,6 @@
-"""Ignored text between two lexemes: a *gap* is a sequence of ignored lexemes, each as long as possible.
+"""Reads the operands of ``%ignore`` as one expression for each *gap*, the ignored text between two lexemes.
 
+``separation`` puts the gaps into the grammar. A gap is a sequence of ignored lexemes, each as long as possible.
 A gap is read as the beginning of the lexeme after it. As an expression, a gap is a sequence of lexemes of which none is
 followed by a byte that could continue it. These bytes must be the same after every match of an ignored terminal: white
 space after white space, any byte but the line's end in a comment that it ends, none after a closed comment. Other

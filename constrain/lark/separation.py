@@ -1,5 +1,6 @@
-"""Ignored text, allowed between lexemes only: not inside a lexeme, before the first or after the last.
+"""Puts the text of ``%ignore``, which ``gaps`` reads, into the grammar: between lexemes, and nowhere else.
 
+Ignored text is not allowed inside a lexeme, before the first or after the last.
 ``Grammar.ignored`` would also allow ignored text at both ends. Lexemes of ignored text, as edges of the rules, would
 allow two words to meet without any, and the kernel could not prove that the longest match avoids dead ends. So ignored
 text is read as the beginning of the lexeme after it, a *gap*; the first lexeme of a text has none. (Before a special

@@ -35,7 +35,7 @@ from constrain.regex.parsing.parser import parse_pattern
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-MAX_DEPTH = 100
+MAX_TERMINAL_NESTING = 100
 """Levels of operators around operators, through all terminals of a Lark grammar; expressions are hashed, compared and
 translated recursively. Beyond: GrammarError."""
 
@@ -50,8 +50,8 @@ def named_expressions(syntax: Syntax) -> dict[str, Expression]:
     for name in _in_order(syntax):
         definition = syntax.terminals[name]
         depths[name] = 1 if isinstance(definition, Import) else _depth(definition.body, depths)
-        if depths[name] > MAX_DEPTH:
-            message = f"terminals are nested more than {MAX_DEPTH} deep (MAX_DEPTH)"
+        if depths[name] > MAX_TERMINAL_NESTING:
+            message = f"terminals are nested more than {MAX_TERMINAL_NESTING} deep (MAX_TERMINAL_NESTING)"
             raise error_at(syntax.text, definition.at, message)
         if isinstance(definition, Import):
             expressions[name] = _imported(syntax, definition)

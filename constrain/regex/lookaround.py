@@ -39,7 +39,7 @@ from constrain.regex.anchors import Anchored, Fragment, repetition, sequence, un
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-MAX_ALTERNATIVES = 256
+MAX_LOOKAROUND_ALTERNATIVES = 256
 """Sequences of one pattern with lookaround, after its alternatives are multiplied out. Beyond: PatternError."""
 
 MAX_UNROLLED = 16
@@ -102,7 +102,10 @@ def looking(part: Fragment | Looking, at: int) -> Looking:
 
 
 class Elimination:
-    """The constants of one pattern: its alphabet, and the function that raises errors."""
+    """Builds the parts of one pattern that has lookaround, and removes the lookaround.
+
+    Keeps the pattern's alphabet (``char``) and its function that raises errors (``fail``).
+    """
 
     def __init__(self, fail: Callable[[str, int], NoReturn], *, json: bool) -> None:
         self.fail = fail
@@ -168,9 +171,11 @@ class Elimination:
         return Looking(((Loop(part, minimum, maximum, at),),))
 
     def _check(self, size: int, at: int) -> None:
-        if size > MAX_ALTERNATIVES:
+        if size > MAX_LOOKAROUND_ALTERNATIVES:
             self.fail(
-                f"the alternatives with lookaround multiply to more than MAX_ALTERNATIVES = {MAX_ALTERNATIVES}", at
+                "the alternatives with lookaround multiply to more than MAX_LOOKAROUND_ALTERNATIVES = "
+                f"{MAX_LOOKAROUND_ALTERNATIVES}",
+                at,
             )
 
     def texts(self, part: Fragment | Looking, *, anchored: bool) -> Expression:

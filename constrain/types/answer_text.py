@@ -57,7 +57,7 @@ def require_shallow(text: str) -> None:
             depth -= 1
         if depth > MAX_ANSWER_NESTING:
             raise OutputValidationError(
-                f"the text is nested more than {MAX_ANSWER_NESTING} levels deep (MAX_ANSWER_NESTING) to become a "
-                "value; use a schema that does not refer to itself, or fewer max_tokens",
+                f"the answer is nested more than {MAX_ANSWER_NESTING} levels deep (MAX_ANSWER_NESTING), too deep to be "
+                "read as a value; use a schema that does not refer to itself, or a smaller max_tokens",
                 text=text,
             )

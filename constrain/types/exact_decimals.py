@@ -106,5 +106,8 @@ def _spelled(value: float) -> Decimal:
     """Returns the number in the text of which Pydantic's parser made this float."""
     spellings = _numbers.get().get(value, [repr(value)])  # a number outside the text comes from a validator
     if len(spellings) > 1:
-        raise ValueError(f"{' and '.join(spellings)} are the same float, so neither can be read exactly")
+        raise ValueError(
+            f"the answer has {' and '.join(spellings)}, which Pydantic reads as one float, so their decimals cannot be "
+            "told apart; limit the digits of the type (max_digits=15, and decimal_places)"
+        )
     return Decimal(spellings[0])

@@ -12,7 +12,7 @@ import pytest
 
 import constrain
 from constrain import Lark, Regex, choice, grammars, repeat, sequence, text
-from constrain.composition.nodes import MAX_NESTING, MAX_PARTS
+from constrain.composition.nodes import MAX_COMPOSITION_NESTING, MAX_PARTS
 from constrain.composition.ways import MAX_WAYS
 from tests.support import byte_vocabulary, maskbench_that_compiles
 
@@ -294,10 +294,10 @@ def test_limits_are_named() -> None:
     with pytest.raises(constrain.LimitError, match="MAX_WAYS"):
         compiled(repeat(POINT, 0, MAX_WAYS + 2))
     nested = sequence("a")
-    for _ in range(MAX_NESTING - 1):
+    for _ in range(MAX_COMPOSITION_NESTING - 1):
         nested = sequence(nested)
     assert compiled(nested).accepts("a")
-    with pytest.raises(constrain.LimitError, match="MAX_NESTING"):
+    with pytest.raises(constrain.LimitError, match="MAX_COMPOSITION_NESTING"):
         sequence(nested)
 
 

@@ -25,6 +25,11 @@ def test_every_limit_that_a_message_names_is_there() -> None:
     assert not missing, 'say in the docstring of the constant, behind "Beyond:", what happens'
 
 
+def test_no_two_limits_share_a_name() -> None:
+    names = [limit.name for limit in (*kernel_limits(), *package_limits())]
+    assert sorted(set(names)) == sorted(names)
+
+
 def test_the_name_in_a_message_is_that_of_a_constant_in_use_there() -> None:
     wrong = []
     for path, tree in modules():

@@ -68,7 +68,7 @@ def nested_composition() -> Any:
 
 
 SOURCES = {
-    "Lark": lambda: constrain.Lark("start: " + "(" * 90 + '"a"' + ")*" * 90),
+    "Lark": lambda: constrain.Lark("start: " + "(" * 45 + '"a"' + ")*" * 45),
     "Regex": lambda: constrain.Regex("(?:" * 90 + "a" + ")+" * 90),
     "composition": nested_composition,
 }

@@ -11,7 +11,7 @@ import pytest
 
 import constrain
 from constrain.gbnf import Gbnf, tables
-from constrain.gbnf.reading import GRAMMAR, MAX_COUNT, MAX_NESTING
+from constrain.gbnf.reading import GRAMMAR, MAX_GBNF_COUNT, MAX_GBNF_NESTING
 from tests.gbnf.grammars import CASES, Case
 from tests.support import LONG, byte_vocabulary
 from tests.support.matching import mask_of
@@ -66,11 +66,11 @@ def test_left_recursion_is_read() -> None:
         ("root ::= [z-a]", "from one character to a later one", (1, 10)),
         ("root ::= []", "no character is in this class", (1, 10)),
         ('root ::= "a"{2,1}', "counts go up: 1 is less than 2", (1, 16)),
-        (f'root ::= "a"{{{MAX_COUNT + 1}}}', "a count is at most", (1, 14)),
+        (f'root ::= "a"{{{MAX_GBNF_COUNT + 1}}}', "a count is at most", (1, 14)),
         ('root ::= "a"{}', "unexpected '}'; expected a number", (1, 14)),
         ("root ::= root", "the language is empty", (1, 1)),
         ("root ::= !<|end|>", "!<token> is not supported", (1, 10)),
-        ("root ::= " + "(" * (2 * MAX_NESTING) + '"a"' + ")" * (2 * MAX_NESTING), "MAX_NESTING", None),
+        ("root ::= " + "(" * (2 * MAX_GBNF_NESTING) + '"a"' + ")" * (2 * MAX_GBNF_NESTING), "MAX_GBNF_NESTING", None),
         ('root := "a"', "unexpected", (1, 1)),
     ],
 )

@@ -119,7 +119,7 @@ def test_random_patterns_mean_the_same_to_other_engines(dialect: Dialect, block:
         piece = Generator(dialect, rng).whole()
         if refused := refusal(piece, dialect):
             assert piece.looks, (piece, refused)
-            assert "cannot be expressed exactly" in refused or "MAX_ALTERNATIVES" in refused
+            assert "cannot be expressed exactly" in refused or "MAX_LOOKAROUND_ALTERNATIVES" in refused
             counts["refused"] += 1
             continue
         with warnings.catch_warnings():

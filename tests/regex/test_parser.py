@@ -16,7 +16,7 @@ import regress
 
 from constrain.errors import PatternError
 from constrain.language import tree
-from constrain.regex.parsing.parser import MAX_NESTING, MAX_REPETITION, parse_pattern
+from constrain.regex.parsing.parser import MAX_GROUP_NESTING, MAX_REPETITION, parse_pattern
 from tests.support.regex.derivative_matcher import matches
 
 if sys.version_info >= (3, 11):
@@ -229,7 +229,7 @@ def test_runs_of_characters_are_one_literal() -> None:
 
 
 def test_groups_nested_to_the_limit_work_and_deeper_ones_are_refused() -> None:
-    deepest = "(?:a" * MAX_NESTING + ")*" * MAX_NESTING
+    deepest = "(?:a" * MAX_GROUP_NESTING + ")*" * MAX_GROUP_NESTING
     assert matches(parse_pattern(deepest, "ecma"), b"aaa")
     for opening in ("(", "(?:a|", "(?=", "((?:^"):
         with pytest.raises(PatternError):

@@ -59,6 +59,6 @@ def page() -> str:
         name = folder.relative_to(ROOT).as_posix()
         introduction = folder / "__init__.py"
         about = sentence(described(introduction)) + "\n\n" if introduction.exists() else ""
-        rows = [[code(each.relative_to(PACKAGE).as_posix()), cell(described(each))] for each in files]
+        rows = [[code(each.relative_to(ROOT).as_posix()), cell(described(each))] for each in files]
         parts.append(f"\n## {name}/\n\n{about}{table(('file', 'what it is for'), rows)}")
     return "".join(parts)

@@ -105,6 +105,20 @@ REFUSALS = (
         "remove the condition",
     ),
     Refusal(
+        "uniqueItems",
+        "items whose values may run out, but are more than 2,000 (`MAX_SCARCE_VALUES`) or of unknown number",
+        {"prefixItems": [{"type": "string", "pattern": "^[a-z]{3}$"}, {"const": "abc"}], "uniqueItems": True},
+        constrain.UnsupportedSchemaError,
+        "list the items in an `enum`",
+    ),
+    Refusal(
+        "uniqueItems",
+        "listed arrays or objects next to items that may equal them",
+        {"prefixItems": [{"type": "array"}, {"const": [True]}], "uniqueItems": True},
+        constrain.UnsupportedSchemaError,
+        "list all of these items in enums",
+    ),
+    Refusal(
         "$ref",
         "documents that are not in the registry",
         {"$ref": "https://example.com/address"},

@@ -31,7 +31,7 @@ _HEADER = f"""# Limits
 
 The named limits on schemas, grammars, patterns, models and requests. The message of an error or warning has the name of
 the limit that was met, or its value; `Matcher.limits_met` and `Completion.limits_met` list names, too. Limits are
-constants and cannot be raised. Some modules share a name: the message says which limit it is.
+constants and cannot be raised. Each has a name of its own.
 
 {NOTE}"""
 

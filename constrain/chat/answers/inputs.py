@@ -79,7 +79,10 @@ def _check_free_of(mark: bytes, grammar: Grammar, what: str) -> None:
 
 
 def _require_texts(expression: Expression, what: str) -> Expression:
-    """Returns the expression. Raises GrammarError if it matches no text."""
+    """Returns the expression of an input. Raises GrammarError if it matches no text."""
     if core.is_empty(expression):
-        raise GrammarError(f"no input of {what} can be written in this form of calls")
+        raise GrammarError(
+            f"the Regex of {what} matches no text that can be written in this model's form of calls; change the Regex, "
+            "or choose another form of calls"
+        )
     return expression

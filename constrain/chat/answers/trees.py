@@ -179,7 +179,7 @@ def _shortest(marks: set[bytes], form: ToolFormat) -> tuple[bytes, ...]:
 
 
 def _after(answer: Choices, tail: str, templates: dict[int, _Template]) -> Node:
-    """Returns the structure behind a call's value: the end of the answer, or another call."""
+    """Returns what may follow a tool call's arguments: the end of the answer, or another call."""
     form, names = answer.format, frozenset(answer.special)
     paths = [(path_of(template_parts(tail + form.closing), "", names), END)]
     if answer.parallel and form.parallel:

@@ -93,7 +93,8 @@ def conversation(prompt: object) -> list[Message]:
 def check_messages(messages: object) -> list[Message]:
     """Checks messages in OpenAI's form, with roles ``system``, ``developer``, ``user``, ``assistant`` and ``tool``.
 
-    Results follow the message with their calls, and are returned in the order of the calls. Raises ``MessageError``.
+    The ``tool`` messages with results must come directly after the message with the calls, one for each call; they are
+    returned in the order of the calls. Raises ``MessageError``.
 
     >>> check_messages([{"role": "user", "content": "Hello"}])
     [Message(role='user', content='Hello', calls=(), reasoning='', call_id='', name='')]

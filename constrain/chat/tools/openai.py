@@ -177,8 +177,9 @@ def tool_to_json(tool: Tool, shape: Shape = "chat") -> dict[str, Any]:
         tool: a ``FunctionTool`` or ``CustomTool``.
         shape: ``"chat"`` for chat completions (the description is nested below its type) or ``"responses"``.
 
-    ``strict`` is always written, also if it is false, because OpenAI's endpoints have different defaults. Raises
-    ``ToolError`` for a custom tool whose format is neither a ``Lark`` nor a ``Regex`` in Rust's syntax.
+    ``strict`` is always written, even if it is false, because OpenAI's endpoints have different defaults. Raises
+    ``ToolError`` for a custom tool whose format is neither a ``Lark`` that starts at ``start`` nor a ``Regex`` in
+    Rust's syntax, and ``ValueError`` for another shape.
     """
     if shape not in ("chat", "responses"):
         raise ValueError(f"shape is {shape!r}; it must be 'chat' or 'responses'")

@@ -187,8 +187,8 @@ def _default(value: Any) -> dict[str, Any]:
 class _Arguments(BaseModel):
     """The arguments of a call; other properties are refused.
 
-    Pydantic would pass ``extra="forbid"`` on to dataclasses and TypedDicts in the fields, and not every version writes
-    that into their JSON Schema. Here the rule applies to the arguments alone.
+    Setting ``extra="forbid"`` here would also apply to dataclasses and TypedDicts in the fields, and not every version
+    of Pydantic writes their rule into the JSON Schema. So the rule is set on the arguments alone.
     """
 
     model_config = ConfigDict(protected_namespaces=())

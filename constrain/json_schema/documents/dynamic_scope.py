@@ -25,7 +25,10 @@ RECURSIVE = ""
 
 
 class DynamicScopeNeeded(Exception):  # noqa: N818  a signal between phases, no error
-    """A signal that a dynamic reference was met without dynamic scopes; compilation restarts with them."""
+    """Raised when a compilation that keeps no dynamic scopes meets a dynamic reference (``$dynamicRef``).
+
+    The compilation then starts again and keeps them.
+    """
 
 
 class Scopes:
@@ -35,7 +38,7 @@ class Scopes:
         self._interned: dict[frozenset[tuple[str, SchemaSource]], Scope] = {}
 
     def enter(self, scope: Scope, source: SchemaSource) -> Scope:
-        """Returns the scope after ``source`` is entered from ``scope``."""
+        """Returns the dynamic scope inside ``source``, for an evaluation that comes from ``scope``."""
         if scope.outermost.keys() >= source.dynamic.keys():
             return scope
         outermost = {**dict.fromkeys(source.dynamic, source), **scope.outermost}

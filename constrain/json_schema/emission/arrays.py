@@ -19,7 +19,7 @@ MAX_MINIMUM_ITEMS = 50_000
 
 
 def add_array(emitter: Emitting, automaton: RuleAutomaton, shape: ArrayShape) -> None:
-    """Adds the arrays of a productive shape, from START to END."""
+    """Adds edges from START to END that read the arrays of a shape, which must admit at least one."""
     if shape.minimum > MAX_MINIMUM_ITEMS:
         raise LimitError(f"an array must have more items than MAX_MINIMUM_ITEMS = {MAX_MINIMUM_ITEMS}")
     edges = automaton.edges

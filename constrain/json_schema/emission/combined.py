@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def add_combined(emitter: Emitting, rule: RuleAutomaton, shape: Combination) -> None:
-    """Adds the values of a productive combination, from the start of the rule to its end."""
+    """Adds edges from START to END that read the values of a combination, which must admit at least one."""
     automaton = shape.automaton
     if isinstance(automaton, ShapeAutomaton):
         _AutomatonEmission(emitter, rule, automaton, shape.base).add()

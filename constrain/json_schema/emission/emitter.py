@@ -86,7 +86,7 @@ class Emitter(Emitting):
         self._edges = 0
 
     def emit(self, root: Goal, reachable: Iterable[Goal]) -> Grammar:
-        """Returns the grammar of a productive goal; ``reachable``: the goal and all goals it leads to."""
+        """Returns the grammar of a goal that admits a value; ``reachable``: the goal and all goals that it leads to."""
         self._ambiguous = ambiguous_goals(reachable)
         around = self.punctuation.around
         if self._arguments is not None:
@@ -224,7 +224,7 @@ class Emitter(Emitting):
         return self._symbol(terminal)
 
     def symbols(self, goal: Goal) -> tuple[int, ...]:
-        """Returns the symbols that read a value of a productive goal; reserves a rule if one is needed."""
+        """Returns the symbols that read a value of a goal, which must admit one; reserves a rule if one is needed."""
         if self._outermost is not None:
             return self._argument_symbols(goal, self._outermost)
         return self._json_symbols(goal)

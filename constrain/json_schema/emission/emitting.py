@@ -1,4 +1,4 @@
-"""The interface of the emitter, for the makers of automata."""
+"""The interface of the emitter (``emitter``) for the modules that make the automata of arrays and objects."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class Emitting(Protocol):
     keys_apart: bool
 
     def add(self, terminal: Terminal) -> int | None:
-        """Adds a terminal to the grammar; returns its symbol, ``EPSILON`` for the empty text."""
+        """Adds a terminal to the grammar; returns its symbol, or ``EPSILON`` if it matches the empty text only."""
 
     def key(self, name: str) -> int:
-        """Returns the symbol of a declared key, with its colon unless ``keys_apart``."""
+        """Returns the symbol that reads a declared key and its colon; only the key if ``keys_apart``."""
 
     def undeclared_key(self, expression: Expression) -> int:
-        """Returns the symbol of a class of undeclared keys, without the colon."""
+        """Returns the symbol that reads an undeclared key of ``expression``, without its colon."""
 
     def symbols(self, goal: Goal) -> tuple[int, ...]:
-        """Returns the symbols that read a value of a productive goal."""
+        """Returns the symbols that read a value of a goal, which must admit at least one value."""

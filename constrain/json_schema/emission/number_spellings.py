@@ -72,8 +72,9 @@ def all_spellings_but_of_integers(shape: NumberShape, *, by_double: bool) -> Exp
 def all_spellings(shape: NumberShape, *, by_double: bool) -> Expression:
     """Returns the spellings of the numbers of ``shape``; ``NOTHING`` if all are larger than a float can hold.
 
-    ``by_double``: no text reads as the double of an excluded value or an excluded multiple; with excluded multiples,
-    only 0 is written with an exponent.
+    ``by_double``: leaves out texts whose double equals that of an excluded value or multiple. If multiples are
+    excluded, only 0 may have an exponent, because texts with an exponent are compared with multiples by value, not by
+    double.
     """
     if shape.values is not None:
         short = [value for value in shape.values if not (by_double and is_long_integer(value))]

@@ -52,7 +52,7 @@ class OrderedMembers(NamedTuple):
 
 
 def add_object(emitter: Emitting, automaton: RuleAutomaton, shape: ObjectShape) -> None:
-    """Adds the objects of a productive shape, from START to END."""
+    """Adds edges from START to END that read the objects of a shape, which must admit at least one."""
     edges = automaton.edges
     punctuation = emitter.punctuation
     needed = len(shape.required)

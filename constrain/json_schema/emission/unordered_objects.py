@@ -29,7 +29,7 @@ MAX_KEY_CHOICES = 200_000
 
 
 class Member(NamedTuple):
-    """A declared key with a productive goal."""
+    """A declared key whose schema admits at least one value."""
 
     key: int  # terminal
     goal: Goal

@@ -246,7 +246,10 @@ def _pairs(goals: Goals, alternatives: list[Alternative]) -> Iterator[tuple[int,
 
 
 def _listed(goals: Goals, goal: Goal) -> list[object] | None:
-    """Returns all values of the goal if they are listed scalars."""
+    """Returns every value that the goal allows, if these are finitely many scalars; otherwise ``None``.
+
+    Numbers and strings count only if the schema lists them.
+    """
     shapes = goals.shapes(goal)
     if shapes.arrays or shapes.objects or shapes.combined:
         return None

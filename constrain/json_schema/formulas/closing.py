@@ -40,11 +40,11 @@ if TYPE_CHECKING:
     from constrain.json_schema.shapes.strings import StringShape
 
 MAX_OCCURRENCES = 20_000
-"""Occurrences of shapes in the formulas of one object. Beyond: LimitError."""
+"""Occurrences of object schemas in the combination of schemas that one object must satisfy. Beyond: LimitError."""
 
 
 def emitted(goal: Goal, *, close_objects: bool) -> tuple[list[ObjectShape], list[Combination]]:
-    """Returns the objects and combinations of a productive goal that the grammar contains.
+    """Returns the objects and combinations that the grammar contains for a goal that admits a value.
 
     Only objects and combinations with values are returned, closed if ``close_objects``.
     """
@@ -227,7 +227,10 @@ def _asserted(formulas: tuple[Formula, ...]) -> list[_Asserted]:
             continue
         seen.add((formula, around))
         if len(seen) > MAX_OCCURRENCES:
-            raise LimitError(f"shapes occur in formulas more often than MAX_OCCURRENCES = {MAX_OCCURRENCES} allows")
+            raise LimitError(
+                "object schemas occur in the combination for one object more often than "
+                f"MAX_OCCURRENCES = {MAX_OCCURRENCES} allows"
+            )
         match formula:
             case Atom():
                 if isinstance(formula.shape, ObjectShape):

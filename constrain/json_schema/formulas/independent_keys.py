@@ -58,7 +58,7 @@ class Group:
         self.states = 0
 
     def useful(self, *, any_order: bool) -> list[Change]:
-        """Returns the changes that lead to an accepting state through productive goals."""
+        """Returns the changes that lead to an accepting state through goals that admit a value."""
         changes = [change for change in self.changes if change.goal is None or change.goal.productive]
         if any_order:  # a change never leads to a smaller number
             live = set(self.accepting)
@@ -114,7 +114,7 @@ class IndependentKeys:
         )
 
     def blockers(self) -> list[Goal] | None:
-        """Returns the goals not known to be productive; ``None`` if a value is known."""
+        """Returns the goals that are not known to admit a value; ``None`` if the object is known to admit one."""
         if self.is_productive():
             return None
         return [goal for goal in self.goals() if not goal.productive]

@@ -66,7 +66,7 @@ class ShapeAutomaton:
         return (read.goal for read in self.reads)
 
     def live(self) -> set[int]:
-        """Returns the states from which productive goals lead to the end of the value."""
+        """Returns the states from which goals that admit a value lead to the end of the value."""
         before: dict[int, list[int]] = {}
         for source, target in (*self.skips, *self.go_on):
             before.setdefault(target, []).append(source)
@@ -105,7 +105,7 @@ class ShapeAutomaton:
         return OPENED in self.live()
 
     def blockers(self) -> list[Goal] | None:
-        """Returns goals of which at least one must be productive before any value exists; ``None`` if one exists."""
+        """Returns goals of which at least one must admit a value before the automaton does; ``None`` if it does."""
         live = self.live()
         if OPENED in live:
             return None

@@ -68,7 +68,8 @@ def enum(goals: Goals, at: Location, value: object, found: Assertions) -> None:
 
 
 MAX_STRUCTURED_VALUES = 50_000
-"""Arrays and objects in one ``enum``; each becomes a goal, and ``MAX_GOALS`` is as large. Beyond: LimitError."""
+"""Arrays and objects in one ``enum``; each counts as a subschema, of which ``MAX_GOALS`` allows as many. Beyond:
+LimitError."""
 
 
 def constants(goals: Goals, at: Location, values: list[object], keyword: str) -> Shapes:

@@ -56,7 +56,8 @@ def _dependencies(
         if lists and isinstance(dependency, list):
             if not all(isinstance(name, str) for name in dependency):
                 raise SchemaError(
-                    f"{keyword} needs lists of strings, not {dependency!r:.80}", pointer=at.pointer(keyword, key)
+                    f"each entry of {keyword} must be a list of keys, not {dependency!r:.80}",
+                    pointer=at.pointer(keyword, key),
                 )
             needed = tuple(name for name in dict.fromkeys(dependency) if name != key)
             if needed:
@@ -68,7 +69,8 @@ def _dependencies(
                 formulas.append(Or((Not(there), And((there, object_formula(shapes))))))
         else:
             raise SchemaError(
-                f"{keyword} needs lists of keys, not {dependency!r:.80}", pointer=at.pointer(keyword, key)
+                f"each entry of {keyword} must be a list of keys, not {dependency!r:.80}",
+                pointer=at.pointer(keyword, key),
             )
     if formulas:
         found.parts.append(objects_where(goals, formulas))

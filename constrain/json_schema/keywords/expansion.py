@@ -43,8 +43,8 @@ MAX_IN_PLACE_DEPTH = 60
 """Schemas in a chain that all apply to the same value (``$ref`` to ``allOf`` to ``$ref`` ...). Beyond: LimitError."""
 
 MAX_COMBINED_PARTS = 150_000
-"""Parts of all goals that combine several; recursion under ``allOf`` could combine exponentially many. Beyond:
-LimitError."""
+"""Subschemas in all combinations that a value must satisfy, each counted once per combination; recursion under
+``allOf`` could combine exponentially many. Beyond: LimitError."""
 
 LOCATION_STEPS = 15
 """Compilation steps for one subschema, without its keywords; ``KEYWORD_STEPS``: for each keyword."""
@@ -77,9 +77,7 @@ class Expansion(Goals):
         self.has_integers_by_spelling = references.root.resource.dialect is DRAFT_4
         self.negates_integers = False  # some schema excludes integers
         self.shortages: dict[Goal, str] = {}  # messages for goals that lost arrays: too few different items
-        self.enumerations: dict[
-            frozenset[Value], Goal
-        ] = {}  # values that several arrays of different items compete for
+        self.enumerations: dict[frozenset[Value], Goal] = {}  # values that several arrays of different items share
         self._conjunctions: dict[frozenset[Goal], Goal] = {}
         self._unknown: dict[str, Location] = {}
         self._combined_parts = 0
@@ -206,7 +204,10 @@ class Expansion(Goals):
             parts = tuple(dict.fromkeys(a.parts + b.parts))
             self._combined_parts += len(parts)
             if self._combined_parts > MAX_COMBINED_PARTS:
-                raise LimitError(f"schemas combine to more goals than MAX_COMBINED_PARTS = {MAX_COMBINED_PARTS} allows")
+                raise LimitError(
+                    "allOf, anyOf, oneOf and not combine the schemas to more parts than "
+                    f"MAX_COMBINED_PARTS = {MAX_COMBINED_PARTS}; leave some of them out"
+                )
             if len(parts) == len(a.parts):
                 goal = a
             else:

@@ -41,10 +41,12 @@ if TYPE_CHECKING:
     from constrain.json_schema.shapes.goals import Goals
 
 MAX_VARIANTS = 300
-"""Ways in which one schema can hold with different evaluated members. Beyond: LimitError."""
+"""Different sets of members and items that the keywords of one schema may evaluate; only counted where
+``unevaluatedProperties`` or ``unevaluatedItems`` needs them. Beyond: LimitError."""
 
 MAX_SCHEMAS_WITH_VARIANTS = 500
-"""Schemas whose variants one compilation computes; they may be deeply nested. Beyond: LimitError."""
+"""Schemas in one compilation whose evaluated members and items are followed; they may be deeply nested. Beyond:
+LimitError."""
 
 UNEVALUATED = frozenset(("unevaluatedProperties", "unevaluatedItems"))
 SPLIT = IN_PLACE_APPLICATORS | UNEVALUATED
@@ -83,7 +85,7 @@ def unevaluated(goals: Goals, at: Location) -> Shapes:
 
 
 def variants(goals: Goals, at: Location) -> Variants:
-    """Returns the ways in which the schema at ``at`` can hold."""
+    """Returns the values that satisfy the schema at ``at``, by the members and items that it evaluates in them."""
     schema = at.schema
     if not isinstance(schema, dict):
         shapes = goals.expand(at)
@@ -144,7 +146,7 @@ def _own(goals: Goals, at: Location, schema: dict[str, object]) -> Evaluated:
 
 
 def _ways(goals: Goals, at: Location, keyword: str, value: object) -> Variants | None:
-    """Returns the ways in which one keyword can hold; ``None`` for keywords that apply no schema in place."""
+    """Returns the same for one keyword; ``None`` for a keyword that applies no schema to the value itself."""
     match keyword:
         case "$ref":
             return variants(goals, goals.references.resolve(at, value))
@@ -187,7 +189,10 @@ def _merged(found: Iterable[tuple[Evaluated, Shapes]]) -> Variants:
         if any(shapes):
             result[evaluated] = union((result[evaluated], shapes)) if evaluated in result else shapes
     if len(result) > MAX_VARIANTS:
-        raise LimitError(f"a schema can hold in more different ways than MAX_VARIANTS = {MAX_VARIANTS}")
+        raise LimitError(
+            "the keywords next to unevaluatedProperties or unevaluatedItems can evaluate more different sets of "
+            f"members than MAX_VARIANTS = {MAX_VARIANTS}; use fewer anyOf, oneOf and if there"
+        )
     return result
 
 

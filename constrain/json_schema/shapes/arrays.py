@@ -31,7 +31,7 @@ def item_goal(shape: ArrayShape, index: int) -> Goal:
 
 
 def longest_length(shape: ArrayShape) -> int | None:
-    """Returns the greatest number of items with productive goals, as far as known; ``None``: no bound."""
+    """Returns the greatest number of items whose goals admit a value, as far as known; ``None``: no bound."""
     for index, goal in enumerate(shape.prefix):
         if not goal.productive:
             return index if shape.maximum is None else min(index, shape.maximum)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     FormulaOf = Callable[["ArrayShape | ObjectShape | Combination"], Formula]
 
 MAX_COMBINED = 1_000
-"""Alternatives of one value that have formulas. Beyond: LimitError."""
+"""Alternatives of one value that are combinations of schemas (``formulas``). Beyond: LimitError."""
 
 TRUE_FORMULA = And(())
 

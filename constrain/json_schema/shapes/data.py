@@ -141,16 +141,16 @@ Formula = Atom | Not | And | Or
 
 
 class Automaton(Protocol):
-    """The interface of the automata that ``formulas`` makes of combinations."""
+    """The interface of a ``Combination``'s automaton, which the package ``formulas`` makes."""
 
     def goals(self) -> Iterable[Goal]:
         """Yields the goals of all members."""
 
     def is_productive(self) -> bool:
-        """Returns whether a value is known."""
+        """Returns whether the automaton is known to admit a value."""
 
     def blockers(self) -> list[Goal] | None:
-        """Returns goals of which at least one must be productive before any value exists; ``None`` if one exists."""
+        """Returns goals of which at least one must admit a value before the automaton does; ``None`` if it does."""
 
 
 @dataclass(slots=True, eq=False)

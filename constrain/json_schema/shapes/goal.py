@@ -25,7 +25,7 @@ def origin(goal: Goal) -> Location | None:
 
 
 def place(error: LimitError, goal: Goal) -> None:
-    """Gives the error the pointer of a goal, unless it has one."""
+    """Sets ``error.pointer`` to the place of the goal, if the error has no pointer yet."""
     location = origin(goal)
     if error.pointer is None and location is not None:
         error.pointer = location.pointer()

@@ -309,7 +309,7 @@ def matches_nothing(expression: Expression) -> bool:
 def _has_text(expression: Expression, known: dict[int, bool | None]) -> bool | None:
     """Returns whether an expression has a text; ``None`` if its parts do not decide. ``known``: answers, by id.
 
-    Patterns are nested at most ``constrain.regex.parsing.parser.MAX_NESTING`` deep.
+    Patterns are nested at most ``constrain.regex.parsing.parser.MAX_GROUP_NESTING`` deep.
     """
     if id(expression) in known:
         return known[id(expression)]

@@ -7,9 +7,9 @@ The canonical spelling policy:
   ``MAX_INTEGER_DIGITS`` with ``precision="decimal"``;
 - other numbers: also a fraction of 1 to ``MAX_FRACTION_DIGITS`` digits, which may end in zeros (``1``, ``1.0`` and
   ``1.50`` are allowed; so is ``-0.0``, which Python writes); or up to 32 digits more than the longest bound or
-  divisor, if that is more. Multiples have as many digits after the point as their divisor, and at least one:
-  multiples of 0.01 are ``1``, ``1.0``, ``1.5`` and ``1.50``, but not ``1.500``. Constants have as many as the longest
-  of their list, and at least one. All are finite as binary64: at most ``MAX_FLOAT_DIGITS`` digits before the point;
+  divisor, if that is more. Multiples have at most as many digits after the point as their divisor, constants at
+  most as many as the longest of their list; one digit is always allowed: multiples of 0.01 are ``1``, ``1.0``, ``1.5``
+  and ``1.50``, but not ``1.500``. All are finite as binary64: at most ``MAX_FLOAT_DIGITS`` digits before the point;
   if a bound demands more, up to the greatest float.
 
 ``digits_of`` lists the limits of digits in force; with ``numbers="any"``, ``constrain.regex.scientific`` has the

@@ -104,9 +104,11 @@ class Conversion:
         """Returns ``node`` with unconverted children, and the references inlined around these."""
         identifier = node.get("$id")
         if pointer and isinstance(identifier, str) and not identifier.startswith("#"):
-            raise SchemaError("a schema with an $id of its own cannot be converted", pointer=pointer + "/$id")
+            raise SchemaError(
+                "a schema with an $id of its own cannot be converted; remove the $id", pointer=pointer + "/$id"
+            )
         result = self._effective(node)
-        left: list[object] = []
+        left: list[tuple[object, str]] = []
         while True:
             if "allOf" in result:
                 result, inlined = self._without_all_of(result, pointer, inlined, left)
@@ -115,18 +117,21 @@ class Conversion:
             else:
                 break
         if left:
-            if any(self._declared(entry) is not None for entry in left):
-                raise SchemaError(
-                    "the entries of allOf cannot be merged into one object schema", pointer=pointer + "/allOf"
-                )
-            result["allOf"] = left
+            for entry, at in left:
+                if self._declared(entry) is not None:
+                    raise SchemaError(
+                        "strict mode has no allOf, and this entry cannot be merged into the object schema around it; "
+                        "write its properties there",
+                        pointer=at,
+                    )
+            result["allOf"] = [entry for entry, _ in left]
         if "oneOf" in result:
             _one_of_to_any_of(result, pointer)
         self._close(result, pointer)
         return result, inlined
 
     def _effective(self, node: Schema) -> Schema:
-        """Returns a copy without meaningless keywords: a null default, and before 2019-09 keywords beside ``$ref``."""
+        """Returns a copy without meaningless keywords: a null default, and before 2019-09 keywords next to ``$ref``."""
         ignoring = self._ref_ignores_siblings and "$ref" in node
         return {
             keyword: value
@@ -136,7 +141,7 @@ class Conversion:
         }
 
     def _without_reference(self, node: Schema, pointer: str, inlined: frozenset[str]) -> tuple[Schema, frozenset[str]]:
-        """Returns a schema with keywords beside ``$ref``, merged with the reference's target."""
+        """Returns a schema with keywords next to ``$ref``, merged with the reference's target."""
         siblings = {keyword: value for keyword, value in node.items() if keyword != "$ref"}
         reference, target = self._resolved(node["$ref"], pointer)
         if isinstance(target, dict) and reference not in inlined:
@@ -153,9 +158,9 @@ class Conversion:
         return {"anyOf": [{"$ref": reference}], **siblings}, inlined
 
     def _without_all_of(
-        self, node: Schema, pointer: str, inlined: frozenset[str], left: list[object]
+        self, node: Schema, pointer: str, inlined: frozenset[str], left: list[tuple[object, str]]
     ) -> tuple[Schema, frozenset[str]]:
-        """Returns a schema with the entries of ``allOf`` merged into it; adds other entries to ``left``."""
+        """Returns a schema with the entries of ``allOf`` merged into it; adds others, with pointers, to ``left``."""
         entries = node["allOf"]
         if not isinstance(entries, list):
             raise _malformed("allOf", "a list of schemas", entries, pointer)
@@ -165,13 +170,13 @@ class Conversion:
         while pending:
             entry, at = pending.pop()
             if not _is_schema_object(entry, at):
-                left += [] if entry is True else [entry]
+                left += [] if entry is True else [(entry, at)]
                 continue
             assert isinstance(entry, dict)
             candidate = self._effective(entry)
             if "$ref" in candidate and not alone:
                 if candidate["$ref"] in inlined:
-                    left.append(entry)
+                    left.append((entry, at))
                 else:
                     candidate, inlined = self._without_reference(candidate, at, inlined)
                     pending.append((candidate, at))
@@ -183,7 +188,7 @@ class Conversion:
             alone = alone and not inner
             both = merged(result, candidate)
             if both is None:
-                left.append(candidate)
+                left.append((candidate, at))
             else:
                 result = both
         return result, inlined
@@ -199,12 +204,14 @@ class Conversion:
             raise _malformed("properties", "an object of schemas", properties, pointer)
         if node.get("additionalProperties", False) is not False:
             raise SchemaError(
-                "additionalProperties must be false in strict mode: an object of arbitrary keys cannot be closed",
+                "additionalProperties must be false in strict mode, and an object of arbitrary keys cannot be closed; "
+                "declare its keys in properties",
                 pointer=pointer + "/additionalProperties",
             )
         if node.get("unevaluatedProperties", False) is not False:
             raise SchemaError(
-                "unevaluatedProperties must be false in strict mode: an object of arbitrary keys cannot be closed",
+                "unevaluatedProperties must be false in strict mode, and an object of arbitrary keys cannot be closed; "
+                "declare its keys in properties",
                 pointer=pointer + "/unevaluatedProperties",
             )
         required = node.get("required", [])
@@ -215,8 +222,8 @@ class Conversion:
         undeclared = [key for key in required if key not in properties]
         if undeclared and "patternProperties" not in node:
             raise SchemaError(
-                f"required names {undeclared[0]!r:.80}, which properties does not declare, so the closed object could "
-                "never have it",
+                f"required names {undeclared[0]!r:.80}, which properties does not declare, and strict mode forbids "
+                "undeclared ones; declare it in properties, or remove it from required",
                 pointer=pointer + "/required",
             )
         self._check_branches(node, frozenset(properties), pointer)
@@ -256,8 +263,14 @@ class Conversion:
             if isinstance(dependent, dict):
                 conditional |= {f"/{keyword}{escape(key)}": schema for key, schema in dependent.items()}
         for step, schema in conditional.items():
-            if not (self._declared(schema) or frozenset()) <= keys:
-                raise SchemaError("closing the object would forbid properties declared here", pointer=pointer + step)
+            undeclared = sorted((self._declared(schema) or frozenset()) - keys)
+            if undeclared:
+                named = ", ".join(map(repr, undeclared))
+                raise SchemaError(
+                    f"this schema declares {named:.200}, which the object's own properties do not declare, and strict "
+                    "mode forbids undeclared ones; declare them in the object's properties, too",
+                    pointer=pointer + step,
+                )
 
     def _declared(self, schema: object) -> frozenset[str] | None:
         """Returns the properties that an object schema declares, itself or by reference; ``None`` for other schemas."""
@@ -344,11 +357,14 @@ def _schemas_within(document: Schema) -> Iterator[tuple[str, Schema]]:
 
 def _one_of_to_any_of(node: Schema, pointer: str) -> None:
     if "anyOf" in node:
-        raise SchemaError("oneOf beside anyOf has no equivalent in strict mode", pointer=pointer + "/oneOf")
+        raise SchemaError(
+            "oneOf next to anyOf has no equivalent in strict mode; write one anyOf", pointer=pointer + "/oneOf"
+        )
     branches = node["oneOf"]
     if isinstance(branches, list) and "properties" in node and sum(map(_is_about_presence, branches)) > 1:
         raise SchemaError(
-            "the branches of oneOf differ in their required properties, but strict mode requires all properties",
+            "the branches of oneOf differ in their required properties, but strict mode requires all properties; "
+            "write each branch as an object with its own properties",
             pointer=pointer + "/oneOf",
         )
     renamed = {"anyOf" if keyword == "oneOf" else keyword: value for keyword, value in node.items()}

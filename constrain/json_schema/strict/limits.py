@@ -13,7 +13,7 @@ MAX_PROPERTIES = 5000
 """Properties of all objects of a strict schema together; OpenAI's limit. Beyond: a violation, and for ``strict`` of a
 request status 400."""
 
-MAX_NESTING = 10
+MAX_STRICT_NESTING = 10
 """Levels of objects and arrays in a strict schema; OpenAI's limit. Beyond: a violation, and for ``strict`` of a request
 status 400."""
 
@@ -81,8 +81,8 @@ class Sizes:
         if self.properties > MAX_PROPERTIES:
             yield f"{self.properties} parameters exceeds limit of {MAX_PROPERTIES}."
         nesting = self._nesting()
-        if nesting > MAX_NESTING:
-            yield f"{nesting} levels of nesting exceeds limit of {MAX_NESTING}."
+        if nesting > MAX_STRICT_NESTING:
+            yield f"{nesting} levels of nesting exceeds limit of {MAX_STRICT_NESTING}."
         if self.characters > MAX_NAME_CHARACTERS:
             yield (
                 f"Expected at most {MAX_NAME_CHARACTERS} total characters across property names, definition names, "

@@ -107,7 +107,8 @@ def require_strict(document: object) -> None:
     if violations:
         rules = "a rule" if len(violations) == 1 else f"{len(violations)} rules"
         listed = "".join(f"\n- {violation.complaint}" for violation in violations)
-        raise SchemaError(f"the schema breaks {rules} of strict mode:{listed}", pointer=violations[0].pointer)
+        pointer = violations[0].pointer if len(violations) == 1 else None  # each of several has its own context
+        raise SchemaError(f"the schema breaks {rules} of strict mode:{listed}", pointer=pointer)
 
 
 def _check_depth(document: object) -> None:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 
 MAX_GOALS = 50_000
-"""Goals of one schema; the largest real ones have 10,000, and recursion under ``allOf`` can combine many more. Beyond:
-LimitError."""
+"""Goals of one schema: subschemas, and combinations of several that one value must satisfy. The largest real schemas
+have 10,000; recursion under ``allOf`` can combine many more. Beyond: LimitError."""
 
 
 def expand_all(goals: Goals, root: Goal) -> list[Goal]:
@@ -46,7 +46,8 @@ def expand_all(goals: Goals, root: Goal) -> list[Goal]:
             queue += _close_together(goals, waiting.pop(), found)
         if len(queue) > MAX_GOALS:
             raise LimitError(
-                f"the schema expands to more goals than MAX_GOALS = {MAX_GOALS}", pointer=goals.pointer_of(goal)
+                f"the schema has more subschemas, and combinations of them, than MAX_GOALS = {MAX_GOALS}",
+                pointer=goals.pointer_of(goal),
             )
     return queue
 
@@ -76,7 +77,7 @@ def _close_together(goals: Goals, goal: Goal, found: set[Goal]) -> Iterator[Goal
 
 
 def children(goal: Goal) -> Iterator[Goal]:
-    """Yields the goals of all parts of the arrays and objects of a goal."""
+    """Yields the goals of the direct items and members of a goal's arrays and objects, not of those inside them."""
     assert goal.shapes is not None
     yield from _parts(goal.shapes)
     yield from _parts_together(goal)

@@ -46,8 +46,8 @@ At twice this value, the kernel exceeds ``MAX_INTERSECTION_STATES`` when it prov
 """
 
 MAX_SCARCE_VALUES = 2_000
-"""Values that positions of one array of different items compete for. Beyond: LimitError, or UnsupportedSchemaError if a
-single position has more."""
+"""Listed values that the items of one array of different items may take, all together. Beyond: LimitError, or
+UnsupportedSchemaError if the values of a single item are more."""
 
 MAX_UNIQUE_STATES = 20_000
 """States of an automaton that counts used values: positions times numbers of used values. Beyond: LimitError."""
@@ -178,7 +178,8 @@ class _Settlement:
             return True
         if self.supply.values(item, number) is None:
             raise UnsupportedSchemaError(
-                "uniqueItems cannot be enforced here: the number of different items is unknown",
+                "uniqueItems cannot be enforced: it is unknown how many different items there are; list the items in "
+                "an enum, or remove uniqueItems",
                 pointer=self.goals.pointer_of(goal),
             )
         return False
@@ -261,14 +262,18 @@ class _Product:
                 self.ample.append(goal)
             else:
                 raise UnsupportedSchemaError(
-                    "uniqueItems cannot be enforced here: some items have finitely many values, but more than "
-                    f"MAX_SCARCE_VALUES = {MAX_SCARCE_VALUES} or an unknown number",
+                    "uniqueItems cannot be enforced: the values of some items may run out, and there are more than "
+                    f"{MAX_SCARCE_VALUES:,} of them (MAX_SCARCE_VALUES) or an unknown number; list the items in an "
+                    "enum, or remove uniqueItems",
                     pointer=pointer,
                 )
         self.values = dict.fromkeys(value for values in listed.values() for value in values)
         if len(self.values) > MAX_SCARCE_VALUES:
             raise LimitError(
-                f"items compete for more values than MAX_SCARCE_VALUES = {MAX_SCARCE_VALUES}", pointer=pointer
+                f"uniqueItems: the items may take more than {MAX_SCARCE_VALUES:,} different listed values in all "
+                f"(MAX_SCARCE_VALUES = {MAX_SCARCE_VALUES}), too many to keep count of; list fewer values, or remove "
+                "uniqueItems",
+                pointer=pointer,
             )
         self.classes = self._classes(listed) if self.values else []
 
@@ -301,7 +306,8 @@ class _Product:
         if kind in ("array", "object"):
             if shapes.combined or (shapes.arrays if kind == "array" else shapes.objects):
                 raise UnsupportedSchemaError(
-                    f"uniqueItems cannot be enforced here: items compete for {kind}s, which may run out",
+                    f"uniqueItems cannot be enforced: some items are listed {kind}s, and others may equal one of them; "
+                    "list all of these items in enums, or remove uniqueItems",
                     pointer=self.pointer,
                 )
             return False

@@ -27,7 +27,7 @@ class Symbol:
 
     @property
     def is_terminal(self) -> bool:
-        """Returns whether the name is of a terminal, in capitals."""
+        """Returns whether this names a terminal: its first letter is a capital."""
         return self.name.lstrip("_")[:1].isupper()
 
 

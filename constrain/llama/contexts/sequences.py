@@ -130,7 +130,8 @@ class Sequences:
     def evaluate(self, pieces: Sequence[Piece]) -> list[int]:
         """Evaluates all pieces at once: at most ``n_batch`` tokens, at most one piece of each sequence.
 
-        Returns for each piece the index of its logits. If llama.cpp fails, all sequences are empty: ``ModelError``.
+        Returns for each piece the index of its logits. If llama.cpp fails, empties all sequences and
+        raises ``ModelError``.
         """
         rows = self._batch.fill(pieces)
         status = self._threads.decode(self._batch.batch)
@@ -140,10 +141,13 @@ class Sequences:
         return rows
 
     def logits(self, index: int) -> NDArray[np.float32]:
-        """The logits at an index, float32 of shape (n_vocab,): a view, valid until the next evaluation."""
+        """Returns the logits at an index, float32 of shape (n_vocab,): a view, valid until the next evaluation."""
         pointer = llama_cpp.llama_get_logits_ith(self._pointer, index)
         if not pointer:
-            raise ModelError(f"{self._path}: llama.cpp has no logits for a token they were asked for")
+            raise ModelError(
+                f"{self._path}: llama.cpp returned no logits for a token, although they were requested "
+                f"(index {index}); this is a fault of this package or of the llama.cpp build, please report it"
+            )
         address = ctypes.addressof(pointer.contents)
         view = self._views.get(address)
         if view is None:

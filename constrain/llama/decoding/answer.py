@@ -40,8 +40,8 @@ _CONTEXT_TOKENS = 8
 
 _EASY_SECONDS = 0.005
 _EASY_CHOICES = 4
-"""Searching choices with a known mask, each below ``_EASY_SECONDS`` of CPU time, after which the next one is expected
-to be as fast. Choices that only looked up a mask do not count."""
+"""Number of choices that searched a known mask in less than ``_EASY_SECONDS`` (CPU seconds) each, after which the next
+one is expected to be as fast. Choices that only looked up a mask do not count."""
 
 
 class AnswerMatcher(Protocol):
@@ -265,7 +265,7 @@ class Answer:
         self.n_taken_back = count
 
     def _settle(self) -> bool:
-        """Commits to the tokens in doubt; returns whether one of them stops the answer."""
+        """Commits to the last tokens, which could still be removed; returns whether one of them stops the answer."""
         settled = self.tokens[len(self.tokens) - self.n_doubtful :]
         self.n_doubtful = 0
         stopped = False
@@ -296,7 +296,10 @@ class Answer:
 
     @property
     def unscored(self) -> int:
-        """The number of last tokens of the answer that still need a call of ``score``."""
+        """How many tokens at the end of the answer have no log-probability yet; 0 if none are recorded.
+
+        Each call of ``score`` adds one log-probability.
+        """
         return 0 if self.logprobs is None else len(self.tokens) - len(self.logprobs.tokens)
 
     @property
@@ -377,7 +380,7 @@ class Answer:
         return chosen
 
     def _text_before(self) -> bytes:
-        """The last text of the answer, from the last special token on."""
+        """Returns the text behind the last special token, from at most the last ``_CONTEXT_TOKENS`` tokens."""
         text = b""
         for token in reversed(self.tokens[-_CONTEXT_TOKENS:]):
             part = self.token_bytes(token)

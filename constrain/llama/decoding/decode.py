@@ -114,7 +114,7 @@ class Decoding:
         self.cached_tokens = min(known, len(self.answer.prompt))
 
     def _again(self, tokens: Sequence[int]) -> None:
-        """Evaluates the last of known tokens again, to get the logits after them."""
+        """Evaluates the last of the known tokens again, to get the logits after them."""
         self._preparing(lambda: self.evaluator.prefill(tokens))
 
     def _decode(self, tokens: Sequence[int]) -> None:

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _NICE = 10
-"""Nice value (lower priority) of a decision that was not made in time."""
+"""Nice value (lower priority) of a thread that did not choose its token in time."""
 
 
 class Decision(Generic[T]):
-    """A call of ``decide`` in a thread of its own, started at once.
+    """The choice of a token: a call of ``decide`` in a thread of its own, started at once.
 
     Attributes:
         outcome: the result or the error of ``decide``.
@@ -64,7 +64,7 @@ class Decision(Generic[T]):
 
 
 def await_all(decisions: Sequence[Decision[T]], seconds: float) -> None:
-    """Waits at most ``seconds`` for all decisions; lowers the priority of unfinished ones."""
+    """Waits until all of these token choices are finished, at most ``seconds``; lowers the priority of the others."""
     wait([decision.outcome for decision in decisions], seconds)
     for decision in decisions:
         if not decision.outcome.done():
@@ -72,5 +72,5 @@ def await_all(decisions: Sequence[Decision[T]], seconds: float) -> None:
 
 
 def await_any(decisions: Sequence[Decision[T]], seconds: float) -> None:
-    """Waits at most ``seconds`` until one decision is made."""
+    """Waits until the first of these token choices is finished, at most ``seconds``."""
     wait([decision.outcome for decision in decisions], seconds, FIRST_COMPLETED)

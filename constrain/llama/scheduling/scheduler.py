@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from constrain.llama.scheduling.request import Request
 
 _SHORT = 64
-"""Most tokens to evaluate with which a sequence goes before the prompts: the next token, and forced ones."""
+"""Greatest number of tokens to evaluate (the next and forced ones) with which a sequence goes before the prompts."""
 
 _RUNS = 4
 """Times per step that an answer may have forced tokens evaluated before the others go on."""
@@ -322,12 +322,12 @@ class Scheduler:
         return sorted((one for one in self._active if not one.waits), key=lambda one: one.active_slot.index)
 
     def _short(self) -> list[tuple[Scheduled, int]]:
-        """Sequences with few tokens to evaluate, each with their number."""
+        """Returns the sequences with few tokens to evaluate, each with the number of these tokens."""
         most = min(_SHORT, self._evaluator.n_batch)
         return [(one, count) for one in self._in_order() if 0 < (count := self._count(one)) <= most]
 
     def _runs(self) -> list[list[tuple[Scheduled, int]]]:
-        """Sequences with several tokens to evaluate, grouped by that number.
+        """Returns the sequences with several tokens to evaluate, grouped by the number of these tokens.
 
         Tokens get cheaper the more of them one evaluation has, whether or not they follow one another. So without
         ``batch_invariant`` a run is evaluated separately only if it has at least as many tokens as there are sequences;
@@ -347,7 +347,7 @@ class Scheduler:
         ]
 
     def _prompts(self, *, beside: bool) -> list[list[tuple[Scheduled, int]]]:
-        """Pieces of prompts, first come first served; small pieces if answers are evaluated in the same step."""
+        """Returns pieces of prompts, first come first served; with ``beside``, small ones, to go along with answers."""
         room = self._evaluator.n_batch
         share = max(1, room // _PROMPT_SHARE) if beside else room
         pieces = []
@@ -414,7 +414,7 @@ class Scheduler:
         self._decisions.append(sequence.decision)
 
     def _take_decisions(self) -> None:
-        """Continues sequences whose decisions are made; waits for one if all sequences wait for decisions."""
+        """Continues sequences whose next token is chosen; if all sequences wait for a choice, first waits for one."""
         decisions = _under_way(self._active)
         if decisions and len(decisions) == len(self._active):
             await_any(decisions, _LOOK_SECONDS)

@@ -69,27 +69,27 @@ class Sample:
 
 
 class Machine(Protocol):
-    """A source of samples."""
+    """The machine's cores and the CPU time that programs use."""
 
     @property
     def count(self) -> int:
-        """Cores that this process may use."""
+        """The number of cores that this process may use."""
 
     @property
     def spare(self) -> int:
-        """Cores that this process may not use."""
+        """The number of cores that this process may not use."""
 
     def now(self) -> float:
-        """The current time in seconds."""
+        """Returns the current time in seconds."""
 
     def sleep(self, seconds: float) -> None:
-        """Waits."""
+        """Waits for some seconds."""
 
     def sample(self) -> Sample:
-        """The CPU time used until now."""
+        """Returns the CPU time used until now."""
 
     def others_running(self) -> int:
-        """Threads of other processes that run or wait for a core now."""
+        """Returns the number of threads of other processes that run or wait for a core now."""
 
 
 class Cores:
@@ -139,7 +139,7 @@ class Cores:
         return self._limit
 
     def _free_now(self, age: float, wanted: int) -> float:
-        """Free cores for ``wanted`` threads, after a window that is too long or too short for a mean."""
+        """Returns the free cores for ``wanted`` threads, after a window that is too long or too short for a mean."""
         free = self._free_since_last() if age >= _WINDOW else float(self._machine.count)
         if not self._is_crowded(wanted):
             return float(self._machine.count)
@@ -183,30 +183,30 @@ class Cores:
 
 
 class Linux:
-    """This machine, if Linux reports the load of its cores."""
+    """This machine, as Linux reports the load of its cores."""
 
     _PER_SECOND = os.sysconf("SC_CLK_TCK") if sys.platform == "linux" else 100
 
     @property
     def count(self) -> int:
-        """See ``Machine``."""
+        """The number of cores that this process may use."""
         return len(os.sched_getaffinity(0))
 
     @property
     def spare(self) -> int:
-        """See ``Machine``."""
+        """The number of cores that this process may not use."""
         return max(0, (os.cpu_count() or 1) - self.count)
 
     def now(self) -> float:
-        """See ``Machine``."""
+        """Returns the current time in seconds."""
         return time.monotonic()
 
     def sleep(self, seconds: float) -> None:
-        """See ``Machine``."""
+        """Waits for some seconds."""
         time.sleep(seconds)
 
     def sample(self) -> Sample:
-        """See ``Machine``."""
+        """Returns the CPU time used until now."""
         text = Path("/proc/stat").read_text("ascii")
         cores = {f"cpu{number}" for number in os.sched_getaffinity(0)}
         if len(cores) == os.cpu_count():
@@ -222,7 +222,7 @@ class Linux:
         return Sample(time.monotonic(), ticks / self._PER_SECOND, time.process_time())
 
     def others_running(self) -> int:
-        """See ``Machine``."""
+        """Returns the number of threads of other processes that run or wait for a core now."""
         own = 0
         for task in Path("/proc/self/task").iterdir():
             with contextlib.suppress(OSError):  # the thread has ended

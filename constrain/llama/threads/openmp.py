@@ -1,8 +1,8 @@
-"""The worker threads of llama.cpp, if it computes with GNU OpenMP.
+"""Ends the worker threads of llama.cpp after an evaluation, if it uses GNU OpenMP.
 
-Workers belong to the thread that evaluates, and stay after an evaluation. If the process has more workers than cores,
-libgomp lets none of them wait actively for the next operation, and evaluations take up to twice as long. So a thread
-ends its workers when it is done; new ones take some 0.1 ms.
+Each thread that evaluates has workers of its own, and they would stay after the evaluation. If a process has more
+workers than cores, libgomp lets none of them wait actively for the next operation, and evaluations take up to twice as
+long. Starting new workers takes about 0.1 ms.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def release_workers() -> None:
 
 @cache
 def _pause() -> Callable[[int], int] | None:
-    """The function ``omp_pause_resource_all``; ``None`` if llama.cpp has not loaded libgomp."""
+    """Returns the function ``omp_pause_resource_all``; ``None`` if llama.cpp has not loaded libgomp."""
     if not hasattr(os, "RTLD_NOLOAD"):
         return None
     try:

@@ -44,7 +44,7 @@ from constrain.remembering import remembered
 if TYPE_CHECKING:
     from constrain.regex.lookaround import Elimination, Looking
 
-MAX_NESTING = 100
+MAX_GROUP_NESTING = 100
 """Levels of groups inside groups of a pattern; trees are hashed, compared and translated recursively, with a few stack
 frames per level. Beyond: PatternError."""
 
@@ -104,7 +104,7 @@ def class_bytes(ranges: Ranges, **_: object) -> int:
 
 
 def _pattern_bytes(text: str, *_: object, **__: object) -> int:
-    """Returns the approximate bytes of a pattern's tree: 1 KB, and at most about 100 bytes for each character."""
+    """Estimates the bytes of a pattern's tree, rather too high: 1 KB, plus 100 bytes for each character."""
     return 1_000 + 100 * len(text)
 
 
@@ -402,8 +402,8 @@ class _Parser:
         if not read_group(scanner):  # flags for the rest of the enclosing group, or a comment
             self.quantifiable = self.quantifiable and scanner.dialect == "python"
             return
-        if len(self.stack) == MAX_NESTING:
-            scanner.fail(f"groups are nested more than {MAX_NESTING} deep (MAX_NESTING)", start)
+        if len(self.stack) == MAX_GROUP_NESTING:
+            scanner.fail(f"groups are nested more than {MAX_GROUP_NESTING} deep (MAX_GROUP_NESTING)", start)
         group = _Group(self.alternatives, self.items, self.edges, self.outer_edges, flags, start, scanner.look)
         self.stack.append(group)
         self.alternatives, self.items, self.edges, self.outer_edges = [], [], [], {}

@@ -13,9 +13,9 @@ LAST_EVENT = "data: [DONE]\n\n"
 
 
 def data_event(document: Mapping[str, Any], name: str = "") -> str:
-    """Returns an event, with a name if given.
+    """Returns a server-sent event as text, with an ``event:`` line if a name is given.
 
-    Its text is ASCII: some clients also end lines at U+0085, U+2028 and U+2029.
+    Characters beyond ASCII are escaped, because some clients end lines at U+0085, U+2028 and U+2029, too.
     """
     data = f"data: {json.dumps(document, separators=(',', ':'))}\n\n"
     return f"event: {name}\n{data}" if name else data

@@ -53,7 +53,7 @@ class Operation:
 
 
 _WORK = (400, 404, 408, 413, 415, 429, 500, 503)
-"""Statuses of errors of a request to a model."""
+"""Status codes of errors that a request to a model can get."""
 
 
 _LIMIT: Schema = {"type": "integer", "minimum": 1, "maximum": MAX_PAGE, "default": 20}

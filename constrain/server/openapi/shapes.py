@@ -46,7 +46,10 @@ class Shape:
 
 
 def component_schemas(shape: Shape) -> dict[str, Schema]:
-    """Returns the schema of a body and of all its parts, by their names among the components."""
+    """Returns the schemas of a request or response body and of its own parts, by name in OpenAPI's components.
+
+    Parts that several bodies share are left out.
+    """
     mode: JsonSchemaMode = "validation" if shape.direction == "request" else "serialization"
     document = TypeAdapter(shape.type).json_schema(mode=mode, ref_template="{model}")
     definitions = document.pop("$defs", {})

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from constrain.fields.values import is_nested_deeper, missing, type_name, wrong_type
 from constrain.server.http.errors import ApiError
-from constrain.server.requests.limits import MAX_NESTING
+from constrain.server.requests.limits import MAX_FIELD_NESTING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -96,12 +96,12 @@ def parse_body(data: bytes) -> dict[str, Any]:
             f"library correctly. The API expects a JSON payload.) {_reason(error)}",
         ) from error
     if not isinstance(body, dict):
-        raise ApiError(f"The JSON body of a request is an object, not {type_name(body)}.", code="invalid_type")
+        raise ApiError(f"The JSON body of a request must be an object, not {type_name(body)}.", code="invalid_type")
     for name, value in body.items():
-        if is_nested_deeper(value, MAX_NESTING):
+        if is_nested_deeper(value, MAX_FIELD_NESTING):
             raise ApiError(
-                f"Invalid '{name:.64}': objects and arrays stand within each other more than {MAX_NESTING} levels "
-                "deep. Make it flatter; a schema refers to its parts with $ref.",
+                f"Invalid '{name:.64}': objects and arrays stand within each other more than {MAX_FIELD_NESTING} "
+                "levels deep. Make it flatter; a schema refers to its parts with $ref.",
                 param=f"{name:.64}",
                 code="invalid_value",
             )
@@ -141,7 +141,9 @@ def _reason(error: Exception) -> str:
         return f"It is no UTF-8: byte {error.start}."
     if isinstance(error, UnicodeEncodeError):
         return "It holds half of a surrogate pair."
-    return f"It is nested more than {MAX_NESTING} levels deep." if isinstance(error, RecursionError) else f"{error}."
+    if isinstance(error, RecursionError):
+        return f"It is nested more than {MAX_FIELD_NESTING} levels deep."
+    return f"{error}."
 
 
 def _not_json(name: str) -> Any:

@@ -67,7 +67,7 @@ RANGES = {
 MAX_PAGE = 100
 """Items of one page of the input of a stored response (``limit``), as for OpenAI. Beyond: status 400."""
 
-MAX_NESTING = 220
+MAX_FIELD_NESTING = 220
 """Levels of objects and arrays in one field of a request. Beyond: status 400.
 
 The ``openai`` package's types, which write responses, can repeat fields of up to 250 levels.
@@ -76,5 +76,5 @@ The ``openai`` package's types, which write responses, can repeat fields of up t
 MAX_SCHEMA_NESTING = 200
 """Levels of objects and arrays in one JSON Schema of a request, on every endpoint. Beyond: status 400.
 
-The levels around a schema in its field fit between this limit and ``MAX_NESTING``.
+The levels around a schema in its field fit between this limit and ``MAX_FIELD_NESTING``.
 """

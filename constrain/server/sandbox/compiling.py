@@ -42,8 +42,9 @@ _CHOICES = 24
 """Tokens of one trial text that are chosen among many candidates; after this number, the trial ends."""
 
 _MANY = 64
-"""Words of a mask with allowed tokens, of 32 tokens each, above which a choice counts as one among many. Smaller masks
-mostly have spellings of one text, or white space.
+"""Words of a mask (of 32 tokens each) with allowed tokens, above which a choice counts as one among many.
+
+Masks with fewer words mostly allow spellings of one text, or white space.
 """
 
 _TRIED_TOKENS = 200

@@ -88,7 +88,10 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """A report of the place in the request that a process has reached, with its CPU seconds so far."""
+    """A message from the process that reads or compiles a request.
+
+    ``place``: the part that it works on now, such as ``tools[0]``. ``seconds``: its CPU seconds so far.
+    """
 
     place: Place
     seconds: float
@@ -177,7 +180,7 @@ def main(control: socket.socket, modules: Sequence[str]) -> None:
 
 
 def _fork(control: socket.socket, children: Children, calls: int, reports: int) -> None:
-    """Forks a process for two sockets. If the system has none to give, the session finds both sockets closed."""
+    """Forks a process for two sockets. If the system cannot fork, closes both, which tells the session."""
     connection, report = socket.socket(fileno=calls), socket.socket(fileno=reports)
     with connection:
         try:

@@ -171,8 +171,8 @@ def _require_room(questions: Sequence[Question], room: int) -> None:
         return
     if len(questions) > 1:
         raise ApiError(
-            f"Invalid '{prompt}': {count} answers are asked for. Expected a value <= {room}: that many this server "
-            "takes at once.",
+            f"Invalid '{prompt}': the prompts times n ask for {count} answers, and this server takes at most {room} at "
+            "once. Send fewer prompts, or a smaller n.",
             param=prompt,
             code="array_above_max_length",
         )

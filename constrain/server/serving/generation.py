@@ -184,7 +184,7 @@ class Answers:
         await any_done(request.begun, request.done)
 
     def close(self) -> None:
-        """Removes unfinished answers from the model."""
+        """Cancels the answers that are not finished; the model drops them before its next step."""
         for run in self._runs:
             run.request.done.cancel()
             self._live.discard(run)

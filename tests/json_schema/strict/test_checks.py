@@ -192,7 +192,7 @@ def test_compiling_strictly_lists_all_violations(name: str) -> None:
     for _ in range(2):
         with pytest.raises(constrain.SchemaError) as caught:
             constrain.compile(schema, byte_vocabulary(), strict=True)
-        assert caught.value.pointer == expected[0][0]
+        assert caught.value.pointer == (expected[0][0] if len(expected) == 1 else None)
         assert str(caught.value).count("\n- ") == len(expected)
         for _, line in expected:
             assert line in str(caught.value)

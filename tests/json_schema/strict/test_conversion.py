@@ -198,7 +198,7 @@ ERRORS: dict[str, tuple[Any, str, str]] = {
     ),
     "closed objects that exclude each other": (
         {"allOf": [closed(a=TEXT), closed(b=TEXT)]},
-        "/allOf",
+        "/allOf/1",
         "cannot be merged",
     ),
     "oneOf by presence": (

@@ -84,7 +84,7 @@ def test_unknown_paths_and_methods_are_errors_in_the_same_shape(method: str, pat
         (b'{"a": "\\ud800"}', "surrogate"),
         (b"[" * 200_000, "nested more than 220 levels deep"),
         (b'{"a": ' + b"9" * 5000 + b"}", "could not parse"),
-        (b"[]", "is an object, not an array"),
+        (b"[]", "must be an object, not an array"),
     ],
 )
 def test_a_body_that_is_no_json_object_is_refused(body: bytes, says: str) -> None:

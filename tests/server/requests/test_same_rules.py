@@ -10,7 +10,7 @@ import pytest
 from constrain.server.chat.request import read_chat_request
 from constrain.server.http.errors import ApiError
 from constrain.server.requests.body import parse_body
-from constrain.server.requests.limits import MAX_NESTING, MAX_SCHEMA_NESTING
+from constrain.server.requests.limits import MAX_FIELD_NESTING, MAX_SCHEMA_NESTING
 from constrain.server.responses.request import read_request
 from constrain.server.settings import Settings
 from tests.support.server.asking import ask, error_of
@@ -360,7 +360,7 @@ def test_an_answer_that_is_too_deep_says_so(
     with caplog.at_level("INFO", "constrain.server.requests"):
         response = asked(application, endpoint, {"format": form, "stream": stream})
     assert response.status_code == (200 if stream else 400)
-    assert "because: The answer cannot be read: the text is nested more than 5 levels" in caplog.text
+    assert "because: The answer cannot be read: the answer is nested more than 5 levels" in caplog.text
     assert "nested more than 5 levels deep (MAX_ANSWER_NESTING)" in response.text
     assert "invalid_value" in response.text
 
@@ -393,6 +393,6 @@ def test_arguments_in_the_history_have_a_depth(application: Application, levels:
 
 def test_a_field_is_measured_without_recursion() -> None:
     with pytest.raises(ApiError) as caught:
-        parse_body(b'{"a": ' + b"[" * (MAX_NESTING + 1) + b"]" * (MAX_NESTING + 1) + b"}")
+        parse_body(b'{"a": ' + b"[" * (MAX_FIELD_NESTING + 1) + b"]" * (MAX_FIELD_NESTING + 1) + b"}")
     assert caught.value.param == "a"
-    assert parse_body(b'{"a": ' + b"[" * MAX_NESTING + b"]" * MAX_NESTING + b"}")
+    assert parse_body(b'{"a": ' + b"[" * MAX_FIELD_NESTING + b"]" * MAX_FIELD_NESTING + b"}")

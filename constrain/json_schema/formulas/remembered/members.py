@@ -30,7 +30,7 @@ from constrain.json_schema.shapes.combined import atoms, names_in_order
 from constrain.json_schema.shapes.data import ANY, NOTHING, Goal, ObjectShape
 from constrain.json_schema.shapes.key_partition import partition
 from constrain.json_schema.shapes.objects import key_goals
-from constrain.language.rule_automaton import MAX_COUNT
+from constrain.language.rule_automaton import MAX_COUNTER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -87,8 +87,8 @@ class RememberedMembers(Members):
         for each in self.classes:
             wanted = dict.fromkeys(each.shared.goals[1:])
             each.valued = {goal: self._add(UNBROKEN, each) for goal in wanted if goal is not ANY}
-            if each.number > MAX_COUNT and each.number != inf:
-                raise LimitError(f"a bound on the number of members exceeds MAX_COUNT = {MAX_COUNT}")
+            if each.number > MAX_COUNTER and each.number != inf:
+                raise LimitError(f"a bound on the number of members exceeds MAX_COUNTER = {MAX_COUNTER}")
             # where values matter, the last possible member does, too
             most = inf if each.valued and each.number != inf else max(sizes, default=0)
             levels = min(each.number, most)
@@ -174,7 +174,7 @@ class RememberedMembers(Members):
 
     @property
     def viability(self) -> Viability:
-        """Returns the conditions for reading each member, by productive goals."""
+        """Returns the conditions for reading each member, by goals that admit a value."""
         unproductive = {goal for goal in self.goals() if not goal.productive}
         if unproductive != self._unproductive:
             self._unproductive = unproductive
@@ -204,7 +204,7 @@ class RememberedMembers(Members):
         return self.viability.is_satisfiable()
 
     def blockers(self) -> list[Goal] | None:
-        """Returns the goals not known to be productive; ``None`` if a value is known."""
+        """Returns the goals that are not known to admit a value; ``None`` if the object is known to admit one."""
         if self.is_productive():
             return None
         return [goal for goal in self.goals() if not goal.productive]
