@@ -5,11 +5,10 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+import llguidance
 import pytest
 
 from tests.lark.test_lark import cases
-
-llguidance = pytest.importorskip("llguidance", reason="needs llguidance (the extra bench)")
 
 DIFFERENCES = {
     "escapes in strings": "it has the escapes of JSON alone, and ours Lark's, too",
