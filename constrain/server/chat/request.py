@@ -13,6 +13,7 @@ from constrain.server.requests.formats import RESPONSE_FORMAT, read_format
 from constrain.server.requests.functions import read_functions, uses_functions
 from constrain.server.requests.limits import RANGES
 from constrain.server.requests.messages import read_messages
+from constrain.server.requests.peers import read_content
 from constrain.server.requests.places import Places
 from constrain.server.requests.question import Question, read_n
 from constrain.server.requests.refusals import CHAT_FIELDS, refuse_fields
@@ -67,6 +68,7 @@ def read_chat_request(body: Mapping[str, Any], settings: Settings) -> ChatReques
     max_tokens, name = read_max_tokens(body, "max_completion_tokens", "max_tokens", least=1)
     options |= max_tokens
     content = read_format(body.get("response_format"), RESPONSE_FORMAT, settings.strict_subset)
+    content = read_content(body, content, "response_format")
     has_functions = uses_functions(body)
     if has_functions:
         tools = read_functions(body, settings.strict_subset)

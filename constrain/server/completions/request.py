@@ -12,6 +12,7 @@ from constrain.server.http.errors import ApiError, convert_field_errors
 from constrain.server.requests.body import model_name
 from constrain.server.requests.formats import RESPONSE_FORMAT, read_format
 from constrain.server.requests.limits import MAX_CHOICES, MAX_COMPLETION_LOGPROBS, RANGES
+from constrain.server.requests.peers import read_content
 from constrain.server.requests.places import Places
 from constrain.server.requests.question import Question, read_n
 from constrain.server.requests.refusals import COMPLETIONS_FIELDS, refuse_fields, unsupported
@@ -83,6 +84,7 @@ def read_completion_request(body: Mapping[str, Any], settings: Settings) -> Comp
     if top_logprobs is not None or best_of > n:  # log-probabilities decide which answers are the best
         options |= logprobs_options(top_logprobs or 0)
     content = read_format(body.get("response_format"), RESPONSE_FORMAT, settings.strict_subset)
+    content = read_content(body, content, "response_format")
     max_tokens, _ = read_max_tokens(body, _MAX_TOKENS, least=0)
     if content is None:
         options["max_tokens"] = _DEFAULT_MAX_TOKENS

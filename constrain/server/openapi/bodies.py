@@ -28,6 +28,7 @@ from constrain.server.requests.limits import (
     SHARES,
     TEMPERATURES,
 )
+from constrain.server.requests.peers import MAX_CHOICES_OF_TEXT
 
 MODEL_NAME: Schema = {"$ref": "#/components/schemas/ModelName"}
 
@@ -65,6 +66,31 @@ _SAMPLING: dict[str, Schema] = {
 
 _SHOWING: dict[str, Schema] = {"show_schema": _FLAG}
 """Members of requests whose prompt shows a schema to the model."""
+
+_TEXT: Schema = {"type": ["string", "null"]}
+_SCHEMA: Schema = {"type": ["object", "string", "null"]}
+_TEXTS: Schema = {"type": ["array", "null"], "items": {"type": "string"}, "maxItems": MAX_CHOICES_OF_TEXT}
+_CONTENT: dict[str, Schema] = {
+    "ebnf": _TEXT,
+    "grammar": _TEXT,
+    "guided_choice": _TEXTS,
+    "guided_grammar": _TEXT,
+    "guided_json": _SCHEMA,
+    "guided_regex": _TEXT,
+    "json_schema": _SCHEMA,
+    "regex": _TEXT,
+    "structured_outputs": {
+        "type": ["object", "null"],
+        "properties": {
+            "json": _SCHEMA,
+            "regex": _TEXT,
+            "choice": _TEXTS,
+            "grammar": _TEXT,
+            "json_object": _FLAG,
+        },
+    },
+}
+"""Fields of other servers that say what an answer is: see ``constrain.server.requests.peers``."""
 
 _EXTENSION: dict[str, Schema] = {
     "constrain": {
@@ -150,7 +176,7 @@ CHAT_REQUEST = Shape(
         "top_p": _range_schema(SHARES),
     },
     own={
-        "": {**_SAMPLING, **_SHOWING, "logprobs": _FLAG, "model": MODEL_NAME, "stream": _FLAG},
+        "": {**_SAMPLING, **_SHOWING, **_CONTENT, "logprobs": _FLAG, "model": MODEL_NAME, "stream": _FLAG},
         **_STREAM_OPTIONS,
     },
     required={"": ("model",), "JSONSchema": ("schema",)},
@@ -248,6 +274,7 @@ RESPONSES_REQUEST = Shape(
         "": {
             **_SAMPLING,
             **_SHOWING,
+            **_CONTENT,
             "frequency_penalty": _range_schema(PENALTIES, "number"),
             "model": MODEL_NAME,
             "presence_penalty": _range_schema(PENALTIES, "number"),
@@ -338,7 +365,7 @@ COMPLETION_REQUEST = Shape(
         "top_p": _range_schema(SHARES),
     },
     own={
-        "": {**_SAMPLING, "model": MODEL_NAME, "response_format": _RESPONSE_FORMAT, "stream": _FLAG},
+        "": {**_SAMPLING, **_CONTENT, "model": MODEL_NAME, "response_format": _RESPONSE_FORMAT, "stream": _FLAG},
         **_STREAM_OPTIONS,
     },
     required={"": ("model",)},

@@ -26,11 +26,12 @@ from constrain.server.requests.refusals import refuse_members
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from constrain.language.source import Source
     from constrain.server.settings import StrictSubset
 
 _KINDS = ("json_schema", "json_object", "text")
 
-_ANY_OBJECT = '{"type": "object"}'
+ANY_OBJECT = '{"type": "object"}'
 
 _JSON_SCHEMA = "invalid_json_schema"
 """Code of errors in a schema of content."""
@@ -65,9 +66,9 @@ TEXT_FORMAT = Spelling("text.format", "", "text.format.schema")
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """The required form of the content: a JSON Schema as text, and its place in the request."""
+    """The required form of the content: a JSON Schema as text or another language, and its place in the request."""
 
-    schema: str
+    schema: str | Source
     place: Place
 
 
@@ -93,10 +94,10 @@ def _read_json_object(document: Mapping[str, Any], spelling: Spelling) -> Format
     place = Place(spelling.schema, _JSON_SCHEMA, "schema for response_format")
     schema = document.get("schema")
     if schema is None:
-        return Format(_ANY_OBJECT, place)
+        return Format(ANY_OBJECT, place)
     inner = mapping(schema, f"{spelling.field}.schema")
     require_flat(inner, place)
-    return _format({"type": "object", **inner}, place)
+    return format_of({"type": "object", **inner}, place)
 
 
 def _read_json_schema(document: Mapping[str, Any], spelling: Spelling, subset: StrictSubset) -> Format:
@@ -121,14 +122,15 @@ def _read_json_schema(document: Mapping[str, Any], spelling: Spelling, subset: S
     optional_text(inner, "description", f"{where}.")
     place = Place(spelling.schema, _JSON_SCHEMA, f"schema for response_format '{name}'")
     require_flat(schema, place)
-    found = _format(schema, place)
+    found = format_of(schema, place)
     if is_strict:
         report_place(place)
-        require_strict(found.schema, name, "response_format", subset, place)
+        require_strict(schema_text(schema), name, "response_format", subset, place)
     return found
 
 
-def _format(schema: dict[str, Any], place: Place) -> Format:
+def format_of(schema: dict[str, Any] | str, place: Place) -> Format:
+    """Returns the format of a JSON Schema, or of its text. Raises ``ApiError``."""
     text = schema_text(schema)
     try:
         parse_schema(text)
@@ -161,12 +163,12 @@ def require_strict(schema: str, name: str, kind: Any, subset: StrictSubset, plac
         raise ApiError(complaint, param=place.param, code=place.code)
 
 
-def describe_refusals(schema: str, error: ConstrainError) -> str:
+def describe_refusals(schema: str | Source, error: ConstrainError) -> str:
     """Returns all parts of a schema that cannot be enforced, one per line; ``error`` is the error of its compilation.
 
-    After an error about a limit, the schema is not searched further, since every search would take as long.
+    Grammars, and schemas over a limit, are not searched further: every search would take as long.
     """
-    if isinstance(error, LimitError):
+    if isinstance(error, LimitError) or not isinstance(schema, str):
         return str(error)
     from constrain.json_schema.lint.linter import lint_schema
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from constrain.generation.options import ChatOptions
+    from constrain.language.source import Source
     from constrain.server.requests.formats import Format
     from constrain.server.requests.places import Places
     from constrain.server.requests.texts import Text
@@ -36,8 +37,8 @@ class Question:
     n: int = 1
 
     @property
-    def schema(self) -> str | None:
-        """The JSON Schema of the content, as text."""
+    def schema(self) -> str | Source | None:
+        """The JSON Schema of the content, as text, or another language."""
         return None if self.content is None else self.content.schema
 
 

@@ -14,27 +14,18 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
 _FORMAT_FIELDS = (
-    "ebnf",
     "format",
-    "grammar",
-    "guided_choice",
     "guided_decoding",
-    "guided_grammar",
-    "guided_json",
-    "guided_regex",
     "guided_whitespace_pattern",
-    "json_schema",
-    "regex",
     "response_schema",
     "schema",
     "structural_tag",
-    "structured_outputs",
 )
-"""Names of formats on other servers."""
+"""Names of formats on other servers that this one does not read; ``peers`` has those that it reads."""
 
 _USE_FORMATS = (
-    "This server takes a JSON Schema as 'response_format' ('text.format' of a response), and grammars and regular "
-    "expressions as formats of custom tools."
+    "This server takes a JSON Schema as 'response_format' ('text.format' of a response), and grammars, regular "
+    "expressions and choices as 'structured_outputs'."
 )
 
 _ON_ALL_ENDPOINTS = {
@@ -113,7 +104,7 @@ _NEUTRAL: dict[str, float] = {
 }
 """Values of fields that have no effect."""
 
-_FORMAT_MEMBERS = (*_FORMAT_FIELDS, "choice", "pattern", "strict")
+_FORMAT_MEMBERS = (*_FORMAT_FIELDS, "choice", "ebnf", "grammar", "json_schema", "pattern", "regex", "strict")
 """Members of a format, on this server or others, that change the language of an answer."""
 
 
@@ -129,7 +120,7 @@ def refuse_fields(body: Mapping[str, Any], refused: Mapping[str, str]) -> None:
         value = body.get(outer)
         if inner:
             value = value.get(inner) if isinstance(value, dict) else None
-        if not _asks_for_nothing(name, value):
+        if not asks_for_nothing(name, value):
             raise unsupported(name, advice)
     modalities = body.get("modalities")
     if modalities is not None and array(modalities, "modalities") != ["text"]:
@@ -139,11 +130,12 @@ def refuse_fields(body: Mapping[str, Any], refused: Mapping[str, str]) -> None:
 def refuse_members(document: Mapping[str, Any], place: str, kind: str, read: Collection[str]) -> None:
     """Raises ``FieldError`` for a member of a format that its type does not read, but that would change the answer."""
     for name in _FORMAT_MEMBERS:
-        if name not in read and not _asks_for_nothing(name, document.get(name)):
+        if name not in read and not asks_for_nothing(name, document.get(name)):
             raise unsupported(f"{place}.{name}", f"A format of the type '{kind}' does not have it.")
 
 
-def _asks_for_nothing(name: str, value: object) -> bool:
+def asks_for_nothing(name: str, value: object) -> bool:
+    """Returns whether the value of a field has no effect."""
     if value is None or value is False or value in ("", [], {}):
         return True
     return name in _NEUTRAL and value is not True and value == _NEUTRAL[name]

@@ -23,6 +23,7 @@ from constrain.server.http.errors import ApiError, convert_field_errors
 from constrain.server.requests.body import model_name
 from constrain.server.requests.formats import TEXT_FORMAT, read_format
 from constrain.server.requests.limits import MAX_METADATA, RANGES
+from constrain.server.requests.peers import read_content
 from constrain.server.requests.places import Places
 from constrain.server.requests.question import Question
 from constrain.server.requests.refusals import RESPONSES_FIELDS, refuse_fields
@@ -111,7 +112,7 @@ def read_request(body: Mapping[str, Any], *, strict_subset: StrictSubset = "stru
     items = read_items(body["input"]) if body.get("input") is not None else []
     tools = read_tools(body, strict_subset, is_flat=True)
     text = mapping(body["text"], "text") if body.get("text") is not None else {}
-    content = read_format(text.get("format"), TEXT_FORMAT, strict_subset)
+    content = read_content(body, read_format(text.get("format"), TEXT_FORMAT, strict_subset), "text.format")
     parallel = read_parallel(body)
     store = boolean(body, "store") is not False
     options: ChatOptions = {**read_sampling(body, RANGES), **read_show_schema(body)}

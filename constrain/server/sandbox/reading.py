@@ -15,6 +15,7 @@ from constrain.chat.tools.checks import checked_before
 from constrain.errors import LimitError
 from constrain.server.http.errors import ApiError
 from constrain.server.requests.body import parse_body
+from constrain.server.requests.peers import PEERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -79,7 +80,11 @@ def reading_key(document: Mapping[str, Any]) -> bytes:
     Schemas are among the fields, but the key is not made of their texts: it ignores the order of members, and is needed
     before the schemas are read.
     """
-    slow = {name: value for name, value in document.items() if name not in _QUICK and isinstance(value, dict | list)}
+    slow = {
+        name: value
+        for name, value in document.items()
+        if name in PEERS or (name not in _QUICK and isinstance(value, dict | list))
+    }
     return hashlib.sha256(json.dumps(slow, sort_keys=True).encode()).digest() if slow else b""
 
 

@@ -1,0 +1,148 @@
+"""Fields of other servers that say what an answer is: enforced on every endpoint that writes text, or refused."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support.server.asking import ask, error_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from constrain.server.app import Application
+
+CHAT, RESPONSES, COMPLETIONS = "/v1/chat/completions", "/v1/responses", "/v1/completions"
+ENDPOINTS = (CHAT, RESPONSES, COMPLETIONS)
+
+PERSON = {
+    "type": "object",
+    "properties": {"age": {"type": "integer", "minimum": 0, "maximum": 99}},
+    "required": ["age"],
+    "additionalProperties": False,
+}
+GBNF = 'root ::= "(" root ")" | [0-9] | "x"'
+LARK = 'start: "(" start ")" | /[0-9]/ | "x"'
+
+
+def is_person(text: str) -> bool:
+    return json.loads(text).keys() == {"age"}
+
+
+def is_nested(text: str) -> bool:
+    return re.fullmatch(r"(\(*)([0-9]|x)(\)*)", text) is not None and text.count("(") == text.count(")")
+
+
+def is_code(text: str) -> bool:
+    return re.fullmatch("[A-Z]{2}-[0-9]{2}", text) is not None
+
+
+def is_colour(text: str) -> bool:
+    return text in ("red", "green (dark)")
+
+
+CASES: dict[str, tuple[dict[str, Any], Callable[[str], bool]]] = {
+    "guided_json": ({"guided_json": PERSON}, is_person),
+    "guided_json as text": ({"guided_json": json.dumps(PERSON)}, is_person),
+    "json_schema": ({"json_schema": PERSON}, is_person),
+    "structured_outputs.json": ({"structured_outputs": {"json": PERSON}}, is_person),
+    "guided_regex": ({"guided_regex": "[A-Z]{2}-[0-9]{2}"}, is_code),
+    "regex": ({"regex": "[A-Z]{2}-[0-9]{2}"}, is_code),
+    "structured_outputs.regex": ({"structured_outputs": {"regex": "[A-Z]{2}-[0-9]{2}"}}, is_code),
+    "guided_choice": ({"guided_choice": ["red", "green (dark)"]}, is_colour),
+    "structured_outputs.choice": ({"structured_outputs": {"choice": ["red", "green (dark)"]}}, is_colour),
+    "guided_grammar in GBNF": ({"guided_grammar": GBNF}, is_nested),
+    "guided_grammar in Lark": ({"guided_grammar": LARK}, is_nested),
+    "grammar": ({"grammar": GBNF}, is_nested),
+    "ebnf": ({"ebnf": GBNF}, is_nested),
+    "structured_outputs.grammar": ({"structured_outputs": {"grammar": LARK, "regex": None}}, is_nested),
+}
+
+
+def asked(application: Application, endpoint: str, fields: dict[str, Any]) -> Any:
+    body: dict[str, Any] = {"model": "small", "seed": 1, **fields}
+    if endpoint == CHAT:
+        body |= {"messages": [{"role": "user", "content": "Hi"}], "max_completion_tokens": 30}
+    elif endpoint == RESPONSES:
+        body |= {"input": "Hi", "max_output_tokens": 30}
+    else:
+        body |= {"prompt": "Hi", "max_tokens": 30}
+    return ask(application, "POST", endpoint, json=body)
+
+
+def text_of(answer: Any) -> str:
+    if "output" in answer:
+        [text] = [part["text"] for item in answer["output"] if item["type"] == "message" for part in item["content"]]
+        return text
+    choice = answer["choices"][0]
+    return choice["text"] if "text" in choice else choice["message"]["content"]
+
+
+@pytest.mark.slow(but=("guided_json", "regex", "grammar", "guided_choice"))
+@pytest.mark.parametrize("case", CASES)
+def test_the_answer_is_what_the_field_says(application: Application, case: str) -> None:
+    fields, is_right = CASES[case]
+    for endpoint in ENDPOINTS:
+        response = asked(application, endpoint, fields)
+        assert response.status_code == 200, response.text
+        assert is_right(text_of(response.json())), (endpoint, text_of(response.json()))
+
+
+def test_any_json(application: Application) -> None:
+    for fields in ({"structured_outputs": {"json_object": True}}, {"json_schema": {"type": "object"}}):
+        assert isinstance(json.loads(text_of(asked(application, CHAT, fields).json())), dict)
+    json.loads(text_of(asked(application, CHAT, {"guided_json": {}}).json()))
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"guided_json": None, "grammar": "", "structured_outputs": {}}, {"structured_outputs": None}],
+)
+def test_what_says_nothing_is_accepted(application: Application, fields: dict[str, Any]) -> None:
+    assert asked(application, CHAT, fields).status_code == 200
+
+
+REFUSED = {
+    "two fields": ({"regex": "a", "grammar": GBNF}, "regex' and 'grammar' cannot be used together", "grammar"),
+    "beside a format": (
+        {"response_format": {"type": "json_object"}, "regex": "a"},
+        "'response_format' and 'regex' cannot be used together",
+        "regex",
+    ),
+    "a wrong pattern": ({"guided_regex": "(a"}, "Invalid pattern in 'guided_regex'", "guided_regex"),
+    "a wrong grammar": ({"grammar": "root ::= item"}, "the rule item is not defined", "grammar"),
+    "a wrong Lark grammar": ({"guided_grammar": "start: b"}, "the rule b is not defined", "guided_grammar"),
+    "a wrong schema": ({"json_schema": {"type": "strin"}}, "strin", "json_schema"),
+    "no JSON": ({"guided_json": "{"}, "not JSON", "guided_json"),
+    "a number": ({"regex": 7}, "Invalid type for 'regex': expected a string", "regex"),
+    "a number to choose": ({"guided_choice": ["a", 1]}, "expected a string", "guided_choice[1]"),
+    "nothing to choose": ({"guided_choice": []}, "there is no text to choose", "guided_choice"),
+    "two members": (
+        {"structured_outputs": {"regex": "a", "choice": ["b"]}},
+        "needs exactly one of 'json', 'regex', 'choice', 'grammar', 'json_object', but has 2",
+        "structured_outputs",
+    ),
+    "a tag": (
+        {"structured_outputs": {"structural_tag": "{}"}},
+        "schema or grammar",
+        "structured_outputs.structural_tag",
+    ),
+    "white space": (
+        {"structured_outputs": {"json": PERSON, "whitespace_pattern": " "}},
+        "schema or grammar",
+        "structured_outputs.whitespace_pattern",
+    ),
+}
+
+
+@pytest.mark.slow(but=("two fields", "a wrong grammar", "two members"))
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_honoured_is_refused_with_its_place(application: Application, case: str) -> None:
+    fields, message, param = REFUSED[case]
+    for endpoint in (CHAT, COMPLETIONS):
+        error = error_of(asked(application, endpoint, fields))
+        assert message in error["message"]
+        assert error["param"] == param
