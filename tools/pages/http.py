@@ -42,6 +42,15 @@ _LARGE = 1 << 31
 _KNOWN_TYPES = ("string", "boolean", "integer", "number", "array", "object")
 
 _MEANINGS = {
+    "ebnf": "SGLang's: a grammar that the answer matches",
+    "grammar": "llama-server's: a grammar that the answer matches, GBNF or Lark",
+    "guided_choice": "vLLM's: the texts that the answer may be",
+    "guided_grammar": "vLLM's: a grammar that the answer matches, GBNF or Lark",
+    "guided_json": "vLLM's: a JSON Schema that the answer matches, or its text",
+    "guided_regex": "vLLM's: a pattern that the answer matches",
+    "json_schema": "SGLang's and llama-server's: a JSON Schema that the answer matches, or its text",
+    "regex": "SGLang's: a pattern that the answer matches",
+    "structured_outputs": "vLLM's: one of the same, as a member",
     "best_of": "answers to write per prompt (`n`); the `n` with the highest mean log-probability are returned",
     "dimensions": "length of the vectors; only the model's own length is accepted",
     "echo": "whether the text begins with the prompt",

@@ -125,7 +125,8 @@ def _read_json_schema(document: Mapping[str, Any], spelling: Spelling, subset: S
     found = format_of(schema, place)
     if is_strict:
         report_place(place)
-        require_strict(schema_text(schema), name, "response_format", subset, place)
+        assert isinstance(found.schema, str)
+        require_strict(found.schema, name, "response_format", subset, place)
     return found
 
 
