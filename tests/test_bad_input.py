@@ -89,6 +89,8 @@ def run_apart(code: str, folder: Path) -> Outcome:
 def check(code: str, folder: Path, error: str, says: str = "", pointer: str | None = None) -> None:
     """There is one right outcome: this error (or ``WORKS``) at this place, with a message that says this."""
     outcome = run_apart(code, folder)
+    if outcome.seconds > SECONDS:  # another program may have had the core: the faster of two runs counts
+        outcome = min(outcome, run_apart(code, folder), key=lambda each: each.seconds)
     assert (outcome.error, outcome.pointer) == (error, pointer), outcome
     assert says in outcome.message, outcome
     if outcome.error != WORKS:

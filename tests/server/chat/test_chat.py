@@ -192,7 +192,7 @@ def test_a_choice_of_a_tool_is_kept(application: Application, choice: dict[str, 
 
 
 def test_a_grammar_whose_lexemes_collide_is_named(application: Application) -> None:
-    grammar = {"syntax": "lark", "definition": 'start: A "a"\nA: /a*/'}
+    grammar = {"syntax": "lark", "definition": 'start: %json {"type": "integer"} %json {"const": 7}'}
     tool = {"type": "custom", "custom": {"name": "write", "format": {"type": "grammar", "grammar": grammar}}}
     error = error_of(chat(application, tools=[TOOLS[0], tool]))
     assert (error["code"], error["param"]) == ("invalid_grammar", "tools[1].custom.format")
