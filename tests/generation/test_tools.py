@@ -346,7 +346,7 @@ def reasoning_tokens(model: constrain.Model, completion: constrain.Completion) -
 
 
 SLACK = 8 + 4
-"""Tokens after the limit: eight to finish a sentence or word, and those of ``</think>``, a text to this model, which may
+"""Tokens after the limit: eight to finish a sentence or word, and those of ``</think>``, a text to this model that may
 be begun more than once.
 """
 

@@ -409,7 +409,7 @@ EASY_FORMAT = {"type": "json_schema", "json_schema": {"name": "easy", "schema": 
 def limited(model: constrain.Model) -> Iterator[Application]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(session_module, "_WAITING_SECONDS", SECONDS)
-        yield Application(served_as(model, "small"), Settings(compile_seconds=0.6))
+        yield Application(served_as(model, "small"), Settings(compile_seconds=1.5))
 
 
 def function(name: str, parameters: dict[str, Any]) -> dict[str, Any]:
@@ -443,7 +443,7 @@ def test_none_is_named_where_two_are_too_much(limited: Application) -> None:
     functions = [function("hard", HARD), function("easy", EASY), function("harder", {**HARD, "minProperties": 8})]
     error = error_of(chat(limited, tools=[{"type": "function", "function": each} for each in functions]))
     assert (error["param"], error["code"]) == ("tools", "invalid_grammar")
-    assert error["message"].startswith("The tools are too much together: it takes more than 0.6 seconds")
+    assert error["message"].startswith("The tools are too much together: it takes more than 1.5 seconds")
 
 
 @pytest.mark.slow

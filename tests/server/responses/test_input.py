@@ -9,8 +9,7 @@ from openai.types.responses import ResponseItem
 from pydantic import TypeAdapter
 
 from constrain.chat.prompt.messages import check_messages
-from constrain.fields.values import FieldError
-from constrain.server.http.errors import ApiError
+from constrain.server.http.errors import ApiError, convert_field_errors
 from constrain.server.responses.input import add_ids, conversation, read_items
 from constrain.server.responses.output import finished_response
 from tests.support.server.response_answers import ANSWERS
@@ -35,8 +34,8 @@ def _messages(given: Any, instructions: str | None = None) -> list[dict[str, Any
     return conversation(read_items(given), instructions)
 
 
-def _error(given: Any) -> ApiError | FieldError:
-    with pytest.raises((ApiError, FieldError)) as caught:
+def _error(given: Any) -> ApiError:
+    with pytest.raises(ApiError) as caught, convert_field_errors():
         _messages(given)
     assert (caught.value.status, caught.value.kind) == (400, "invalid_request_error")
     return caught.value
