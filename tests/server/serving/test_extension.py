@@ -104,7 +104,7 @@ def test_json_that_the_limit_has_closed_says_so(application: Application, fields
 
 @pytest.mark.slow
 def test_completions_have_it_too(application: Application) -> None:
-    fields = {"response_format": LONG_FORMAT, "max_tokens": 16}
+    fields = {"response_format": LONG_FORMAT, "max_tokens": 8}
     assert complete(application, **fields).json()["choices"][0]["constrain"]["ended_early"] == "length"
     last = chunks_of(complete(application, stream=True, **fields))[-1]["choices"][0]
     assert (last["finish_reason"], last["constrain"]["ended_early"]) == ("stop", "length")
