@@ -32,7 +32,7 @@ def test_a_limit_of_a_terminal_names_its_schema(schema: Any, pointer: str, limit
     error = refused(schema)
     assert error.pointer == pointer
     assert limit in error.message
-    assert str(error).startswith(f"at {pointer or '/'}: terminal ")
+    assert str(error).startswith(f"at {pointer or 'the root of the schema'}: terminal ")
 
 
 def test_a_limit_in_a_composition_names_the_part_and_its_schema() -> None:
