@@ -94,10 +94,12 @@ def test_import_brings_in_nothing_heavy() -> None:
     assert not heavy & set(run_python("-c", code).split())
 
 
-def test_import_takes_about_100_ms_at_most() -> None:
-    """65 to 70 ms on a usual machine; one that reads files slowly takes 110 to 125 for the same modules."""
-    code = (
-        "import time; start = time.process_time(); import constrain; constrain.compile, constrain.Vocabulary;"
-        "print(time.process_time() - start)"
-    )
-    assert min(float(run_python("-c", code)) for _ in range(5)) < 0.15
+def test_import_takes_less_than_100_ms() -> None:
+    """On a machine that reads modules slowly: less than twice the time of a few modules of Python's own."""
+
+    def seconds(wanted: str) -> float:
+        code = f"import time; start = time.process_time(); {wanted}; print(time.process_time() - start)"
+        return min(float(run_python("-c", code)) for _ in range(5))
+
+    took = seconds("import constrain; constrain.compile, constrain.Vocabulary")
+    assert took < 0.1 or took < 2 * seconds("import asyncio, http.client, email.mime.text, xml.dom.minidom")

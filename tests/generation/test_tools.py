@@ -346,8 +346,8 @@ def reasoning_tokens(model: constrain.Model, completion: constrain.Completion) -
 
 
 SLACK = 8 + 4
-"""Tokens after the limit: eight to finish a sentence or word, and those of ``</think>``, a text to this model that may
-be begun more than once.
+"""Tokens after the limit: eight that bring the end no nearer, and those that do: ``</think>`` is a text to this model.
+Its first character may be written twice, as in ``<ref>"</think>``.
 """
 
 
