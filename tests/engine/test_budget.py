@@ -16,16 +16,9 @@ from constrain.generation.job import Language
 from constrain.language import tree
 from constrain.language.grammar import Grammar, GrammarBuilder
 from constrain.regex.source import Regex
-from tests.support import (
-    LONG,
-    allowed,
-    byte_vocabulary,
-    maskbench_that_compiles,
-    real_vocabulary,
-    small_vocabulary,
-    validation_error,
-)
+from tests.support import LONG, allowed, byte_vocabulary, maskbench_that_compiles, real_vocabulary, small_vocabulary
 from tests.support.chat.forms import TAGS
+from tests.support.judging import validation_error
 
 TREE: dict[str, Any] = {
     "type": "object",

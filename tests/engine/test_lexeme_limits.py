@@ -14,7 +14,8 @@ import pytest
 import constrain
 from constrain.language import tree
 from constrain.language.grammar import Grammar, GrammarBuilder, Kind
-from tests.support import LONG, allowed, maskbench_that_compiles, real_vocabulary, validation_error
+from tests.support import LONG, allowed, maskbench_that_compiles, real_vocabulary
+from tests.support.judging import validation_error
 
 GRACE = 8
 """Tokens by which a word may go on beyond the limit."""

@@ -28,10 +28,10 @@ from tests.support import (
     byte_vocabulary,
     maskbench_that_compiles,
     real_vocabulary,
-    second_validation_error,
     small_vocabulary,
-    validation_error,
 )
+from tests.support.judges import second_validation_error
+from tests.support.judging import validation_error
 
 TREE: dict[str, Any] = {
     "type": "object",

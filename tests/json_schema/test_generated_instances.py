@@ -25,7 +25,9 @@ from hypothesis.errors import Unsatisfiable
 from hypothesis_jsonschema import from_schema
 
 import constrain
-from tests.support import LONG, byte_vocabulary, second_validation_error, validation_error
+from tests.support import LONG, byte_vocabulary
+from tests.support.judges import second_validation_error
+from tests.support.judging import validation_error
 from tests.support.oracles.schemas.cases import reason
 from tests.support.oracles.schemas.generator import DRAFT_7, DRAFT_2020, Generator, Universe
 

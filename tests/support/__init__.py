@@ -1,4 +1,4 @@
-"""What several test files share: data sets, small vocabularies, walks over masks, an independent validator."""
+"""What several test files share: data sets, small vocabularies, walks over masks."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import constrain
-from tests.support.judges import second_validation_error as second_validation_error
-from tests.support.judging import validation_error as validation_error
 from tests.support.matching import allowed as allowed
 
 if TYPE_CHECKING:

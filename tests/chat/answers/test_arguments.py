@@ -10,10 +10,11 @@ import pytest
 import constrain
 from constrain.chat.answers.choices import DEFAULT_POLICIES, Calls, FunctionCalls, Value
 from constrain.chat.answers.language import AnswerLanguage
-from tests.support import byte_vocabulary, validation_error
+from tests.support import byte_vocabulary
 from tests.support.chat.forms import ELEMENTS, PYTHON, TAGS
 from tests.support.chat.parsed import read_answer
 from tests.support.chat.walks import walked
+from tests.support.judging import validation_error
 
 STRING: dict[str, Any] = {"type": "string"}
 NUMBER: dict[str, Any] = {"type": "number"}

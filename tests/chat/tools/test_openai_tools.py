@@ -11,7 +11,8 @@ import pytest
 
 import constrain
 from constrain import CustomTool, FunctionTool, Lark, Regex, ToolError, tool, tool_from_json, tool_to_json
-from tests.support import Tokens, Walker, byte_vocabulary, data_folder, second_validation_error
+from tests.support import Tokens, Walker, byte_vocabulary, data_folder
+from tests.support.judges import second_validation_error
 
 WEATHER: dict[str, Any] = {
     "type": "function",

@@ -20,7 +20,8 @@ from typing_extensions import NotRequired, TypedDict
 
 import constrain
 from constrain import tool
-from tests.support import Tokens, Walker, byte_vocabulary, second_validation_error
+from tests.support import Tokens, Walker, byte_vocabulary
+from tests.support.judges import second_validation_error
 
 
 class Color(Enum):

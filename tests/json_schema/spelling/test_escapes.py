@@ -16,7 +16,8 @@ from constrain.json_schema.emission.arguments import JSON_ARGUMENTS, PYTHON_ARGU
 from constrain.language.tree import ANY_JSON_CHAR
 from constrain.regex.string_spellings import MAX_BRANCHINGS, MAX_SPELLED_CHARACTERS, spelled_class
 from tests.json_schema.test_random_schemas import random_document, random_value
-from tests.support import LONG, allowed, byte_vocabulary, small_vocabulary, validation_error
+from tests.support import LONG, allowed, byte_vocabulary, small_vocabulary
+from tests.support.judging import validation_error
 from tests.support.regex.derivative_matcher import matches
 
 WORD = {"type": "string", "minLength": 2, "maxLength": 2}

@@ -12,7 +12,8 @@ import pytest
 from pydantic import BaseModel, ConfigDict, Field
 
 import constrain
-from tests.support import byte_vocabulary, maskbench, validation_error
+from tests.support import byte_vocabulary, maskbench
+from tests.support.judging import validation_error
 
 TEXT: dict[str, Any] = {"type": "string"}
 NUMBER: dict[str, Any] = {"type": "number"}

@@ -43,7 +43,8 @@ from constrain.server.sandbox import session
 from constrain.server.sandbox.session import Session
 from constrain.server.sandbox.workers import workers
 from constrain.server.settings import Settings
-from tests.support import LONG, validation_error
+from tests.support import LONG
+from tests.support.judging import validation_error
 from tests.support.server.asking import CHAT, error_of, served_as, serving
 
 if TYPE_CHECKING:
