@@ -26,7 +26,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 import constrain
-from constrain.generation.planning import prompt_tokens
+from tests.support.llama.prompts import prompt_tokens
 
 if TYPE_CHECKING:
     from constrain import Completion

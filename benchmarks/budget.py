@@ -43,9 +43,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 import constrain
-from constrain.generation.planning import prompt_tokens
 from constrain.language.hint import describe
 from constrain.llama.model import default_model_path
+from tests.support.llama.prompts import prompt_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable

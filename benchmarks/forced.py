@@ -39,11 +39,11 @@ from rich.table import Table
 
 import constrain
 from constrain.engine.constraint import _compile
-from constrain.generation.planning import prompt_tokens
 from constrain.language.hint import describe
 from constrain.llama.decoding.answer import Answer
 from constrain.llama.decoding.decode import Decoding
 from constrain.llama.decoding.sampler import Chain, Sampling
+from tests.support.llama.prompts import prompt_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -34,12 +34,12 @@ from rich.table import Table
 from slices import alternate, ratio
 
 import constrain
-from constrain.generation.planning import prompt_tokens
 from constrain.language.grammar import Grammar, GrammarBuilder
 from constrain.language.tree import CharClass, Literal, LiteralSet, Repetition
 from constrain.llama.decoding.answer import Answer
 from constrain.llama.decoding.decode import Decoding
 from constrain.llama.decoding.sampler import Chain, Sampling
+from tests.support.llama.prompts import prompt_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
