@@ -27,6 +27,7 @@ import importlib.util
 import json
 import multiprocessing
 import os
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -45,6 +46,9 @@ from rich.table import Table
 import constrain
 from constrain.language.hint import describe
 from constrain.llama.model import default_model_path
+
+sys.path.append(str(Path(__file__).parent.parent))  # behind what is installed: the sources may have no kernel
+
 from tests.support.llama.prompts import prompt_tokens
 
 if TYPE_CHECKING:

@@ -22,6 +22,7 @@ import argparse
 import json
 import os
 import statistics
+import sys
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -38,6 +39,9 @@ import constrain
 from constrain.llama.decoding.answer import Answer
 from constrain.llama.decoding.decode import Decoding
 from constrain.llama.decoding.sampler import Chain, Sampling
+
+sys.path.append(str(Path(__file__).parent.parent))  # behind what is installed: the sources may have no kernel
+
 from tests.support.llama.prompts import prompt_tokens
 
 if TYPE_CHECKING:
