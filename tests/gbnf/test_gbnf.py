@@ -69,7 +69,6 @@ def test_left_recursion_is_read() -> None:
         (f'root ::= "a"{{{MAX_GBNF_COUNT + 1}}}', "a count is at most", (1, 14)),
         ('root ::= "a"{}', "unexpected '}'; expected a number", (1, 14)),
         ("root ::= root", "the language is empty", (1, 1)),
-        ("root ::= !<|end|>", "!<token> is not supported", (1, 10)),
         ("root ::= " + "(" * (2 * MAX_GBNF_NESTING) + '"a"' + ")" * (2 * MAX_GBNF_NESTING), "MAX_GBNF_NESTING", None),
         ('root := "a"', "unexpected", (1, 1)),
     ],
@@ -88,7 +87,7 @@ def test_special_tokens_by_name_and_by_id() -> None:
     matcher = by_id.matcher()
     assert matcher.accept(ord("a"))
     assert [token for token, allowed in enumerate(mask_of(matcher)) if allowed] == [ord("w"), 257, 258]
-    for wrong in ("<[256]>", "<[300]>", "<|none|>"):
+    for wrong in ("<[256]> root", "<[300]>", "<|none|>"):
         with pytest.raises(constrain.GrammarError):
             constrain.compile(Gbnf(f"root ::= {wrong}"), vocabulary)
 
@@ -119,6 +118,16 @@ class LlamaMatcher:
         array = llama_cpp.llama_token_data_array(data, 1, -1, False)
         llama_cpp.llama_sampler_apply(self.sampler, array)
         return bool(data[0].logit == 0.0)
+
+    def mask(self) -> list[bool]:
+        data = (llama_cpp.llama_token_data * self.n_vocab)(
+            *(llama_cpp.llama_token_data(token, 0.0, 0.0) for token in range(self.n_vocab))
+        )
+        llama_cpp.llama_sampler_apply(self.sampler, llama_cpp.llama_token_data_array(data, self.n_vocab, -1, False))
+        return [each.logit == 0.0 for each in data]
+
+    def accept(self, token: int) -> None:
+        llama_cpp.llama_sampler_accept(self.sampler, token)
 
     def accepts(self, tokens: list[int]) -> bool:
         llama_cpp.llama_sampler_reset(self.sampler)

@@ -13,6 +13,8 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from constrain.arguments import lone_surrogate
+from constrain.errors import GrammarError
+from constrain.language.special import token_set
 from constrain.lark.reading.parser import parser
 from constrain.lark.reading.places import error_at
 from constrain.lark.reading.syntax import (
@@ -115,7 +117,7 @@ class _Reader:
             start, end = found.span()
             parts.append(self.text[done:start])
             if found["special"]:
-                parts.append(self._named(Special(found["special"], found.start("special")), end - start))
+                parts.append(self._named(self._special(found["special"], found.start("special")), end - start))
             elif found["directive"]:
                 json_start, end = end, self._json_end(found["directive"], start, end)
                 made = Embedded if found["directive"] == "%json" else Substring
@@ -135,6 +137,13 @@ class _Reader:
                 self.embedded[name] = node
                 return f" {name} "
         raise error_at(self.text, node.at, "no short name is left for this token; put spaces around it")
+
+    def _special(self, written: str, at: int) -> Special:
+        try:
+            token_set(written)
+        except GrammarError as error:
+            raise error_at(self.text, at, error.message) from error
+        return Special(written, at)
 
     def _json_end(self, directive: str, start: int, end: int) -> int:
         if directive not in _BEFORE_JSON:
