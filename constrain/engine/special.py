@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from constrain.engine.classes import Classes, complement, divide, joined, without
 from constrain.errors import ConstrainError, GrammarError, LimitError
-from constrain.language.grammar import EPSILON
+from constrain.language.grammar import EPSILON, Terminal
 from constrain.language.special import special_token, terminal_special, token_set
 from constrain.language.tree import Literal
 from constrain.vocabulary.marked import mark_of
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from constrain.engine.classes import Ranges
-    from constrain.language.grammar import Edge, Grammar, Rule, Terminal
+    from constrain.language.grammar import Edge, Grammar, Rule
     from constrain.vocabulary.vocabulary import Vocabulary
 
 _Error = TypeVar("_Error", bound=ConstrainError)
@@ -53,6 +53,11 @@ def resolve_special(grammar: Grammar, vocabulary: Vocabulary) -> tuple[Grammar, 
     except LimitError as error:
         raise _at(LimitError, terminals[next(iter(sets))], error.message) from error
     return _with_marks(grammar, dict(zip(sets, parts, strict=True))), Classes(vocabulary, classes)
+
+
+def some_token(written: str, vocabulary: Vocabulary) -> int:
+    """Returns the first of the tokens for which a name or ids stand. Raises GrammarError."""
+    return _ids(Terminal(written, special_token(written)), written, vocabulary)[0][0]
 
 
 def _at(kind: type[_Error], terminal: Terminal, message: str) -> _Error:

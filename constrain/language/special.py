@@ -55,8 +55,11 @@ class TokenSet:
 
 def token_set(written: str) -> TokenSet:
     """Reads the name or the ids of tokens as a grammar writes them. Raises GrammarError without a place."""
-    if written.startswith("!"):
-        return replace(token_set(written[1:]), is_negated=True)
+    found = _named_or_numbered(written.removeprefix("!"))
+    return replace(found, is_negated=True) if written.startswith("!") else found
+
+
+def _named_or_numbered(written: str) -> TokenSet:
     by_id = _BY_ID.fullmatch(written)
     if by_id is None:
         return TokenSet(written)

@@ -42,13 +42,13 @@ class MarkedVocabulary:
         core: the vocabulary of the kernel.
     """
 
-    __slots__ = ("core", "count", "first", "longest")
+    __slots__ = ("__weakref__", "core", "count", "first", "longest")
 
     def __init__(self, vocabulary: _Tokens, count: int) -> None:
         from constrain.engine import core
 
         self.first = -(-vocabulary.n_vocab // _WORD) * _WORD
-        self.count = max(_LEAST_MARKS, 1 << (count - 1).bit_length())
+        self.count = count
         texts = [vocabulary.token_bytes(token) for token in range(vocabulary.n_vocab)]
         self.longest = max(map(len, texts))
         texts += [b""] * (self.first + self.count - len(texts))
@@ -57,6 +57,11 @@ class MarkedVocabulary:
         names += [(mark, mark_of(mark - self.first)[1:-1]) for mark in marks]
         special = sorted({*vocabulary.special, *marks})
         self.core = core.Vocabulary(texts, special, list(vocabulary.eos), names)
+
+
+def number_of_marks(classes: int) -> int:
+    """The number of marks for so many classes: one of a few numbers, so that grammars share their vocabulary."""
+    return max(_LEAST_MARKS, 1 << (classes - 1).bit_length())
 
 
 def mark_of(number: int) -> bytes:

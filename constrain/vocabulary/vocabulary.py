@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import threading
 from typing import TYPE_CHECKING, NoReturn, Protocol
+from weakref import WeakValueDictionary
 
 from constrain.arguments import integer
 from constrain.errors import ModelError
 from constrain.language.special import mark
-from constrain.vocabulary.marked import MarkedVocabulary
+from constrain.vocabulary.marked import MarkedVocabulary, number_of_marks
 from constrain.vocabulary.table import make_table
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class Vocabulary:
         "__weakref__",
         "_core",
         "_fingerprint",
-        "_with_marks",
+        "_marked",
         "encode",
         "eos",
         "n_vocab",
@@ -69,7 +70,7 @@ class Vocabulary:
         self.special_tokens: Mapping[str, int] = named
         names = [(token, name.encode()) for name, token in named.items()]
         self._core = core.Vocabulary(table.texts, sorted(table.special), list(table.eos), names)
-        self._with_marks: MarkedVocabulary | None = None
+        self._marked: WeakValueDictionary[int, MarkedVocabulary] = WeakValueDictionary()
         self._fingerprint: bytes | None = None
         cache = find_cache()
         if cache is not None and cache.open():
@@ -84,11 +85,12 @@ class Vocabulary:
         return self._fingerprint
 
     def with_marks(self, count: int) -> MarkedVocabulary:
-        """The tokens again, with at least so many marks beside them; kept for later calls. Private."""
+        """The tokens again, with at least so many marks beside them; shared while it is in use. Private."""
+        size = number_of_marks(count)
         with _marking:
-            if self._with_marks is None or self._with_marks.count < count:
-                self._with_marks = MarkedVocabulary(self, count)
-            return self._with_marks
+            if (known := self._marked.get(size)) is None:
+                known = self._marked[size] = MarkedVocabulary(self, size)
+            return known
 
     def tokens_named(self, name: str) -> list[int]:
         """The ids of tokens with a name or text, special ones first; empty if there is none.

@@ -63,10 +63,8 @@ class Comparison:
         self.oracle = oracle
         self.constraint = constraint
         self.v = v
-        self.readings = [
-            [letter.encode() for letter, ids in zip(LETTERS, sets, strict=True) if token in ids]
-            for token in range(len(v.tokens))
-        ]
+        letters = [(letter.encode(), ids) for letter, ids in zip(LETTERS, sets, strict=True)]
+        self.readings = [[letter for letter, ids in letters if token in ids] for token in range(len(v.tokens))]
         for token, text in enumerate(v.tokens):
             if text and token not in v.special:
                 self.readings[token].append(text)
@@ -140,6 +138,13 @@ def check_seed(seed: int) -> Counter[str]:
     return Counter({"masks": masks, "several readings": several, "gave up": oracle.gave_up, "sets": text != case.text})
 
 
+def check_and_name(seed: int) -> Counter[str]:
+    try:
+        return check_seed(seed)
+    except Exception as error:
+        raise AssertionError(f"seed {seed}: {error}\n{make_case(seed, LETTERS).text}") from error
+
+
 @pytest.fixture(scope="module")
 def totals() -> Counter[str]:
     return Counter()
@@ -149,10 +154,7 @@ def totals() -> Counter[str]:
 @pytest.mark.parametrize("block", range(BLOCKS))
 def test_masks_equal_those_of_all_readings(block: int, totals: Counter[str]) -> None:
     for seed in range(block * SEEDS_PER_BLOCK, (block + 1) * SEEDS_PER_BLOCK):
-        try:
-            totals.update(check_seed(seed))
-        except Exception as error:
-            raise AssertionError(f"seed {seed}: {error}\n{make_case(seed, LETTERS).text}") from error
+        totals.update(check_and_name(seed))
 
 
 @pytest.mark.slow
