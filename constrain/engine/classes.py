@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import re
 from functools import lru_cache
 from itertools import islice
@@ -67,8 +66,6 @@ def without(ranges: Ranges, ids: Iterable[int]) -> Ranges:
 
 def divide(sets: list[Ranges]) -> tuple[list[Ranges], list[list[int]]]:
     """Returns classes of ids that are in the same sets, and the numbers of each set's classes. Raises LimitError."""
-    drawn = random.Random(0)  # noqa: S311 - a hash of 128 bits for each set of sets
-    hashes = [drawn.getrandbits(128) for _ in sets]
     changes: dict[int, list[int]] = {}
     for number, ranges in enumerate(sets):
         for low, high in ranges:
@@ -78,7 +75,7 @@ def divide(sets: list[Ranges]) -> tuple[list[Ranges], list[list[int]]]:
     classes: list[list[tuple[int, int]]] = []
     parts: list[list[int]] = [[] for _ in sets]
     inside: set[int] = set()
-    key = total = begin = 0
+    key = total = begin = 0  # the key has a bit for each set inside
     for at in sorted(changes):
         if inside:
             if key not in numbers:
@@ -92,7 +89,7 @@ def divide(sets: list[Ranges]) -> tuple[list[Ranges], list[list[int]]]:
             classes[numbers[key]].append((begin, at - 1))
         for number in changes[at]:
             inside ^= {number}
-            key ^= hashes[number]
+            key ^= 1 << number
         begin = at
     return [joined(ranges) for ranges in classes], parts
 

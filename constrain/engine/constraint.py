@@ -531,7 +531,7 @@ class _MatcherOfReadings(Readings, Matcher):
         lexeme_limits: Sequence[int | None] = (),
     ) -> None:
         Matcher.__init__(self, constraint, state, max_tokens=max_tokens, lexeme_limits=lexeme_limits)
-        if isinstance(state, Readings):
+        if isinstance(state, _MatcherOfReadings):
             self._copy(state)
         else:
             assert constraint._classes is not None

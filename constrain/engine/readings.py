@@ -9,7 +9,7 @@ and keeps to the budget by itself.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from constrain.arguments import integer
 from constrain.engine import core
@@ -47,8 +47,8 @@ class _Copy(NamedTuple):
         return found
 
 
-class Readings(core.Matcher):
-    """All readings of one text. The object itself, as a matcher of the kernel, stays at the beginning of the text."""
+class Readings:
+    """All readings of one text; a base of a matcher, which itself stays at the beginning of the text."""
 
     _classes: Classes
     _tokens: list[int]
@@ -153,7 +153,7 @@ class Readings(core.Matcher):
     def reset(self) -> None:
         """Takes back all accepted tokens; the limits met so far are forgotten, too."""
         self._tokens, self._copies = [], []
-        self._readings = [core.Matcher(self)]
+        self._readings = [core.Matcher(cast("core.Matcher", self))]
         self._since, self._has_ended, self._left_out = 0, False, None
 
     @property

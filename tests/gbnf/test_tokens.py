@@ -128,3 +128,17 @@ def is_whole(vocabulary: constrain.Vocabulary, token: int) -> bool:
     if not text:
         return token in vocabulary.special
     return text.decode("utf-8", "ignore").encode() == text and b"\0" not in text
+
+
+@pytest.mark.slow
+def test_answers_of_a_model_have_the_texts_of_the_tokens(model: constrain.Model) -> None:
+    (the,) = model.vocabulary.tokens_named("the")
+    named = constrain.Lark(f'start: "say " <[{the}]> " " /[a-z]{{2,9}}/ <|im_end|>')
+    answer = constrain.complete(model, "Go on.", schema=named, max_tokens=12)
+    assert answer.text.startswith("say the ")
+    assert constrain.compile(named, model.vocabulary).accepts(answer.text.encode() + b"\xff<|im_end|>\xfe")
+    free = constrain.complete(
+        model, "Go on.", schema=constrain.Lark('start: <[*]>{1,200} "END"'), max_tokens=16, seed=1
+    )
+    assert free.text.endswith("END")
+    assert free.finish_reason in ("stop", "length")
