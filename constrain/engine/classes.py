@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from constrain.errors import LimitError
-from constrain.language.special import BEGIN, END
+from constrain.language.special import BEGIN, END, mark
 from constrain.vocabulary.marked import MARKED, mark_of
 
 if TYPE_CHECKING:
@@ -114,33 +113,38 @@ class Classes:
         for number, spans in enumerate(ranges):
             for low, high in spans:
                 self._of[low : high + 1] = number
-        self.words = lru_cache(_KEPT_MASKS)(self._words)
-        self.shown = lru_cache(None)(self._shown)
+        self._words: dict[bytes, NDArray[np.uint32]] = {}
+        self._shown: dict[int, int] = {}
 
     def mark(self, token: int) -> int | None:
         """Returns the id by which matchers read a token as one of its class; ``None`` for a token without a class."""
         number = int(self._of[token])
         return None if number == self._none else self.marked.first + number
 
-    def _words(self, marks: bytes) -> NDArray[np.uint32]:
+    def words(self, marks: bytes) -> NDArray[np.uint32]:
         """The tokens of the classes whose marks are set in the words behind a mask, as the words of a mask."""
+        if (known := self._words.get(marks)) is not None:
+            return known
         import numpy as np
 
         allowed = np.append(np.unpackbits(np.frombuffer(marks, np.uint8), bitorder="little"), 0)
         bits = np.packbits(allowed[self._of], bitorder="little")
         bits.resize(self.marked.first // 8, refcheck=False)
-        return bits.view(np.uint32)
+        if len(self._words) == _KEPT_MASKS:
+            self._words.clear()
+        return self._words.setdefault(marks, bits.view(np.uint32))
 
-    def _shown(self, number: int) -> int:
+    def shown(self, number: int) -> int:
         """The token that stands for a class where one must be chosen: a short printable text, if there is one."""
-        tokens = islice((token for low, high in self.ranges[number] for token in range(low, high + 1)), _TRIED)
+        if number not in self._shown:
+            tokens = (token for low, high in self.ranges[number] for token in range(low, high + 1))
+            self._shown[number] = min(islice(tokens, _TRIED), key=self._cost)
+        return self._shown[number]
 
-        def cost(token: int) -> tuple[bool, bool, int]:
-            text = self.vocabulary.token_bytes(token)
-            is_plain = text.isascii() and text.decode("ascii").isprintable()
-            return not text, not is_plain, len(text)
-
-        return min(tokens, key=cost)
+    def _cost(self, token: int) -> tuple[bool, bool, int]:
+        text = self.vocabulary.token_bytes(token)
+        is_plain = text.isascii() and text.decode("ascii").isprintable()
+        return not text, not is_plain, len(text)
 
     def detours(self, text: bytes) -> list[tuple[int, int, bytes]] | None:
         """Returns the parts of a text that may be tokens of classes, with their marks; ``None`` if it is no text.
@@ -170,5 +174,9 @@ class Classes:
         return [token for token in found if token < self.vocabulary.n_vocab and not self.vocabulary.token_bytes(token)]
 
     def spelled(self, text: bytes) -> bytes:
-        """Returns a text of the kernel with tokens in place of marks: their text, or their name between its bytes."""
-        return _MARK.sub(lambda mark: self.vocabulary.marked_bytes(self.shown(int(mark[1]))), text)
+        """Returns a text of the kernel with tokens in place of marks: their texts, or else their names or ids."""
+        return _MARK.sub(lambda found: self._spelled(self.shown(int(found[1]))), text)
+
+    def _spelled(self, token: int) -> bytes:
+        text = self.vocabulary.token_bytes(token)
+        return text or mark(self.vocabulary.names.get(token) or f"<[{token}]>")
