@@ -107,7 +107,7 @@ class Classes:
 
         self.vocabulary = vocabulary
         self.ranges = ranges
-        self.marked = vocabulary.with_marks(len(ranges))
+        self.marked = vocabulary._with_marks(len(ranges))
         self._none = self.marked.count
         self._of: NDArray[np.int32] = np.full(vocabulary.n_vocab, self._none, np.int32)
         for number, spans in enumerate(ranges):

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from constrain.arguments import integer
+from constrain.arguments import integer, wrong_type
 from constrain.engine import core
+from constrain.errors import LimitError
 from constrain.vocabulary.marked import MARKED
 
 if TYPE_CHECKING:
@@ -30,6 +31,9 @@ tokens that only further readings allow are left out of masks."""
 
 _BETWEEN_COPIES = 256
 """Tokens after which all readings are copied, for a rollback, before their number changes again."""
+
+
+_FORMATS = {"float32": "f", "uint32": "IiLl"}
 
 
 class _Copy(NamedTuple):
@@ -117,6 +121,8 @@ class Readings:
 
     def accept_many(self, token_ids: Sequence[int]) -> int:
         """Takes tokens up to the first that is not allowed; returns the number of tokens taken."""
+        if not hasattr(token_ids, "__iter__"):
+            raise wrong_type("token_ids", "a list of token ids", token_ids)
         for count, token in enumerate([self._checked(token) for token in token_ids]):
             if not self.accept(token):
                 return count
@@ -148,7 +154,8 @@ class Readings:
         if self._left_out is not None and self._left_out >= target:
             self._left_out = None
         for token in again:
-            self.accept(token)
+            if not self.accept(token):
+                raise LimitError("the tokens before these cannot be read again within the limits (MAX_MASK_WORK)")
 
     def reset(self) -> None:
         """Takes back all accepted tokens; the limits met so far are forgotten, too."""
@@ -201,9 +208,10 @@ class Readings:
 
         n_vocab = self._classes.vocabulary.n_vocab
         scores = _array("logits", logits, "float32", n_vocab)
-        out: Any = np.frombuffer(memoryview(candidates), np.dtype([("id", "i4"), ("logit", "f4"), ("p", "f4")]))
-        if len(out) < n_vocab:
+        room = _view("candidates", candidates, "a contiguous, writable array of llama_token_data", is_written=True)
+        if room.nbytes < 12 * n_vocab:
             raise ValueError(f"candidates must hold {n_vocab} llama_token_data (12 bytes each)")
+        out: Any = np.frombuffer(room, np.dtype([("id", "i4"), ("logit", "f4"), ("p", "f4")]), n_vocab)
         bits = np.unpackbits(self._words().view(np.uint8), count=n_vocab, bitorder="little")
         tokens = np.flatnonzero(bits)
         found = out[: len(tokens)]
@@ -298,6 +306,8 @@ class Readings:
 
     def forced_after(self, before: bytes) -> tuple[bytes, list[int]]:
         """Private: use ``forced_tokens``. Forces nothing while there are several readings."""
+        if not isinstance(before, bytes):
+            raise wrong_type("before", "bytes", before)
         if self._has_ended or len(self._readings) > 1:
             return b"", []
         text, starts = self._readings[0].forced_after(before)
@@ -325,17 +335,21 @@ def _array(name: str, given: Buffer, kind: str, count: int, *, is_written: bool 
     """Returns an argument as an array. Raises TypeError and ValueError."""
     import numpy as np
 
-    try:
-        view = memoryview(given)
-    except TypeError:
-        wanted = "an array (numpy, or anything with the buffer protocol)"
-        raise TypeError(f"{name} must be {wanted}, not {type(given).__name__}") from None
-    if not view.c_contiguous or (is_written and view.readonly):
-        raise TypeError(f"{name} must be a contiguous, writable array (numpy, or anything with the buffer protocol)")
-    formats = "f" if kind == "float32" else "IiLl"
-    if view.itemsize != 4 or view.format[-1] not in formats or view.shape != (count,):
+    view = _view(name, given, f"a contiguous{', writable' if is_written else ''} array", is_written=is_written)
+    if view.itemsize != 4 or view.format[-1] not in _FORMATS[kind] or view.shape != (count,):
         raise ValueError(
             f"{name} must have shape ({count},) and items of type {kind}; this one has {view.ndim} dimension(s), "
             f"{view.nbytes // view.itemsize} items of format '{view.format}'"
         )
     return np.frombuffer(view, kind)
+
+
+def _view(name: str, given: Buffer, wanted: str, *, is_written: bool) -> memoryview:
+    """Returns the memory of an argument. Raises TypeError."""
+    try:
+        view = memoryview(given)
+        if view.c_contiguous and not (is_written and view.readonly):
+            return view
+    except TypeError:  # no buffer
+        pass
+    raise wrong_type(name, f"{wanted} (numpy, or anything with the buffer protocol)", given)

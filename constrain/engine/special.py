@@ -97,7 +97,7 @@ def _about(vocabulary: Vocabulary) -> str:
 
 
 def _named(terminal: Terminal, name: str, vocabulary: Vocabulary) -> list[int]:
-    if found := vocabulary.tokens_named(name):
+    if found := vocabulary._tokens_named(name):
         return found
     close = difflib.get_close_matches(name, vocabulary.names.values(), n=3)
     known = f"; it has {', '.join(close)}" if close else ""

@@ -84,18 +84,18 @@ class Vocabulary:
             self._fingerprint = hashlib.sha256(self._core.description() + names).digest()
         return self._fingerprint
 
-    def with_marks(self, count: int) -> MarkedVocabulary:
-        """The tokens again, with at least so many marks beside them; shared while it is in use. Private."""
+    def _with_marks(self, count: int) -> MarkedVocabulary:
+        """The tokens again, with at least so many marks beside them; shared while it is in use."""
         size = number_of_marks(count)
         with _marking:
             if (known := self._marked.get(size)) is None:
                 known = self._marked[size] = MarkedVocabulary(self, size)
             return known
 
-    def tokens_named(self, name: str) -> list[int]:
+    def _tokens_named(self, name: str) -> list[int]:
         """The ids of tokens with a name or text, special ones first; empty if there is none.
 
-        >>> Vocabulary.from_tokens([b"a", b"<b>", b""], eos=[2], special={2: "</s>"}).tokens_named("<b>")
+        >>> Vocabulary.from_tokens([b"a", b"<b>", b""], eos=[2], special={2: "</s>"})._tokens_named("<b>")
         [1]
         """
         special = [token for token, known in self.names.items() if known == name]
