@@ -7,6 +7,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 import llama_cpp
+import numpy as np
 import pytest
 
 import constrain
@@ -120,11 +121,12 @@ class LlamaMatcher:
         return bool(data[0].logit == 0.0)
 
     def mask(self) -> list[bool]:
-        data = (llama_cpp.llama_token_data * self.n_vocab)(
-            *(llama_cpp.llama_token_data(token, 0.0, 0.0) for token in range(self.n_vocab))
-        )
-        llama_cpp.llama_sampler_apply(self.sampler, llama_cpp.llama_token_data_array(data, self.n_vocab, -1, False))
-        return [each.logit == 0.0 for each in data]
+        data = np.zeros(self.n_vocab, [("id", np.int32), ("logit", np.float32), ("p", np.float32)])
+        data["id"] = np.arange(self.n_vocab)
+        array = (llama_cpp.llama_token_data * self.n_vocab).from_buffer(data)
+        llama_cpp.llama_sampler_apply(self.sampler, llama_cpp.llama_token_data_array(array, self.n_vocab, -1, False))
+        found: list[bool] = (data["logit"] == 0.0).tolist()
+        return found
 
     def accept(self, token: int) -> None:
         llama_cpp.llama_sampler_accept(self.sampler, token)

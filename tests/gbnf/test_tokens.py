@@ -17,7 +17,7 @@ from tests.support.matching import mask_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-WALKS = 40 if LONG else 8
+WALKS = 40 if LONG else 4
 
 VOCABULARY = constrain.Vocabulary.from_tokens(
     [*(bytes([byte]) for byte in range(256)), b"", b"", b"", b"word"],
@@ -83,6 +83,12 @@ def model() -> Iterator[constrain.Model]:
         yield found
 
 
+@pytest.fixture(scope="module")
+def whole(model: constrain.Model) -> list[int]:
+    """The tokens that are a text of whole characters, or special ones."""
+    return [token for token in range(model.vocabulary.n_vocab) if is_whole(model.vocabulary, token)]
+
+
 GRAMMARS = (
     "root ::= <|im_start|> thinking <file_sep> [0-9]\nthinking ::= !<file_sep>*",
     'root ::= !<[THE]> "b"',
@@ -97,13 +103,12 @@ GRAMMARS = (
 
 @pytest.mark.slow
 @pytest.mark.parametrize("grammar", GRAMMARS)
-def test_llama_cpp_allows_the_same_tokens(grammar: str, model: constrain.Model) -> None:
+def test_llama_cpp_allows_the_same_tokens(grammar: str, model: constrain.Model, whole: list[int]) -> None:
     """Except for tokens that llama.cpp cannot show as text, or that are a part of a character: it never takes them."""
     vocabulary = model.vocabulary
     (the,) = vocabulary._tokens_named("the")
     written = grammar.replace("THE", str(the))
     constraint = constrain.compile(Gbnf(written), vocabulary, cache=False)
-    whole = [token for token in range(vocabulary.n_vocab) if is_whole(vocabulary, token)]
     rng = Random(grammar)
     for _ in range(WALKS):
         ours, theirs = constraint.matcher(), LlamaMatcher(model, written)

@@ -213,9 +213,7 @@ def test_sets_divide_the_ids_into_classes() -> None:
         assert left == {token for low, high in sets[0] for token in range(low, high + 1)} - some
         assert complement(complement(sets[0], 50), 50) == sets[0]
     with pytest.raises(constrain.LimitError):
-        divide(
-            [((0, MAX_SET_PARTS), (MAX_SET_PARTS + 2 + number, MAX_SET_PARTS + 2 + number)) for number in range(200)]
-        )
+        divide([complement(((token, token),), MAX_SET_PARTS) for token in range(200)])
 
 
 def test_a_budget_holds_whatever_the_reading() -> None:
