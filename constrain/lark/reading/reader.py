@@ -37,6 +37,8 @@ from constrain.lark.reading.syntax import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from lark import Token, Tree
 
     from constrain.lark.reading.syntax import GrammarText
@@ -98,6 +100,7 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self.text = text
         self.embedded: dict[str, Embedded | Substring | Special] = {}
+        self.unused: dict[int, Iterator[str]] = {}  # names for replaced texts, by their lengths
         self.rules: dict[str, Definition] = {}
         self.terminals: dict[str, Definition | Import] = {}
         self.ignored: list[Definition] = []
@@ -129,10 +132,7 @@ class _Reader:
 
     def _named(self, node: Embedded | Substring | Special, length: int) -> str:
         """Returns a name for a node, with a space on both sides, as long as the text it replaces."""
-        first, *others = [string.ascii_uppercase, *[string.ascii_uppercase + string.digits] * (length - 3)]
-        others = others[-_LONGEST_NAMES:]
-        for letters in product(first, *others):
-            name = "".join(letters).ljust(length - 2, "_")
+        for name in self.unused.setdefault(length, _names(length - 2)):
             if name not in self.embedded and name not in self.text:
                 self.embedded[name] = node
                 return f" {name} "
@@ -308,6 +308,13 @@ class _Reader:
 
     def _refuse(self, tree: Any, message: str) -> NoReturn:
         raise error_at(self.text, _first_place(tree), message)
+
+
+def _names(length: int) -> Iterator[str]:
+    """Yields names of terminals."""
+    first, *others = [string.ascii_uppercase, *[string.ascii_uppercase + string.digits] * (length - 1)]
+    for letters in product(first, *others[-_LONGEST_NAMES:]):
+        yield "".join(letters).ljust(length, "_")
 
 
 def _shown(node: Embedded | Substring | Special) -> str:
