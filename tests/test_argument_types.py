@@ -74,9 +74,14 @@ WITHOUT_ARGUMENTS = {
 }
 
 
+READINGS = constrain.compile(constrain.Lark("start: <[97]>"), VOCABULARY, cache=False).matcher()
+"""A matcher for tokens by id."""
+
+
 @pytest.mark.parametrize("place", CASES, ids=".".join)
-def test_a_wrong_type_is_told_with_its_argument(place: tuple[str, str]) -> None:
-    method = getattr(OBJECTS[place[0]], place[1])
+@pytest.mark.parametrize("matcher", [OBJECTS["Matcher"], READINGS], ids=["text", "tokens"])
+def test_a_wrong_type_is_told_with_its_argument(place: tuple[str, str], matcher: constrain.Matcher) -> None:
+    method = getattr({**OBJECTS, "Matcher": matcher}[place[0]], place[1])
     for arguments, says in CASES[place]:
         name, values = max(arguments.items(), key=lambda each: len(each[1]))
         for value in values:

@@ -172,6 +172,24 @@ PACKAGE = {
         engine.constraint.Constraint.accepts
         engine.constraint.Constraint.precompute
         engine.constraint._Kept.memory_bytes
+        engine.readings.Readings._keep_copy engine.readings.Readings.accept engine.readings.Readings.rollback
+        engine.readings.Readings._words engine.readings.Readings.fill_bitmask
+        engine.readings.Readings.completion_tokens
+        engine.readings.Readings.compute_mask
+        engine.readings.Readings.diagnose
+        engine.readings.Readings.forced_after
+        engine.readings.Readings.forced_bytes
+        engine.readings.Readings.is_accepting
+        engine.readings.Readings.is_finished
+        engine.readings.Readings.is_narrowed
+        engine.readings.Readings.is_narrowed_by_budget
+        engine.readings.Readings.is_quick
+        engine.readings.Readings.knows_mask
+        engine.readings.Readings.limited_masks
+        engine.readings.Readings.limits_met
+        engine.readings.Readings.min_tokens_left
+        engine.readings.Readings.n_shortened
+        engine.readings.Readings.shortest_completion
         json_schema.formulas.disjoint._is_cheap
         json_schema.emission.emitter.Emitter._argument json_schema.emission.emitter.Emitter.key
         json_schema.keywords.expansion.Expansion.child

@@ -18,7 +18,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from constrain.arguments import integer, wrong_type
 from constrain.engine import core
 from constrain.engine.cache import RejectedFileError, find_cache, store_independent_tokens
+from constrain.engine.classes import Classes
 from constrain.engine.forced import certain_tokens
+from constrain.engine.readings import Readings
 from constrain.engine.special import resolve_special
 from constrain.errors import LimitError, limits_at
 from constrain.language.digest import grammar_digest, schema_digest, source_digest
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from constrain.engine.cache import Cache, Directory
+    from constrain.engine.classes import Ranges
     from constrain.engine.logits import LogitsProcessor
     from constrain.json_schema.compiler import CompiledSchema
     from constrain.language.policies import CompileOptions
@@ -168,6 +171,7 @@ class Constraint:
     __slots__ = (
         "__weakref__",
         "_bytes_beside",
+        "_classes",
         "_core",
         "_grammar",
         "_keeping",
@@ -194,10 +198,16 @@ class Constraint:
         self.vocabulary = vocabulary
         self.policies = MappingProxyType(dict(policies))
         self.warnings = warnings
-        resolved = resolve_special(grammar, vocabulary)
+        resolved, self._classes = resolve_special(grammar, vocabulary)
         self.split = grammar.split
-        self._core = core.CompiledGrammar(resolved, vocabulary._core, proved=resolved.proved)
+        if self._classes is not None:
+            self._places = json.dumps([[each.name, each.pointer] for each in resolved.terminals]).encode()
+        self._core = core.CompiledGrammar(resolved, self._tokens(), proved=resolved.proved)
         self._bytes_beside = _DESCRIPTION_SHARE * self._core.memory_bytes
+
+    def _tokens(self) -> core.Vocabulary:
+        """The tokens for the kernel, with marks for the classes of tokens."""
+        return self.vocabulary._core if self._classes is None else self._classes.marked.core
 
     def __copy__(self) -> Constraint:
         """Returns the constraint itself, which is immutable."""
@@ -240,20 +250,22 @@ class Constraint:
         """Reads a constraint that ``_packed`` wrote. Raises ``core.StorageError``."""
         self = cls.__new__(cls)
         about, _, self._places = notes.partition(b"\n")
-        policies, warnings, self.split = _noted(about)
+        policies, warnings, self.split, ranges = _noted(about)
         self._grammar = None
         self._make = make
         self._keeping = keeping
         self.vocabulary = vocabulary
         self.policies = MappingProxyType(policies)
         self.warnings = warnings
-        self._core = core.CompiledGrammar.restore(tables, vocabulary._core)
+        self._classes = None if ranges is None else Classes(vocabulary, ranges)
+        self._core = core.CompiledGrammar.restore(tables, self._tokens())
         self._bytes_beside = len(notes)
         return self
 
     def _packed(self) -> Packed:
         """The tables with everything computed so far, and the notes; without the vocabulary."""
-        notes = json.dumps({"policies": dict(self.policies), "warnings": self.warnings, "split": self.split}).encode()
+        about = {"policies": dict(self.policies), "warnings": self.warnings, "split": self.split}
+        notes = json.dumps({**about, "classes": self._classes and self._classes.ranges}).encode()
         places = json.dumps(self._terminal_places()).encode() if self._places is None else self._places
         return Packed(self._core.store(), notes + b"\n" + places)
 
@@ -326,7 +338,10 @@ class Constraint:
         )
 
     def accepts(self, text: bytes | str) -> bool:
-        """Returns whether the whole text matches. A ``str`` is encoded as UTF-8; lone surrogates never match."""
+        """Returns whether the whole text matches. A ``str`` is encoded as UTF-8; lone surrogates never match.
+
+        If the grammar asks for tokens by name or id, a text matches if some division into tokens does.
+        """
         if isinstance(text, str):
             try:
                 text = text.encode()
@@ -334,7 +349,10 @@ class Constraint:
                 return False
         if not isinstance(text, bytes):
             raise wrong_type("text", "bytes or str", text)
-        return self._core.accepts(text)
+        if self._classes is None:
+            return self._core.accepts(text)
+        detours = self._classes.detours(text)
+        return detours is not None and self._core.accepts(text, detours)
 
     def matcher(
         self,
@@ -365,7 +383,8 @@ class Constraint:
         limits = (max_string_tokens, max_number_tokens, max_reasoning_tokens)
         counts = [_count("max_tokens", max_tokens, 0)]
         counts += [_count(name, limit, 1) for name, limit in zip(_LIMITS, limits, strict=True)]
-        return Matcher(self, max_tokens=counts[0], lexeme_limits=(None, *counts[1:]))
+        made = Matcher if self._classes is None else _MatcherOfReadings
+        return made(self, max_tokens=counts[0], lexeme_limits=(None, *counts[1:]))
 
     def allocate_bitmask(self, batch_size: int = 1) -> NDArray[np.uint32]:
         """Returns a bitmask of zeros for ``Matcher.fill_bitmask``: uint32, shape (batch_size, ceil(n_vocab / 32)).
@@ -375,7 +394,7 @@ class Constraint:
         """
         import numpy as np
 
-        return np.zeros((integer("batch_size", batch_size), self._core.n_words), dtype=np.uint32)
+        return np.zeros((integer("batch_size", batch_size), -(-self.vocabulary.n_vocab // 32)), dtype=np.uint32)
 
     def logits_processor(self) -> LogitsProcessor:
         """Returns a logits processor for one ``create_completion`` of llama-cpp-python or ``generate`` of transformers.
@@ -388,11 +407,14 @@ class Constraint:
         return LogitsProcessor(self)
 
 
-def _noted(about: bytes) -> tuple[dict[str, str | bool], tuple[str, ...], tuple[str, ...]]:
-    """The policies, warnings and split terminals in the notes of ``_packed``. Raises ``core.StorageError``."""
+def _noted(
+    about: bytes,
+) -> tuple[dict[str, str | bool], tuple[str, ...], tuple[str, ...], list[Ranges] | None]:
+    """The policies, warnings, split terminals and classes in the notes of ``_packed``. Raises ``core.StorageError``."""
     try:
         noted = json.loads(about)
-        return dict(noted["policies"]), tuple(noted["warnings"]), tuple(noted["split"])
+        classes = noted["classes"] and [tuple((low, high) for low, high in ranges) for ranges in noted["classes"]]
+        return dict(noted["policies"]), tuple(noted["warnings"]), tuple(noted["split"]), classes
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise core.StorageError(f"the notes on a constraint cannot be read: {error!r}") from error
 
@@ -496,6 +518,29 @@ class Matcher(core.Matcher):
         if len(expected) > EXPLAINED_TERMINALS:
             names.append(f"{len(expected) - EXPLAINED_TERMINALS} more")
         return f"{place}; expected {', '.join(names) if names else 'the end of the text'}"
+
+
+class _MatcherOfReadings(Readings, Matcher):
+    """A ``Matcher`` of a grammar that asks for tokens by name or id."""
+
+    def __init__(
+        self,
+        constraint: Constraint,
+        state: core.Matcher | None = None,
+        *,
+        max_tokens: int | None = None,
+        lexeme_limits: Sequence[int | None] = (),
+    ) -> None:
+        Matcher.__init__(self, constraint, state, max_tokens=max_tokens, lexeme_limits=lexeme_limits)
+        if isinstance(state, _MatcherOfReadings):
+            self._copy(state)
+        else:
+            assert constraint._classes is not None
+            self._begin(constraint._classes)
+
+    def fork(self) -> Matcher:
+        """Returns an independent matcher at the same position, with the same limits and budget."""
+        return _MatcherOfReadings(self.constraint, self)
 
 
 def _count(name: str, given: int | None, least: int) -> int | None:

@@ -1,63 +1,178 @@
-"""Special tokens that a grammar names, looked up in a vocabulary."""
+"""Tokens that a grammar asks for by name or id, found in a vocabulary.
+
+If a grammar asks for single special tokens only, each is read as its name, which the kernel's vocabulary has.
+Otherwise the vocabulary is divided into *classes*: tokens that are in the same of the grammar's sets. Each class gets a
+mark (``vocabulary.marked``), and a set is read as the marks of its classes, so that its size costs nothing.
+``classes`` has the result, and ``readings`` the matcher.
+"""
 
 from __future__ import annotations
 
 import difflib
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from constrain.errors import GrammarError
-from constrain.language.special import special_token, terminal_special
+from constrain.engine.classes import Classes, complement, divide, joined, without
+from constrain.errors import ConstrainError, GrammarError, LimitError
+from constrain.language.grammar import EPSILON, Terminal
+from constrain.language.special import special_token, terminal_special, token_set
 from constrain.language.tree import Literal
+from constrain.vocabulary.marked import mark_of
 
 if TYPE_CHECKING:
-    from constrain.language.grammar import Grammar, Terminal
+    from collections.abc import Iterable
+
+    from constrain.engine.classes import Ranges
+    from constrain.language.grammar import Edge, Grammar, Rule
     from constrain.vocabulary.vocabulary import Vocabulary
 
+_Error = TypeVar("_Error", bound=ConstrainError)
 
-_NUMBERED = re.compile(r"<\[([0-9]+)\]>")
+_PLACE = re.compile(r" \(line ([0-9]+), column ([0-9]+)\)$")
 
 
-def resolve_special(grammar: Grammar, vocabulary: Vocabulary) -> Grammar:
-    """The grammar with its special tokens replaced by those of the vocabulary.
+def resolve_special(grammar: Grammar, vocabulary: Vocabulary) -> tuple[Grammar, Classes | None]:
+    """The grammar with the names or marks of the vocabulary's tokens, and the classes if there are marks.
 
-    A token with a text, which tokenizers call user-defined or added, becomes that text. Raises GrammarError for a name
-    that the vocabulary does not know.
+    Raises GrammarError for tokens that the vocabulary does not have, or that cannot stand where they do; LimitError.
     """
-    terminals = tuple(_resolved(terminal, vocabulary) for terminal in grammar.terminals)
-    changed = any(new is not old for new, old in zip(terminals, grammar.terminals, strict=True))
-    return replace(grammar, terminals=terminals, proved=False) if changed else grammar
+    written = {index: name for index, each in enumerate(grammar.terminals) if (name := terminal_special(each))}
+    if all(name in vocabulary.special_tokens for name in written.values()):
+        return grammar, None
+    sets = {index: _ids(grammar.terminals[index], name, vocabulary) for index, name in written.items()}
+    names = {index: _only_name(ids, vocabulary) for index, ids in sets.items()}
+    terminals = list(grammar.terminals)
+    if all(names.values()):
+        for index, name in names.items():
+            terminals[index] = replace(terminals[index], expression=special_token(name or ""))
+        return replace(grammar, terminals=tuple(terminals)), None
+    _refuse_before_the_end(grammar, [index for index, ids in sets.items() if without(ids, vocabulary.eos) != ids])
+    try:
+        classes, parts = divide(list(sets.values()))
+    except LimitError as error:
+        raise _at(LimitError, terminals[next(iter(sets))], error.message) from error
+    return _with_marks(grammar, dict(zip(sets, parts, strict=True))), Classes(vocabulary, classes)
 
 
-def _by_id(terminal: Terminal, token: int, vocabulary: Vocabulary) -> Literal:
-    """Returns the expression of the token with an id: its mark, or its text. Raises GrammarError."""
-    if token >= vocabulary.n_vocab:
-        raise GrammarError(
-            f"terminal {terminal.name}: there is no token {token}; ids go from 0 to {vocabulary.n_vocab - 1}"
-        )
-    for name, number in vocabulary.special_tokens.items():
-        if number == token:
-            return special_token(name)
-    if text := vocabulary.token_bytes(token):
-        return Literal(text)
-    raise GrammarError(
-        f"terminal {terminal.name}: a grammar may not use the token {token}: it ends a generation, or has neither text "
-        "nor name"
-    )
+def some_token(written: str, vocabulary: Vocabulary) -> int:
+    """Returns the first of the tokens for which a name or ids stand. Raises GrammarError."""
+    return _ids(Terminal(written, special_token(written)), written, vocabulary)[0][0]
 
 
-def _resolved(terminal: Terminal, vocabulary: Vocabulary) -> Terminal:
-    name = terminal_special(terminal)
-    if name is None or name in vocabulary.special_tokens:
-        return terminal
-    if numbered := _NUMBERED.fullmatch(name):
-        return replace(terminal, expression=_by_id(terminal, int(numbered[1][:20]), vocabulary))
-    if vocabulary._core.knows(name.encode()):
-        return replace(terminal, expression=Literal(name.encode()))
-    close = difflib.get_close_matches(name, vocabulary.special_tokens, n=3)
+def _at(kind: type[_Error], terminal: Terminal, message: str) -> _Error:
+    """Returns an error about a terminal, whose name has its place in the grammar's text."""
+    place = _PLACE.search(terminal.name)
+    if place is None:
+        return kind(f"terminal {terminal.name}: {message}")
+    return kind(f"{terminal.name[: place.start()]}: {message}", line=int(place[1]), column=int(place[2]))
+
+
+def _ids(terminal: Terminal, written: str, vocabulary: Vocabulary) -> Ranges:
+    """Returns the ids of the tokens that a terminal reads. Raises GrammarError."""
+    if written in vocabulary.special_tokens:
+        return joined([(vocabulary.special_tokens[written],) * 2])
+    try:
+        wanted = token_set(written)
+    except GrammarError as error:
+        raise _at(GrammarError, terminal, error.message) from error
+    spans, kept = wanted.ranges, wanted.single_ids
+    if wanted.name is not None:
+        kept = frozenset(_named(terminal, wanted.name, vocabulary))
+        spans = tuple((token, token) for token in kept)
+    for limit in (first if last is None else last for first, last in spans):
+        if limit >= vocabulary.n_vocab:
+            raise _at(GrammarError, terminal, f"there is no token {limit}; {_about(vocabulary)}")
+    ids = joined((first, vocabulary.n_vocab - 1 if last is None else last) for first, last in spans)
+    if wanted.is_negated:
+        ids, kept = complement(ids, vocabulary.n_vocab), frozenset()
+    if ids := without(ids, set(vocabulary.eos) - kept):
+        return ids
+    ends = "tokens that end a generation count only where their name or id is written out"
+    raise _at(GrammarError, terminal, f"no token is left in this set; {_about(vocabulary)}, and {ends}")
+
+
+def _about(vocabulary: Vocabulary) -> str:
+    return f"the vocabulary has {vocabulary.n_vocab} tokens, with ids from 0 to {vocabulary.n_vocab - 1}"
+
+
+def _named(terminal: Terminal, name: str, vocabulary: Vocabulary) -> list[int]:
+    if found := vocabulary._tokens_named(name):
+        return found
+    close = difflib.get_close_matches(name, vocabulary.names.values(), n=3)
     known = f"; it has {', '.join(close)}" if close else ""
-    raise GrammarError(
-        f"terminal {terminal.name}: this vocabulary has no special token {name} that a grammar may use (it may not use "
-        f"tokens that end a generation){known}"
-    )
+    raise _at(GrammarError, terminal, f"this vocabulary has no token of this name{known}")
+
+
+def _only_name(ids: Ranges, vocabulary: Vocabulary) -> str | None:
+    """Returns the name of the one token, if it is a special token that is known by its name."""
+    (first, last), *others = ids
+    name = vocabulary.names.get(first)
+    is_known = name is not None and vocabulary.special_tokens.get(name) == first
+    return name if first == last and not others and is_known else None
+
+
+def _with_marks(grammar: Grammar, parts: dict[int, list[int]]) -> Grammar:
+    """Returns the grammar in which terminals read the marks of their classes; each further mark is a new terminal."""
+    terminals = list(grammar.terminals)
+    also: dict[int, list[int]] = {}
+    for index, (first, *others) in parts.items():
+        also[index] = list(range(len(terminals), len(terminals) + len(others)))
+        terminals += [replace(terminals[index], expression=Literal(mark_of(number))) for number in others]
+        terminals[index] = replace(terminals[index], expression=Literal(mark_of(first)))
+
+    def edges(rule: Rule) -> Iterable[Edge]:
+        for edge in rule.edges:
+            yield edge
+            if edge.symbol is not EPSILON and edge.symbol >= 0:
+                yield from (edge._replace(symbol=other) for other in also.get(edge.symbol, ()))
+
+    rules = tuple(replace(rule, edges=tuple(edges(rule))) for rule in grammar.rules)
+    return replace(grammar, terminals=tuple(terminals), rules=rules)
+
+
+def _refuse_before_the_end(grammar: Grammar, ends: Iterable[int]) -> None:
+    """Raises GrammarError if a lexeme may follow one of these terminals, which end the generation."""
+    reads = [_states_before_lexemes(rule) for rule in grammar.rules]
+    followed = _followed_rules(grammar.rules, reads)
+    for terminal in ends:
+        for index, rule in enumerate(grammar.rules):
+            after = [edge.target for edge in rule.edges if edge.symbol == terminal]
+            if after and (index in followed or not reads[index].isdisjoint(after)):
+                message = "this ends the generation, but more may follow it here; let the grammar end with it"
+                raise _at(GrammarError, grammar.terminals[terminal], message)
+
+
+def _states_before_lexemes(rule: Rule) -> set[int]:
+    """Returns the states of a rule from which it can read something; rules inside count as lexemes."""
+    before: dict[int, list[int]] = {}
+    waiting = []
+    for edge in rule.edges:
+        before.setdefault(edge.target, []).append(edge.source)
+        if edge.symbol is not EPSILON:
+            waiting.append(edge.source)
+    found = set(waiting)
+    while waiting:
+        for source in before.get(waiting.pop(), ()):
+            if source not in found:
+                found.add(source)
+                waiting.append(source)
+    return found
+
+
+def _followed_rules(rules: tuple[Rule, ...], reads: list[set[int]]) -> set[int]:
+    """Returns the rules after which something may be read."""
+    inside: dict[int, set[int]] = {index: set() for index in range(len(rules))}
+    found: set[int] = set()
+    for index, rule in enumerate(rules):
+        for edge in rule.edges:
+            if edge.symbol is not EPSILON and edge.symbol < 0:
+                inside[index].add(~edge.symbol)
+                if edge.target in reads[index]:
+                    found.add(~edge.symbol)
+    waiting = list(found)
+    while waiting:
+        for other in inside[waiting.pop()] - found:
+            found.add(other)
+            waiting.append(other)
+    return found

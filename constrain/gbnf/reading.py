@@ -43,6 +43,7 @@ _EXPECTED = {
     "CHARACTERS": "a class",
     "NAME": "a name",
 }
+_OTHER_IDS = re.compile(r"!?<\[(?![0-9]+\]>)")
 _RULE = "rule "
 """Stands before names of rules as symbols: then none looks like the name of a terminal."""
 
@@ -156,10 +157,9 @@ class _Reader:
         return count
 
     def _token(self, token: Any) -> Special:
-        if token.startswith("!"):
-            raise error_at(
-                self.text, token.start_pos, "!<token> is not supported; write which texts or tokens may stand here"
-            )
+        if _OTHER_IDS.match(token):
+            message = "GBNF names one token by its id, such as <[5]> or !<[5]>; use Lark for lists and ranges of ids"
+            raise error_at(self.text, token.start_pos, message)
         return Special(str(token), token.start_pos)
 
     def _literal(self, token: Any) -> Sequence | Characters:

@@ -19,12 +19,11 @@ class Gbnf(Source):
     r"""A grammar of llama.cpp that the whole answer matches; ``compile`` and ``generate`` take it instead of a schema.
 
     Args:
-        text: the grammar; its first rule in effect is ``root``. Rules may be left-recursive. ``<name>`` is the special
-            token of that name, ``<[id]>`` the token with that id.
+        text: the grammar; its first rule in effect is ``root``. Rules may be left-recursive. ``<name>`` is the token of
+            that name, ``<[id]>`` the token with that id, ``!<name>`` and ``!<[id]>`` any token but this one.
         description: text that prompts show instead of the grammar, for one that is long or hard to read.
 
-    ``compile`` and ``generate`` raise ``GrammarError`` with line and column if the grammar is malformed or not
-    supported (``!<name>``, any token but one).
+    ``compile`` and ``generate`` raise ``GrammarError`` with line and column if the grammar is malformed.
 
     >>> from constrain import Gbnf, Vocabulary, compile
     >>> vocabulary = Vocabulary.from_tokens([bytes([byte]) for byte in range(256)] + [b""], eos=[256])

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from constrain.engine.constraint import _compile, name_terminal
+from constrain.engine.special import some_token
 from constrain.inspection.characters import CharacterRange, in_words, next_bytes, next_characters
 from constrain.language.grammar import Grammar
 from constrain.language.source import Source
@@ -152,8 +153,8 @@ def explain(
 
     Args:
         schema: schema or grammar, as for ``compile``.
-        text: text to examine. A ``str`` is encoded as UTF-8; in it, names of special tokens that the grammar names
-            stand for these tokens.
+        text: text to examine. A ``str`` is encoded as UTF-8. Where the grammar asks for a token, by name or id, the
+            text has what the grammar has: ``<|name|>``, ``<[5-9]>``.
         vocabulary: a ``Vocabulary`` with ``encode``, or a model. If given, ``steps`` of the result follows the text
             token by token.
         closed: whether objects take only keys that the schema declares, as in answers of ``generate``.
@@ -259,8 +260,8 @@ def _steps(constraint: Constraint, parts: list[tuple[bytes, bool]]) -> tuple[Tok
     steps: list[TokenStep] = []
     tokens: list[tuple[int, bytes]] = []
     for part, is_special in parts:
-        if is_special and part.decode() in vocabulary.special_tokens:
-            tokens.append((vocabulary.special_tokens[part.decode()], part))
+        if is_special:
+            tokens.append((some_token(part.decode(), vocabulary), part))
         else:
             tokens += [(token, vocabulary.token_bytes(token)) for token in vocabulary.encode(part)]
     offset = 0

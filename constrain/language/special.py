@@ -1,16 +1,22 @@
-r"""Special tokens in grammars: terminals for tokens without text.
+r"""Tokens in grammars: terminals that read one token out of some, instead of a text.
 
-The kernel reads a special token as a lexeme: the bytes of its name between two bytes that no UTF-8 text contains.
+The kernel reads such a token as a lexeme: what the grammar calls it, between two bytes that no UTF-8 text contains. A
+grammar names tokens by name (``<|call|>``), by id (``<[5]>``, ``<[5-9,12]>``, ``<[^5]>``, ``<[*]>``), or as all tokens
+but one (``!<|call|>``, ``!<[5]>``). ``engine.special`` finds them in a vocabulary.
 
 >>> special_token("<|call|>").text
 b'\xff<|call|>\xfe'
+>>> token_set("<[^5-9,12]>")
+TokenSet(name=None, ranges=((5, 9), (12, 12)), is_negated=True)
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from constrain.errors import GrammarError
 from constrain.language.tree import Literal
 
 if TYPE_CHECKING:
@@ -19,10 +25,67 @@ if TYPE_CHECKING:
 BEGIN, END = b"\xff", b"\xfe"
 
 _MARKED = re.compile(BEGIN + b"([^\xfe\xff]+)" + END)
+_BY_ID = re.compile(r"<\[(\^?)(.*)\]>", re.DOTALL)
+_ITEM = re.compile(r"([0-9]+)(?:-([0-9]+))?")
+_DIGITS = 20
+"""Digits of an id that are read; an id of so many is beyond any vocabulary."""
+_SHOWN = 40
+"""Characters of a wrong id that an error shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenSet:
+    """The tokens that a part of a grammar stands for, still without a vocabulary.
+
+    Attributes:
+        name: name of the one token; ``None`` for tokens by id.
+        ranges: ids, first and last of each range; the last is ``None`` for "up to the end of the vocabulary".
+        is_negated: whether the tokens are all others.
+    """
+
+    name: str | None
+    ranges: tuple[tuple[int, int | None], ...] = ()
+    is_negated: bool = False
+
+    @property
+    def single_ids(self) -> frozenset[int]:
+        """The ids that are written one by one."""
+        return frozenset(first for first, last in self.ranges if first == last and not self.is_negated)
+
+
+def token_set(written: str) -> TokenSet:
+    """Reads the name or the ids of tokens as a grammar writes them. Raises GrammarError without a place."""
+    found = _named_or_numbered(written.removeprefix("!"))
+    return replace(found, is_negated=True) if written.startswith("!") else found
+
+
+def _named_or_numbered(written: str) -> TokenSet:
+    by_id = _BY_ID.fullmatch(written)
+    if by_id is None:
+        return TokenSet(written)
+    if by_id[2] == "*" and not by_id[1]:
+        return TokenSet(None, ((0, None),))
+    items = [item for item in by_id[2].split(",") if item]
+    if not items:
+        raise GrammarError(f"{written} names no token; write ids, such as <[5]>, <[5-9,12]> or <[^5]>")
+    return TokenSet(None, tuple(_range(item) for item in items), bool(by_id[1]))
+
+
+def _range(item: str) -> tuple[int, int]:
+    if "*" in item:
+        raise GrammarError("* stands for all tokens, so it stands alone: <[*]>")
+    found = _ITEM.fullmatch(item)
+    if found is None:
+        raise GrammarError(f"{item[:_SHOWN]} is no id of a token, and no range of ids such as 5-9")
+    first = int(found[1][:_DIGITS])
+    last = first if found[2] is None else int(found[2][:_DIGITS])
+    if last < first:
+        raise GrammarError(f"ids go up: {last} is less than {first}")
+    return first, last
 
 
 def special_token(name: str) -> Literal:
-    """Returns the expression of a terminal that is the special token of that name."""
+    """Returns the expression of a terminal that reads one of the tokens that this names (see ``token_set``)."""
     return Literal(mark(name))
 
 
@@ -38,7 +101,7 @@ def special_name(text: bytes) -> str | None:
 
 
 def terminal_special(terminal: Terminal) -> str | None:
-    """Returns the name of the special token that a terminal is; ``None`` for other terminals."""
+    """Returns what a terminal that reads a token names it; ``None`` for other terminals."""
     return special_name(terminal.expression.text) if isinstance(terminal.expression, Literal) else None
 
 

@@ -24,8 +24,8 @@ class Lark(Source):
             the longest match of all terminals that may stand at its place; where that could lead into a dead end,
             every way to divide the text counts. Beyond Lark, ``"a"{2,4}`` counts, ``&`` and ``~`` in terminals mean
             "and" and "not", ``%json {...}`` reads a value of a JSON Schema, ``%regex {"substring_words": "..."}``
-            consecutive words of a text (also ``substring_chars``, and ``substring_chunks`` with a list), and
-            ``<|name|>`` the special token of that name.
+            consecutive words of a text (also ``substring_chars``, and ``substring_chunks`` with a list), ``<|name|>``
+            the token of that name, and ``<[5]>``, ``<[5-9,12]>``, ``<[^5]>`` or ``<[*]>`` one token by its id.
         start: name of the rule that the whole text must match.
         description: text that prompts show instead of the grammar, for one that is long or hard to read.
 

@@ -91,7 +91,7 @@ def terminal_expression(syntax: Syntax, named: dict[str, Expression], node: Node
         case Alias(_, at):
             raise error_at(syntax.text, at, "aliases are allowed in rules only")
         case Special(name, at):
-            raise error_at(syntax.text, at, f"the special token {name} has no text, so it is allowed in rules only")
+            raise error_at(syntax.text, at, f"{name} stands for a token, not a text, so it is allowed in rules only")
     raise error_at(syntax.text, node.at, "%json is allowed in rules only")
 
 

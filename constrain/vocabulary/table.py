@@ -19,7 +19,7 @@ Encode = Callable[[bytes], list[int]]
 class TokenTable:
     """A vocabulary as read from its source: ``texts[id]`` is ``b""`` for an id without text.
 
-    ``names``: names of special tokens, for tokens that have a name and do not end a generation.
+    ``names``: names of special tokens, for those that have one; some may end a generation.
     """
 
     texts: list[bytes]
@@ -54,5 +54,5 @@ def make_table(
     if not any(texts):
         raise ModelError(f"{where}: none of the {len(texts)} tokens has a text; a vocabulary needs at least one")
     given = special if isinstance(special, Mapping) else {}
-    names = {token: name for token, name in given.items() if name and token not in ends}
+    names = {token: name for token, name in given.items() if name}
     return TokenTable(texts, specials, ends, names)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import threading
 from typing import TYPE_CHECKING, NoReturn, Protocol
+from weakref import WeakValueDictionary
 
 from constrain.arguments import integer
 from constrain.errors import ModelError
 from constrain.language.special import mark
+from constrain.vocabulary.marked import MarkedVocabulary, number_of_marks
 from constrain.vocabulary.table import make_table
 
 if TYPE_CHECKING:
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from constrain.vocabulary.table import Encode, TokenTable
     from constrain.vocabulary.tokenizer import Tokenizer
 
-_reading = threading.Lock()
+_reading, _marking = threading.Lock(), threading.Lock()
 
 
 class Vocabulary:
@@ -30,7 +32,9 @@ class Vocabulary:
         n_vocab: number of token ids, including ids without text; the width of masks and logits.
         eos: the ids that end a generation, ascending; at least one.
         special: the ids that never stand for text (control, unknown and unused tokens), ``eos`` included.
-        special_tokens: ids by name (``<|python_tag|>``) of the special tokens that a grammar may name.
+        special_tokens: ids by name (``<|python_tag|>``) of the special tokens that have a name and do not end a
+            generation.
+        names: names by id of all special tokens that have one; a grammar may also use those that end a generation.
         encode: bytes to token ids, without special tokens or an added prefix space; ``None`` if unavailable.
 
     A new vocabulary reads its cached masks from disk (``CONSTRAIN_CACHE``, see ``compile``).
@@ -44,10 +48,11 @@ class Vocabulary:
         "__weakref__",
         "_core",
         "_fingerprint",
-        "_names",
+        "_marked",
         "encode",
         "eos",
         "n_vocab",
+        "names",
         "special",
         "special_tokens",
     )
@@ -60,10 +65,12 @@ class Vocabulary:
         self.eos = table.eos
         self.special = table.special
         self.encode = encode
-        self.special_tokens: Mapping[str, int] = {name: token for token, name in table.names.items()}
-        self._names = {token: name for name, token in self.special_tokens.items()}
-        names = [(token, name.encode()) for token, name in self._names.items()]
+        self.names: Mapping[int, str] = dict(table.names)
+        named = {name: token for token, name in self.names.items() if token not in self.eos}
+        self.special_tokens: Mapping[str, int] = named
+        names = [(token, name.encode()) for name, token in named.items()]
         self._core = core.Vocabulary(table.texts, sorted(table.special), list(table.eos), names)
+        self._marked: WeakValueDictionary[int, MarkedVocabulary] = WeakValueDictionary()
         self._fingerprint: bytes | None = None
         cache = find_cache()
         if cache is not None and cache.open():
@@ -73,8 +80,27 @@ class Vocabulary:
     def fingerprint(self) -> bytes:
         """SHA-256 of all tokens and of the ids that are special: the same for equal vocabularies, in any process."""
         if self._fingerprint is None:
-            self._fingerprint = hashlib.sha256(self._core.description()).digest()
+            names = repr(sorted(self.names.items())).encode()
+            self._fingerprint = hashlib.sha256(self._core.description() + names).digest()
         return self._fingerprint
+
+    def _with_marks(self, count: int) -> MarkedVocabulary:
+        """The tokens again, with at least so many marks beside them; shared while it is in use."""
+        size = number_of_marks(count)
+        with _marking:
+            if (known := self._marked.get(size)) is None:
+                known = self._marked[size] = MarkedVocabulary(self, size)
+            return known
+
+    def _tokens_named(self, name: str) -> list[int]:
+        """The ids of tokens with a name or text, special ones first; empty if there is none.
+
+        >>> Vocabulary.from_tokens([b"a", b"<b>", b""], eos=[2], special={2: "</s>"})._tokens_named("<b>")
+        [1]
+        """
+        special = [token for token, known in self.names.items() if known == name]
+        text = name.encode("utf-8", "surrogatepass")
+        return special or [token for token in self._core.beginnings_of(text) if self.token_bytes(token) == text]
 
     @classmethod
     def from_gguf(cls, path: str | os.PathLike[str]) -> Vocabulary:
@@ -147,7 +173,7 @@ class Vocabulary:
         b'\xff<|sep|>\xfe'
         """
         text = self.token_bytes(token_id)
-        name = None if text else self._names.get(token_id)
+        name = None if text or token_id in self.eos else self.names.get(token_id)
         return text if name is None else mark(name)
 
     def __repr__(self) -> str:

@@ -7,6 +7,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 import llama_cpp
+import numpy as np
 import pytest
 
 import constrain
@@ -69,7 +70,6 @@ def test_left_recursion_is_read() -> None:
         (f'root ::= "a"{{{MAX_GBNF_COUNT + 1}}}', "a count is at most", (1, 14)),
         ('root ::= "a"{}', "unexpected '}'; expected a number", (1, 14)),
         ("root ::= root", "the language is empty", (1, 1)),
-        ("root ::= !<|end|>", "!<token> is not supported", (1, 10)),
         ("root ::= " + "(" * (2 * MAX_GBNF_NESTING) + '"a"' + ")" * (2 * MAX_GBNF_NESTING), "MAX_GBNF_NESTING", None),
         ('root := "a"', "unexpected", (1, 1)),
     ],
@@ -88,7 +88,7 @@ def test_special_tokens_by_name_and_by_id() -> None:
     matcher = by_id.matcher()
     assert matcher.accept(ord("a"))
     assert [token for token, allowed in enumerate(mask_of(matcher)) if allowed] == [ord("w"), 257, 258]
-    for wrong in ("<[256]>", "<[300]>", "<|none|>"):
+    for wrong in ("<[256]> root", "<[300]>", "<|none|>"):
         with pytest.raises(constrain.GrammarError):
             constrain.compile(Gbnf(f"root ::= {wrong}"), vocabulary)
 
@@ -119,6 +119,17 @@ class LlamaMatcher:
         array = llama_cpp.llama_token_data_array(data, 1, -1, False)
         llama_cpp.llama_sampler_apply(self.sampler, array)
         return bool(data[0].logit == 0.0)
+
+    def mask(self) -> list[bool]:
+        data = np.zeros(self.n_vocab, [("id", np.int32), ("logit", np.float32), ("p", np.float32)])
+        data["id"] = np.arange(self.n_vocab)
+        array = (llama_cpp.llama_token_data * self.n_vocab).from_buffer(data)
+        llama_cpp.llama_sampler_apply(self.sampler, llama_cpp.llama_token_data_array(array, self.n_vocab, -1, False))
+        found: list[bool] = (data["logit"] == 0.0).tolist()
+        return found
+
+    def accept(self, token: int) -> None:
+        llama_cpp.llama_sampler_accept(self.sampler, token)
 
     def accepts(self, tokens: list[int]) -> bool:
         llama_cpp.llama_sampler_reset(self.sampler)

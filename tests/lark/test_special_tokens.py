@@ -45,7 +45,7 @@ def test_ignored_text_may_stand_on_both_sides_but_not_at_the_ends() -> None:
 
 
 def test_a_token_that_the_vocabulary_does_not_have_is_named_with_its_place() -> None:
-    with pytest.raises(constrain.GrammarError, match=r"<\|cal\|> \(line 2, column 4\).*it has <\|call\|>"):
+    with pytest.raises(constrain.GrammarError, match=r"line 2, column 4: <\|cal\|>: .*it has <\|call\|>"):
         accepts("start: a\na: <|cal|>", b"")
 
 

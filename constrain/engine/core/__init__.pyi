@@ -104,8 +104,8 @@ class Vocabulary:
     @property
     def memory_bytes(self) -> int: ...
     def token_bytes(self, token_id: int) -> bytes: ...
-    def knows(self, token: bytes) -> bool:
-        """Whether a token has exactly these bytes."""
+    def beginnings_of(self, text: bytes) -> list[int]:
+        """All tokens with which a text begins, by their bytes, shortest first."""
 
     def description(self) -> bytes:
         """Bytes that identify this vocabulary: equal for equal vocabularies only."""
@@ -163,7 +163,12 @@ class CompiledGrammar:
     def memory_bytes(self) -> int:
         """Bytes of grammar and tables after the last computed mask. Takes no lock."""
 
-    def accepts(self, text: bytes) -> bool: ...
+    def accepts(self, text: bytes, detours: Sequence[tuple[int, int, bytes]] = ...) -> bool:
+        """Whether the whole text matches, where each detour (begin, end, bytes) may be taken or not.
+
+        The part of the text from begin to end is then read as these bytes. Detours ascend by their begin.
+        """
+
     def stats(self) -> dict[str, int]: ...
 
 class Matcher:
@@ -281,6 +286,10 @@ class Matcher:
     @property
     def is_quick(self) -> bool:
         """Whether the next ``fill_...`` and ``accept`` only look up tables. Private."""
+
+    @property
+    def place(self) -> tuple[int, int, int, int, bool, int]:
+        """The position, as numbers: matchers of one grammar with the same numbers have the same future. Private."""
 
     @property
     def is_in_use(self) -> bool:

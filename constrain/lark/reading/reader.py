@@ -13,6 +13,8 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from constrain.arguments import lone_surrogate
+from constrain.errors import GrammarError
+from constrain.language.special import token_set
 from constrain.lark.reading.parser import parser
 from constrain.lark.reading.places import error_at
 from constrain.lark.reading.syntax import (
@@ -35,6 +37,8 @@ from constrain.lark.reading.syntax import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from lark import Token, Tree
 
     from constrain.lark.reading.syntax import GrammarText
@@ -96,6 +100,7 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self.text = text
         self.embedded: dict[str, Embedded | Substring | Special] = {}
+        self.unused: dict[int, Iterator[str]] = {}  # names for replaced texts, by their lengths
         self.rules: dict[str, Definition] = {}
         self.terminals: dict[str, Definition | Import] = {}
         self.ignored: list[Definition] = []
@@ -115,7 +120,7 @@ class _Reader:
             start, end = found.span()
             parts.append(self.text[done:start])
             if found["special"]:
-                parts.append(self._named(Special(found["special"], found.start("special")), end - start))
+                parts.append(self._named(self._special(found["special"], found.start("special")), end - start))
             elif found["directive"]:
                 json_start, end = end, self._json_end(found["directive"], start, end)
                 made = Embedded if found["directive"] == "%json" else Substring
@@ -127,14 +132,18 @@ class _Reader:
 
     def _named(self, node: Embedded | Substring | Special, length: int) -> str:
         """Returns a name for a node, with a space on both sides, as long as the text it replaces."""
-        first, *others = [string.ascii_uppercase, *[string.ascii_uppercase + string.digits] * (length - 3)]
-        others = others[-_LONGEST_NAMES:]
-        for letters in product(first, *others):
-            name = "".join(letters).ljust(length - 2, "_")
+        for name in self.unused.setdefault(length, _names(length - 2)):
             if name not in self.embedded and name not in self.text:
                 self.embedded[name] = node
                 return f" {name} "
         raise error_at(self.text, node.at, "no short name is left for this token; put spaces around it")
+
+    def _special(self, written: str, at: int) -> Special:
+        try:
+            token_set(written)
+        except GrammarError as error:
+            raise error_at(self.text, at, error.message) from error
+        return Special(written, at)
 
     def _json_end(self, directive: str, start: int, end: int) -> int:
         if directive not in _BEFORE_JSON:
@@ -299,6 +308,13 @@ class _Reader:
 
     def _refuse(self, tree: Any, message: str) -> NoReturn:
         raise error_at(self.text, _first_place(tree), message)
+
+
+def _names(length: int) -> Iterator[str]:
+    """Yields names of terminals."""
+    first, *others = [string.ascii_uppercase, *[string.ascii_uppercase + string.digits] * (length - 1)]
+    for letters in product(first, *others[-_LONGEST_NAMES:]):
+        yield "".join(letters).ljust(length, "_")
 
 
 def _shown(node: Embedded | Substring | Special) -> str:

@@ -117,7 +117,7 @@ class Substring:
 
 @dataclass(frozen=True, slots=True)
 class Special:
-    """A special token, by name."""
+    """One token out of those that ``name`` stands for (see ``language.special.token_set``)."""
 
     name: str
     at: int

@@ -401,10 +401,12 @@ class Answer:
         return tuple(tokens)
 
     def _close(self, matcher: AnswerMatcher, reason: FinishReason) -> tuple[int, ...]:
-        """Ends the answer with the matcher's completion."""
-        closing = tuple(matcher.completion_tokens())
-        for token in closing:
+        """Ends the answer with the matcher's completion, of which an end of generation is no part."""
+        completion = matcher.completion_tokens()
+        closing = tuple(token for token in completion if token not in self.eos)
+        for token in completion:
             self._accept(matcher, token)
+        for token in closing:
             self._add(token)
         self._finish(reason)
         return closing

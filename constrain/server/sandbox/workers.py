@@ -158,5 +158,4 @@ def _make_pair(ours: contextlib.ExitStack, theirs: contextlib.ExitStack) -> tupl
 
 def _table(vocabulary: Vocabulary) -> TokenTable:
     texts = [vocabulary.token_bytes(token) for token in range(vocabulary.n_vocab)]
-    names = {token: name for name, token in vocabulary.special_tokens.items()}
-    return TokenTable(texts, frozenset(vocabulary.special), vocabulary.eos, names)
+    return TokenTable(texts, frozenset(vocabulary.special), vocabulary.eos, vocabulary.names)

@@ -105,21 +105,24 @@ def test_names_are_told_in_explanations() -> None:
 
 
 def test_a_name_that_the_vocabulary_does_not_know_is_refused_with_what_is_near() -> None:
-    with pytest.raises(GrammarError, match=r"no special token <\|cal\|>.*it has <\|call\|>"):
+    with pytest.raises(GrammarError, match=r"no token of this name; it has <\|call\|>"):
         constraint([special_token("<|cal|>")])
 
 
-def test_a_token_that_ends_the_generation_cannot_be_named() -> None:
+def test_a_token_that_ends_the_generation_can_be_named_at_the_end() -> None:
     vocabulary = Vocabulary.from_tokens([b"a", b""], eos=[1], special={1: "<|end|>"})
-    with pytest.raises(GrammarError, match="tokens that end a generation"):
-        constrain.compile(grammar([special_token("<|end|>")]), vocabulary, cache=False)
+    matcher = constrain.compile(grammar([special_token("<|end|>")]), vocabulary, cache=False).matcher()
+    assert not matcher.is_accepting
+    assert allowed_tokens(matcher) == {1}
+    with pytest.raises(GrammarError, match="this ends the generation, but more may follow"):
+        constrain.compile(grammar([special_token("<|end|>"), Literal(b"a")]), vocabulary, cache=False)
 
 
-def test_the_name_of_a_token_with_a_text_is_that_text() -> None:
+def test_the_name_of_a_token_with_a_text_is_that_token_alone() -> None:
     tokens = [bytes([byte]) for byte in range(256)] + [b"", b"<tag>"]
     vocabulary = Vocabulary.from_tokens(tokens, eos=[256])
     matcher = constrain.compile(grammar([special_token("<tag>")]), vocabulary, cache=False).matcher()
-    assert allowed_tokens(matcher) == {ord("<"), 257}
+    assert allowed_tokens(matcher) == {257}
 
 
 def test_vocabularies_with_other_names_have_other_fingerprints() -> None:

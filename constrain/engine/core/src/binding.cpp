@@ -237,7 +237,7 @@ void bind_vocabulary(nb::module_& m) {
              return python_bytes(self.text(token_of(self, token)));
            },
            nb::arg("token_id").none())
-      .def("knows", [](const Vocabulary& self, const nb::bytes& token) { return self.find({token.c_str(), token.size()}) != Vocabulary::no_token; }, "token"_a)
+      .def("beginnings_of", [](const Vocabulary& self, const nb::bytes& text) { return self.beginnings_of({text.c_str(), text.size()}); }, "text"_a)
       .def_prop_ro("memory_bytes", [](const Vocabulary& self) { return self.memory_bytes() + self.store_bytes(); })
       .def("description", [](const Vocabulary& self) { return python_bytes(without_gil([&] { return self.description(); })); })
       .def("store", [](const Vocabulary& self) { return python_bytes(without_gil([&] { return self.stored(); })); })
@@ -450,6 +450,19 @@ void bind_grammar(nb::module_& m) {
              return self.accepts({text.c_str(), text.size()});
            },
            "text"_a)
+      .def("accepts",
+           [](CompiledGrammar& self, nb::bytes text, const std::vector<std::tuple<size_t, size_t, nb::bytes>>& given) {
+             std::vector<CompiledGrammar::Detour> detours;
+             detours.reserve(given.size());
+             for (const auto& [begin, end, instead] : given) {
+               if (end <= begin || end > text.size()) throw nb::value_error("a detour is a part of the text, and not empty");
+               detours.push_back({begin, end, std::string(instead.c_str(), instead.size())});
+             }
+             Locked lock(self);
+             nb::gil_scoped_release release;
+             return self.accepts({text.c_str(), text.size()}, detours);
+           },
+           "text"_a, "detours"_a)
       .def_prop_ro("n_words", [](CompiledGrammar& self) { return self.vocabulary().words(); })
       .def_prop_ro("memory_bytes", &CompiledGrammar::memory_bytes)
       .def("stats", [](CompiledGrammar& self) {
@@ -600,6 +613,13 @@ void bind_masks(nb::class_<Matcher>& matcher) {
                      return is_quick(self);
                    },
                    "Whether the next ``fill_...`` and ``accept`` only look up tables. Private.")
+      .def_prop_ro("place",
+                   [](Matcher& self) {
+                     Locked lock(self);
+                     const Place place = self.place();
+                     return std::tuple(reinterpret_cast<uintptr_t>(self.generation()), index(place.lexer), index(place.set), index(place.text), place.fresh, index(place.track));
+                   },
+                   "The position, as numbers: matchers of one grammar with the same numbers have the same future. Private.")
       .def_prop_ro("is_in_use", [](Matcher& self) { return !Locked(self.grammar(), std::try_to_lock); },
                    "Whether a call would have to wait for another thread that uses the same grammar. Private.")
       .def("compute_mask",

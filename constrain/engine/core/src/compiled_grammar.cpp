@@ -2,7 +2,9 @@
 #include "compiled_grammar.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
+#include <vector>
 
 #include "errors.h"
 
@@ -155,6 +157,35 @@ bool CompiledGrammar::accepts(std::string_view text) {
   automaton_->stepping().allow_call();
   Place place = automaton_->stepping().start();
   bool accepted = automaton_->stepping().step(place, text) && automaton_->stepping().accepting(place);
+  renew_if_full();
+  return accepted;
+}
+
+bool CompiledGrammar::accepts(std::string_view text, std::span<const Detour> detours) {
+  Stepping& stepping = automaton_->stepping();
+  stepping.allow_call();
+  std::map<size_t, std::vector<Place>> reached{{0, {stepping.start()}}};
+  auto reach = [&](size_t at, const Place& place) {
+    std::vector<Place>& places = reached[at];
+    if (std::find(places.begin(), places.end(), place) != places.end()) return;
+    if (places.size() == MAX_READINGS_OF_TEXT.value) throw LimitError(limit_message("this text can be read in too many ways", MAX_READINGS_OF_TEXT));
+    places.push_back(place);
+  };
+  for (size_t next = 0; !reached.empty() && reached.begin()->first < text.size(); reached.erase(reached.begin())) {
+    const auto& [at, places] = *reached.begin();
+    while (next < detours.size() && detours[next].begin < at) ++next;
+    for (Place place : places) {
+      for (size_t i = next; i < detours.size() && detours[i].begin == at; ++i) {
+        Place after = place;
+        if (stepping.step(after, detours[i].instead)) reach(detours[i].end, after);
+      }
+      if (stepping.step(place, static_cast<uint8_t>(text[at]))) reach(at + 1, place);
+    }
+  }
+  bool accepted = false;
+  if (const auto last = reached.find(text.size()); last != reached.end()) {
+    accepted = std::any_of(last->second.begin(), last->second.end(), [&](const Place& place) { return stepping.accepting(place); });
+  }
   renew_if_full();
   return accepted;
 }

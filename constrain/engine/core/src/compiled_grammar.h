@@ -46,6 +46,12 @@ class CompiledGrammar {
   void renew_if_full();  // starts a new generation if the tables have outgrown the limit
   void keep_what_is_in_use();  // after a replay: lets the tables grow to twice their present size
   bool accepts(std::string_view text);
+  // Another way to read a part of a text: as the bytes of `instead`.
+  struct Detour {
+    size_t begin, end;
+    std::string instead;
+  };
+  bool accepts(std::string_view text, std::span<const Detour> detours);  // sorted by `begin`; any of them may be taken
   uint32_t generation() const { return generation_; }
   uint64_t limited_masks() const { return limited_masks_; }  // given to matchers, in all generations
   void count_limited_mask() { ++limited_masks_; }

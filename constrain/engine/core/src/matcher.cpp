@@ -85,6 +85,20 @@ Place& Matcher::here() {
   return places_.back();
 }
 
+Place Matcher::place() {
+  const Place& place = here();
+  if (place.fresh) return place;
+  for (const Lexer::Entry& entry : automaton_->stepping().lexer().entries(place.lexer)) {
+    if (entry.expression != ExprId::epsilon) return place;
+  }
+  try {
+    const Place after = automaton_->stepping().finished(place);
+    return after.set == SetId::none ? place : after;
+  } catch (const LimitError&) {  // then it is not known to be that of another matcher
+    return place;
+  }
+}
+
 bool Matcher::is_full() const { return !settled() && tokens_.size() % tokens_between_checks == 0 && grammar_->is_full(); }
 
 bool Matcher::accept(uint32_t token) {

@@ -44,6 +44,8 @@ class Matcher {
   CompiledGrammar& grammar() { return *grammar_; }
   bool is_current() const { return automaton_ == grammar_->automaton(); }  // in the grammar's present generation
   void catch_up() { here(); }
+  Place place();  // equal for matchers with the same future; behind the lexeme, if no byte continues it
+  const void* generation() const { return automaton_.get(); }  // whose places can be compared
   bool is_full() const;  // the next token begins a new generation
   bool accept(uint32_t token);
   void rollback(size_t count);  // count <= accepted()

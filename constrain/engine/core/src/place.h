@@ -12,6 +12,8 @@ struct Place {
   TextId text{};                   // its text, if that is remembered
   bool fresh = true;               // none of its bytes has been read
   TrackId track = TrackId::start;  // the values read before it, if values must be distinct
+
+  friend bool operator==(const Place&, const Place&) = default;
 };
 
 }  // namespace constrain

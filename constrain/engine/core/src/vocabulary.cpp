@@ -111,6 +111,21 @@ std::string_view Vocabulary::text(uint32_t id) const {
   return is_marked(token(id)) ? std::string_view() : token(id);
 }
 
+std::vector<uint32_t> Vocabulary::beginnings_of(std::string_view text) const {
+  std::vector<uint32_t> found;
+  uint32_t node = Trie::root;
+  for (char c : text) {
+    uint32_t next = Trie::root;
+    trie_.each_child(node, [&](uint32_t child) {
+      if (trie_.byte(child) == static_cast<uint8_t>(c)) next = child;
+    });
+    if (next == Trie::root) break;
+    node = next;
+    found.insert(found.end(), trie_.tokens(node).begin(), trie_.tokens(node).end());
+  }
+  return found;
+}
+
 bool Vocabulary::is_eos(uint32_t id) const { return std::binary_search(eos_.begin(), eos_.end(), id); }
 
 std::shared_ptr<const IndependentTokens> Vocabulary::find_independent(const Hash& key) const {

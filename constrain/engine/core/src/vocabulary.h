@@ -137,6 +137,7 @@ class Vocabulary {
   }
   std::string_view text(uint32_t id) const;  // the text it stands for
   uint32_t find(std::string_view token) const;  // an id with these bytes; no_token if there is none
+  std::vector<uint32_t> beginnings_of(std::string_view text) const;  // all tokens with which the text begins
   const Trie& trie() const { return trie_; }
   const std::vector<uint32_t>& special() const { return special_; }
   const std::vector<uint32_t>& eos() const { return eos_; }

@@ -29,22 +29,23 @@ class Case:
     style: str
 
 
-def make_case(seed: int) -> Case:
-    """The grammar of a seed."""
+def make_case(seed: int, also: str = "") -> Case:
+    """The grammar of a seed; the characters of ``also`` are further literals in its rules, and nowhere else."""
     rng = Random(seed)
-    maker = _Maker(rng, rng.choice(STYLES))
+    maker = _Maker(rng, rng.choice(STYLES), also)
     grammar = maker.make()
     letters = maker.letters + (maker.letters.upper() if maker.any_case else "")
-    alphabet = (letters + maker.marks + maker.blanks).encode()
+    alphabet = (letters + maker.marks + maker.blanks + also).encode()
     return Case(grammar, grammar.write(), bytes(sorted(set(alphabet))), maker.style)
 
 
 class _Maker:
     """The state of one run: what the grammar is made of, and what has been made."""
 
-    def __init__(self, rng: Random, style: str) -> None:
+    def __init__(self, rng: Random, style: str, also: str) -> None:
         self.rng = rng
         self.style = style
+        self.also = also
         self.letters = rng.choice(LETTERS)
         self.marks = rng.choice(MARKS)
         self.blanks = rng.choice(IGNORED) if rng.random() < 0.5 else ""
@@ -62,6 +63,7 @@ class _Maker:
             self.pieces.append(self.fenced(Name(name)))
         self.pieces += [self.fenced(self.word(1)) for _ in range(rng.randint(1, 2))]
         self.pieces += [Text(mark) for mark in self.marks]
+        self.pieces += [Text(other) for other in self.also * 2]
         ignored = self.ignored() if self.blanks else ()
         rules = {name: self.body(name) for name in self.rule_names}
         modifiers = {name: rng.choice(("", "", "?", "!")) if name != "_r" else "" for name in rules}
