@@ -55,7 +55,14 @@ class Gap(NamedTuple):
 
 
 def gaps(syntax: Syntax, named: dict[str, Expression]) -> list[Gap]:
-    """Returns the possible gaps between two lexemes; none if nothing is ignored. Raises GrammarError, LimitError."""
+    """Returns the possible gaps between two lexemes; none if nothing is ignored. Raises GrammarError, LimitError.
+
+    With ``ignore_once``, a gap is one match of an ignored terminal, not necessarily the longest.
+    """
+    if syntax.options.ignore_once:
+        once = [non_empty_part(terminal_expression(syntax, named, ignored.body))[0] for ignored in syntax.ignored]
+        parts = [expression for expression in once if expression is not None]
+        return [Gap(union(parts), ())] if parts else []
     wholes: list[tuple[int, Expression]] = []
     for ignored in syntax.ignored:
         whole = terminal_expression(syntax, named, ignored.body)

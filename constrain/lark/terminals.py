@@ -17,10 +17,15 @@ from constrain.lark.reading.syntax import (
     Choice,
     Complement,
     Definition,
+    Embedded,
+    Guarded,
     Import,
     Literal,
+    Nested,
     Node,
+    Parametric,
     Range,
+    Reference,
     Repeat,
     Sequence,
     Special,
@@ -92,7 +97,21 @@ def terminal_expression(syntax: Syntax, named: dict[str, Expression], node: Node
             raise error_at(syntax.text, at, "aliases are allowed in rules only")
         case Special(name, at):
             raise error_at(syntax.text, at, f"the special token {name} has no text, so it is allowed in rules only")
-    raise error_at(syntax.text, node.at, "%json is allowed in rules only")
+    raise error_at(syntax.text, node.at, f"{_written(node)} is allowed in rules only")
+
+
+def _written(node: Embedded | Nested | Reference | Parametric | Guarded) -> str:
+    """Returns how a part begins that terminals cannot contain."""
+    match node:
+        case Embedded():
+            return "%json"
+        case Nested():
+            return "%lark"
+        case Reference(name, _):
+            return f"@{name}"
+        case Guarded():
+            return "%if"
+    return f"{node.name}::"
 
 
 def non_empty_part(expression: Expression) -> tuple[Expression | None, bool]:
@@ -106,16 +125,15 @@ def non_empty_part(expression: Expression) -> tuple[Expression | None, bool]:
     return (None if core.is_empty(expression) else expression), nullable
 
 
-def symbols(node: Node) -> Iterator[Symbol]:
-    """Yields all names in a node, from left to right."""
+def inner_nodes(node: Node) -> Iterator[Node]:
+    """Yields a node and all nodes in it, from left to right."""
+    yield node
     match node:
-        case Symbol():
-            yield node
         case Sequence(parts) | Choice(parts) | Both(parts, _):
             for part in parts:
-                yield from symbols(part)
-        case Repeat(part, _, _) | Alias(part, _) | Complement(part, _):
-            yield from symbols(part)
+                yield from inner_nodes(part)
+        case Repeat(part, _, _) | Alias(part, _) | Complement(part, _) | Guarded(part, _, _):
+            yield from inner_nodes(part)
 
 
 def check_defined(syntax: Syntax, symbol: Symbol) -> None:
@@ -143,10 +161,11 @@ def _in_order(syntax: Syntax) -> list[str]:
     for name, definition in syntax.terminals.items():
         uses[name] = set()
         if isinstance(definition, Definition):
-            for symbol in symbols(definition.body):
-                check_defined(syntax, symbol)
-                if symbol.is_terminal:
-                    uses[name].add(symbol.name)
+            for symbol in inner_nodes(definition.body):
+                if isinstance(symbol, Symbol):
+                    check_defined(syntax, symbol)
+                    if symbol.is_terminal:
+                        uses[name].add(symbol.name)
     try:
         return list(TopologicalSorter(uses).static_order())
     except CycleError as error:
