@@ -173,6 +173,7 @@ class Constraint:
         "_keeping",
         "_make",
         "_places",
+        "no_forcing",
         "policies",
         "split",
         "vocabulary",
@@ -196,6 +197,7 @@ class Constraint:
         self.warnings = warnings
         resolved = resolve_special(grammar, vocabulary)
         self.split = grammar.split
+        self.no_forcing = grammar.no_forcing
         self._core = core.CompiledGrammar(resolved, vocabulary._core, proved=resolved.proved)
         self._bytes_beside = _DESCRIPTION_SHARE * self._core.memory_bytes
 
@@ -240,7 +242,7 @@ class Constraint:
         """Reads a constraint that ``_packed`` wrote. Raises ``core.StorageError``."""
         self = cls.__new__(cls)
         about, _, self._places = notes.partition(b"\n")
-        policies, warnings, self.split = _noted(about)
+        policies, warnings, self.split, self.no_forcing = _noted(about)
         self._grammar = None
         self._make = make
         self._keeping = keeping
@@ -253,7 +255,8 @@ class Constraint:
 
     def _packed(self) -> Packed:
         """The tables with everything computed so far, and the notes; without the vocabulary."""
-        notes = json.dumps({"policies": dict(self.policies), "warnings": self.warnings, "split": self.split}).encode()
+        about = {"policies": dict(self.policies), "warnings": self.warnings, "split": self.split}
+        notes = json.dumps(about | {"no_forcing": self.no_forcing}).encode()
         places = json.dumps(self._terminal_places()).encode() if self._places is None else self._places
         return Packed(self._core.store(), notes + b"\n" + places)
 
@@ -388,11 +391,11 @@ class Constraint:
         return LogitsProcessor(self)
 
 
-def _noted(about: bytes) -> tuple[dict[str, str | bool], tuple[str, ...], tuple[str, ...]]:
-    """The policies, warnings and split terminals in the notes of ``_packed``. Raises ``core.StorageError``."""
+def _noted(about: bytes) -> tuple[dict[str, str | bool], tuple[str, ...], tuple[str, ...], bool]:
+    """Policies, warnings, split terminals and ``no_forcing`` in the notes of ``_packed``. Raises StorageError."""
     try:
         noted = json.loads(about)
-        return dict(noted["policies"]), tuple(noted["warnings"]), tuple(noted["split"])
+        return dict(noted["policies"]), tuple(noted["warnings"]), tuple(noted["split"]), bool(noted["no_forcing"])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise core.StorageError(f"the notes on a constraint cannot be read: {error!r}") from error
 
@@ -449,6 +452,10 @@ class Matcher(core.Matcher):
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a Matcher cannot be pickled; make a new one and let it accept the same tokens")
+
+    def forced_after(self, before: bytes, /) -> tuple[bytes, list[int]]:
+        """Returns forced text for decoding as the kernel does; none if the grammar leaves it to the model."""
+        return (b"", []) if self.constraint.no_forcing else super().forced_after(before)
 
     def forced_tokens(self) -> list[int]:
         """Returns the token ids that must come next, split as the tokenizer splits text; empty without ``encode``.

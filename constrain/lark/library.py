@@ -13,7 +13,7 @@ from constrain.errors import GrammarError, LimitError, PatternError
 from constrain.lark.embedded import named_schema_grammar
 from constrain.lark.reading.places import error_at
 from constrain.lark.reading.reader import read
-from constrain.lark.reading.syntax import Embedded, Parametric, Reference, Symbol, Syntax
+from constrain.lark.reading.syntax import Parametric, Reference, Symbol, Syntax
 from constrain.lark.terminals import check_defined, inner_nodes
 
 if TYPE_CHECKING:

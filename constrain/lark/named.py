@@ -7,11 +7,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, Protocol
 
-from constrain.errors import GrammarError
 from constrain.language.schema_text import schema_text
 from constrain.lark.reading.places import error_at
 
-_NAME = re.compile("[A-Za-z0-9_][A-Za-z0-9_-]*")
 _BLANKS = re.compile(r"\s*")
 _KINDS = ("lark_grammar", "json_schema")
 _DECODER = json.JSONDecoder()
@@ -32,8 +30,8 @@ class NamedGrammars(Mapping[str, NamedGrammar]):
     def __init__(self, given: Mapping[str, object] | None = None) -> None:
         made: dict[str, NamedGrammar] = {}
         for name, grammar in (given or {}).items():
-            if not isinstance(name, str) or not _NAME.fullmatch(name):
-                raise GrammarError(f"{name!r} names no grammar: names have letters, digits, _ and -")
+            if not isinstance(name, str):
+                raise TypeError(f"the name of a grammar must be a str, not {name!r}")
             if isinstance(grammar, NamedGrammar):
                 made[name] = grammar
             elif isinstance(grammar, str):
@@ -132,15 +130,15 @@ def _entry(text: str, at: int) -> tuple[str | None, NamedGrammar, int]:
     for key, begin, end in _members(text, at):
         value: Any = None if key == "json_schema" else json.loads(text[begin:end])
         if key not in ("name", *_KINDS):
-            raise error_at(text, begin, f"a grammar has no member {json.dumps(key)}; it has name, {' or '.join(_KINDS)}")
+            raise error_at(
+                text, begin, f"a grammar has no member {json.dumps(key)}; it has name, {' or '.join(_KINDS)}"
+            )
         if text[begin:end] == "null":
             continue
         if key != "json_schema" and not isinstance(value, str):
             raise error_at(text, begin, f"{key} is a string")
         if key == "name":
             name = value
-            if not _NAME.fullmatch(value):
-                raise error_at(text, begin, f"{value!r} names no grammar: names have letters, digits, _ and -")
         else:
             grammars.append(NamedGrammar(text[begin:end] if value is None else value, is_schema=value is None))
     if len(grammars) != 1:

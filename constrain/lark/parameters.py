@@ -73,12 +73,12 @@ def new_value(call: Call, value: int) -> int:
 def holds(call: Call, value: int) -> bool:
     """Returns whether a value meets a condition."""
     match call.name, call.arguments:
-        case ("and" | "or"), (Call() as left, Call() as right):
+        case (("and" | "or"), (Call() as left, Call() as right)):
             both = call.name == "and"
             return holds(right, value) if holds(left, value) == both else not both
         case "not", (Call() as part,):
             return not holds(part, value)
-        case ("bit_clear" | "bit_set"), (int(bit),):
+        case (("bit_clear" | "bit_set"), (int(bit),)):
             return bool(value >> bit & 1) == (call.name == "bit_set")
         case "is_zeros", ((low, high),):
             return value & _mask(low, high) == 0
@@ -143,8 +143,8 @@ class Specializing:
         if name not in self._values:
             if len(self._values) >= MAX_PARAMETER_VALUES:
                 message = (
-                    f"parametric rules are read with more than {MAX_PARAMETER_VALUES} values (MAX_PARAMETER_VALUES), of "
-                    f"which this is one; use fewer bits, such as incr([0:3]), or leave out alternatives with %if"
+                    f"more than {MAX_PARAMETER_VALUES} values of parametric rules (MAX_PARAMETER_VALUES), this "
+                    "is one too many; use fewer bits, such as incr([0:3]), or leave out alternatives with %if"
                 )
                 raise placed(LimitError, self._syntax.text, at, message)
             self._values[name] = rule, value
@@ -162,7 +162,9 @@ def _check_node(syntax: Syntax, node: Node, *, inside: bool) -> None:
     """Checks a node of a rule; ``inside``: whether the rule is parametric."""
     match node:
         case Guarded(_, condition, at) if not inside and condition.name != "true":
-            message = "%if is for parametric rules; write ::_ behind the name of the rule, and give it a value where used"
+            message = (
+                "%if is for parametric rules; write ::_ behind the name of the rule, and give it a value where used"
+            )
             raise error_at(syntax.text, at, message)
         case Parametric(name, _, at) if Symbol(name, at).is_terminal or not syntax.rules[name].parametric:
             kind = "a terminal" if Symbol(name, at).is_terminal else "a rule that is not parametric"
@@ -177,7 +179,7 @@ def _check_node(syntax: Syntax, node: Node, *, inside: bool) -> None:
 
 def _bits_that_count(nodes: dict[str, list[Node]]) -> dict[str, int]:
     """Returns the bits of the value of each rule that its texts may depend on, as masks."""
-    needed = {name: 0 for name in nodes}
+    needed = dict.fromkeys(nodes, 0)
     users: dict[str, set[str]] = {name: set() for name in nodes}
     for name, found in nodes.items():
         for node in found:
@@ -203,12 +205,12 @@ def _bits_that_count(nodes: dict[str, list[Node]]) -> dict[str, int]:
 def _source_bits(call: Call, needed: int) -> int:
     """Returns the bits of a value that decide about some bits of a function's result."""
     match call.name, call.arguments:
-        case ("incr" | "decr"), ((int(low), int(high)),):
+        case (("incr" | "decr"), ((int(low), int(high)),)):
             mask = _mask(low, high)
             return needed | mask if needed & mask else needed
         case "number", _:
             return 0
-        case ("set_bit" | "clear_bit"), (int(bit),):
+        case (("set_bit" | "clear_bit"), (int(bit),)):
             return needed & ~(1 << bit)
         case "bit_or", (int(given),):
             return needed & ~given
@@ -231,7 +233,7 @@ def _touched(call: Call) -> int:
     match call.name, call.arguments:
         case _, ((int(low), int(high)), *_):
             return _mask(low, high)
-        case ("set_bit" | "clear_bit" | "bit_set" | "bit_clear"), (int(bit),):
+        case (("set_bit" | "clear_bit" | "bit_set" | "bit_clear"), (int(bit),)):
             return 1 << bit
         case "bit_or", (int(given),):
             return given

@@ -123,6 +123,7 @@ class _Emitter:
         self.syntax = syntax
         self.text = syntax.text
         self.building = building
+        self.reserved = building.reserved
         self.origin = origin
         with errors_in(origin):
             check_names(syntax, building.library)
@@ -133,11 +134,6 @@ class _Emitter:
         self.rules: dict[str, int] = {}
         self.leaves: dict[str, tuple[int | None, bool]] = {}
         self.embedded: dict[int, int] = {}
-
-    @property
-    def reserved(self) -> list[Rule | None]:
-        """Returns all rules of the language, by number."""
-        return self.building.reserved
 
     def rule(self, name: str) -> int:
         """Returns the symbol of a rule."""

@@ -9,6 +9,7 @@ from constrain.engine import core
 from constrain.language import tree
 from constrain.language.tree import ANY_BYTE, ANY_CHAR, Expression, Intersection, Repetition
 from constrain.lark.common import LAZY, PATTERNS
+from constrain.lark.embedded import regex_expression
 from constrain.lark.literals import literal_expression, range_expression
 from constrain.lark.reading.places import error_at
 from constrain.lark.reading.syntax import (
@@ -33,7 +34,6 @@ from constrain.lark.reading.syntax import (
     Symbol,
     Syntax,
 )
-from constrain.lark.substrings import substring_expression
 from constrain.regex.anchors import repetition, sequence, union
 from constrain.regex.parsing.parser import parse_pattern
 
@@ -79,7 +79,7 @@ def terminal_expression(syntax: Syntax, named: dict[str, Expression], node: Node
         case Range():
             return range_expression(syntax.text, node)
         case Substring():
-            return substring_expression(syntax.text, node)
+            return regex_expression(syntax.text, node)
         case Sequence(parts):
             return sequence(*(terminal_expression(syntax, named, part) for part in parts))
         case Choice(parts):

@@ -102,7 +102,11 @@ def _argument(text: str, given: Any, kind: str, depth: int) -> int | tuple[int, 
     if kind == _CONDITION and not isinstance(given, str) and given.data == "call":
         return _call(text, given, CONDITIONS, depth + 1)
     if kind in (_BIT, _COUNT, _VALUE) and is_number:
-        return _number(text, given, {_BIT: MAX_PARAMETER_BITS - 1, _COUNT: MAX_PARAMETER_BITS, _VALUE: 2**MAX_PARAMETER_BITS - 1}[kind])
+        return _number(
+            text,
+            given,
+            {_BIT: MAX_PARAMETER_BITS - 1, _COUNT: MAX_PARAMETER_BITS, _VALUE: 2**MAX_PARAMETER_BITS - 1}[kind],
+        )
     token = given if isinstance(given, str) else given.children[0]
     raise error_at(text, _place(token), f"{kind} must stand here: {_WRITTEN[kind]}")
 
@@ -114,7 +118,11 @@ def _number(text: str, token: Any, most: int) -> int:
     if token[0] in "+-":
         raise error_at(text, _place(token), "numbers here have no sign")
     if len(digits) > 20 or (number := int(digits, base)) > most:
-        raise error_at(text, _place(token), f"this number is greater than {most}: a value has {MAX_PARAMETER_BITS} bits (MAX_PARAMETER_BITS)")
+        raise error_at(
+            text,
+            _place(token),
+            f"this number is greater than {most}: a value has {MAX_PARAMETER_BITS} bits (MAX_PARAMETER_BITS)",
+        )
     return number
 
 

@@ -212,9 +212,7 @@ class _Reader:
             )
         self._define(self.terminals, name, body)
 
-    def _define(
-        self, definitions: dict[str, Any], name: Token, body: Tree[Token], *, parametric: bool = False
-    ) -> None:
+    def _define(self, definitions: dict[str, Any], name: Token, body: Tree[Token], *, parametric: bool = False) -> None:
         at = name.start_pos or 0
         self._check_new(str(name), at)
         definitions[str(name)] = Definition(self._node(body, 0), at, parametric)
@@ -266,24 +264,12 @@ class _Reader:
                 if tree.data == "both":
                     return Both(parts, _first_place(tree))
                 return Choice(parts) if tree.data == "choice" else Sequence(parts)
-            case "alias":
-                return Alias(self._node(children[0], depth + 1), _first_place(children[1]))
-            case "maybe":
-                return Repeat(self._node(children[0], depth + 1), 0, 1)
-            case "repeat":
-                return Repeat(self._node(children[0], depth + 1), *_OPERATORS[str(children[1])])
-            case "times":
-                return self._counted(self._node(children[0], depth + 1), children[1], children[2] or children[1])
-            case "bounds":
-                return self._bounds(tree, self._node(children[0], depth + 1), *children[1:])
-            case "complement":
-                return Complement(self._node(children[0], depth + 1), _first_place(tree))
+            case "alias" | "maybe" | "repeat" | "times" | "bounds" | "complement" | "guarded":
+                return self._around(tree, self._node(children[0], depth + 1), *children[1:])
             case "literal":
                 return self._literal(children[0])
             case "range":
                 return Range(self._literal(children[0]), self._literal(children[1]))
-            case "guarded":
-                return self._guarded(self._node(children[0], depth + 1), *children[1:])
             case "parametric":
                 return Parametric(str(children[0]), read_value(self.text, children[1]), _first_place(tree))
             case "reference":
@@ -293,6 +279,24 @@ class _Reader:
         assert tree.data == "symbol", tree.data
         name = str(children[0])
         return self.embedded.get(name) or Symbol(name, children[0].start_pos)
+
+    def _around(self, tree: Any, part: Node, *others: Any) -> Node:
+        """Returns a node with one part, given the words of the tree behind the part."""
+        match tree.data:
+            case "alias":
+                return Alias(part, _first_place(others[0]))
+            case "maybe":
+                return Repeat(part, 0, 1)
+            case "repeat":
+                return Repeat(part, *_OPERATORS[str(others[0])])
+            case "times":
+                return self._counted(part, others[0], others[1] or others[0])
+            case "bounds":
+                return self._bounds(tree, part, *others)
+            case "guarded":
+                return self._guarded(part, *others)
+        assert tree.data == "complement", tree.data
+        return Complement(part, _first_place(tree))
 
     def _guarded(self, part: Node, directive: Any, condition: Any) -> Guarded:
         if condition is None:

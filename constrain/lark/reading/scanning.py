@@ -12,8 +12,8 @@ import re
 from constrain.lark.reading.places import error_at
 
 MAX_GRAMMAR_NESTING = 20
-"""Levels of ``%lark { ... }`` inside one another in a Lark grammar; each is read once for every level around it. Beyond:
-GrammarError."""
+"""Levels of ``%lark { ... }`` inside one another in a Lark grammar; each is read once for every level around it.
+Beyond: GrammarError."""
 
 BEYOND_LARK = re.compile(
     r"""

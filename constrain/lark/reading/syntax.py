@@ -211,8 +211,8 @@ class Import:
 class Options:
     """The options of ``%llguidance``.
 
-    ``ignore_once``: ignored text is one ignored terminal, not several in a row. ``allow_initial_skip``: ignored text may
-    stand before the first lexeme, too. ``no_forcing``: the model writes forced text itself, in tokens of its choice.
+    ``ignore_once``: ignored text is one ignored terminal, not several in a row. ``allow_initial_skip``: ignored text
+    may stand before the first lexeme, too. ``no_forcing``: the model writes forced text, in any tokens.
     """
 
     ignore_once: bool = False
@@ -224,7 +224,7 @@ class Options:
 class Syntax:
     """A whole grammar text: definitions by name, terminals to ignore between lexemes, and options.
 
-    ``text`` is the text for places in errors; a grammar after ``%lark`` has the text around it, and ``at`` is its place.
+    ``text`` is the text for places in errors: a grammar after ``%lark`` has the whole text, and its place is ``at``.
     """
 
     text: str
