@@ -19,7 +19,7 @@ and twice as many terminals.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from constrain.language.emptiness import silent_rules
 from constrain.language.grammar import EPSILON, Edge, Grammar, Rule, Terminal
@@ -28,11 +28,9 @@ from constrain.lark.gaps import after_gaps
 from constrain.regex.anchors import union
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from constrain.lark.rules import Language
-
-
-_EMPTY = -1
-"""In place of a zone: the variant of a rule with its empty text only."""
 
 
 def separate(language: Language, *, initial: bool = False) -> tuple[Grammar, set[int]]:
@@ -48,12 +46,20 @@ def separate(language: Language, *, initial: bool = False) -> tuple[Grammar, set
     return replace(grammar, warnings=tuple(language.warnings)), whole
 
 
-class _Separation:
-    """Variants of rules and terminals, and the queue of variants to make.
+class _Variant(NamedTuple):
+    """A variant of a rule.
 
-    ``first``: the zone whose gaps may stand before a terminal, or before the first lexeme of a rule; ``None`` for no
-    gaps. The variant of a rule with its empty text only has the rule's number and ``_EMPTY``.
+    ``first``: the zone whose gaps may stand before the first lexeme; ``None`` for no gaps. ``reads``: whether the
+    variant reads at least one lexeme, or else nothing, or (``None``) either.
     """
+
+    rule: int
+    first: int | None
+    reads: bool | None = None
+
+
+class _Separation:
+    """Variants of rules and terminals, and the queue of variants to make. ``first``: as in ``_Variant``."""
 
     def __init__(self, language: Language) -> None:
         self.language = language
@@ -62,34 +68,40 @@ class _Separation:
         self.made: list[Terminal] = []
         self.whole: set[int] = set()
         self.gaps: dict[int, int] = {}
-        self.variants: dict[tuple[int, int | None], int] = {}
-        self.waiting: list[tuple[int, int | None]] = []
+        self.variants: dict[_Variant, int] = {}
+        self.waiting: list[_Variant] = []
 
     def grammar(self, *, initial: bool) -> Grammar:
         """Returns the grammar; ``initial``: whether a gap may stand before the first lexeme."""
-        start, own = self.language.rules[0], self.language.zones[0]
-        first = own if initial else None
-        edges = [Edge(0, self.rule(0, first), 1)]
-        if first != own and 0 in self.silent:
-            edges.append(Edge(0, self.rule(0, _EMPTY), 1))
-        rules = {0: Rule(start.name, tuple(edges), (1,))}
+        first = self.language.zones[0] if initial else None
+        rules = {0: Rule(self.language.rules[0].name, tuple(self.calls(Edge(0, ~0, 1), first)), (1,))}
         while self.waiting:
-            key = self.waiting.pop()
-            rules[self.variants[key]] = self.variant(*key)
+            variant = self.waiting.pop()
+            rules[self.variants[variant]] = self.variant(variant)
         return Grammar(tuple(self.made), tuple(rules[index] for index in range(len(rules))))
 
-    def rule(self, index: int, first: int | None) -> int:
+    def rule(self, variant: _Variant) -> int:
         """Returns the symbol of a variant of a rule."""
-        key = index, first
-        if key not in self.variants:
-            self.variants[key] = len(self.variants) + 1
-            self.waiting.append(key)
-        return ~self.variants[key]
+        if variant not in self.variants:
+            self.variants[variant] = len(self.variants) + 1
+            self.waiting.append(variant)
+        return ~self.variants[variant]
+
+    def calls(self, edge: Edge, first: int | None, *, reads: bool | None = None) -> Iterator[Edge]:
+        """Yields the edges in place of one that reads a rule, which may read nothing unless ``reads``."""
+        assert edge.symbol is not None
+        index = ~edge.symbol
+        if index not in self.silent:
+            reads = None
+        elif reads is None and first != self.language.zones[index]:
+            yield edge._replace(symbol=self.rule(_Variant(index, None, reads=False)))
+            reads = True
+        yield edge._replace(symbol=self.rule(_Variant(index, first, reads)))
 
     def terminal(self, index: int, first: int | None) -> int:
         """Returns the symbol of a terminal, with or without gaps before it."""
         if first is not None and terminal_special(self.language.terminals[index]) is not None:
-            return self.rule(~index, first)
+            return self.rule(_Variant(~index, first))
         if (index, first) not in self.terminals:
             terminal = self.language.terminals[index]
             if first is not None:
@@ -109,41 +121,44 @@ class _Separation:
         edges = (Edge(0, self.gaps[zone], 1), Edge(0, EPSILON, 1), Edge(1, token, 2))
         return Rule(self.language.terminals[index].name, edges, (2,))
 
-    def variant(self, index: int, first: int | None) -> Rule:
+    def variant(self, variant: _Variant) -> Rule:
         """Returns a variant of a rule; ``~index`` is that of a special token after a gap."""
+        index, first, reads = variant
         if index < 0:
             assert first is not None
             return self.after_gap(~index, first)
-        rule = self.language.rules[index]
-        if first == _EMPTY:
-            edges = [edge for edge in rule.edges if edge.symbol is EPSILON or edge.symbol < 0]
-            return replace(rule, edges=tuple(edge._replace(symbol=self.empty(edge.symbol)) for edge in edges))
-        if first == self.language.zones[index]:
-            edges = [edge._replace(symbol=self.symbol(edge.symbol, first)) for edge in rule.edges]
-            return replace(rule, edges=tuple(edges))
-        return self.doubled(rule, first, self.language.zones[index])
+        rule, own = self.language.rules[index], self.language.zones[index]
+        if reads is False:
+            return replace(rule, edges=tuple(self.silent_edges(rule)))
+        if reads is None and first == own:
+            return replace(rule, edges=tuple(made for edge in rule.edges for made in self.edges(edge, first)))
+        return self.doubled(rule, first, own)
 
     def doubled(self, rule: Rule, first: int | None, own: int | None) -> Rule:
         """Returns the rule with at least one lexeme: its states before the first lexeme, and after it."""
         behind = 1 + max((max(edge.source, edge.target) for edge in rule.edges), default=0)
         edges: list[Edge] = []
         for edge in rule.edges:
-            source, target = edge.source + behind, edge.target + behind
-            edges.append(edge._replace(source=source, symbol=self.symbol(edge.symbol, own), target=target))
-            if edge.symbol is EPSILON:
-                edges.append(edge)
-                continue
-            edges.append(edge._replace(symbol=self.symbol(edge.symbol, first), target=target))
-            if edge.symbol < 0 and ~edge.symbol in self.silent:
-                edges.append(edge._replace(symbol=self.rule(~edge.symbol, _EMPTY)))
+            target = edge.target + behind
+            edges.extend(self.edges(edge._replace(source=edge.source + behind, target=target), own))
+            if edge.symbol is not EPSILON:
+                edges.extend(self.edges(edge._replace(target=target), first, reads=True))
+        edges.extend(self.silent_edges(rule))
         return replace(rule, edges=tuple(edges), accepting=tuple(state + behind for state in rule.accepting))
 
-    def empty(self, symbol: int | None) -> int | None:
-        """Returns the symbol of an edge in the variant with the empty text only."""
-        return EPSILON if symbol is EPSILON else self.rule(~symbol, _EMPTY)
+    def silent_edges(self, rule: Rule) -> Iterator[Edge]:
+        """Yields the edges of a rule that may read nothing, and read nothing."""
+        for edge in rule.edges:
+            if edge.symbol is EPSILON:
+                yield edge
+            elif edge.symbol < 0 and ~edge.symbol in self.silent:
+                yield edge._replace(symbol=self.rule(_Variant(~edge.symbol, None, reads=False)))
 
-    def symbol(self, symbol: int | None, first: int | None) -> int | None:
-        """Returns the symbol that an edge reads, with a gap of a zone before it."""
-        if symbol is EPSILON:
-            return EPSILON
-        return self.terminal(symbol, first) if symbol >= 0 else self.rule(~symbol, first)
+    def edges(self, edge: Edge, first: int | None, *, reads: bool | None = None) -> Iterator[Edge]:
+        """Yields the edges in place of one, with gaps before the first lexeme."""
+        if edge.symbol is EPSILON:
+            yield edge
+        elif edge.symbol >= 0:
+            yield edge._replace(symbol=self.terminal(edge.symbol, first))
+        else:
+            yield from self.calls(edge, first, reads=reads)

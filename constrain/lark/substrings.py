@@ -81,7 +81,7 @@ def _chunks(text: str, substring: Substring) -> list[str]:
 
 def _key_and_value(text: str, substring: Substring) -> tuple[str, Any]:
     """Returns the key that says how a text is divided, and the text or its chunks."""
-    pairs: list[tuple[str, Any]] = json.loads(substring.given, object_pairs_hook=list)
+    pairs: tuple[tuple[str, Any], ...] = json.loads(substring.given, object_pairs_hook=tuple)
     keys = [key for key, _ in pairs]
     if "type" in keys:
         if sorted(keys) != ["chunks", "type"]:

@@ -67,6 +67,20 @@ class Machine(NamedTuple):
             }
         return any(not way.letter and way.test(value) for rule, value in places for way in self.rules[rule])
 
+    def is_empty(self) -> bool:
+        """Whether no place at which a text may end can be reached."""
+        reached = {("r", self.start)}
+        waiting = list(reached)
+        for rule, value in waiting:
+            for way in self.rules[rule]:
+                place = (way.target, way.change(value))
+                if way.test(value) and not way.letter:
+                    return False
+                if way.test(value) and place not in reached:
+                    reached.add(place)
+                    waiting.append(place)
+        return True
+
 
 def machine(rng: Random, value: str, condition: str) -> Machine:
     """A random machine of two rules, in which a function and a condition are used."""
@@ -106,12 +120,11 @@ def check(made: Machine) -> int:
     """The number of accepted texts; all texts up to a length were compared, some of them with llguidance, too."""
     expected = {text: made.accepts(text) for text in TEXTS}
     grammar = made.text()
-    try:
-        constraint = compiled(grammar)
-    except constrain.GrammarError as error:
-        assert "the language is empty" in str(error)
-        assert not any(expected.values()), grammar
+    if made.is_empty():
+        with pytest.raises(constrain.GrammarError, match="the language is empty"):
+            compiled(grammar)
         return 0
+    constraint = compiled(grammar)
     assert [text for text in TEXTS if constraint.accepts(text) != expected[text]] == [], grammar
     theirs = dict(zip(TEXTS, llguidance_accepts(grammar, TEXTS), strict=True))
     assert [text for text in TEXTS if theirs[text] != expected[text]] == [], grammar
@@ -266,7 +279,7 @@ def test_a_value_has_a_rule_of_its_own_only_where_it_matters() -> None:
 )
 def test_too_many_values_are_refused_in_time(grammar: str) -> None:
     began = time.process_time()
-    with pytest.raises(constrain.LimitError, match="MAX_PARAMETER_VALUES = 10000|MAX_PARAMETER_VALUES") as caught:
+    with pytest.raises(constrain.LimitError, match="MAX_PARAMETER_VALUES") as caught:
         lark_grammar(Lark(grammar))
     assert time.process_time() - began < 2
     assert caught.value.line is not None

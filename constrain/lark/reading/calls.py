@@ -85,7 +85,8 @@ def _call(text: str, tree: Any, known: Mapping[str, tuple[str, ...]], depth: int
     kinds = known[name]
     if len(given) != len(kinds):
         wanted = f"{name}({', '.join(kinds)})" if kinds else name
-        raise error_at(text, at, f"{name} has {len(given)} arguments; write {wanted}")
+        counted = "1 argument" if len(given) == 1 else f"{len(given)} arguments"
+        raise error_at(text, at, f"{name} has {counted}; write {wanted}")
     return Call(name, tuple(_argument(text, each, kind, depth) for each, kind in zip(given, kinds, strict=True)), at)
 
 

@@ -113,7 +113,7 @@ class LarkGrammar:
         outer = [name for name in self.rules if name not in inner or self._is_used_outside(name, inner)]
         lines = [self._rule(name) for name in outer if name != nested]
         if nested:
-            rules = [f"start: {nested}", *map(self._rule, sorted(inner))]
+            rules = [f"start: {nested}", *(self._rule(name) for name in self.rules if name in inner)]
             lines.append("\n  ".join([f"{nested}: %lark {{", *rules, *self._terminals()]) + "\n}")
         return "\n".join([*lines, *self._terminals()]) + "\n"
 

@@ -77,7 +77,7 @@ def random_condition(rng: Random, kind: str = "", depth: int = 2) -> tuple[str, 
     if kind.startswith("bit_count_"):
         number = rng.randrange(MOST_BITS + 1)
         compare = _COMPARE[kind.removeprefix("bit_count_")]
-        return f"{kind}({written}, {number})", lambda p: compare(bin(_part(p, low, high)).count("1"), number)
+        return f"{kind}({written}, {number})", lambda p: compare(f"{_part(p, low, high):b}".count("1"), number)
     compare = _COMPARE[kind]
     return f"{kind}({written}, {number})", lambda p: compare(_part(p, low, high), number)
 
