@@ -27,7 +27,8 @@ class Lark(Source):
             every way to divide the text counts. Beyond Lark, ``"a"{2,4}`` counts, ``&`` and ``~`` in terminals mean
             "and" and "not", ``%json {...}`` reads a value of a JSON Schema, ``%regex {"substring_words": "..."}``
             consecutive words of a text (also ``substring_chars``, and ``substring_chunks`` with a list), and
-            ``<|name|>`` the special token of that name.
+            ``<|name|>`` the special token of that name. Rules may be parametric (``rule::_``, ``%if``); ``%lark {...}``
+            is a grammar inside the grammar.
         start: name of the rule that the whole text must match.
         description: text that prompts show instead of the grammar, for one that is long or hard to read.
         grammars: grammars that rules refer to as ``@name``, by name: a ``str`` is a grammar text, anything else a JSON
