@@ -24,6 +24,7 @@ from constrain.lark.reading.syntax import (
     Alias,
     Call,
     Choice,
+    Definition,
     Guarded,
     Node,
     Parametric,
@@ -37,9 +38,13 @@ from constrain.lark.terminals import inner_nodes
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-MAX_PARAMETER_VALUES = 10_000
-"""Pairs of a parametric rule and a value in a Lark grammar, each of which becomes a rule; permutations of 13 elements
-take 8,192. Beyond: LimitError."""
+MAX_PARAMETER_VALUES = 5_000
+"""Pairs of a parametric rule and a value in a Lark grammar, each of which becomes a rule; permutations of 12 elements
+take 4,096. Beyond: LimitError."""
+
+MAX_PARAMETER_PARTS = 250_000
+"""Parts and conditions in the bodies of all parametric rules of a Lark grammar, once for each value; permutations of 12
+elements have 210,000. Beyond: LimitError."""
 
 _ALL = (1 << MAX_PARAMETER_BITS) - 1
 _COMPARED: dict[str, Callable[[int, int], bool]] = {
@@ -103,15 +108,35 @@ class Specializing:
     def __init__(self, syntax: Syntax) -> None:
         self._syntax = syntax
         self._values: dict[str, tuple[str, int]] = {}
-        parametric = {name: rule for name, rule in syntax.rules.items() if rule.parametric}
-        nodes = {name: list(inner_nodes(rule.body)) for name, rule in parametric.items()}
+        self._parts = 0
+        nodes = {name: list(inner_nodes(rule.body)) for name, rule in syntax.rules.items() if rule.parametric}
+        everything = [node for found in nodes.values() for node in found]
+        self._sizes: dict[int, int] = {}
         self._needed = _bits_that_count(nodes)
-        self._counters = _counters([node for found in nodes.values() for node in found])
+        self._counters = _counters(everything)
 
     def body(self, name: str) -> Node:
         """Returns the body of a rule; of a parametric one, without conditions and with names for its values."""
         rule, value = self._values.get(name, (name, 0))
-        return self._specialized(self._syntax.rules[rule].body, value)
+        definition = self._syntax.rules[rule]
+        if definition.parametric:
+            self._count_parts(definition)
+        return self._specialized(definition.body, value)
+
+    def _count_parts(self, definition: Definition) -> None:
+        """Counts the parts of a body for one more value. Raises LimitError."""
+        if definition.at not in self._sizes:
+            self._sizes[definition.at] = sum(
+                len(list(_conditions(node.condition))) if isinstance(node, Guarded) else 1
+                for node in inner_nodes(definition.body)
+            )
+        self._parts += self._sizes[definition.at]
+        if self._parts > MAX_PARAMETER_PARTS:
+            message = (
+                f"parametric rules have more than {MAX_PARAMETER_PARTS} parts (MAX_PARAMETER_PARTS), counted once for "
+                "each value; use fewer bits, such as incr([0:3]), or leave out alternatives with %if"
+            )
+            raise placed(LimitError, self._syntax.text, definition.at, message)
 
     def _specialized(self, node: Node, value: int) -> Node:
         match node:
@@ -122,16 +147,12 @@ class Specializing:
             case Sequence(parts):
                 return Sequence(tuple(self._specialized(part, value) for part in parts))
             case Choice(parts):
-                return Choice(tuple(self._specialized(part, value) for part in parts if self._is_open(part, value)))
+                return Choice(tuple(self._specialized(part, value) for part in parts if _is_open(part, value)))
             case Repeat(part, minimum, maximum):
                 return Repeat(self._specialized(part, value), minimum, maximum)
             case Alias(part, at):
                 return Alias(self._specialized(part, value), at)
         return node
-
-    @staticmethod
-    def _is_open(node: Node, value: int) -> bool:
-        return not isinstance(node, Guarded) or holds(node.condition, value)
 
     def _name(self, rule: str, value: int, at: int) -> str:
         """Returns the name of a rule with a value; values that nothing tells apart have the same name."""
@@ -149,6 +170,10 @@ class Specializing:
                 raise placed(LimitError, self._syntax.text, at, message)
             self._values[name] = rule, value
         return name
+
+
+def _is_open(node: Node, value: int) -> bool:
+    return not isinstance(node, Guarded) or holds(node.condition, value)
 
 
 def check_parameters(syntax: Syntax) -> None:

@@ -16,7 +16,7 @@ from constrain.lark.reading.calls import read_condition, read_value
 from constrain.lark.reading.options import read_options
 from constrain.lark.reading.parser import parser
 from constrain.lark.reading.places import error_at
-from constrain.lark.reading.scanning import BEYOND_LARK, MAX_GRAMMAR_NESTING, inside_braces
+from constrain.lark.reading.scanning import BEYOND_LARK, MAX_GRAMMAR_NESTING, MAX_NESTED_GRAMMARS, inside_braces
 from constrain.lark.reading.syntax import (
     Alias,
     Both,
@@ -42,6 +42,8 @@ from constrain.lark.reading.syntax import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from lark import Token, Tree
 
     from constrain.lark.reading.syntax import GrammarText
@@ -95,15 +97,18 @@ def read(source: GrammarText) -> Syntax:
 class _Reader:
     """The state of one run: the text, the place of the grammar in it, and the parts read so far.
 
-    ``levels``: grammars around this one.
+    ``around``: the reader of the grammar around this one; ``levels``: the number of grammars around it. ``counted``:
+    the places of all grammars inside the outermost one.
     """
 
-    def __init__(self, text: str, begin: int, end: int, levels: int = 0) -> None:
+    def __init__(self, text: str, begin: int, end: int, around: _Reader | None = None) -> None:
         self.text = text
         self.begin = begin
         self.content = text[begin:end]
-        self.levels = levels
+        self.levels: int = 0 if around is None else around.levels + 1
+        self.counted: list[int] = [] if around is None else around.counted
         self.embedded: dict[str, _Placed] = {}
+        self.letters: dict[int, Iterator[tuple[str, ...]]] = {}
         self.rules: dict[str, Definition] = {}
         self.terminals: dict[str, Definition | Import] = {}
         self.ignored: list[Definition] = []
@@ -144,14 +149,17 @@ class _Reader:
         if self.levels >= MAX_GRAMMAR_NESTING:
             message = f"grammars are nested more than {MAX_GRAMMAR_NESTING} deep (MAX_GRAMMAR_NESTING)"
             raise error_at(self.text, at, message)
-        syntax = _Reader(self.text, brace + 1, after - 1, self.levels + 1).read()
+        self.counted.append(at)
+        if len(self.counted) > MAX_NESTED_GRAMMARS:
+            message = f"there are more than {MAX_NESTED_GRAMMARS} grammars inside this grammar (MAX_NESTED_GRAMMARS)"
+            raise error_at(self.text, at, f"{message}; write a rule for what is repeated")
+        syntax = _Reader(self.text, brace + 1, after - 1, self).read()
         return self._named(Nested(syntax, at), after - at)
 
     def _named(self, node: _Placed, length: int) -> str:
         """Returns a name for a node, with a space on both sides, as long as the text it replaces."""
         first, *others = [string.ascii_uppercase, *[string.ascii_uppercase + string.digits] * (length - 3)]
-        others = others[-_LONGEST_NAMES:]
-        for letters in product(first, *others):
+        for letters in self.letters.setdefault(length, product(first, *others[-_LONGEST_NAMES:])):
             name = "".join(letters).ljust(length - 2, "_")
             if name not in self.embedded and name not in self.content:
                 self.embedded[name] = node

@@ -15,6 +15,9 @@ MAX_GRAMMAR_NESTING = 20
 """Levels of ``%lark { ... }`` inside one another in a Lark grammar; each is read once for every level around it.
 Beyond: GrammarError."""
 
+MAX_NESTED_GRAMMARS = 1_000
+"""Grammars after ``%lark`` in one Lark grammar; each takes about a millisecond. Beyond: GrammarError."""
+
 BEYOND_LARK = re.compile(
     r"""
     "(?:\\"|\\\\|[^"\n])*?" | /(?!/)(?:\\/|\\\\|[^/])*?/ | //[^\n]* | \#[^\n]*  # strings, patterns, comments
