@@ -82,13 +82,17 @@ def language(syntax: Syntax, start: str, library: Library) -> Language:
 
 @dataclass
 class _Building:
-    """The parts that all grammar texts of one language share; ``named``: symbols of grammars with names."""
+    """The parts that all grammar texts of one language share.
+
+    ``named``: symbols of grammars with names; ``gaps``: ignored text by ignored terminals.
+    """
 
     library: Library
     language: Language = field(default_factory=Language)
     reserved: list[Rule | None] = field(default_factory=list)
     waiting: list[tuple[_Emitter, int, str]] = field(default_factory=list)
     named: dict[str, int] = field(default_factory=dict)
+    gaps: dict[tuple[object, ...], list[Gap]] = field(default_factory=dict)
 
     def reserve(self, zone: int | None) -> int:
         """Reserves the number of a rule."""
@@ -129,7 +133,7 @@ class _Emitter:
             check_names(syntax, building.library)
             check_parameters(syntax)
             self.named = named_expressions(syntax)
-            self.zone = building.zone(gaps(syntax, self.named))
+            self.zone = building.zone(gaps(syntax, self.named, building.gaps))
         self.bodies = Specializing(syntax)
         self.rules: dict[str, int] = {}
         self.leaves: dict[str, tuple[int | None, bool]] = {}
