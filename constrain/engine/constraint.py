@@ -177,6 +177,7 @@ class Constraint:
         "_keeping",
         "_make",
         "_places",
+        "no_forcing",
         "policies",
         "split",
         "vocabulary",
@@ -200,6 +201,7 @@ class Constraint:
         self.warnings = warnings
         resolved, self._classes = resolve_special(grammar, vocabulary)
         self.split = grammar.split
+        self.no_forcing = grammar.no_forcing
         if self._classes is not None:
             self._places = json.dumps([[each.name, each.pointer] for each in resolved.terminals]).encode()
         self._core = core.CompiledGrammar(resolved, self._tokens(), proved=resolved.proved)
@@ -250,7 +252,7 @@ class Constraint:
         """Reads a constraint that ``_packed`` wrote. Raises ``core.StorageError``."""
         self = cls.__new__(cls)
         about, _, self._places = notes.partition(b"\n")
-        policies, warnings, self.split, ranges = _noted(about)
+        policies, warnings, self.split, self.no_forcing, ranges = _noted(about)
         self._grammar = None
         self._make = make
         self._keeping = keeping
@@ -264,8 +266,14 @@ class Constraint:
 
     def _packed(self) -> Packed:
         """The tables with everything computed so far, and the notes; without the vocabulary."""
-        about = {"policies": dict(self.policies), "warnings": self.warnings, "split": self.split}
-        notes = json.dumps({**about, "classes": self._classes and self._classes.ranges}).encode()
+        about = {
+            "policies": dict(self.policies),
+            "warnings": self.warnings,
+            "split": self.split,
+            "no_forcing": self.no_forcing,
+            "classes": self._classes and self._classes.ranges,
+        }
+        notes = json.dumps(about).encode()
         places = json.dumps(self._terminal_places()).encode() if self._places is None else self._places
         return Packed(self._core.store(), notes + b"\n" + places)
 
@@ -409,12 +417,16 @@ class Constraint:
 
 def _noted(
     about: bytes,
-) -> tuple[dict[str, str | bool], tuple[str, ...], tuple[str, ...], list[Ranges] | None]:
-    """The policies, warnings, split terminals and classes in the notes of ``_packed``. Raises ``core.StorageError``."""
+) -> tuple[dict[str, str | bool], tuple[str, ...], tuple[str, ...], bool, list[Ranges] | None]:
+    """Policies, warnings, split terminals, ``no_forcing`` and classes in the notes of ``_packed``.
+
+    Raises ``core.StorageError``.
+    """
     try:
         noted = json.loads(about)
         classes = noted["classes"] and [tuple((low, high) for low, high in ranges) for ranges in noted["classes"]]
-        return dict(noted["policies"]), tuple(noted["warnings"]), tuple(noted["split"]), classes
+        told = dict(noted["policies"]), tuple(noted["warnings"]), tuple(noted["split"])
+        return *told, bool(noted["no_forcing"]), classes
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise core.StorageError(f"the notes on a constraint cannot be read: {error!r}") from error
 
@@ -471,6 +483,10 @@ class Matcher(core.Matcher):
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a Matcher cannot be pickled; make a new one and let it accept the same tokens")
+
+    def forced_after(self, before: bytes, /) -> tuple[bytes, list[int]]:
+        """Returns forced text for decoding as the kernel does; none if the grammar leaves it to the model."""
+        return (b"", []) if self.constraint.no_forcing else super().forced_after(before)
 
     def forced_tokens(self) -> list[int]:
         """Returns the token ids that must come next, split as the tokenizer splits text; empty without ``encode``.

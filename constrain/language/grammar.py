@@ -155,6 +155,7 @@ class Grammar:
         warnings: notes on the JSON Schemas inside, for people; they do not change the language.
         proved: whether the front end has let the kernel prove that the longest match leads to no dead end.
         split: names of terminals that are read byte by byte, because their longest match could lead into a dead end.
+        no_forcing: whether the model writes forced text itself, in tokens of its choice.
     """
 
     terminals: tuple[Terminal, ...]
@@ -166,6 +167,7 @@ class Grammar:
     warnings: tuple[str, ...] = ()
     proved: bool = False
     split: tuple[str, ...] = ()
+    no_forcing: bool = False
 
     def __copy__(self) -> Grammar:
         """Returns the grammar itself, which is immutable."""

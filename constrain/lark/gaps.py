@@ -54,13 +54,31 @@ class Gap(NamedTuple):
     onward: Ranges
 
 
-def gaps(syntax: Syntax, named: dict[str, Expression]) -> list[Gap]:
-    """Returns the possible gaps between two lexemes; none if nothing is ignored. Raises GrammarError, LimitError."""
+def gaps(syntax: Syntax, named: dict[str, Expression], known: dict[tuple[object, ...], list[Gap]]) -> list[Gap]:
+    """Returns the possible gaps between two lexemes; none if nothing is ignored. Raises GrammarError, LimitError.
+
+    ``known``: gaps of other grammars of the same language, which equal ignored terminals share.
+    """
     wholes: list[tuple[int, Expression]] = []
     for ignored in syntax.ignored:
         whole = terminal_expression(syntax, named, ignored.body)
-        _refuse_unreadable(syntax, ignored.body)
+        if not syntax.options.ignore_once:
+            _refuse_unreadable(syntax, ignored.body)
         wholes.extend((ignored.at, part) for part in (whole.parts if isinstance(whole, Alternation) else (whole,)))
+    key = (syntax.options.ignore_once, *(whole for _, whole in wholes))
+    if key not in known:
+        known[key] = _once(wholes) if syntax.options.ignore_once else _repeated(syntax, wholes)
+    return known[key]
+
+
+def _once(wholes: list[tuple[int, Expression]]) -> list[Gap]:
+    """Returns gaps of one ignored terminal each; any match of it counts, not the longest only."""
+    parts = [expression for _, whole in wholes if (expression := non_empty_part(whole)[0]) is not None]
+    return [Gap(union(parts), ())] if parts else []
+
+
+def _repeated(syntax: Syntax, wholes: list[tuple[int, Expression]]) -> list[Gap]:
+    """Returns gaps that are sequences of ignored terminals, each as long as possible."""
     beginnings = union([_beginnings_at(syntax, at, whole) for at, whole in wholes])
     kinds: dict[Ranges, list[Expression]] = {}
     for at, whole in wholes:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from constrain.language.emptiness import productive_rules
-from constrain.lark.gaps import gaps
+from constrain.lark.library import Library
+from constrain.lark.named import read_list
 from constrain.lark.reading.places import error_at
 from constrain.lark.reading.reader import read
 from constrain.lark.rules import language
@@ -14,10 +16,10 @@ from constrain.lark.splitting import settle_lexing
 
 if TYPE_CHECKING:
     from constrain.language.grammar import Grammar
-    from constrain.lark.reading.syntax import GrammarText
+    from constrain.lark.named import LarkSource
 
 
-def lark_grammar(source: GrammarText) -> Grammar:
+def lark_grammar(source: LarkSource) -> Grammar:
     """Returns the grammar of a Lark text; its terminals have the names of the text, with line and column.
 
     Raises GrammarError or PatternError with line, column and an excerpt for text that is wrong or not supported;
@@ -30,14 +32,16 @@ def lark_grammar(source: GrammarText) -> Grammar:
     return settle_lexing(*grammar_of_lexemes(source))
 
 
-def grammar_of_lexemes(source: GrammarText) -> tuple[Grammar, set[int]]:
+def grammar_of_lexemes(source: LarkSource) -> tuple[Grammar, set[int]]:
     """Returns the grammar whose terminals are all read by the longest match, and those that are of JSON Schemas.
 
     It may have dead ends. Raises as ``lark_grammar`` does.
     """
-    syntax = read(source)
-    bare, named = language(syntax, source.start)
+    listed = read_list(source)
+    syntax = read(listed)
+    bare = language(syntax, listed.start, Library(listed.grammars))
     if 0 not in productive_rules(bare.rules):
         message = f"the language is empty: every way through {source.start} leads back to itself, or to no text at all"
         raise error_at(syntax.text, syntax.rules[source.start].at, message)
-    return separate(bare, gaps(syntax, named))
+    grammar, whole = separate(bare, initial=syntax.options.allow_initial_skip)
+    return replace(grammar, no_forcing=syntax.options.no_forcing), whole

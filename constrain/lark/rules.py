@@ -13,6 +13,9 @@ from constrain.language.grammar import EPSILON, Action, Condition, Edge, Rule, T
 from constrain.language.merging import moved_rules
 from constrain.language.special import special_token
 from constrain.lark.embedded import schema_grammar
+from constrain.lark.gaps import gaps
+from constrain.lark.library import check_inner, check_names, errors_in
+from constrain.lark.parameters import Specializing, check_parameters
 from constrain.lark.reading.places import error_at, place
 from constrain.lark.reading.syntax import (
     Alias,
@@ -21,8 +24,10 @@ from constrain.lark.reading.syntax import (
     Complement,
     Embedded,
     Literal,
+    Nested,
     Node,
     Range,
+    Reference,
     Repeat,
     Sequence,
     Special,
@@ -30,11 +35,13 @@ from constrain.lark.reading.syntax import (
     Symbol,
     Syntax,
 )
-from constrain.lark.terminals import check_defined, named_expressions, non_empty_part, symbols, terminal_expression
+from constrain.lark.terminals import named_expressions, non_empty_part, terminal_expression
 
 if TYPE_CHECKING:
     from constrain.language.grammar import Grammar
     from constrain.language.tree import Expression
+    from constrain.lark.gaps import Gap
+    from constrain.lark.library import Library
 
 MAX_WRITTEN_OUT = 64
 """Leaves of the copies up to which a count is written out; above it, the grammar gets a counter, which takes memory in
@@ -45,63 +52,114 @@ every state."""
 class Language:
     """The terminals and rules made so far; the start is the first rule.
 
-    ``solid``: rules of JSON Schemas, in which nothing is ignored. ``whole``: their terminals. ``warnings``: their
-    warnings.
+    ``ignored``: ignored text, in zones; ``zones``: the zone of each rule, ``None`` where nothing is ignored, as in JSON
+    Schemas. ``whole``: terminals of JSON Schemas. ``warnings``: warnings of JSON Schemas.
     """
 
     terminals: list[Terminal] = field(default_factory=list)
     rules: list[Rule] = field(default_factory=list)
-    solid: set[int] = field(default_factory=set)
+    ignored: list[list[Gap]] = field(default_factory=list)
+    zones: list[int | None] = field(default_factory=list)
     whole: set[int] = field(default_factory=set)
     warnings: dict[str, None] = field(default_factory=dict)
 
 
-def language(syntax: Syntax, start: str) -> tuple[Language, dict[str, Expression]]:
-    """Returns the rules that the start needs, and all named terminals. Raises GrammarError, PatternError."""
+def language(syntax: Syntax, start: str, library: Library) -> Language:
+    """Returns the rules that the start needs, with those of grammars inside. Raises GrammarError, PatternError."""
     if start not in syntax.rules:
-        raise error_at(syntax.text, 0, f"there is no rule {start} to begin with")
-    for definition in (*syntax.rules.values(), *syntax.ignored):
-        for symbol in symbols(definition.body):
-            check_defined(syntax, symbol)
-    emitter = _Emitter(syntax, named_expressions(syntax))
-    emitter.rule(start)
-    emitter.emit()
-    return emitter.language, emitter.named
+        raise error_at(syntax.text, syntax.at, f"there is no rule {start} to begin with")
+    if syntax.rules[start].parametric:
+        message = f"the rule to begin with has no value; begin with a rule such as begin: {start}::0"
+        raise error_at(syntax.text, syntax.rules[start].at, message)
+    building = _Building(library)
+    _Emitter(syntax, building).rule(start)
+    while building.waiting:
+        emitter, index, name = building.waiting.pop()
+        emitter.emit(index, name)
+    building.language.rules = [rule for rule in building.reserved if rule is not None]
+    return building.language
+
+
+@dataclass
+class _Building:
+    """The parts that all grammar texts of one language share.
+
+    ``named``: symbols of grammars with names; ``gaps``: ignored text by ignored terminals.
+    """
+
+    library: Library
+    language: Language = field(default_factory=Language)
+    reserved: list[Rule | None] = field(default_factory=list)
+    waiting: list[tuple[_Emitter, int, str]] = field(default_factory=list)
+    named: dict[str, int] = field(default_factory=dict)
+    gaps: dict[tuple[object, ...], list[Gap]] = field(default_factory=dict)
+
+    def reserve(self, zone: int | None) -> int:
+        """Reserves the number of a rule."""
+        self.reserved.append(None)
+        self.language.zones.append(zone)
+        return len(self.reserved) - 1
+
+    def zone(self, between: list[Gap]) -> int | None:
+        """Returns the zone of some ignored text."""
+        if not between:
+            return None
+        if between not in self.language.ignored:
+            self.language.ignored.append(between)
+        return self.language.ignored.index(between)
+
+    def add(self, grammar: Grammar, where: str) -> int:
+        """Adds the grammar of a JSON Schema; returns the symbol of its first rule."""
+        terminals, rules = len(self.language.terminals), len(self.reserved)
+        self.language.terminals.extend(replace(each, name=f"{each.name} {where}") for each in grammar.terminals)
+        self.language.whole |= set(range(terminals, len(self.language.terminals)))
+        self.language.warnings |= {f"{warning} ({where})": None for warning in grammar.warnings}
+        for rule in moved_rules(grammar, terminals, rules):
+            self.reserve(None)
+            self.reserved[-1] = rule
+        return ~rules
 
 
 class _Emitter:
-    """Rules and terminals by their nodes, and the queue of rules to make."""
+    """Rules and terminals of one grammar text by their nodes. ``origin``: the name of the grammar, if it has one."""
 
-    def __init__(self, syntax: Syntax, named: dict[str, Expression]) -> None:
+    def __init__(self, syntax: Syntax, building: _Building, origin: str = "") -> None:
         self.syntax = syntax
         self.text = syntax.text
-        self.named = named
-        self.language = Language()
+        self.building = building
+        self.reserved = building.reserved
+        self.origin = origin
+        with errors_in(origin):
+            check_names(syntax, building.library)
+            check_parameters(syntax)
+            self.named = named_expressions(syntax)
+            self.zone = building.zone(gaps(syntax, self.named, building.gaps))
+        self.bodies = Specializing(syntax)
         self.rules: dict[str, int] = {}
         self.leaves: dict[str, tuple[int | None, bool]] = {}
-        self.reserved: list[Rule | None] = []
-        self.waiting: list[tuple[int, str]] = []
+        self.embedded: dict[int, int] = {}
 
     def rule(self, name: str) -> int:
         """Returns the symbol of a rule."""
         if name not in self.rules:
             self.rules[name] = self.reserve()
-            self.waiting.append((self.rules[name], name))
+            self.building.waiting.append((self, self.rules[name], name))
         return ~self.rules[name]
 
     def reserve(self) -> int:
         """Reserves the number of a rule."""
-        self.reserved.append(None)
-        return len(self.reserved) - 1
+        return self.building.reserve(self.zone)
 
-    def emit(self) -> None:
-        """Makes all requested rules, and the rules that they need."""
-        while self.waiting:
-            index, name = self.waiting.pop()
+    def emit(self, index: int, name: str) -> None:
+        """Makes a requested rule, and requests the rules that it needs."""
+        with errors_in(self.origin):
             automaton = RuleAutomaton(self, name)
-            automaton.add(self.syntax.rules[name].body, 0, 1)
+            automaton.add(self.bodies.body(name), 0, 1)
             self.reserved[index] = Rule(name, tuple(automaton.edges), (1,))
-        self.language.rules = [rule for rule in self.reserved if rule is not None]
+
+    def place(self, at: int) -> str:
+        """Returns a place in words, for names of terminals."""
+        return place(self.text, at) + (f" of @{self.origin}" if self.origin else "")
 
     def leaf(self, node: Symbol | Literal | Range | Substring) -> tuple[int | None, bool]:
         """Returns the symbol of a terminal, if it has nonempty texts; and whether it has the empty text."""
@@ -116,36 +174,44 @@ class _Emitter:
                 key = f"%regex{given}"
         if key not in self.leaves:
             expression, nullable = non_empty_part(terminal_expression(self.syntax, self.named, node))
-            symbol = None
-            if expression is not None:
-                symbol = len(self.language.terminals)
-                name = "%regex" if isinstance(node, Substring) else key
-                self.language.terminals.append(Terminal(f"{name} ({place(self.syntax.text, at)})", expression))
-            self.leaves[key] = symbol, nullable
+            name = "%regex" if isinstance(node, Substring) else key
+            self.leaves[key] = None if expression is None else self._terminal(name, at, expression), nullable
         return self.leaves[key]
 
     def special(self, node: Special) -> int:
         """Returns the symbol of a special token."""
         if node.name not in self.leaves:
-            self.leaves[node.name] = len(self.language.terminals), False
-            where = place(self.syntax.text, node.at)
-            self.language.terminals.append(Terminal(f"{node.name} ({where})", special_token(node.name)))
+            self.leaves[node.name] = self._terminal(node.name, node.at, special_token(node.name)), False
         symbol, _ = self.leaves[node.name]
         assert symbol is not None
         return symbol
 
-    def embed(self, node: Embedded) -> int:
-        """Returns the symbol of the first rule of a JSON Schema."""
-        grammar: Grammar = schema_grammar(self.syntax.text, node)
-        terminals, rules = len(self.language.terminals), len(self.reserved)
-        where = f"in %json ({place(self.syntax.text, node.at)})"
-        self.language.terminals.extend(replace(each, name=f"{each.name} {where}") for each in grammar.terminals)
-        self.language.whole |= set(range(terminals, len(self.language.terminals)))
-        self.language.warnings |= {f"{warning} ({where})": None for warning in grammar.warnings}
-        for rule in moved_rules(grammar, terminals, rules):
-            self.language.solid.add(self.reserve())
-            self.reserved[-1] = rule
-        return ~rules
+    def _terminal(self, name: str, at: int, expression: Expression) -> int:
+        self.building.language.terminals.append(Terminal(f"{name} ({self.place(at)})", expression))
+        return len(self.building.language.terminals) - 1
+
+    def embed(self, node: Embedded | Nested | Reference) -> int:
+        """Returns the symbol of the first rule of a JSON Schema or of another grammar."""
+        if node.at not in self.embedded:
+            self.embedded[node.at] = self._embed(node)
+        return self.embedded[node.at]
+
+    def _embed(self, node: Embedded | Nested | Reference) -> int:
+        match node:
+            case Embedded():
+                return self.building.add(schema_grammar(self.text, node), f"in %json ({self.place(node.at)})")
+            case Nested(syntax, at):
+                check_inner(syntax, at)
+                return _Emitter(syntax, self.building, self.origin).rule("start")
+        if node.name not in self.building.named:
+            self.building.named[node.name] = self._named(node.name)
+        return self.building.named[node.name]
+
+    def _named(self, name: str) -> int:
+        found = self.building.library.grammar(name)
+        if isinstance(found, Syntax):
+            return _Emitter(found, self.building, name).rule("start")
+        return self.building.add(found, f"in @{name}")
 
 
 class Symbols(Protocol):
@@ -163,8 +229,8 @@ class Symbols(Protocol):
     def special(self, node: Special) -> int:
         """Returns the symbol of a special token."""
 
-    def embed(self, node: Embedded) -> int:
-        """Returns the symbol of the first rule of a JSON Schema."""
+    def embed(self, node: Embedded | Nested | Reference) -> int:
+        """Returns the symbol of the first rule of a JSON Schema or of another grammar."""
 
     def reserve(self) -> int:
         """Reserves the number of a rule."""
@@ -196,7 +262,7 @@ class RuleAutomaton:
                     self.edges.append(Edge(source, EPSILON, target))
             case Special():
                 self.edges.append(Edge(source, self.emitter.special(node), target))
-            case Embedded():
+            case Embedded() | Nested() | Reference():
                 self.edges.append(Edge(source, self.emitter.embed(node), target))
             case Both(_, at) | Complement(_, at):
                 message = "& and ~ belong into terminals: give this part a name in capitals, and use the name here"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from constrain.language.source import Source
+from constrain.lark.named import NamedGrammars
 
 if TYPE_CHECKING:
     from constrain.language.grammar import Grammar
@@ -25,9 +27,13 @@ class Lark(Source):
             every way to divide the text counts. Beyond Lark, ``"a"{2,4}`` counts, ``&`` and ``~`` in terminals mean
             "and" and "not", ``%json {...}`` reads a value of a JSON Schema, ``%regex {"substring_words": "..."}``
             consecutive words of a text (also ``substring_chars``, and ``substring_chunks`` with a list), ``<|name|>``
-            the token of that name, and ``<[5]>``, ``<[5-9,12]>``, ``<[^5]>`` or ``<[*]>`` one token by its id.
+            the token of that name, and ``<[5]>``, ``<[5-9,12]>``, ``<[^5]>`` or ``<[*]>`` one token by its id. Rules
+            may be parametric (``rule::_``, ``%if``); ``%lark {...}`` is a grammar inside the grammar.
         start: name of the rule that the whole text must match.
         description: text that prompts show instead of the grammar, for one that is long or hard to read.
+        grammars: grammars that rules refer to as ``@name``, by name: a ``str`` is a grammar text, anything else a JSON
+            Schema or a type. ``text`` may also be llguidance's JSON with a list of grammars, of which the first is the
+            one for the answer.
 
     ``compile`` and ``generate`` raise ``GrammarError``, or ``PatternError`` for a pattern, with line and column, if the
     grammar is malformed or not supported.
@@ -42,11 +48,15 @@ class Lark(Source):
     text: str
     start: str = field(default="start", kw_only=True)
     description: str = field(default="", kw_only=True)
+    grammars: Mapping[str, Any] = field(default=NamedGrammars(), kw_only=True)
 
     def __post_init__(self) -> None:
         for value in (self.text, self.start, self.description):
             if not isinstance(value, str):
                 raise TypeError(f"text, start and description of a Lark grammar must be str, not {value!r}")
+        if not isinstance(self.grammars, Mapping):
+            raise TypeError(f"grammars of a Lark grammar must map names to grammars, not be {self.grammars!r}")
+        object.__setattr__(self, "grammars", NamedGrammars(self.grammars))
 
     def grammar(self) -> Grammar:
         """Returns the grammar. Raises ``GrammarError``, ``PatternError`` and ``LimitError``."""

@@ -1,5 +1,6 @@
 """Parts of given texts in a grammar text: ``%regex {"substring_words": "..."}``, and with ``_chars`` or ``_chunks``.
 
+``{"type": "substring", "chunks": [...]}`` means the same as ``substring_chunks``.
 ``%regex`` matches any run of consecutive words, characters or chunks of a text, the empty run included, as llguidance
 defines it. The expression comes from the suffix automaton (Blumer et al. 1985), which is linear in the text: a state's
 expression matches the possible continuations. Most states only go on to the end of the text. Nested in one another,
@@ -64,20 +65,36 @@ def substring_expression(text: str, substring: Substring) -> Expression:
 
 
 def _chunks(text: str, substring: Substring) -> list[str]:
-    pairs: tuple[tuple[str, Any], ...] = json.loads(substring.given, object_pairs_hook=tuple)
-    if len(pairs) != 1 or pairs[0][0] not in _KEYS:
-        given = ", ".join(key for key, _ in pairs) or "none"
-        raise error_at(text, substring.at, f"%regex takes one key, which is one of {', '.join(_KEYS)}; given: {given}")
-    ((key, value),) = pairs
-    if key != "substring_chunks" and not isinstance(value, str):
+    key, value = _key_and_value(text, substring)
+    if key in ("substring_words", "substring_chars") and not isinstance(value, str):
         raise error_at(text, substring.at, f"{key} is a string")
-    if key == "substring_chunks" and not (isinstance(value, list) and all(isinstance(chunk, str) for chunk in value)):
+    if key in ("substring_chunks", "chunks") and not (
+        isinstance(value, list) and all(isinstance(chunk, str) for chunk in value)
+    ):
         raise error_at(text, substring.at, f"{key} is a list of strings")
     try:
         "".join(value).encode()
     except UnicodeEncodeError as error:
         raise error_at(text, substring.at, "a lone surrogate cannot be encoded") from error
     return words(value) if key == "substring_words" else list(value)
+
+
+def _key_and_value(text: str, substring: Substring) -> tuple[str, Any]:
+    """Returns the key that says how a text is divided, and the text or its chunks."""
+    pairs: tuple[tuple[str, Any], ...] = json.loads(substring.given, object_pairs_hook=tuple)
+    keys = [key for key, _ in pairs]
+    if "type" in keys:
+        if sorted(keys) != ["chunks", "type"]:
+            given = ", ".join(keys)
+            raise error_at(
+                text, substring.at, f"%regex of the type substring has chunks, and nothing else; given: {given}"
+            )
+        return "chunks", dict(pairs)["chunks"]
+    if len(keys) != 1 or keys[0] not in _KEYS:
+        given = ", ".join(keys) or "none"
+        message = f"%regex takes one key, which is one of {', '.join(_KEYS)}; or a type; given: {given}"
+        raise error_at(text, substring.at, message)
+    return pairs[0]
 
 
 def words(text: str) -> list[str]:

@@ -9,6 +9,7 @@ from constrain.engine import core
 from constrain.language import tree
 from constrain.language.tree import ANY_BYTE, ANY_CHAR, Expression, Intersection, Repetition
 from constrain.lark.common import LAZY, PATTERNS
+from constrain.lark.embedded import regex_expression
 from constrain.lark.literals import literal_expression, range_expression
 from constrain.lark.reading.places import error_at
 from constrain.lark.reading.syntax import (
@@ -17,10 +18,15 @@ from constrain.lark.reading.syntax import (
     Choice,
     Complement,
     Definition,
+    Embedded,
+    Guarded,
     Import,
     Literal,
+    Nested,
     Node,
+    Parametric,
     Range,
+    Reference,
     Repeat,
     Sequence,
     Special,
@@ -28,7 +34,6 @@ from constrain.lark.reading.syntax import (
     Symbol,
     Syntax,
 )
-from constrain.lark.substrings import substring_expression
 from constrain.regex.anchors import repetition, sequence, union
 from constrain.regex.parsing.parser import parse_pattern
 
@@ -74,7 +79,7 @@ def terminal_expression(syntax: Syntax, named: dict[str, Expression], node: Node
         case Range():
             return range_expression(syntax.text, node)
         case Substring():
-            return substring_expression(syntax.text, node)
+            return regex_expression(syntax.text, node)
         case Sequence(parts):
             return sequence(*(terminal_expression(syntax, named, part) for part in parts))
         case Choice(parts):
@@ -92,7 +97,21 @@ def terminal_expression(syntax: Syntax, named: dict[str, Expression], node: Node
             raise error_at(syntax.text, at, "aliases are allowed in rules only")
         case Special(name, at):
             raise error_at(syntax.text, at, f"{name} stands for a token, not a text, so it is allowed in rules only")
-    raise error_at(syntax.text, node.at, "%json is allowed in rules only")
+    raise error_at(syntax.text, node.at, f"{_written(node)} is allowed in rules only")
+
+
+def _written(node: Embedded | Nested | Reference | Parametric | Guarded) -> str:
+    """Returns how a part begins that terminals cannot contain."""
+    match node:
+        case Embedded():
+            return "%json"
+        case Nested():
+            return "%lark"
+        case Reference(name, _):
+            return f"@{name}"
+        case Guarded():
+            return "%if"
+    return f"{node.name}::"
 
 
 def non_empty_part(expression: Expression) -> tuple[Expression | None, bool]:
@@ -106,16 +125,15 @@ def non_empty_part(expression: Expression) -> tuple[Expression | None, bool]:
     return (None if core.is_empty(expression) else expression), nullable
 
 
-def symbols(node: Node) -> Iterator[Symbol]:
-    """Yields all names in a node, from left to right."""
+def inner_nodes(node: Node) -> Iterator[Node]:
+    """Yields a node and all nodes in it, from left to right."""
+    yield node
     match node:
-        case Symbol():
-            yield node
         case Sequence(parts) | Choice(parts) | Both(parts, _):
             for part in parts:
-                yield from symbols(part)
-        case Repeat(part, _, _) | Alias(part, _) | Complement(part, _):
-            yield from symbols(part)
+                yield from inner_nodes(part)
+        case Repeat(part, _, _) | Alias(part, _) | Complement(part, _) | Guarded(part, _, _):
+            yield from inner_nodes(part)
 
 
 def check_defined(syntax: Syntax, symbol: Symbol) -> None:
@@ -143,10 +161,11 @@ def _in_order(syntax: Syntax) -> list[str]:
     for name, definition in syntax.terminals.items():
         uses[name] = set()
         if isinstance(definition, Definition):
-            for symbol in symbols(definition.body):
-                check_defined(syntax, symbol)
-                if symbol.is_terminal:
-                    uses[name].add(symbol.name)
+            for symbol in inner_nodes(definition.body):
+                if isinstance(symbol, Symbol):
+                    check_defined(syntax, symbol)
+                    if symbol.is_terminal:
+                        uses[name].add(symbol.name)
     try:
         return list(TopologicalSorter(uses).static_order())
     except CycleError as error:

@@ -262,6 +262,20 @@ def test_a_pattern_takes_the_place_of_a_schema(schema: Path, tmp_path: Path) -> 
 
 
 @pytest.mark.slow
+def test_a_list_of_grammars_is_a_lark_file(tmp_path: Path) -> None:
+    path = tmp_path / "list.json"
+    grammars = [{"lark_grammar": 'start: "x" @n'}, {"name": "n", "json_schema": {"type": "integer"}}]
+    path.write_text(json.dumps({"grammars": grammars}), encoding="utf-8")
+    assert run("explain", "x12", "--lark", path).returncode == 0
+    refused = run("explain", "xy", "--lark", path)
+    assert (refused.returncode, "integer in @n" in refused.stdout) == (1, True)
+    path.write_text(json.dumps({"grammars": grammars[:1]}), encoding="utf-8")
+    unknown = run("explain", "x12", "--lark", path)
+    assert unknown.returncode == 2
+    assert "there is no grammar @n" in unknown.stderr
+
+
+@pytest.mark.slow
 def test_explain_says_where_a_text_stops_matching(schema: Path) -> None:
     done = run("explain", '{"name": "Ada", "age": x}', "--schema", schema)
     assert (done.returncode, done.stderr) == (1, "")

@@ -1,13 +1,12 @@
 """Reading of grammar text into ``Syntax``; the grammar of these texts is dialect.lark.
 
 The parser only reads the text: this module decides which constructs are supported, and keeps the place of each. Before
-parsing, ``%json {...}``, ``%regex {...}`` and special tokens (``<|name|>``) are replaced by names of the same length.
+parsing, ``%json {...}``, ``%regex {...}``, ``%lark {...}`` and special tokens (``<|name|>``) are replaced by names of
+the same length. A grammar after ``%lark`` is read in the same way, with places in the whole text.
 """
 
 from __future__ import annotations
 
-import json
-import re
 import string
 from itertools import product
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -15,8 +14,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from constrain.arguments import lone_surrogate
 from constrain.errors import GrammarError
 from constrain.language.special import token_set
+from constrain.lark.reading.calls import read_condition, read_value
+from constrain.lark.reading.options import read_options
 from constrain.lark.reading.parser import parser
 from constrain.lark.reading.places import error_at
+from constrain.lark.reading.scanning import BEYOND_LARK, MAX_GRAMMAR_NESTING, MAX_NESTED_GRAMMARS, inside_braces
 from constrain.lark.reading.syntax import (
     Alias,
     Both,
@@ -24,10 +26,15 @@ from constrain.lark.reading.syntax import (
     Complement,
     Definition,
     Embedded,
+    Guarded,
     Import,
     Literal,
+    Nested,
     Node,
+    Options,
+    Parametric,
     Range,
+    Reference,
     Repeat,
     Sequence,
     Special,
@@ -43,6 +50,8 @@ if TYPE_CHECKING:
 
     from constrain.lark.reading.syntax import GrammarText
 
+    _Placed = Embedded | Nested | Substring | Special
+
 MAX_NESTING = 50
 """Levels of parentheses and brackets inside one another in a Lark grammar. Beyond: GrammarError."""
 
@@ -52,13 +61,6 @@ MAX_COUNT = 2**31 - 1
 _LONGEST_NAMES = 3
 """Letters and digits after the first letter of a replacement name; underscores fill the rest."""
 
-_BEYOND_LARK = re.compile(
-    r"""
-    "(?:\\"|\\\\|[^"\n])*?" | /(?!/)(?:\\/|\\\\|[^/])*?/ | //[^\n]* | \#[^\n]*  # strings, patterns, comments
-    | (?P<directive>%(?!ignore|import|declare|override|extend)[a-z]*) | [ \t]*(?P<special><[^\s<>"]+>)[ \t]*
-    """,
-    re.VERBOSE,
-)
 _EXPECTED = {
     "_NEWLINE": "the end of the line",
     "_OR": "|",
@@ -71,6 +73,7 @@ _EXPECTED = {
     "STRING": "a string",
     "PATTERN": "a pattern",
     "NUMBER": "a number",
+    "SELF": "_",
 }
 _OPERATORS: dict[str, tuple[int, int | None]] = {"?": (0, 1), "*": (0, None), "+": (1, None)}
 _UNCLOSED = {
@@ -78,7 +81,6 @@ _UNCLOSED = {
     "/": "the pattern that begins here has no closing /",
     "'": 'strings stand in double quotes: "',
 }
-_BEFORE_JSON = {"%json": "a JSON Schema", "%regex": "a JSON object"}
 _UNSUPPORTED = {
     "declare": "%declare is not supported: it names a terminal without its texts",
     "override": "%override is not supported; write one definition",
@@ -91,49 +93,75 @@ def read(source: GrammarText) -> Syntax:
     if surrogate := lone_surrogate(source.text):
         at, half = surrogate
         raise error_at(source.text, at, f"{half} is no character")
-    return _Reader(source.text).read()
+    return _Reader(source.text, 0, len(source.text)).read()
 
 
 class _Reader:
-    """The state of one run: the text, and the parts read so far."""
+    """The state of one run: the text, the place of the grammar in it, and the parts read so far.
 
-    def __init__(self, text: str) -> None:
+    ``around``: the reader of the grammar around this one; ``levels``: the number of grammars around it. ``counted``:
+    the places of all grammars inside the outermost one.
+    """
+
+    def __init__(self, text: str, begin: int, end: int, around: _Reader | None = None) -> None:
         self.text = text
-        self.embedded: dict[str, Embedded | Substring | Special] = {}
+        self.begin = begin
+        self.content = text[begin:end]
+        self.levels: int = 0 if around is None else around.levels + 1
+        self.counted: list[int] = [] if around is None else around.counted
+        self.embedded: dict[str, _Placed] = {}
         self.unused: dict[int, Iterator[str]] = {}  # names for replaced texts, by their lengths
         self.rules: dict[str, Definition] = {}
         self.terminals: dict[str, Definition | Import] = {}
         self.ignored: list[Definition] = []
+        self.options = Options()
 
     def read(self) -> Syntax:
         statements: list[Any] = self._parse(self._without_extensions()).children
         for statement in statements:
             self._statement(statement)
-        return Syntax(self.text, self.rules, self.terminals, tuple(self.ignored))
+        return Syntax(self.text, self.rules, self.terminals, tuple(self.ignored), self.options, self.begin)
 
     # From text to Lark's tree
 
     def _without_extensions(self) -> str:
-        """Returns the text with a terminal's name for each ``%json {...}``, ``%regex {...}`` and special token."""
-        parts, done = [], 0
-        while found := _BEYOND_LARK.search(self.text, done):
-            start, end = found.span()
+        """Returns the grammar with a terminal's name for each part that the parser does not know."""
+        parts, done, end = [], self.begin, self.begin + len(self.content)
+        while found := BEYOND_LARK.search(self.text, done, end):
+            start, after = found.span()
             parts.append(self.text[done:start])
             if found["special"]:
-                parts.append(self._named(self._special(found["special"], found.start("special")), end - start))
+                parts.append(self._named(self._special(found["special"], found.start("special")), after - start))
             elif found["directive"]:
-                json_start, end = end, self._json_end(found["directive"], start, end)
-                made = Embedded if found["directive"] == "%json" else Substring
-                parts.append(self._named(made(self.text[json_start:end], start), end - start))
+                brace, after = inside_braces(self.text, found["directive"], start, after)
+                parts.append(self._replaced(found["directive"], start, brace, after))
             else:
                 parts.append(found[0])
-            done = end
-        return "".join(parts) + self.text[done:]
+            done = after
+        return "".join(parts) + self.text[done:end]
 
-    def _named(self, node: Embedded | Substring | Special, length: int) -> str:
+    def _replaced(self, directive: str, at: int, brace: int, after: int) -> str:
+        """Returns what the parser sees of a directive with braces; options are read here."""
+        if directive == "%llguidance":
+            self.options = read_options(self.text, brace, after, self.options)
+            return directive.ljust(after - at)
+        if directive != "%lark":
+            made = Embedded if directive == "%json" else Substring
+            return self._named(made(self.text[brace:after], at), after - at)
+        if self.levels >= MAX_GRAMMAR_NESTING:
+            message = f"grammars are nested more than {MAX_GRAMMAR_NESTING} deep (MAX_GRAMMAR_NESTING)"
+            raise error_at(self.text, at, message)
+        self.counted.append(at)
+        if len(self.counted) > MAX_NESTED_GRAMMARS:
+            message = f"there are more than {MAX_NESTED_GRAMMARS} grammars inside this grammar (MAX_NESTED_GRAMMARS)"
+            raise error_at(self.text, at, f"{message}; write a rule for what is repeated")
+        syntax = _Reader(self.text, brace + 1, after - 1, self).read()
+        return self._named(Nested(syntax, at), after - at)
+
+    def _named(self, node: _Placed, length: int) -> str:
         """Returns a name for a node, with a space on both sides, as long as the text it replaces."""
         for name in self.unused.setdefault(length, _names(length - 2)):
-            if name not in self.embedded and name not in self.text:
+            if name not in self.embedded and name not in self.content:
                 self.embedded[name] = node
                 return f" {name} "
         raise error_at(self.text, node.at, "no short name is left for this token; put spaces around it")
@@ -145,38 +173,27 @@ class _Reader:
             raise error_at(self.text, at, error.message) from error
         return Special(written, at)
 
-    def _json_end(self, directive: str, start: int, end: int) -> int:
-        if directive not in _BEFORE_JSON:
-            raise error_at(self.text, start, f"{directive} is unknown: there are %ignore, %import, %json and %regex")
-        brace = re.compile(r"\s*").match(self.text, end)
-        assert brace
-        if self.text[brace.end() : brace.end() + 1] != "{":
-            raise error_at(self.text, start, f"{directive} is followed by {_BEFORE_JSON[directive]} in braces")
-        try:
-            return json.JSONDecoder().raw_decode(self.text, brace.end())[1]
-        except json.JSONDecodeError as error:
-            raise error_at(self.text, error.pos, f"not JSON: {error.msg}") from error
-        except (RecursionError, ValueError) as error:
-            raise error_at(self.text, start, f"this JSON cannot be read: {error}") from error
-
     def _parse(self, text: str) -> Tree[Token]:
         from lark import UnexpectedCharacters, UnexpectedToken
 
         try:
             tree: Tree[Token] = parser().parse(text + "\n")
         except UnexpectedCharacters as error:
-            at = error.pos_in_stream or 0
+            at = self.begin + (error.pos_in_stream or 0)
             message = _UNCLOSED.get(self.text[at], f"unexpected {self.text[at]!r}")
             raise error_at(self.text, at, message) from error
         except UnexpectedToken as error:
-            at = len(self.text) if error.token.start_pos is None else min(error.token.start_pos, len(self.text))
+            length = len(self.content)
+            at = length if error.token.start_pos is None else min(error.token.start_pos, length)
             names = dict.fromkeys(_EXPECTED[name] for name in sorted(error.expected) if name in _EXPECTED)
             embedded = self.embedded.get(str(error.token))
             found = repr(str(error.token)) if embedded is None else _shown(embedded)
             if error.token.type in ("_NEWLINE", "$END"):
                 found = "the end of the line"
             expected = f"; expected {', '.join(names)}" if names else ""
-            raise error_at(self.text, at, f"unexpected {found}{expected}") from error
+            raise error_at(self.text, self.begin + at, f"unexpected {found}{expected}") from error
+        if self.begin:
+            _move(tree, self.begin)
         return tree
 
     # From Lark's tree to ours
@@ -191,15 +208,17 @@ class _Reader:
                 self._ignore(tree.children[0])
             case "import":
                 self._import(tree)
+            case "options":
+                pass  # read with their JSON
             case directive:
                 self._refuse(tree, _UNSUPPORTED[directive])
 
-    def _rule(self, _modifiers: Any, name: Any, templates: Any, priority: Any, body: Any) -> None:
+    def _rule(self, _modifiers: Any, name: Any, parameter: Any, templates: Any, priority: Any, body: Any) -> None:
         if templates.children[0] is not None:
             self._refuse(templates, f"templates are not supported; write a rule for each use of {name}")
         if priority.children[0] is not None:
             self._refuse(priority, "priorities are not supported: all readings of a text count")
-        self._define(self.rules, name, body)
+        self._define(self.rules, name, body, parametric=parameter is not None)
 
     def _terminal(self, name: Any, priority: Any, body: Any) -> None:
         if priority.children[0] is not None:
@@ -208,10 +227,10 @@ class _Reader:
             )
         self._define(self.terminals, name, body)
 
-    def _define(self, definitions: dict[str, Any], name: Token, body: Tree[Token]) -> None:
+    def _define(self, definitions: dict[str, Any], name: Token, body: Tree[Token], *, parametric: bool = False) -> None:
         at = name.start_pos or 0
         self._check_new(str(name), at)
-        definitions[str(name)] = Definition(self._node(body, 0), at)
+        definitions[str(name)] = Definition(self._node(body, 0), at, parametric)
 
     def _check_new(self, name: str, at: int) -> None:
         if name in self.rules or name in self.terminals or name in self.embedded:
@@ -260,27 +279,45 @@ class _Reader:
                 if tree.data == "both":
                     return Both(parts, _first_place(tree))
                 return Choice(parts) if tree.data == "choice" else Sequence(parts)
-            case "alias":
-                return Alias(self._node(children[0], depth + 1), _first_place(children[1]))
-            case "maybe":
-                return Repeat(self._node(children[0], depth + 1), 0, 1)
-            case "repeat":
-                return Repeat(self._node(children[0], depth + 1), *_OPERATORS[str(children[1])])
-            case "times":
-                return self._counted(self._node(children[0], depth + 1), children[1], children[2] or children[1])
-            case "bounds":
-                return self._bounds(tree, self._node(children[0], depth + 1), *children[1:])
-            case "complement":
-                return Complement(self._node(children[0], depth + 1), _first_place(tree))
+            case "alias" | "maybe" | "repeat" | "times" | "bounds" | "complement" | "guarded":
+                return self._around(tree, self._node(children[0], depth + 1), *children[1:])
             case "literal":
                 return self._literal(children[0])
             case "range":
                 return Range(self._literal(children[0]), self._literal(children[1]))
+            case "parametric":
+                return Parametric(str(children[0]), read_value(self.text, children[1]), _first_place(tree))
+            case "reference":
+                return Reference(str(children[0])[1:], _first_place(tree))
             case "template_usage":
                 self._refuse(tree, "templates are not supported; write a rule for each use")
         assert tree.data == "symbol", tree.data
         name = str(children[0])
         return self.embedded.get(name) or Symbol(name, children[0].start_pos)
+
+    def _around(self, tree: Any, part: Node, *others: Any) -> Node:
+        """Returns a node with one part, given the words of the tree behind the part."""
+        match tree.data:
+            case "alias":
+                return Alias(part, _first_place(others[0]))
+            case "maybe":
+                return Repeat(part, 0, 1)
+            case "repeat":
+                return Repeat(part, *_OPERATORS[str(others[0])])
+            case "times":
+                return self._counted(part, others[0], others[1] or others[0])
+            case "bounds":
+                return self._bounds(tree, part, *others)
+            case "guarded":
+                return self._guarded(part, *others)
+        assert tree.data == "complement", tree.data
+        return Complement(part, _first_place(tree))
+
+    def _guarded(self, part: Node, directive: Any, condition: Any) -> Guarded:
+        if condition is None:
+            message = "%if is followed by a condition such as bit_clear(0) or lt([0:3], 5)"
+            raise error_at(self.text, directive.start_pos, message)
+        return Guarded(part, read_condition(self.text, condition), directive.start_pos)
 
     def _bounds(self, tree: Any, part: Node, minimum: Any, comma: Any, maximum: Any) -> Repeat:
         """Returns ``part{m,n}``, whose counts may be missing: none below is 0, none above is no limit."""
@@ -317,14 +354,24 @@ def _names(length: int) -> Iterator[str]:
         yield "".join(letters).ljust(length, "_")
 
 
-def _shown(node: Embedded | Substring | Special) -> str:
+def _shown(node: _Placed) -> str:
     """Returns the original text behind a replacement name."""
     match node:
         case Special(name, _):
             return name
         case Embedded():
             return "%json"
+        case Nested():
+            return "%lark"
     return "%regex"
+
+
+def _move(tree: Any, offset: int) -> None:
+    """Adds an offset to the places of all words of a tree."""
+    for part in tree.iter_subtrees():
+        for word in part.children:
+            if isinstance(word, str):
+                word.start_pos += offset  # type: ignore[attr-defined]
 
 
 def _first_place(tree: Any) -> int:

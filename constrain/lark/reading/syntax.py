@@ -7,15 +7,11 @@ from typing import Protocol
 
 
 class GrammarText(Protocol):
-    """The attributes of a ``Lark`` that reading needs."""
+    """The attribute of a ``Lark`` that reading needs."""
 
     @property
     def text(self) -> str:
         """Returns the grammar."""
-
-    @property
-    def start(self) -> str:
-        """Returns the rule that the whole text must match."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +96,57 @@ class Alias:
 
 
 @dataclass(frozen=True, slots=True)
+class Call:
+    """A function of a rule's value: a new value, or a condition on the value.
+
+    ``arguments``: numbers, pairs for bits ``[x:y]``, and conditions. A number alone is the function ``NUMBER``, and the
+    value itself (``_``) the function ``SELF``.
+    """
+
+    name: str
+    arguments: tuple[int | tuple[int, int] | Call, ...]
+    at: int
+
+
+NUMBER, SELF = "number", "_"
+"""Names of the functions for a given number and for the value itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parametric:
+    """A parametric rule by its name, and the value with which it is read (``rule::set_bit(0)``)."""
+
+    name: str
+    value: Call
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Guarded:
+    """``part``, if the value of the rule around it meets a condition (``%if``)."""
+
+    part: Node
+    condition: Call
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Nested:
+    """The texts of a whole grammar inside another one (``%lark``)."""
+
+    syntax: Syntax
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """The texts of another grammar, by its name without the ``@``."""
+
+    name: str
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
 class Embedded:
     """The JSON texts of the values of a JSON Schema, given as JSON text."""
 
@@ -109,7 +156,7 @@ class Embedded:
 
 @dataclass(frozen=True, slots=True)
 class Substring:
-    """Parts of a text, given as the JSON text after ``%regex``."""
+    """Parts of a text, or numbers, given as the JSON text after ``%regex``."""
 
     given: str
     at: int
@@ -124,16 +171,32 @@ class Special:
 
 
 Node = (
-    Symbol | Literal | Range | Sequence | Choice | Both | Complement | Repeat | Alias | Embedded | Substring | Special
+    Symbol
+    | Parametric
+    | Literal
+    | Range
+    | Sequence
+    | Choice
+    | Both
+    | Complement
+    | Repeat
+    | Alias
+    | Guarded
+    | Embedded
+    | Nested
+    | Reference
+    | Substring
+    | Special
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A rule or terminal; ``at`` is the place of its name."""
+    """A rule or terminal; ``at`` is the place of its name. A parametric rule has a value, a 64-bit number."""
 
     body: Node
     at: int
+    parametric: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,10 +208,28 @@ class Import:
 
 
 @dataclass(frozen=True, slots=True)
+class Options:
+    """The options of ``%llguidance``.
+
+    ``ignore_once``: ignored text is one ignored terminal, not several in a row. ``allow_initial_skip``: ignored text
+    may stand before the first lexeme, too. ``no_forcing``: the model writes forced text, in any tokens.
+    """
+
+    ignore_once: bool = False
+    allow_initial_skip: bool = False
+    no_forcing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Syntax:
-    """A whole grammar text: definitions by name, and terminals to ignore between lexemes."""
+    """A whole grammar text: definitions by name, terminals to ignore between lexemes, and options.
+
+    ``text`` is the text for places in errors: a grammar after ``%lark`` has the whole text, and its place is ``at``.
+    """
 
     text: str
     rules: dict[str, Definition]
     terminals: dict[str, Definition | Import]
     ignored: tuple[Definition, ...]
+    options: Options = Options()
+    at: int = 0

@@ -2,7 +2,8 @@
 
 At most one of them, or ``response_format`` (``text.format`` of responses), says it. ``guided_json``, ``guided_regex``,
 ``guided_choice``, ``guided_grammar`` and ``structured_outputs`` are vLLM's; ``regex``, ``ebnf`` and ``json_schema`` are
-SGLang's; ``grammar`` and ``json_schema`` are llama-server's. A grammar with ``::=`` is GBNF, any other is Lark.
+SGLang's; ``grammar`` and ``json_schema`` are llama-server's. A grammar with ``::=`` is GBNF, any other is Lark; one
+that begins with ``%`` is Lark, and one that begins with a brace is llguidance's JSON with a list of grammars.
 """
 
 from __future__ import annotations
@@ -78,7 +79,8 @@ def _read_choice(given: object, where: str) -> Format:
 
 def _read_grammar(given: object, where: str) -> Format:
     text = _text(given, where)
-    return _source(lambda: Gbnf(text) if "::=" in text else Lark(text), where, "grammar")
+    is_gbnf = "::=" in text and text.lstrip()[:1] not in ("%", "{")
+    return _source(lambda: Gbnf(text) if is_gbnf else Lark(text), where, "grammar")
 
 
 def _read_structured(given: object, where: str) -> Format:

@@ -73,7 +73,8 @@ class Comparison:
 def check_seed(seed: int) -> Counter[str]:
     """What came out: masks compared, or why the grammar was refused and whether rightly so."""
     case, rng = make_case(seed), Random(seed)
-    reference, found = Reference(case.grammar), Counter({f"made {case.style}": 1})
+    reference = Reference(case.grammar)
+    found = Counter({f"made {case.style}": 1, "parametric": int(case.parametric), "nested": int(case.nested)})
     oracle = Oracle(reference, case.alphabet, limit=SEARCH_LIMIT)
     for _ in range(VOCABULARIES):
         try:
@@ -133,4 +134,6 @@ def test_few_grammars_were_refused_in_the_blocks_above(totals: Counter[str]) -> 
     assert made == BLOCKS * SEEDS_PER_BLOCK
     assert totals["masks"] > 20 * made
     assert totals["split"] > 0.02 * made
+    assert totals["parametric"] > 0.2 * made
+    assert totals["nested"] > 0.1 * made
     assert totals["search gave up"] <= 0.01 * totals["masks"]

@@ -26,6 +26,7 @@ PERSON = {
 }
 GBNF = 'root ::= "(" root ")" | [0-9] | "x"'
 LARK = 'start: "(" start ")" | /[0-9]/ | "x"'
+LIST = {"grammars": [{"lark_grammar": "start: @n"}, {"name": "n", "lark_grammar": f"{LARK} // not ::= GBNF"}]}
 
 
 def is_person(text: str) -> bool:
@@ -57,6 +58,9 @@ CASES: dict[str, tuple[dict[str, Any], Callable[[str], bool]]] = {
     "guided_grammar in GBNF": ({"guided_grammar": GBNF}, is_nested),
     "guided_grammar in Lark": ({"guided_grammar": LARK}, is_nested),
     "grammar": ({"grammar": GBNF}, is_nested),
+    "grammar of llguidance": ({"grammar": f"%llguidance {{}} // ::=\n{LARK}"}, is_nested),
+    "guided_grammar as a list": ({"guided_grammar": json.dumps(LIST)}, is_nested),
+    "structured_outputs.grammar as a list": ({"structured_outputs": {"grammar": json.dumps(LIST)}}, is_nested),
     "ebnf": ({"ebnf": GBNF}, is_nested),
     "structured_outputs.grammar": ({"structured_outputs": {"grammar": LARK, "regex": None}}, is_nested),
 }
@@ -114,6 +118,11 @@ REFUSED = {
     ),
     "a wrong pattern": ({"guided_regex": "(a"}, "Invalid pattern in 'guided_regex'", "guided_regex"),
     "a wrong grammar": ({"grammar": "root ::= item"}, "the rule item is not defined", "grammar"),
+    "an unknown name in a list": (
+        {"grammar": '{"grammars": [{"lark_grammar": "start: @n"}]}'},
+        "there is no grammar @n; the named grammars are: none",
+        "grammar",
+    ),
     "a wrong Lark grammar": ({"guided_grammar": "start: b"}, "the rule b is not defined", "guided_grammar"),
     "a wrong schema": ({"json_schema": {"type": "strin"}}, "strin", "json_schema"),
     "no JSON": ({"guided_json": "{"}, "not JSON", "guided_json"),

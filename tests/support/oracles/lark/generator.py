@@ -3,30 +3,54 @@
 Three styles. *fenced*: words of any length, each with a punctuation mark behind it. *coded*: every terminal is of
 one length, or ends with a mark, so that none goes on where it could end. *wild*: anything goes; such a grammar may be
 refused, because its lexemes cannot be told apart.
+
+Some grammars have parametric rules. In some, a rule is written as a grammar after ``%lark``, with the rules that it
+needs, all terminals and the same ignored text: the texts are the same.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
-from tests.support.oracles.lark.syntax import Alias, Alt, Chars, LarkGrammar, Name, Node, Pattern, Rep, Seq, Text
+from tests.support.oracles.lark.syntax import (
+    Alias,
+    Alt,
+    Chars,
+    If,
+    LarkGrammar,
+    Name,
+    Node,
+    Pattern,
+    Rep,
+    Seq,
+    Text,
+    Valued,
+)
+from tests.support.oracles.lark.values import expanded, random_condition, random_value
 
 STYLES = ("fenced", "fenced", "coded", "wild")
 LETTERS = ("ab", "abc", "aé", "ab")
 MARKS = (",", ",;", ".")
 OPERATORS: dict[str, tuple[int, int | None]] = {"?": (0, 1), "*": (0, None), "+": (1, None), "[]": (0, 1)}
 IGNORED = ("_", "_", "_#")
+PARAMETRIC, NESTED = 0.3, 0.3
+"""The shares of grammars with parametric rules, and with one of their rules as a grammar inside the grammar."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A grammar, its text, and all bytes that are used in it."""
+    """A grammar without values, its text, and all bytes that are used in it.
+
+    ``parametric`` and ``nested``: whether the text has parametric rules, and a grammar inside it.
+    """
 
     grammar: LarkGrammar
     text: str
     alphabet: bytes
     style: str
+    parametric: bool = False
+    nested: bool = False
 
 
 def make_case(seed: int, also: str = "") -> Case:
@@ -35,8 +59,32 @@ def make_case(seed: int, also: str = "") -> Case:
     maker = _Maker(rng, rng.choice(STYLES), also)
     grammar = maker.make()
     letters = maker.letters + (maker.letters.upper() if maker.any_case else "")
-    alphabet = (letters + maker.marks + maker.blanks + also).encode()
-    return Case(grammar, grammar.write(), bytes(sorted(set(alphabet))), maker.style)
+    alphabet = bytes(sorted(set((letters + maker.marks + maker.blanks + also).encode())))
+    rng = Random(f"extensions {seed}")  # the grammars of all seeds stay what they were
+    if rng.random() < PARAMETRIC:
+        grammar = with_values(rng, grammar, maker.pieces)
+    inner = ""
+    if rng.random() < NESTED and (others := [name for name in grammar.rules if "start" not in grammar.needed(name)]):
+        inner = rng.choice([name for name in others if name not in grammar.parametric] or [""])
+    return Case(expanded(grammar), grammar.write(inner), alphabet, maker.style, bool(grammar.parametric), inner != "")
+
+
+def with_values(rng: Random, grammar: LarkGrammar, pieces: list[Node]) -> LarkGrammar:
+    """The grammar with one or two parametric rules, which the rule to begin with reads with a value."""
+    added = ("v", "w")[: rng.randint(1, 2)]
+    rules = dict(grammar.rules)
+    for name in added:
+        ways: list[Node] = [Seq(()) if rng.random() < 0.5 else rng.choice(pieces)]
+        for _ in range(rng.randint(1, 3)):
+            follower = Valued(rng.choice(added), *random_value(rng))
+            parts = [rng.choice(pieces), follower] if rng.random() < 0.8 else [follower, rng.choice(pieces)]
+            ways.append(Seq((*parts, *([rng.choice(pieces)] if rng.random() < 0.2 else []))))
+        rules[name] = Alt(tuple(If(way, *random_condition(rng)) if rng.random() < 0.8 else way for way in ways))
+    called = Valued(added[0], *random_value(rng, "number"))
+    ways = [Seq((called, rng.choice(pieces))) if rng.random() < 0.5 else called]
+    rules["start"] = Alt((*ways, *([rules["start"]] if rng.random() < 0.8 else [])))
+    modifiers = grammar.modifiers | dict.fromkeys(added, "")
+    return replace(grammar, rules=rules, modifiers=modifiers, parametric=frozenset(added))
 
 
 class _Maker:

@@ -270,7 +270,7 @@ class Reference:
             case Seq(parts):
                 return self._sum(parts)
             case Alt(parts):
-                return min(map(self.least, parts))
+                return min(map(self.least, parts), default=ENDLESS)
             case Alias(part, _):
                 return self.least(part)
             case Rep(part, low, _, _):

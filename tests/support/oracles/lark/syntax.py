@@ -5,7 +5,11 @@ The same data are read by the reference (``reference.py``), so that what a text 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 @dataclass(frozen=True)
@@ -69,23 +73,83 @@ class Alias:
     name: str
 
 
-Node = Text | Chars | Pattern | Name | Seq | Alt | Rep | Alias
+@dataclass(frozen=True)
+class Valued:
+    """A parametric rule, and its value as a function of the value around it."""
+
+    name: str
+    written: str
+    change: Callable[[int], int] = field(compare=False)
+
+
+@dataclass(frozen=True)
+class If:
+    """``part``, if the value of the rule around it meets a condition: as it is written, and as a function."""
+
+    part: Node
+    written: str
+    test: Callable[[int], bool] = field(compare=False)
+
+
+Node = Text | Chars | Pattern | Name | Seq | Alt | Rep | Alias | Valued | If
 
 
 @dataclass(frozen=True)
 class LarkGrammar:
-    """Definitions by name (without the modifiers ``?`` and ``!``), in the order in which they are written."""
+    """Definitions by name (without the modifiers ``?`` and ``!``), in the order in which they are written.
+
+    ``parametric``: names of the rules that have a value.
+    """
 
     rules: dict[str, Node]
     modifiers: dict[str, str]
     terminals: dict[str, Node]
     ignored: tuple[Node, ...]
+    parametric: frozenset[str] = frozenset()
 
-    def write(self) -> str:
-        lines = [f"{self.modifiers[name]}{name}: {_alternatives(body)}" for name, body in self.rules.items()]
-        lines += [f"{name}: {_alternatives(body)}" for name, body in self.terminals.items()]
-        lines += [f"%ignore {write(body)}" for body in self.ignored]
-        return "\n".join(lines) + "\n"
+    def write(self, nested: str = "") -> str:
+        """The text; the rule ``nested`` is a grammar of its own, with the rules that it needs and all terminals."""
+        inner = self.needed(nested) if nested else set()
+        outer = [name for name in self.rules if name not in inner or self._is_used_outside(name, inner)]
+        lines = [self._rule(name) for name in outer if name != nested]
+        if nested:
+            rules = [f"start: {nested}", *(self._rule(name) for name in self.rules if name in inner)]
+            lines.append("\n  ".join([f"{nested}: %lark {{", *rules, *self._terminals()]) + "\n}")
+        return "\n".join([*lines, *self._terminals()]) + "\n"
+
+    def needed(self, rule: str) -> set[str]:
+        """A rule, and all rules in its body, and in theirs."""
+        found, waiting = {rule}, [rule]
+        while waiting:
+            more = names(self.rules[waiting.pop()]) - found
+            found |= more
+            waiting += more
+        return found
+
+    def _is_used_outside(self, name: str, inner: set[str]) -> bool:
+        return name == "start" or any(name in self.needed(rule) for rule in self.rules if rule not in inner)
+
+    def _rule(self, name: str) -> str:
+        value = "::_" if name in self.parametric else ""
+        return f"{self.modifiers[name]}{name}{value}: {_alternatives(self.rules[name])}"
+
+    def _terminals(self) -> list[str]:
+        lines = [f"{name}: {_alternatives(body)}" for name, body in self.terminals.items()]
+        return lines + [f"%ignore {write(body)}" for body in self.ignored]
+
+
+def names(node: Node) -> set[str]:
+    """The rules that a body names."""
+    match node:
+        case Name(name):
+            return set() if node.is_terminal else {name}
+        case Valued(name, _, _):
+            return {name}
+        case Seq(parts) | Alt(parts):
+            return set().union(*map(names, parts))
+        case Rep() | Alias() | If():
+            return names(node.part)
+    return set()
 
 
 def _alternatives(node: Node) -> str:
@@ -94,6 +158,8 @@ def _alternatives(node: Node) -> str:
         return "\n    | ".join(_alternatives(part) for part in node.parts)
     if isinstance(node, Alias):
         return f"{_alternatives(node.part)} -> {node.name}"
+    if isinstance(node, If):
+        return f"{_alternatives(node.part)} %if {node.written}"
     if isinstance(node, Seq):
         return " ".join(map(write, node.parts))
     return write(node)
@@ -110,6 +176,10 @@ def write(node: Node) -> str:
             return f"/{write_pattern(body)}/{'i' * any_case}"
         case Name(name):
             return name
+        case Valued(name, value, _):
+            return f"{name}::{value}"
+        case If():
+            return f"({_alternatives(node)})"
         case Seq(parts):
             return f"({' '.join(map(write, parts))})"
         case Alt(parts):
