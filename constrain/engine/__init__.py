@@ -3,7 +3,7 @@
 ``compile``, ``Constraint`` and ``Matcher`` are public, in ``constraint``, which is read first;
 ``Matcher.explain(token_id)`` says why a token is refused. ``forced`` writes forced text, which ``core`` finds, in the
 tokenizer's own tokens. ``special`` finds the special tokens that a grammar names. ``cache`` keeps constraints on disk.
-``logits`` applies masks in the decode loops of other libraries. ``core`` is the native kernel: it computes and
-remembers masks, keeps to ``max_tokens`` and compares distinct values (its README.md describes each class); of the
-package it imports only errors and trees.
+``logits`` applies masks in the decode loops of other libraries. ``export`` writes a schema or grammar for other
+programs. ``core`` is the native kernel: it computes and remembers masks, keeps to ``max_tokens`` and compares distinct
+values (its README.md describes each class); of the package it imports only errors and trees.
 """

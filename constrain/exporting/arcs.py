@@ -85,9 +85,7 @@ def rule_automaton(rule: Rule, grammar: Grammar) -> Automaton:
         label: Node | None = None
         if edge.symbol is not EPSILON:
             label = Name(("rule", ~edge.symbol)) if edge.symbol < 0 else terminal_label(grammar, edge.symbol)
-        arcs.append(
-            Arc(edge.source, label, edge.target, edge.conditions, edge.actions, edge.excluding, edge.distinct)
-        )
+        arcs.append(Arc(edge.source, label, edge.target, edge.conditions, edge.actions, edge.excluding, edge.distinct))
     return Automaton(rule.name, arcs, set(rule.accepting), rule.slots)
 
 

@@ -136,16 +136,12 @@ def _join_bytes(found: Draft, automaton: Automaton) -> None:
         if isinstance(terminal.expression, ByteClass)
     }
     read = {arc.label.key for arc in automaton.arcs if isinstance(arc.label, Name)}
-    if not any(high > 0x7F for key in read & classes.keys() for _, high in classes[key]):  # type: ignore[index]
+    if not any(high > 0x7F for key in read & classes.keys() for _, high in classes[key]):
         return
-    arcs = [
-        ByteArc(
-            arc.source,
-            classes.get(arc.label.key, arc.label) if isinstance(arc.label, Name) else arc.label,  # type: ignore[call-overload]
-            arc.target,
-        )
-        for arc in automaton.arcs
-    ]
+    arcs = []
+    for arc in automaton.arcs:
+        label = classes.get(arc.label.key, arc.label) if isinstance(arc.label, Name) else arc.label
+        arcs.append(ByteArc(arc.source, label, arc.target))
     try:
         automaton.arcs = [Arc(*arc) for arc in whole_characters(arcs, automaton.accepting)]
     except NotCharactersError:

@@ -21,6 +21,10 @@ MAX_GBNF_REPEATS = 2_000
 _CHUNK = 1_000
 """Repetitions in one part of a longer one."""
 
+_LAST_OF_ASCII = 0x7F
+"""The last character that a class with ^ lacks: llama.cpp takes no first half of a character for such a class if that
+half may become a character which the class lacks."""
+
 _LINE = 100
 """Characters of a rule that stands on one line."""
 
@@ -79,7 +83,7 @@ class _Writer:
                 return _quoted(text)
             case Class(ranges):
                 character = only_character(ranges)
-                return class_text(ranges, _IN_CLASS) or "." if character is None else _quoted(character)
+                return class_text(ranges, _IN_CLASS, _LAST_OF_ASCII) or "." if character is None else _quoted(character)
             case Name(key):
                 return self._given[key]
             case Token(name):

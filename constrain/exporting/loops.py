@@ -125,9 +125,7 @@ def _returns(rule: Automaton, state: int, begins: list[Arc]) -> bool:
 def _replace(rule: Automaton, state: int, loop: _Loop, define: Callable[[Automaton], Key]) -> None:
     body = [arc for arc in rule.arcs if arc.source in loop.inside]
     numbers = {at: index for index, at in enumerate(sorted(loop.inside), 2)}
-    arcs = [
-        Arc(numbers.get(arc.source, 0), arc.label, numbers.get(arc.target, 1)) for arc in (*loop.begins, *body)
-    ]
+    arcs = [Arc(numbers.get(arc.source, 0), arc.label, numbers.get(arc.target, 1)) for arc in (*loop.begins, *body)]
     part = Name(define(Automaton(f"{rule.name}/item", arcs, {1})))
     after = rule.states
     kept = [arc for arc in rule.arcs if arc.source != state and arc.source not in loop.inside]

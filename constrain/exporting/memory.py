@@ -22,6 +22,7 @@ from constrain.language.tree import ANY_BYTES, ByteClass, Complement, Concatenat
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from constrain.exporting.nodes import Node
     from constrain.language.grammar import Condition, Grammar, Terminal
     from constrain.language.tree import Expression
 
@@ -98,7 +99,7 @@ class _Writing:
             self._waiting.append(key)
         return self._numbers[key]
 
-    def _read(self, arc: Arc, memory: Memory) -> Iterator[tuple[object, Memory]]:
+    def _read(self, arc: Arc, memory: Memory) -> Iterator[tuple[Node | None, Memory]]:
         """Yields what an edge reads, and the memory after it, for each way to tell the texts apart."""
         after = list(memory)
         remembering = []
@@ -126,10 +127,10 @@ class _Writing:
 
     def _ways(
         self, arc: Arc, excluded: set[Read], *, by_value: bool, listed: bool
-    ) -> Iterator[tuple[object, Read]]:
+    ) -> Iterator[tuple[Node | None, Read]]:
         """Yields the nodes that an edge reads without what is excluded; one for each text if they are ``listed``."""
         assert isinstance(arc.label, Name)
-        kind, index = arc.label.key[:2]
+        kind, index = arc.label.key
         if kind == "rule":
             if _GROUP in excluded:
                 raise DifferenceError

@@ -40,14 +40,16 @@ class Name:
 
 
 class _Measured:
-    """A node with parts: its number of leaves and its hash are computed once, as nodes become large."""
+    """A node with parts: its numbers of leaves and levels and its hash are computed once, as nodes become large."""
 
-    __slots__ = ("_hash", "leaves")
+    __slots__ = ("_hash", "leaves", "levels")
     leaves: int
+    levels: int
     _hash: int
 
     def _measure(self, parts: tuple[Node, ...]) -> None:
         object.__setattr__(self, "leaves", sum(map(size, parts)))
+        object.__setattr__(self, "levels", 1 + max(map(depth, parts), default=0))
         object.__setattr__(self, "_hash", hash((type(self).__name__, parts)))
 
 
@@ -102,8 +104,9 @@ class Not:
 
 Node: TypeAlias = "Text | Class | Token | Name | Sequence | Choice | Repeat | And | Not"
 
-Key: TypeAlias = "tuple[str, int] | tuple[str, int, int]"
-"""What a name stands for: its kind, and its number or numbers."""
+Key: TypeAlias = "tuple[str, int]"
+"""What a name stands for: its kind, and its number among these."""
+
 
 def size(node: Node) -> int:
     """Returns the number of leaves."""
@@ -117,6 +120,18 @@ def size(node: Node) -> int:
         case Text(text):
             return 1 + len(text) // 20
     return 1
+
+
+def depth(node: Node) -> int:
+    """Returns the levels of operators."""
+    match node:
+        case Sequence() | Choice():
+            return node.levels
+        case And(parts):
+            return 1 + max(map(depth, parts))
+        case Repeat(part, _, _) | Not(part):
+            return 1 + depth(part)
+    return 0
 
 
 EMPTY = Sequence(())

@@ -191,7 +191,11 @@ class _Inlining:
         """Returns the definition of a name, if it is short, or else the name."""
         kind = key[0]
         length = size(self._plan.nodes[key])
-        if kind in self._kept or len(self._open) > _MOST_OPEN or length > (_SMALL_ONCE if self._uses[key] == 1 else _SMALL):
+        if (
+            kind in self._kept
+            or len(self._open) > _MOST_OPEN
+            or length > (_SMALL_ONCE if self._uses[key] == 1 else _SMALL)
+        ):
             return name
         node = self.of(key)
         if key in names_in(node) or (kind in ("rule", "state") and size(node) > _SMALL):

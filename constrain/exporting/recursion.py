@@ -27,9 +27,7 @@ def drop_empty_texts(rules: Automata) -> set[Key]:
     nullable = _nullable(rules)
     for key, rule in rules.items():
         skipped = [
-            arc._replace(label=None)
-            for arc in rule.arcs
-            if isinstance(arc.label, Name) and arc.label.key in nullable
+            arc._replace(label=None) for arc in rule.arcs if isinstance(arc.label, Name) and arc.label.key in nullable
         ]
         rule.arcs += [arc for arc in skipped if arc.source != arc.target]
         if key in nullable:
@@ -165,11 +163,9 @@ def _unroll(rule: Automaton) -> set[int]:
 def _unfold_beginnings(rule: Automaton, key: Key, other: Automaton) -> None:
     """Replaces another rule by what it reads, where the rule begins with it."""
     before = _unroll(rule)
-    kept: list[Arc] = []
-    for arc in rule.arcs:
-        if arc.source not in before or arc.label != Name(key):
-            kept.append(arc)
-    for arc in (arc for arc in rule.arcs if arc.source in before and arc.label == Name(key)):
+    replaced = [arc for arc in rule.arcs if arc.source in before and arc.label == Name(key)]
+    kept = [arc for arc in rule.arcs if arc not in replaced]
+    for arc in replaced:
         offset = 1 + max((max(each.source, each.target) for each in (*kept, *rule.arcs)), default=0)
         kept.append(Arc(arc.source, None, offset))
         kept += [Arc(each.source + offset, each.label, each.target + offset) for each in other.arcs]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING
 
 from constrain.errors import LimitError
-from constrain.exporting.nodes import EMPTY, choice, repeat, sequence, size
+from constrain.exporting.nodes import EMPTY, choice, depth, repeat, sequence, size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
 
 MAX_LEAVES = 20_000
 """Characters, classes and names of one regular expression that is made of a grammar. Beyond: LimitError."""
+
+MAX_LEVELS = 100
+"""Operators inside one another in one regular expression that is made of a grammar; other programs' parsers have such
+limits, too. Beyond: LimitError."""
 
 _INLINED_LEAVES = 2
 """Leaves of the rest of a rule that is written again wherever it is needed; a longer one becomes a rule."""
@@ -55,8 +60,8 @@ class Graph:
         """Returns the number of other states with an edge to this one."""
         return len(self._into[state] - {state})
 
-    def drop(self, state: int) -> None:
-        """Leads all ways through a state around it."""
+    def drop(self, state: int) -> set[int]:
+        """Leads all ways through a state around it; returns the states that had an edge to it or from it."""
         sources = [source for source in self._into[state] if source != state]
         onward = {target: label for target, label in self.out[state].items() if target != state}
         loop = repeat(self.out[state].get(state, EMPTY), 0, None)
@@ -69,6 +74,7 @@ class Graph:
                 known = self.out[source].get(target)
                 self._set(source, target, way if known is None else choice((known, way)))
         del self._into[state]
+        return {*sources, *onward}
 
     def drop_chains(self) -> None:
         """Drops states with one way in and one way out, until none is left."""
@@ -79,9 +85,7 @@ class Graph:
                 continue
             onward = [target for target in self.out[state] if target != state]
             if len(onward) == 1:
-                neighbours = [*self._into[state], *onward]
-                self.drop(state)
-                waiting += neighbours
+                waiting += self.drop(state)
 
     def weight(self, state: int) -> int:
         """Returns the leaves that dropping a state adds."""
@@ -117,19 +121,37 @@ def _reach(onward: dict[int, set[int]], start: int) -> set[int]:
 
 
 def as_expression(graph: Graph) -> Node:
-    """Returns the texts of a graph as one node. Raises LimitError if it is too long."""
+    """Returns the texts of a graph as one node. Raises LimitError if it is too long or too deep."""
     graph.drop_chains()
-    left = [state for state in graph.out if state not in (graph.start, graph.end)]
     total = sum(size(label) for onward in graph.out.values() for label in onward.values())
+    left = [(graph.weight(state), state) for state in graph.out if state not in (graph.start, graph.end)]
+    heapify(left)
     while left:
-        state = min(left, key=graph.weight)
-        total += graph.weight(state)
+        weight, state = heappop(left)
+        if state not in graph.out or weight != graph.weight(state):
+            continue  # a later entry has its present weight
+        total += weight
         if total > MAX_LEAVES:
-            raise LimitError(f"the regular expression has more than MAX_LEAVES = {MAX_LEAVES} characters and classes")
-        left.remove(state)
-        graph.drop(state)
+            raise _too_long()
+        for neighbour in graph.drop(state):
+            if neighbour not in (graph.start, graph.end):
+                heappush(left, (graph.weight(neighbour), neighbour))
     loop = repeat(graph.out[graph.start].get(graph.start, EMPTY), 0, None)
-    return sequence(loop, graph.out[graph.start].get(graph.end, EMPTY))
+    node = sequence(loop, graph.out[graph.start].get(graph.end, EMPTY))
+    require_short(node)
+    return node
+
+
+def require_short(node: Node) -> None:
+    """Raises LimitError for a regular expression that is too long or too deep."""
+    if size(node) > MAX_LEAVES:
+        raise _too_long()
+    if depth(node) > MAX_LEVELS:
+        raise LimitError(f"the regular expression has more than MAX_LEVELS = {MAX_LEVELS} groups inside one another")
+
+
+def _too_long() -> LimitError:
+    return LimitError(f"the regular expression has more than MAX_LEAVES = {MAX_LEAVES} characters and classes")
 
 
 def as_rules(graph: Graph, itself: Node, name_of: Callable[[int], Name]) -> tuple[Node, list[tuple[Name, Node]]]:
@@ -140,10 +162,7 @@ def as_rules(graph: Graph, itself: Node, name_of: Callable[[int], Name]) -> tupl
     graph.drop_chains()
     rules = _Rules(graph, itself, name_of)
     body = rules.body(graph.start, 0)
-    found = []
-    for state in rules.waiting:
-        found.append((name_of(state), rules.body(state, 0)))
-    return body, found
+    return body, [(name_of(state), rules.body(state, 0)) for state in rules.waiting]  # which grows meanwhile
 
 
 class _Rules:

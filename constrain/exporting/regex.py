@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from constrain.errors import LimitError
-from constrain.exporting.arcs import Automaton
-from constrain.exporting.nodes import Choice, Name, Repeat, Sequence, Token, choice, repeat, sequence, size
+from constrain.exporting.nodes import Choice, Name, Repeat, Sequence, Token, choice, repeat, sequence
 from constrain.exporting.recursion import find_recursion
-from constrain.exporting.reduction import MAX_LEAVES, Graph, as_expression
+from constrain.exporting.reduction import Graph, as_expression, require_short
 from constrain.exporting.spelling import pattern
 
 if TYPE_CHECKING:
@@ -44,15 +42,14 @@ class _Writing:
         return self._done[key]
 
     def _made(self, key: Key) -> Node:
-        kind, index = key[:2]
+        kind, index = key
         if kind == "terminal":
             return self._written(self._planning.terminal(index))
         if kind == "character":
             return self._planning.terminals.characters[index]
         if kind == "part":
-            arcs, accepting = self._planning.terminals.parts[index]
-            return as_expression(Graph(arcs, accepting))
-        automaton: Automaton = self._draft.rules[key]
+            return as_expression(Graph(*self._planning.terminals.parts[index]))
+        automaton = self._draft.rules[key]
         arcs = [arc if arc.label is None else arc._replace(label=self._written(arc.label)) for arc in automaton.arcs]
         made: list[Node] = []
         self._draft.limits(automaton.name, lambda: made.append(as_expression(Graph(arcs, automaton.accepting))))
@@ -70,6 +67,5 @@ class _Writing:
                 made = self.of(key)
             case _:
                 return node
-        if size(made) > MAX_LEAVES:
-            raise LimitError(f"the regular expression has more than MAX_LEAVES = {MAX_LEAVES} characters and classes")
+        require_short(made)
         return made

@@ -30,14 +30,17 @@ def escaped(character: str, syntax: Mapping[str, str]) -> str:
     return f"\\x{code:02X}" if code < _ASCII_END else f"\\u{code:04X}" if code < 0x10000 else f"\\U{code:08X}"
 
 
-def class_text(ranges: Ranges, syntax: Mapping[str, str]) -> str:
-    """Returns a class in brackets; with ^ if it lacks only a few characters of ASCII. The full class is empty."""
+def class_text(ranges: Ranges, syntax: Mapping[str, str], last: int = _LAST) -> str:
+    """Returns a class in brackets; with ^ if all characters that it lacks come before ``last``, and are fewer.
+
+    The text of the full class is empty.
+    """
     full = joined((*ranges, _SURROGATES))
     edges = [0, *(edge for low, high in full for edge in (low, high + 1)), _LAST + 1]
     gaps = [(low, high - 1) for low, high in zip(edges[::2], edges[1::2], strict=True) if low < high]
     if not gaps:
         return ""
-    if gaps[-1][1] < _ASCII_END:
+    if gaps[-1][1] <= last and len(gaps) < len(ranges):
         return f"[^{_ranges(gaps, syntax)}]"
     return f"[{_ranges(ranges, syntax)}]"
 

@@ -147,7 +147,9 @@ def _nonempty(automaton: Automaton, again: int) -> Automaton:
     """Returns an automaton without the empty text; ``again``: a new state, the start when it is reached later."""
     arcs, accepting = automaton
     later = [arc._replace(target=arc.target or again) for arc in arcs]
-    return [*later, *(arc._replace(source=again) for arc in later if arc.source == 0)], [at or again for at in accepting]
+    return [*later, *(arc._replace(source=again) for arc in later if arc.source == 0)], [
+        at or again for at in accepting
+    ]
 
 
 def _is_plain(expression: Expression) -> bool:
