@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
-from constrain.exporting.nodes import Class, joined
+from constrain.exporting.nodes import Class, Text, joined
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -86,7 +86,7 @@ class _Merging:
                     codes.setdefault(arc.target, []).append((low, min(high, _ASCII_END - 1)))
                 if high >= _ASCII_END:
                     self._add_longer(max(low, _ASCII_END), min(high, _MARKS - 1), arc.target, codes)
-        return found + [CharacterArc(source, Class(joined(ranges)), target) for target, ranges in codes.items()]
+        return found + [CharacterArc(source, _node(joined(ranges)), target) for target, ranges in codes.items()]
 
     def _add_longer(self, low: int, high: int, after: int, codes: dict[int, list[tuple[int, int]]]) -> None:
         """Adds the characters that begin with one of these bytes and lead on from the state ``after`` it."""
@@ -123,6 +123,11 @@ class _Merging:
                     found.setdefault(target, []).extend(_codes((low - 0x80, high - 0x80), tail, 64 ** (more - 1)))
         self._tails[key] = [(joined(ranges), target) for target, ranges in found.items()]
         return self._tails[key]
+
+
+def _node(ranges: Ranges) -> Node:
+    low, high = ranges[0]
+    return Text(chr(low)) if low == high and len(ranges) == 1 else Class(ranges)
 
 
 def _codes(digits: tuple[int, int], tail: Ranges, width: int) -> Ranges:

@@ -7,8 +7,8 @@ import re
 from typing import TYPE_CHECKING
 
 from constrain.exporting.names import Names
-from constrain.exporting.nodes import And, Choice, Name, Not, Repeat, Sequence, Text, Token
-from constrain.exporting.spelling import count_text, has_pattern, pattern
+from constrain.exporting.nodes import And, Choice, Class, Name, Not, Repeat, Sequence, Text, Token
+from constrain.exporting.spelling import count_text, has_pattern, only_character, pattern
 
 if TYPE_CHECKING:
     from constrain.exporting.draft import Draft
@@ -86,8 +86,9 @@ class _Writer:
         return text if own >= tightness else f"({text})"
 
     def _lexeme(self, node: Node) -> str:
-        if isinstance(node, Text):
-            return json.dumps(node.text, ensure_ascii=False)
+        text = node.text if isinstance(node, Text) else only_character(node.ranges) if isinstance(node, Class) else None
+        if text is not None:
+            return json.dumps(text, ensure_ascii=False)
         return "/" + pattern(node).replace("/", "\\/") + "/"
 
     def _name(self, key: Key) -> str:

@@ -68,7 +68,7 @@ class Sequence(_Measured):
 
 @dataclass(frozen=True, slots=True)
 class Choice(_Measured):
-    """One of the ``parts``."""
+    """One of the ``parts``; without parts, no text at all."""
 
     parts: tuple[Node, ...]
 
@@ -135,18 +135,37 @@ def depth(node: Node) -> int:
 
 
 EMPTY = Sequence(())
+NOTHING = Choice(())
 
 
 def sequence(*parts: Node) -> Node:
-    """Returns parts in a row; neighbouring texts become one, and sequences inside are flattened."""
+    """Returns parts in a row. Neighbouring texts become one, and neighbouring repetitions of a part, too."""
     found: list[Node] = []
+    if NOTHING in parts:
+        return NOTHING
     for part in parts:
         for each in part.parts if isinstance(part, Sequence) else (part,):
-            if found and isinstance(each, Text) and isinstance(last := found[-1], Text):
-                found[-1] = Text(last.text + each.text)
-            else:
+            both = _together(found[-1], each) if found else None
+            if both is None:
                 found.append(each)
+            else:
+                found[-1] = both
     return found[0] if len(found) == 1 else Sequence(tuple(found))
+
+
+def _together(left: Node, right: Node) -> Node | None:
+    """Returns two neighbours as one node; None if they are not alike."""
+    if isinstance(left, Text) and isinstance(right, Text):
+        return Text(left.text + right.text)
+    part, least, most = _counts(left)
+    other, more, at_most = _counts(right)
+    if part != other or (left is part and right is other and not isinstance(part, Class)):
+        return None
+    return Repeat(part, least + more, None if most is None or at_most is None else most + at_most)
+
+
+def _counts(node: Node) -> tuple[Node, int, int | None]:
+    return (node.part, node.minimum, node.maximum) if isinstance(node, Repeat) else (node, 1, 1)
 
 
 def choice(parts: Iterable[Node]) -> Node:
@@ -162,7 +181,7 @@ def choice(parts: Iterable[Node]) -> Node:
             else:
                 found[each] = None
     if not found:
-        return EMPTY
+        return EMPTY if optional else NOTHING
     kept = tuple(_with_one_class(found))
     made = kept[0] if len(kept) == 1 else Choice(kept)
     return repeat(made, 0, 1) if optional else made
@@ -200,8 +219,10 @@ def joined(ranges: Iterable[tuple[int, int]]) -> Ranges:
 
 def repeat(part: Node, minimum: int, maximum: int | None) -> Node:
     """Returns a repetition; the part of an unlimited one must not match the empty text (see ``without_empty``)."""
-    if part == EMPTY or maximum == 0:
+    if part == EMPTY or maximum == 0 or (part == NOTHING and minimum == 0):
         return EMPTY
+    if part == NOTHING:
+        return NOTHING
     if (minimum, maximum) == (1, 1):
         return part
     if isinstance(part, Repeat) and (minimum, maximum) == (0, 1):

@@ -107,9 +107,10 @@ class Planning:
         """Defines the automata that terminals name, as rules."""
         for number, (arcs, accepting) in enumerate(self.terminals.parts):
             key: Key = ("part", number)
-            users = (other for other, node in self.plan.nodes.items() if key in names_in(node))
-            hint = f"{self.plan.hints[next(users)]} part"
-            self.plan.hints[key] = hint
+            user = next((other for other, node in self.plan.nodes.items() if key in names_in(node)), None)
+            if user is None:
+                continue  # it stood beside an expression without texts
+            hint = self.plan.hints[key] = f"{self.plan.hints[user]} part"
             self._add(key, Graph(arcs, accepting), hint)
 
     def _add(self, key: Key, graph: Graph, hint: str) -> None:

@@ -9,6 +9,7 @@ from constrain.errors import LimitError
 from constrain.exporting.characters import ByteArc, CharacterArc, NotCharactersError, whole_characters
 from constrain.exporting.nodes import (
     EMPTY,
+    NOTHING,
     And,
     Class,
     Name,
@@ -96,12 +97,12 @@ class Terminals:
                 return self._character(ranges) if json else Class(_without_surrogates(ranges))
             case Concatenation(parts):
                 return sequence(*map(self.node, parts))
-            case Alternation(parts) if parts:
+            case Alternation(parts):
                 return choice(map(self.node, parts))
             case Repetition(part, minimum, maximum):
                 return self._repetition(self.node(part), minimum, maximum)
             case Intersection(parts) if self._booleans and all(map(_is_plain, parts)):
-                return self._intersection(parts)
+                return NOTHING if core.is_empty(expression) else self._intersection(parts)
         return self._part(expression)
 
     def _repetition(self, part: Node, minimum: int, maximum: int | None) -> Node:
@@ -112,7 +113,9 @@ class Terminals:
 
     def _intersection(self, parts: tuple[Expression, ...]) -> Node:
         allowed = [self.node(part) for part in parts if not isinstance(part, Complement)]
-        excluded = [Not(self.node(part.part)) for part in parts if isinstance(part, Complement)]
+        excluded = [
+            Not(node) for part in parts if isinstance(part, Complement) and (node := self.node(part.part)) != NOTHING
+        ]
         if not allowed:
             raise NotCharactersError
         kept = list(dict.fromkeys([*allowed, *excluded]))
@@ -120,6 +123,8 @@ class Terminals:
 
     def _part(self, expression: Expression) -> Node:
         """Returns the name of an automaton."""
+        if core.is_empty(expression):
+            return NOTHING
         found = core.automaton(expression, MAX_WRITTEN_STATES)
         if found is None:
             raise LimitError(f"its automaton has more than MAX_WRITTEN_STATES = {MAX_WRITTEN_STATES} states")

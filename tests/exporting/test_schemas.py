@@ -146,7 +146,7 @@ REFUSED = [
         "lark",
         "keys or items differ",
         "/properties/a",
-    ),  # noqa: E501
+    ),
     ({"items": {"type": "number"}, "uniqueItems": True, "type": "array"}, "regex", "keys or items differ", ""),
     (RECURSIVE["a tree"], "regex", "contains itself", ""),
     (RECURSIVE["mutual"], "regex", "contains itself", "/$defs/a"),
