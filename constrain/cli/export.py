@@ -37,6 +37,10 @@ def export_(
             "--closed/--open", help="Exclude undeclared keys, as generation does, or allow them where the schema does."
         ),
     ] = True,
+    repeated_keys: Annotated[
+        bool,
+        typer.Option("--repeated-keys", help="Allow undeclared keys of an object to repeat; else they are refused."),
+    ] = False,
     policies: CompileOptions,
     registry: shared.RegistryFile = None,
 ) -> None:
@@ -50,5 +54,5 @@ def export_(
         raise typer.BadParameter("no schema, pattern or grammar to export")
     options: CompileOptions = {**policies, **shared.read_registry(registry)}
     with shared.name_file(language.file):
-        text = export(wanted, to, closed=closed, **options)  # type: ignore[arg-type]  # checked by the option
+        text = export(wanted, to, closed=closed, repeated_keys=repeated_keys, **options)  # type: ignore[arg-type]  # checked by the option
     sys.stdout.write(text if text.endswith("\n") else text + "\n")

@@ -327,11 +327,11 @@ class Constraint:
             limited_masks=stats["limited_masks"],
         )
 
-    def export(self, to: Target) -> str:
+    def export(self, to: Target, *, repeated_keys: bool = False) -> str:
         """Returns a text with the same language for other programs: ``"gbnf"``, ``"lark"`` or ``"regex"``.
 
-        ``constrain.export`` does so without a vocabulary, and describes the notations. Raises ``ExportError`` if the
-        notation cannot say the language, and ``LimitError`` if the text would be too long.
+        ``constrain.export`` does so without a vocabulary; it describes the notations and ``repeated_keys``. Raises
+        ``ExportError`` if the notation cannot say the language, and ``LimitError`` if the text would be too long.
 
         >>> from constrain import Lark, Vocabulary, compile
         >>> vocabulary = Vocabulary.from_tokens([bytes([byte]) for byte in range(256)] + [b""], eos=[256])
@@ -340,7 +340,7 @@ class Constraint:
         """
         from constrain.exporting.exporter import export_grammar
 
-        return export_grammar(self.grammar, to)
+        return export_grammar(self.grammar, to, repeated_keys=repeated_keys)
 
     def accepts(self, text: bytes | str) -> bool:
         """Returns whether the whole text matches. A ``str`` is encoded as UTF-8; lone surrogates never match."""

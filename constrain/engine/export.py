@@ -13,7 +13,14 @@ if TYPE_CHECKING:
     from constrain.language.policies import CompileOptions
 
 
-def export(schema: object, to: Target, *, closed: bool = True, **options: Unpack[CompileOptions]) -> str:
+def export(
+    schema: object,
+    to: Target,
+    *,
+    closed: bool = True,
+    repeated_keys: bool = False,
+    **options: Unpack[CompileOptions],
+) -> str:
     r"""Returns a text with the very language of a schema or grammar, for other programs to read.
 
     Args:
@@ -23,6 +30,8 @@ def export(schema: object, to: Target, *, closed: bool = True, **options: Unpack
             ``regex`` crate and Python's ``re`` share).
         closed: whether objects have only the keys that the schema declares, as in ``generate``; ``False`` for the
             schema's own language, as in ``compile``.
+        repeated_keys: whether an object may have an undeclared key more than once, where the schema allows such keys.
+            No notation can say that they differ, so without it, objects with any number of such keys are refused.
         options: the policies of ``compile`` for JSON Schemas, and ``registry``.
 
     GBNF and patterns have no lexemes: every way to divide a text counts. A grammar in which the longest match leaves
@@ -32,9 +41,9 @@ def export(schema: object, to: Target, *, closed: bool = True, **options: Unpack
     or for a pattern with recursion; its ``pointer`` names the place. Raises ``LimitError`` if the text would be too
     long, and the errors of ``compile``.
 
-    >>> print(export({"type": "array", "items": {"enum": [1, 2]}, "minItems": 1}, "gbnf", whitespace="compact"), end="")
-    root ::= "[" [12] ("," [12])* "]"
+    >>> print(export({"type": "array", "items": {"enum": ["a", "b"]}, "minItems": 1}, "regex", whitespace="compact"))
+    \["(?:a|b)"(?:,"(?:a|b)")*\]
     """
     from constrain.exporting.exporter import export_grammar
 
-    return export_grammar(grammar_of(schema, close_objects=closed, **options), to)
+    return export_grammar(grammar_of(schema, close_objects=closed, **options), to, repeated_keys=repeated_keys)

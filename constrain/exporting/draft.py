@@ -29,6 +29,7 @@ class Draft:
 
     grammar: Grammar
     target: str
+    repeated_keys: bool = False
     rules: dict[Key, Automaton] = field(default_factory=dict)
     terminals: list[Terminal] = field(default_factory=list)
 
@@ -38,21 +39,22 @@ class Draft:
         return TITLES[self.target]
 
     def refuse(self, rule: str, message: str) -> NoReturn:
-        """Raises ExportError with the place of a rule."""
-        raise ExportError(*self._placed(rule, message), target=self.target, pointer=pointer_of(rule))
+        """Raises ExportError with the place of a rule, given by its name."""
+        pointer = pointer_of(rule)
+        raise ExportError(
+            message if pointer is not None else f"{message} (in {rule})", target=self.target, pointer=pointer
+        )
 
     def limits(self, rule: str, work: Callable[[], object]) -> None:
         """Does something; gives the place of a rule to a LimitError."""
         try:
             work()
         except LimitError as error:
-            if error.pointer is None:
-                (message,) = self._placed(rule, error.message)
-                raise LimitError(message, pointer=pointer_of(rule)) from error
-            raise
-
-    def _placed(self, rule: str, message: str) -> tuple[str]:
-        return (message if pointer_of(rule) is not None else f"{message} (in {rule})",)
+            if error.pointer is not None:
+                raise
+            pointer = pointer_of(rule)
+            message = error.message if pointer is not None else f"{error.message} (in {rule})"
+            raise LimitError(message, pointer=pointer) from error
 
 
 def pointer_of(name: str) -> str | None:
@@ -63,9 +65,9 @@ def pointer_of(name: str) -> str | None:
     return name if name.startswith("/") else None
 
 
-def draft(grammar: Grammar, target: str) -> Draft:
+def draft(grammar: Grammar, target: str, *, repeated_keys: bool = False) -> Draft:
     """Returns the automata of a grammar. Raises ExportError and LimitError."""
-    found = Draft(grammar, target, terminals=list(grammar.terminals))
+    found = Draft(grammar, target, repeated_keys, terminals=list(grammar.terminals))
     if target != "lark":
         _require_lossless(found)
     items = 0
@@ -76,18 +78,20 @@ def draft(grammar: Grammar, target: str) -> Draft:
         found.rules["item", items] = item
         return "item", items
 
-    waiting = {0: None}
+    waiting = {0: grammar.rules[0].name}  # the rules to come, and where they stand: a rule of any JSON has no place
     while waiting:
-        index = next(iter(waiting))
-        del waiting[index]
-        name = grammar.rules[index].name
+        index, place = waiting.popitem()
+        if pointer_of(grammar.rules[index].name) is not None:
+            place = grammar.rules[index].name
         automaton = rule_automaton(grammar.rules[index], grammar)
         before = items
         write_counted_loops(automaton, define)
-        found.limits(name, lambda: _write_memory(found, ("rule", index), automaton))  # noqa: B023 - called at once
+        found.limits(place, lambda: _write_memory(found, ("rule", index), automaton, place))  # noqa: B023 - called at once
         for key in [("rule", index), *(("item", number) for number in range(before + 1, items + 1))]:
             _join_bytes(found, found.rules[key])
-            waiting.update((rule, None) for rule in _rules_in(found.rules[key]) if ("rule", rule) not in found.rules)
+            for rule in _rules_in(found.rules[key]):
+                if ("rule", rule) not in found.rules:
+                    waiting.setdefault(rule, place if pointer_of(place) is not None else grammar.rules[rule].name)
     if grammar.ignored:
         _add_ignored(found)
     return found
@@ -98,13 +102,18 @@ def _rules_in(automaton: Automaton) -> list[int]:
     return list(dict.fromkeys(key[1] for label in labels for key in names_in(label) if key[0] == "rule"))
 
 
-def _write_memory(found: Draft, key: Key, automaton: Automaton) -> None:
+def _write_memory(found: Draft, key: Key, automaton: Automaton, place: str) -> None:
     try:
-        found.rules[key] = write_memory_out(automaton, found.grammar, found.terminals)
-    except DifferenceError:
+        found.rules[key] = write_memory_out(
+            automaton, found.grammar, found.terminals, repeated_keys=found.repeated_keys
+        )
+    except DifferenceError as error:
+        if error.are_items:
+            found.refuse(place, f"{found.title} cannot say that items differ from all earlier ones, as those here must")
         found.refuse(
-            automaton.name,
-            f"{found.title} cannot say that keys or items differ from all earlier ones, as those here must",
+            place,
+            f"{found.title} cannot say that keys differ from all earlier ones, as those here must; exclude undeclared "
+            "keys in the schema, or allow that they repeat (repeated_keys)",
         )
 
 

@@ -19,8 +19,10 @@ Target = Literal["gbnf", "lark", "regex"]
 """The notations to export to."""
 
 
-def export_grammar(grammar: Grammar, to: Target) -> str:
+def export_grammar(grammar: Grammar, to: Target, *, repeated_keys: bool = False) -> str:
     """Returns the text of a grammar with the same language. Raises ExportError, LimitError and ValueError.
+
+    ``repeated_keys``: whether undeclared keys of an object may repeat, which is all that differs then.
 
     >>> from constrain.lark.source import Lark
     >>> print(export_grammar(Lark('start: "a" start? "b"').grammar(), "gbnf"), end="")
@@ -28,7 +30,7 @@ def export_grammar(grammar: Grammar, to: Target) -> str:
     """
     if to not in get_args(Target):
         raise ValueError(f"to must be one of {', '.join(map(repr, get_args(Target)))}, not {to!r}")
-    found = draft(grammar, to)
+    found = draft(grammar, to, repeated_keys=repeated_keys)
     nullable = ("rule", 0) in drop_empty_texts(found.rules)
     if to != "lark":
         found.limits(grammar.rules[0].name, lambda: drop_left_recursion(found.rules))

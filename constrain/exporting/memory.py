@@ -42,16 +42,28 @@ Memory: TypeAlias = "tuple[int | frozenset[Read], ...]"
 
 
 class DifferenceError(Exception):
-    """Texts that must differ are too many to write out; whoever exports the rule says where."""
+    """Texts that must differ are too many to write out; whoever exports the rule says where.
+
+    Attributes:
+        are_items: whether they are items (values) and not keys.
+    """
+
+    def __init__(self, *, are_items: bool) -> None:
+        super().__init__()
+        self.are_items = are_items
 
 
-def write_memory_out(rule: Automaton, grammar: Grammar, terminals: list[Terminal]) -> Automaton:
+def write_memory_out(rule: Automaton, grammar: Grammar, terminals: list[Terminal], *, repeated_keys: bool) -> Automaton:
     """Returns the rule without memory. New terminals are added to the list.
+
+    ``repeated_keys``: whether keys that must differ may be equal all the same.
 
     Raises DifferenceError, and LimitError for more than MAX_WRITTEN_STATES states.
     """
     if not rule.slots and not any(arc.has_memory for arc in rule.arcs):
         return rule
+    if repeated_keys:
+        rule.arcs = [arc._replace(excluding=-1) for arc in rule.arcs]
     return _Writing(rule, grammar, terminals).automaton()
 
 
@@ -133,7 +145,7 @@ class _Writing:
         kind, index = arc.label.key
         if kind == "rule":
             if _GROUP in excluded:
-                raise DifferenceError
+                raise DifferenceError(are_items=True)
             yield arc.label, _GROUP
             return
         expression = self._terminals[index].expression
@@ -154,7 +166,7 @@ class _Writing:
         if isinstance(other, int):
             both_numbers = by_value and core.matches(_NUMBERS, text) and self._has_numbers(other)
             if both_numbers or core.matches(self._terminals[other].expression, text):
-                raise DifferenceError
+                raise DifferenceError(are_items=by_value)
             return False
         return read == other
 
@@ -166,13 +178,13 @@ class _Writing:
                 texts.add(other)
             elif isinstance(other, int):
                 if not self._are_disjoint(index, other, by_value=by_value):
-                    raise DifferenceError
+                    raise DifferenceError(are_items=by_value)
             elif other != _GROUP and self._has_numbers(index):
-                raise DifferenceError
+                raise DifferenceError(are_items=by_value)
         if not texts:
             return index
         if self._grammar.strings_by_value:
-            raise DifferenceError
+            raise DifferenceError(are_items=by_value)
         key = index, frozenset(texts)
         if key not in self._made:
             rest = Intersection((self._terminals[index].expression, Complement(LiteralSet(tuple(sorted(texts))))))

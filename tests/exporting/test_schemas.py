@@ -140,14 +140,15 @@ def test_open_objects_are_exported_where_their_keys_cannot_repeat() -> None:
 
 
 REFUSED = [
-    ({"additionalProperties": {"type": "integer"}, "type": "object"}, "gbnf", "keys or items differ", ""),
+    ({"additionalProperties": {"type": "integer"}, "type": "object"}, "gbnf", "keys differ", ""),
     (
         {"properties": {"a": {"items": {"type": "string"}, "uniqueItems": True, "type": "array"}}},
         "lark",
-        "keys or items differ",
+        "items differ",
         "/properties/a",
     ),
-    ({"items": {"type": "number"}, "uniqueItems": True, "type": "array"}, "regex", "keys or items differ", ""),
+    ({"items": {"type": "number"}, "uniqueItems": True, "type": "array"}, "regex", "items differ", ""),
+    ({"properties": {"x": {"items": True, "type": "array"}}}, "gbnf", "keys differ", "/properties/x"),
     (RECURSIVE["a tree"], "regex", "contains itself", ""),
     (RECURSIVE["mutual"], "regex", "contains itself", "/$defs/a"),
 ]
@@ -159,6 +160,18 @@ def test_what_cannot_be_said_is_refused_with_its_place(schema: Any, target: Any,
     with pytest.raises(constrain.ExportError, match=message) as caught:
         constrain.export(whole, target)
     assert (caught.value.pointer, caught.value.target) == (pointer, target)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_undeclared_keys_may_repeat_if_the_caller_says_so(target: Any) -> None:
+    schema = {"type": "object", "properties": {"a": {"const": 1}}, "additionalProperties": {"type": "boolean"}}
+    back = read_back(constrain.export(schema, target, repeated_keys=True), target)
+    assert back.accepts('{"a": 1, "b": true, "b": false}')
+    for text in ('{"a": 1, "a": 1}', '{"b": true, "a": 1}', '{"a": true}', '{"b": 1}', '{"b": true,}'):
+        assert not back.accepts(text)
+    items = {"type": "array", "items": schema, "uniqueItems": True}
+    with pytest.raises(constrain.ExportError, match="items differ"):
+        constrain.export(items, target, repeated_keys=True)
 
 
 def test_limits_are_named() -> None:
@@ -181,7 +194,7 @@ def test_names_are_those_of_properties_and_definitions() -> None:
             "root": {"$ref": "#/$defs/größe"},
         },
         "$defs": {
-            "address": {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "array"}}},
+            "address": {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "boolean"}}},
             "größe": {"type": "array", "items": {"type": "array", "items": {"type": "string"}}},
         },
     }

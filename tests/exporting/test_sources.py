@@ -8,7 +8,6 @@ from random import Random
 from typing import Any
 
 import pytest
-import tomllib
 
 import constrain
 from constrain import Gbnf, Lark, Regex, choice, repeat, sequence
@@ -16,6 +15,7 @@ from constrain.language.tree import Literal
 from tests.gbnf.grammars import CASES
 from tests.support import LONG
 from tests.support.exporting import TARGETS, compiled, read_back, require_same
+from tests.support.grammars.tables import tomllib
 
 WALKS = 60 if LONG else 6
 READY = Path(__file__).parents[2] / "grammars" / "tests"
