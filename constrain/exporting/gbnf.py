@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from constrain.exporting.nodes import Key, Node
     from constrain.exporting.plan import Plan
 
-MAX_GBNF_REPEATS = 2_000
-"""Rules that one repetition of an exported GBNF grammar makes in llama.cpp, whose parser refuses so many
-(``MAX_REPETITION_THRESHOLD``). Beyond: a long repetition is written as repetitions of repetitions."""
+_MOST_REPEATS = 2_000
+"""Rules that one repetition makes in llama.cpp, whose parser refuses so many (``MAX_REPETITION_THRESHOLD``). A longer
+repetition is written as repetitions of repetitions."""
 
 _CHUNK = 1_000
 """Repetitions in one part of a longer one."""
@@ -100,9 +100,9 @@ class _Writer:
     def _repeat(self, part: Node, minimum: int, maximum: int | None, rule: str) -> str:
         if (minimum, maximum) not in ((0, 1), (0, None), (1, None)):
             most = minimum if maximum is None else maximum
-            if most * _symbols(part) >= MAX_GBNF_REPEATS and not isinstance(part, (Class, Name)):
+            if most * _symbols(part) >= _MOST_REPEATS and not isinstance(part, (Class, Name)):
                 part = self._hoist(part, 1, rule)
-            if most >= MAX_GBNF_REPEATS:
+            if most >= _MOST_REPEATS:
                 return self._sequence(self._long(part, minimum, maximum, rule), rule)
         text = self._item(part, rule)
         if isinstance(part, Repeat):
@@ -126,14 +126,14 @@ class _Writer:
         return sequence(exact, self._up_to(part, maximum - minimum, rule))
 
     def _exactly(self, part: Node, count: int, rule: str) -> Node:
-        if count < MAX_GBNF_REPEATS:
+        if count < _MOST_REPEATS:
             return repeat(part, count, count)
         chunks, rest = divmod(count, _CHUNK)
         chunk = self._hoist(part, _CHUNK, rule)
         return sequence(self._exactly(chunk, chunks, rule), repeat(part, rest, rest))
 
     def _up_to(self, part: Node, count: int, rule: str) -> Node:
-        if count < MAX_GBNF_REPEATS:
+        if count < _MOST_REPEATS:
             return repeat(part, 0, count)
         chunks, rest = divmod(count, _CHUNK)
         chunk = self._hoist(part, _CHUNK, rule)

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from constrain.exporting.characters import CharacterArc
     from constrain.exporting.nodes import Name, Node
 
-MAX_LEAVES = 20_000
+MAX_PATTERN_LEAVES = 20_000
 """Characters, classes and names of one regular expression that is made of a grammar. Beyond: LimitError."""
 
-MAX_LEVELS = 100
+MAX_PATTERN_LEVELS = 100
 """Operators inside one another in one regular expression that is made of a grammar; other programs' parsers have such
 limits, too. Beyond: LimitError."""
 
@@ -131,7 +131,7 @@ def as_expression(graph: Graph) -> Node:
         if state not in graph.out or weight != graph.weight(state):
             continue  # a later entry has its present weight
         total += weight
-        if total > MAX_LEAVES:
+        if total > MAX_PATTERN_LEAVES:
             raise _too_long()
         for neighbour in graph.drop(state):
             if neighbour not in (graph.start, graph.end):
@@ -144,14 +144,18 @@ def as_expression(graph: Graph) -> Node:
 
 def require_short(node: Node) -> None:
     """Raises LimitError for a regular expression that is too long or too deep."""
-    if size(node) > MAX_LEAVES:
+    if size(node) > MAX_PATTERN_LEAVES:
         raise _too_long()
-    if depth(node) > MAX_LEVELS:
-        raise LimitError(f"the regular expression has more than MAX_LEVELS = {MAX_LEVELS} groups inside one another")
+    if depth(node) > MAX_PATTERN_LEVELS:
+        raise LimitError(
+            f"the regular expression has more than MAX_PATTERN_LEVELS = {MAX_PATTERN_LEVELS} groups inside one another"
+        )
 
 
 def _too_long() -> LimitError:
-    return LimitError(f"the regular expression has more than MAX_LEAVES = {MAX_LEAVES} characters and classes")
+    return LimitError(
+        f"the regular expression has more than MAX_PATTERN_LEAVES = {MAX_PATTERN_LEAVES} characters and classes"
+    )
 
 
 def as_rules(graph: Graph, itself: Node, name_of: Callable[[int], Name]) -> tuple[Node, list[tuple[Name, Node]]]:
