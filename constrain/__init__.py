@@ -5,6 +5,7 @@ has a line for every file:
 
 - ``json_schema``, ``lark``, ``gbnf``, ``regex`` and ``composition`` turn schemas and grammars into a
   ``language.Grammar``; ``types`` turns Python types into JSON Schemas
+- ``exporting`` writes a ``Grammar`` in the notation of other programs
 - ``engine`` compiles a ``Grammar`` for a ``vocabulary`` and computes masks, in its native kernel ``engine.core``;
   ``inspection`` explains and checks
 - ``llama`` runs models: ``decoding`` one answer, ``scheduling`` several at once
@@ -31,6 +32,7 @@ from constrain.engine.constraint import Constraint, Matcher, Precomputed, Report
 from constrain.errors import (
     BudgetError,
     ConstrainError,
+    ExportError,
     GrammarError,
     LimitError,
     ModelError,
@@ -57,6 +59,7 @@ if TYPE_CHECKING:
     from constrain.chat.tools.kinds import CustomTool, FunctionTool
     from constrain.chat.tools.openai import tool_from_json, tool_to_json
     from constrain.composition import choice, repeat, sequence, text
+    from constrain.engine.export import export
     from constrain.engine.logits import LogitsProcessor
     from constrain.gbnf.source import Gbnf
     from constrain.generation.asynchronous import acomplete, agenerate, astream
@@ -91,6 +94,7 @@ __all__ = [
     "CustomCall",
     "CustomTool",
     "ExpectedTerminal",
+    "ExportError",
     "Finished",
     "FunctionCall",
     "FunctionTool",
@@ -142,6 +146,7 @@ __all__ = [
     "complete",
     "complete_batch",
     "explain",
+    "export",
     "generate",
     "generate_batch",
     "grammars",
@@ -191,6 +196,7 @@ _MODULES = {
     "choice": "constrain.composition",
     "complete_batch": "constrain.generation.batch",
     "explain": "constrain.inspection.explanation",
+    "export": "constrain.engine.export",
     "generate_batch": "constrain.generation.batch",
     "repeat": "constrain.composition",
     "run_tools": "constrain.generation.tool_loop",

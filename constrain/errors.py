@@ -7,6 +7,7 @@ ConstrainError
 ├── GrammarError                   a grammar that is wrong, empty or ambiguous to lex
 ├── PatternError                   a regular expression that cannot be read
 ├── LimitError                     a named limit was met; the message names it
+├── ExportError                    a language that GBNF, Lark or a regular expression cannot say
 ├── BudgetError                    max_tokens is too small for any answer
 ├── ModelError                     a model file or model that cannot be used
 ├── ToolError                      a tool that cannot be made or run
@@ -125,6 +126,23 @@ def limits_at(pointer: str) -> Iterator[None]:
         if error.pointer is None and error.line is None:
             error.pointer = pointer
         raise
+
+
+class ExportError(ConstrainError):
+    """A language cannot be written as GBNF, Lark or a regular expression; the message says why.
+
+    Raised by ``Constraint.export`` and ``constrain.export``: for keys or items that must differ, for example, which no
+    such grammar can say; for recursion in a regular expression; for special tokens without a spelling. What to do:
+    change the place that ``pointer`` or the message names (``"additionalProperties": false`` leaves no unknown keys
+    that must differ), or export to another target. ``LimitError`` is raised for a grammar that would be too long.
+
+    Attributes:
+        target: the target: "gbnf", "lark" or "regex".
+    """
+
+    def __init__(self, message: str, *, target: str, pointer: str | None = None) -> None:
+        super().__init__(message, pointer=pointer)
+        self.target = target
 
 
 class BudgetError(ConstrainError):

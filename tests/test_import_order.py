@@ -32,6 +32,7 @@ _ORDER = """
     gbnf
     composition
     grammars
+    exporting
     vocabulary
     engine
     inspection

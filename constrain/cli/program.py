@@ -1,4 +1,4 @@
-"""The command line: ``constrain generate``, ``batch``, ``serve``, ``check``, ``compile``, ``explain``, ``grammars``...
+"""The command line: ``constrain generate``, ``batch``, ``serve``, ``check``, ``compile``, ``explain``, ``export``...
 
 Standard output receives only the result of a command; progress, warnings and errors go to standard error.
 """
@@ -24,6 +24,7 @@ try:
     from constrain.cli.batch import batch
     from constrain.cli.compile import compile_
     from constrain.cli.explain import explain
+    from constrain.cli.export import export_
     from constrain.cli.grammars import grammars
     from constrain.cli.serve import serve
     from constrain.cli.streams import read_prompt, settle_streams
@@ -161,6 +162,7 @@ def _answer(console: Console, model: Any, prompt: str, wanted: str | Source | No
 app.command()(batch)
 app.command(name="compile")(compile_)
 app.command()(explain)
+app.command(name="export")(export_)
 app.command()(grammars)
 app.command()(serve)
 

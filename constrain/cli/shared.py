@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 
 from constrain import grammars
-from constrain.errors import ConstrainError, GrammarError, LimitError, PatternError, SchemaError
+from constrain.errors import ConstrainError, ExportError, GrammarError, LimitError, PatternError, SchemaError
 from constrain.gbnf.source import Gbnf
 from constrain.generation.options import MAX_NUMBER_TOKENS, Options
 from constrain.language.policies import CHOICES, CompileOptions
@@ -254,9 +254,9 @@ class Language:
         """Returns the file with the schema or grammar."""
         return self.schema or self.gbnf or (None if self.lark is None else file_of(self.lark))
 
-    def read(self) -> str | Source | None:
+    def read(self, schema_option: str = "--schema") -> str | Source | None:
         """Returns the JSON text or the source; None if no option is given. Raises ``OSError`` and pattern errors."""
-        options = {"--schema": self.schema, "--regex": self.regex, "--lark": self.lark, "--gbnf": self.gbnf}
+        options = {schema_option: self.schema, "--regex": self.regex, "--lark": self.lark, "--gbnf": self.gbnf}
         given = [name for name, value in options.items() if value is not None]
         if len(given) > 1:
             raise typer.BadParameter(f"{' and '.join(given)} exclude each other; give one of them")
@@ -307,7 +307,7 @@ def name_file(path: Path | None) -> Iterator[None]:
     """Puts the name of a file in front of errors in its schema or grammar."""
     try:
         yield
-    except (SchemaError, GrammarError, PatternError, LimitError) as error:
+    except (SchemaError, GrammarError, PatternError, LimitError, ExportError) as error:
         if path is None:
             raise
         raise FileError(f"{path}: {error}") from error

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import sys
@@ -34,7 +35,7 @@ from constrain.vocabulary.vocabulary import Vocabulary, as_vocabulary
 from constrain.work import compilation, garbage_kept
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     import numpy as np
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from constrain.engine.cache import Cache, Directory
     from constrain.engine.classes import Ranges
     from constrain.engine.logits import LogitsProcessor
+    from constrain.exporting.exporter import Target
     from constrain.json_schema.compiler import CompiledSchema
     from constrain.language.policies import CompileOptions
     from constrain.vocabulary.vocabulary import HasVocabulary
@@ -344,6 +346,21 @@ class Constraint:
             memory_bytes=stats["memory_bytes"],
             limited_masks=stats["limited_masks"],
         )
+
+    def export(self, to: Target, *, repeated_keys: bool = False) -> str:
+        """Returns a text with the same language for other programs: ``"gbnf"``, ``"lark"`` or ``"regex"``.
+
+        ``constrain.export`` does so without a vocabulary; it describes the notations and ``repeated_keys``. Raises
+        ``ExportError`` if the notation cannot say the language, and ``LimitError`` if the text would be too long.
+
+        >>> from constrain import Lark, Vocabulary, compile
+        >>> vocabulary = Vocabulary.from_tokens([bytes([byte]) for byte in range(256)] + [b""], eos=[256])
+        >>> print(compile(Lark('start: ("a" | "b")+ start?'), vocabulary).export("gbnf"), end="")
+        root ::= [ab]+
+        """
+        from constrain.exporting.exporter import export_grammar
+
+        return export_grammar(self.grammar, to, repeated_keys=repeated_keys)
 
     def accepts(self, text: bytes | str) -> bool:
         """Returns whether the whole text matches. A ``str`` is encoded as UTF-8; lone surrogates never match.
@@ -750,17 +767,10 @@ def _compile(
     **options: Unpack[CompileOptions],
 ) -> Constraint:
     """``compile`` with the options of ``generate``: closed objects, and formats restricted to what readers accept."""
-    try:
-        with compilation():
-            wanted = to_compile(schema, vocab, close_objects=close_objects, cache=cache, **options)
-            found = wanted.find()
-            return wanted.compile() if found is None else found
-    except RecursionError as error:  # the deepest allowed nesting needs half of Python's default stack
-        raise LimitError(
-            "the schema or grammar is nested too deeply for what is left of Python's stack; make it flatter, call this "
-            "from a shallower function, or raise the recursion limit (sys.setrecursionlimit; now "
-            f"{sys.getrecursionlimit()})"
-        ) from error
+    with _deep_enough(), compilation():
+        wanted = to_compile(schema, vocab, close_objects=close_objects, cache=cache, **options)
+        found = wanted.find()
+        return wanted.compile() if found is None else found
 
 
 class _Schema:
@@ -783,6 +793,10 @@ class _Schema:
     def digest(self) -> bytes:
         """32 bytes that identify the schema and its options, but not the registry."""
         return schema_digest(self.text, (self._close_objects, self._strict, self._plain_integers, self._policies))
+
+    def settings(self) -> tuple[object, ...]:
+        """The options as a part of a key."""
+        return (self._close_objects, self._strict, self._plain_integers, *self._policies.values())
 
     def grammar(self) -> Grammar:
         """The grammar of the schema. Raises the errors of schemas."""
@@ -814,22 +828,22 @@ class _Schema:
 class _Text:
     """A ``Source`` or a ``Grammar`` to compile."""
 
-    __slots__ = ("_of",)
+    __slots__ = ("of",)
 
     def __init__(self, of: Grammar | Source) -> None:
-        self._of = of
+        self.of = of
 
     def digest(self) -> bytes:
         """32 bytes that identify the source or grammar."""
-        return source_digest(self._of) if isinstance(self._of, Source) else grammar_digest(self._of)
+        return source_digest(self.of) if isinstance(self.of, Source) else grammar_digest(self.of)
 
     def grammar(self) -> Grammar:
         """The grammar of the source. Raises the errors of grammars and patterns."""
-        return self._of.grammar() if isinstance(self._of, Source) else self._of
+        return self.of.grammar() if isinstance(self.of, Source) else self.of
 
     def constraint(self, vocabulary: Vocabulary, keeping: _Keeping | None) -> Constraint:
         """Compiles the source in this process."""
-        policies = self._of.policies_in_force() if isinstance(self._of, Source) else {}
+        policies = self.of.policies_in_force() if isinstance(self.of, Source) else {}
         with garbage_kept():
             grammar = self.grammar()
         return Constraint(grammar, vocabulary, policies, grammar.warnings, keeping)
@@ -921,31 +935,52 @@ def to_compile(
     **options: Unpack[CompileOptions],
 ) -> ToCompile:
     """Prepares a schema of any kind and its options for compiling. Raises TypeError, ValueError and SchemaError."""
+    what = _read(schema, options, close_objects=close_objects)
+    directory = find_cache(cache) if options.get("registry") is None else None
+    if isinstance(what, _Schema):
+        if options.get("registry") is not None:
+            return ToCompile(what, vocab, None, None)
+        return ToCompile(what, vocab, (what.text, id(vocab), directory and directory.path, *what.settings()), directory)
+    # The expressions of a Grammar are compared by identity, so a lookup would find no equal one.
+    if isinstance(what.of, Grammar):
+        return ToCompile(what, vocab, None, directory)
+    if not what.of.is_known_by_repr:
+        return ToCompile(what, vocab, None, None)
+    return ToCompile(what, vocab, (what.of, id(vocab), directory and directory.path), directory)
+
+
+def _read(schema: object, options: CompileOptions, *, close_objects: bool) -> _Schema | _Text:
+    """Reads a schema of any kind and its options. Raises TypeError, ValueError and SchemaError."""
     if not options.keys() <= DEFAULTS.keys():
         raise TypeError(unknown_names("options", options.keys() - DEFAULTS.keys(), DEFAULTS))
     settled: CompileOptions = {**DEFAULTS, **options}
-    registry = settled["registry"]
-    directory = find_cache(cache) if registry is None else None
     if isinstance(schema, Grammar | Source):
         refuse_compile_options(options, f"this is a {type(schema).__name__}")
-        closed = schema.closed() if close_objects and isinstance(schema, Source) else schema
-        # The expressions of a Grammar are compared by identity, so a lookup would find no equal one.
-        if isinstance(closed, Grammar):
-            return ToCompile(_Text(closed), vocab, None, directory)
-        if not closed.is_known_by_repr:
-            return ToCompile(_Text(closed), vocab, None, None)
-        return ToCompile(_Text(closed), vocab, (closed, id(vocab), directory and directory.path), directory)
+        return _Text(schema.closed() if close_objects and isinstance(schema, Source) else schema)
     policies: dict[str, Any] = {name: settled[name] for name in _POLICIES}  # type: ignore[literal-required]
     text = schema_text(schema, tightened=True)
     # Pydantic reads 7e35 as a float, and refuses a float of that size as an integer.
     plain_integers = settled["numbers"] == "any" and is_type(schema)
-    settings = (close_objects, settled["strict"], plain_integers)
-    what = _Schema(text, settings, policies, registry)
-    if registry is not None:
-        return ToCompile(what, vocab, None, None)
-    return ToCompile(
-        what, vocab, (text, id(vocab), directory and directory.path, *settings, *policies.values()), directory
-    )
+    return _Schema(text, (close_objects, settled["strict"], plain_integers), policies, settled["registry"])
+
+
+def grammar_of(schema: object, *, close_objects: bool, **options: Unpack[CompileOptions]) -> Grammar:
+    """The grammar of a schema of any kind. Raises the errors of ``compile`` that do not depend on a vocabulary."""
+    with compilation(), _deep_enough():
+        return _read(schema, options, close_objects=close_objects).grammar()
+
+
+@contextlib.contextmanager
+def _deep_enough() -> Iterator[None]:
+    """Replaces a RecursionError by a LimitError that says what to do."""
+    try:
+        yield
+    except RecursionError as error:  # the deepest allowed nesting needs half of Python's default stack
+        raise LimitError(
+            "the schema or grammar is nested too deeply for what is left of Python's stack; make it flatter, call this "
+            "from a shallower function, or raise the recursion limit (sys.setrecursionlimit; now "
+            f"{sys.getrecursionlimit()})"
+        ) from error
 
 
 def forget(vocabulary: Vocabulary) -> None:

@@ -406,3 +406,26 @@ def test_serve_says_what_to_install() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 1
     assert done.stderr == "constrain: starlette is missing; pip install 'constrain-llm[server]'\n"
+
+
+@pytest.mark.slow
+def test_export_writes_grammars_for_other_programs(schema: Path, tmp_path: Path) -> None:
+    done = run("export", schema, "--to", "gbnf", "--whitespace", "compact")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith('root ::= "{\\"name\\":\\""')
+    assert run("export", "--regex", "[ab]+", "--to", "lark").stdout.startswith("start: /[ab]+/\n")
+    gbnf = tmp_path / "list.gbnf"
+    gbnf.write_text('root ::= "x" ("," root)?')
+    assert run("export", "--gbnf", gbnf, "--to", "regex").stdout == "(?:x,)*x\n"
+
+
+@pytest.mark.slow
+def test_export_refuses_what_the_notation_cannot_say(tmp_path: Path) -> None:
+    path = tmp_path / "schema.json"
+    path.write_text('{"type": "object", "properties": {"a": {"type": "object"}}}')
+    done = run("export", path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"error: {path}: at /properties/a: GBNF cannot say that keys differ" in done.stderr
+    assert run("export", path, "--repeated-keys").returncode == 0
+    for wrong in ((), (path, "--to", "ebnf"), (path, "--regex", "a")):
+        assert run("export", *wrong).returncode == 2

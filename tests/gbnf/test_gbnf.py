@@ -6,8 +6,6 @@ import hashlib
 from random import Random
 from typing import TYPE_CHECKING
 
-import llama_cpp
-import numpy as np
 import pytest
 
 import constrain
@@ -15,6 +13,7 @@ from constrain.gbnf import Gbnf, tables
 from constrain.gbnf.reading import GRAMMAR, MAX_GBNF_COUNT, MAX_GBNF_NESTING
 from tests.gbnf.grammars import CASES, Case
 from tests.support import LONG, byte_vocabulary
+from tests.support.llama.grammar_sampler import LlamaMatcher
 from tests.support.matching import mask_of
 
 if TYPE_CHECKING:
@@ -102,42 +101,6 @@ def test_the_tables_are_those_of_the_grammar() -> None:
 def model() -> Iterator[constrain.Model]:
     with constrain.Model(n_ctx=256, n_threads=1) as found:
         yield found
-
-
-class LlamaMatcher:
-    """llama.cpp's own grammar sampler."""
-
-    def __init__(self, model: constrain.Model, grammar: str) -> None:
-        self.n_vocab = model.vocabulary.n_vocab
-        self.eos = next(iter(model.vocabulary.eos))
-        vocabulary = llama_cpp.llama_model_get_vocab(model.llama.model)
-        self.sampler = llama_cpp.llama_sampler_init_grammar(vocabulary, grammar.encode(), b"root")
-        assert self.sampler
-
-    def allows(self, token: int) -> bool:
-        data = (llama_cpp.llama_token_data * 1)(llama_cpp.llama_token_data(token, 0.0, 0.0))
-        array = llama_cpp.llama_token_data_array(data, 1, -1, False)
-        llama_cpp.llama_sampler_apply(self.sampler, array)
-        return bool(data[0].logit == 0.0)
-
-    def mask(self) -> list[bool]:
-        data = np.zeros(self.n_vocab, [("id", np.int32), ("logit", np.float32), ("p", np.float32)])
-        data["id"] = np.arange(self.n_vocab)
-        array = (llama_cpp.llama_token_data * self.n_vocab).from_buffer(data)
-        llama_cpp.llama_sampler_apply(self.sampler, llama_cpp.llama_token_data_array(array, self.n_vocab, -1, False))
-        found: list[bool] = (data["logit"] == 0.0).tolist()
-        return found
-
-    def accept(self, token: int) -> None:
-        llama_cpp.llama_sampler_accept(self.sampler, token)
-
-    def accepts(self, tokens: list[int]) -> bool:
-        llama_cpp.llama_sampler_reset(self.sampler)
-        for token in tokens:
-            if not self.allows(token):
-                return False
-            llama_cpp.llama_sampler_accept(self.sampler, token)
-        return self.allows(self.eos)
 
 
 def texts(case: Case, constraint: constrain.Constraint, rng: Random) -> Iterator[str]:

@@ -9,8 +9,8 @@ import pytest
 
 import constrain
 from constrain.gbnf import Gbnf
-from tests.gbnf.test_gbnf import LlamaMatcher
 from tests.support import LONG
+from tests.support.llama.grammar_sampler import LlamaMatcher
 from tests.support.matching import allowed_tokens as allowed
 from tests.support.matching import mask_of
 

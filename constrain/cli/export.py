@@ -1,0 +1,58 @@
+"""``constrain export``: writes a schema or grammar in the notation of other programs."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path  # noqa: TC003 - typer reads the annotations
+from typing import Annotated
+
+import typer
+
+from constrain.cli import shared
+from constrain.engine.export import export
+from constrain.language.policies import CompileOptions  # noqa: TC001 - typer reads the annotations
+
+_TARGETS = ("gbnf", "lark", "regex")
+
+
+@shared.takes(policies=shared.policies)
+def export_(
+    schema: Annotated[Path | None, typer.Argument(help="File with a JSON Schema.")] = None,
+    *,
+    to: Annotated[
+        str,
+        shared.one_of(
+            _TARGETS,
+            "Notation: of llama.cpp; of llguidance, OpenAI and constrain itself; or a regular expression that Rust's "
+            "regex crate and Python's re read.",
+        ),
+    ] = _TARGETS[0],
+    regex: shared.Pattern = None,
+    dialect: shared.PatternDialect = None,
+    lark: shared.LarkGrammar = None,
+    gbnf: shared.GbnfFile = None,
+    closed: Annotated[
+        bool,
+        typer.Option(
+            "--closed/--open", help="Exclude undeclared keys, as generation does, or allow them where the schema does."
+        ),
+    ] = True,
+    repeated_keys: Annotated[
+        bool,
+        typer.Option("--repeated-keys", help="Allow undeclared keys of an object to repeat; else they are refused."),
+    ] = False,
+    policies: CompileOptions,
+    registry: shared.RegistryFile = None,
+) -> None:
+    """Writes a schema or grammar as GBNF, Lark or a regular expression with the very same language.
+
+    A language that the notation cannot say is refused, with the place.
+    """
+    language = shared.Language(schema, regex, dialect, lark, gbnf)
+    wanted = language.read(schema_option="SCHEMA")
+    if wanted is None:
+        raise typer.BadParameter("no schema, pattern or grammar to export")
+    options: CompileOptions = {**policies, **shared.read_registry(registry)}
+    with shared.name_file(language.file):
+        text = export(wanted, to, closed=closed, repeated_keys=repeated_keys, **options)  # type: ignore[arg-type]  # checked by the option
+    sys.stdout.write(text if text.endswith("\n") else text + "\n")

@@ -1,0 +1,44 @@
+"""Exported Lark, read by llguidance: it has the same texts as here."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import constrain
+from tests.exporting.test_schemas import RECURSIVE, SCHEMAS, closed, texts
+from tests.exporting.test_sources import RECURSIVE as RECURSIVE_LARK
+from tests.lark.test_llguidance import accepts
+from tests.support.exporting import changed, compiled, walked
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def require_same(original: constrain.Constraint, lark: str, found: Iterable[str]) -> None:
+    """Fails for a text of which llguidance thinks otherwise, or a grammar that it refuses."""
+    differing = {text: theirs for text in found if (theirs := accepts(lark, text)) != original.accepts(text)}
+    assert differing == {}, lark
+
+
+def walks(original: constrain.Constraint, name: str) -> list[str]:
+    rng = Random(name)
+    found = [walked(original, rng) for _ in range(6)]
+    found += [changed(text, rng) for text in found]
+    return [text.decode() for text in found if text.decode(errors="replace").encode() == text]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*SCHEMAS, *RECURSIVE])
+def test_llguidance_reads_exported_schemas(name: str) -> None:
+    schema: Any = {**SCHEMAS, **RECURSIVE}[name]
+    original = closed(schema)
+    require_same(original, constrain.export(schema, "lark"), (*texts(schema)[::3], *walks(original, name)))
+
+
+@pytest.mark.parametrize("name", RECURSIVE_LARK)
+def test_llguidance_reads_exported_grammars(name: str) -> None:
+    original = compiled(constrain.Lark(RECURSIVE_LARK[name]))
+    require_same(original, original.export("lark"), ("", "1+2", "xyxy", "dcb", *walks(original, name)))
