@@ -62,12 +62,12 @@ def gaps(syntax: Syntax, named: dict[str, Expression], known: dict[tuple[object,
     wholes: list[tuple[int, Expression]] = []
     for ignored in syntax.ignored:
         whole = terminal_expression(syntax, named, ignored.body)
-        if not syntax.options.ignore_once:
+        if not syntax.settings.ignore_once:
             _refuse_unreadable(syntax, ignored.body)
         wholes.extend((ignored.at, part) for part in (whole.parts if isinstance(whole, Alternation) else (whole,)))
-    key = (syntax.options.ignore_once, *(whole for _, whole in wholes))
+    key = (syntax.settings.ignore_once, *(whole for _, whole in wholes))
     if key not in known:
-        known[key] = _once(wholes) if syntax.options.ignore_once else _repeated(syntax, wholes)
+        known[key] = _once(wholes) if syntax.settings.ignore_once else _repeated(syntax, wholes)
     return known[key]
 
 

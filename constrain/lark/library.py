@@ -69,7 +69,7 @@ def check_inner(syntax: Syntax, at: int) -> None:
     if syntax.rules["start"].parametric:
         message = "the rule start of a grammar has no value; begin with a rule such as start: first::0"
         raise error_at(syntax.text, syntax.rules["start"].at, message)
-    if syntax.options.allow_initial_skip:
+    if syntax.settings.allow_initial_skip:
         message = "allow_initial_skip is for the outermost grammar only; leave it out here"
         raise error_at(syntax.text, at, message)
 

@@ -15,10 +15,10 @@ from constrain.arguments import lone_surrogate
 from constrain.errors import GrammarError
 from constrain.language.special import token_set
 from constrain.lark.reading.calls import read_condition, read_value
-from constrain.lark.reading.options import read_options
 from constrain.lark.reading.parser import parser
 from constrain.lark.reading.places import error_at
 from constrain.lark.reading.scanning import BEYOND_LARK, MAX_GRAMMAR_NESTING, MAX_NESTED_GRAMMARS, inside_braces
+from constrain.lark.reading.settings import read_settings
 from constrain.lark.reading.syntax import (
     Alias,
     Both,
@@ -31,12 +31,12 @@ from constrain.lark.reading.syntax import (
     Literal,
     Nested,
     Node,
-    Options,
     Parametric,
     Range,
     Reference,
     Repeat,
     Sequence,
+    Settings,
     Special,
     Substring,
     Symbol,
@@ -114,13 +114,13 @@ class _Reader:
         self.rules: dict[str, Definition] = {}
         self.terminals: dict[str, Definition | Import] = {}
         self.ignored: list[Definition] = []
-        self.options = Options()
+        self.settings = Settings()
 
     def read(self) -> Syntax:
         statements: list[Any] = self._parse(self._without_extensions()).children
         for statement in statements:
             self._statement(statement)
-        return Syntax(self.text, self.rules, self.terminals, tuple(self.ignored), self.options, self.begin)
+        return Syntax(self.text, self.rules, self.terminals, tuple(self.ignored), self.settings, self.begin)
 
     # From text to Lark's tree
 
@@ -141,9 +141,9 @@ class _Reader:
         return "".join(parts) + self.text[done:end]
 
     def _replaced(self, directive: str, at: int, brace: int, after: int) -> str:
-        """Returns what the parser sees of a directive with braces; options are read here."""
+        """Returns what the parser sees of a directive with braces; settings are read here."""
         if directive == "%llguidance":
-            self.options = read_options(self.text, brace, after, self.options)
+            self.settings = read_settings(self.text, brace, after, self.settings)
             return directive.ljust(after - at)
         if directive != "%lark":
             made = Embedded if directive == "%json" else Substring
@@ -208,7 +208,7 @@ class _Reader:
                 self._ignore(tree.children[0])
             case "import":
                 self._import(tree)
-            case "options":
+            case "settings":
                 pass  # read with their JSON
             case directive:
                 self._refuse(tree, _UNSUPPORTED[directive])

@@ -208,8 +208,8 @@ class Import:
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
-    """The options of ``%llguidance``.
+class Settings:
+    """The settings of a grammar, by ``%llguidance``.
 
     ``ignore_once``: ignored text is one ignored terminal, not several in a row. ``allow_initial_skip``: ignored text
     may stand before the first lexeme, too. ``no_forcing``: the model writes forced text, in any tokens.
@@ -222,7 +222,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Syntax:
-    """A whole grammar text: definitions by name, terminals to ignore between lexemes, and options.
+    """A whole grammar text: definitions by name, terminals to ignore between lexemes, and settings.
 
     ``text`` is the text for places in errors: a grammar after ``%lark`` has the whole text, and its place is ``at``.
     """
@@ -231,5 +231,5 @@ class Syntax:
     rules: dict[str, Definition]
     terminals: dict[str, Definition | Import]
     ignored: tuple[Definition, ...]
-    options: Options = Options()
+    settings: Settings = Settings()
     at: int = 0

@@ -1,4 +1,4 @@
-"""Options of a grammar text: ``%llguidance { ... }``, as llguidance has them."""
+"""Settings of a grammar text: ``%llguidance { ... }``, as llguidance has them."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 from constrain.lark.reading.places import error_at
 
 if TYPE_CHECKING:
-    from constrain.lark.reading.syntax import Options
+    from constrain.lark.reading.syntax import Settings
 
 _SWITCHES = ("allow_initial_skip", "allow_invalid_utf8", "ignore_once", "no_forcing")
 _KNOWN = (*_SWITCHES, "skip_repetition")
 
 
-def read_options(text: str, begin: int, end: int, options: Options) -> Options:
-    """Returns options with those of a JSON object at a place of a grammar text.
+def read_settings(text: str, begin: int, end: int, settings: Settings) -> Settings:
+    """Returns settings with those of a JSON object at a place of a grammar text.
 
     Raises GrammarError for unknown options, and for ones that have no meaning here.
     """
@@ -27,7 +27,7 @@ def read_options(text: str, begin: int, end: int, options: Options) -> Options:
         if name == "skip_repetition":
             if value != "once":
                 raise error_at(text, begin, 'skip_repetition is "once", or left out for ignored text of several parts')
-            options = replace(options, ignore_once=True)
+            settings = replace(settings, ignore_once=True)
             continue
         if not isinstance(value, bool):
             raise error_at(text, begin, f"{name} is true or false")
@@ -35,5 +35,5 @@ def read_options(text: str, begin: int, end: int, options: Options) -> Options:
             if value:
                 raise error_at(text, begin, "allow_invalid_utf8 is not supported: every answer is UTF-8; leave it out")
             continue
-        options = replace(options, **{name: value or getattr(options, name)})
-    return options
+        settings = replace(settings, **{name: value or getattr(settings, name)})
+    return settings
