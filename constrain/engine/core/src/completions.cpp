@@ -25,6 +25,7 @@ void Completions::check_finish(bool steps) {
 }
 
 std::string Completions::shortest(const Place& place, const Effort& effort) {
+  limits_.prepare(place.lexer);
   std::string text = grammar_.has_values ? by_steps(place) : by_rules(place, effort.thorough);
   if (grammar_.self_delimiting) return text;
   // rules and values ignore that the longest match may take the next bytes
@@ -135,6 +136,7 @@ struct Completions::Ending {
 bool Completions::is_enough(const Ending& best, bool thorough) const { return !thorough && best.cost != endless && paths_.searched_long(); }
 
 std::string Completions::by_rules(const Place& place, bool thorough) {
+  limits_.prepare(place.lexer);
   if (stepping_.accepting(place)) return {};
   Ending best;
   if (place.fresh) {
@@ -187,6 +189,7 @@ std::string Completions::by_steps(Place place) {
   std::string text;
   while (!stepping_.accepting(place)) {
     stepping_.allow_way();  // for each lexeme, because each brings the end nearer
+    limits_.prepare(place.lexer);
     const ExprId rest = next_lexeme(place);
     const std::string lexeme = rest == ExprId::nothing ? std::string() : lexer_.expressions().shortest(rest);
     Place next = place;

@@ -76,6 +76,9 @@ inline constexpr NamedLimit MAX_SEARCHED_PLACES{"MAX_SEARCHED_PLACES", 100'000, 
 // Questions about sets and ways to finish, for one mask near the end of a token budget; 256 if each takes a search. Beyond: tokens not yet verified are left out of the mask.
 inline constexpr NamedLimit MAX_BUDGET_QUESTIONS{"MAX_BUDGET_QUESTIONS", 4'000, "questions", Limit::budget_questions};
 
+// States, at the ends of tokens, of one lexeme with a limit on its tokens (`max_tokens`). Beyond: LimitError when compiling.
+inline constexpr NamedLimit MAX_LIMITED_STATES{"MAX_LIMITED_STATES", 5'000, "states"};
+
 // The greatest `multipleOf`, after its decimal point is removed. Beyond: LimitError when compiling.
 inline constexpr NamedLimit MAX_DIVISOR{"MAX_DIVISOR", 576'460'752'303'423'488, "the divisor"};
 
