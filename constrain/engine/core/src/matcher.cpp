@@ -536,7 +536,7 @@ std::optional<double> Matcher::temperature() {
   const auto highest = [&](LexId state) {
     std::pair<bool, double> found{false, -1};  // whether the lexeme can go on, and its temperature
     for (const Lexer::Entry& entry : lexer.entries(state)) {
-      if (entry.expression == ExprId::epsilon || entry.terminal == lexer.none()) continue;
+      if (entry.expression == ExprId::epsilon || lexer.is_none(entry.terminal)) continue;
       found.first = true;
       found.second = std::max(found.second, grammar_->grammar().temperatures[index(lexer.base_terminal(entry.terminal))]);
     }
@@ -575,7 +575,7 @@ Explanation Matcher::explain(uint32_t token) {
   }
   auto add = [&](LexId lexer) {
     for (const Lexer::Entry& entry : automaton_->stepping().lexer().entries(lexer)) {
-      if (entry.expression == ExprId::epsilon || entry.terminal == automaton_->stepping().lexer().none()) continue;  // the terminal ends here
+      if (entry.expression == ExprId::epsilon || automaton_->stepping().lexer().is_none(entry.terminal)) continue;  // the terminal ends here
       TermId t = automaton_->stepping().lexer().base_terminal(entry.terminal);
       if (std::find(result.terminals.begin(), result.terminals.end(), index(t)) == result.terminals.end()) {
         result.terminals.push_back(index(t));

@@ -68,7 +68,7 @@ class Matcher {
   uint64_t limited_masks() const { return progress_.back().limited_masks; }  // on the way here, this one included
   LimitSet limits_met() const { return progress_.back().limits; }            // by these masks
   bool limit_reached();
-  bool knows_refused() { return ended_ || automaton_->token_limits().knows_refused(here()); }
+  bool knows_refused() { return !grammar_->grammar().limits_tokens || ended_ || automaton_->token_limits().knows_refused(here()); }
   bool knows_words() { return words_ || limited_ || !limit_reached(); }  // or no such mask is needed
   bool known_plain() const { return plain_; }
   std::string forced_bytes();

@@ -53,7 +53,7 @@ bool TokenLimits::settle(Place& place) {
   bool some = false, changed = false;
   for (const Lexer::Entry& entry : entries) {
     const uint32_t limit = grammar_.token_limit(entry.terminal);
-    const bool is_none = entry.terminal == lexer_.none();
+    const bool is_none = lexer_.is_none(entry.terminal);
     const bool ends = limit != unbounded && place.used >= limit;
     if (limit != unbounded && (ends ? !lexer_.expressions().nullable(entry.expression) : rest_of(entry.terminal, entry.expression) > limit - place.used)) {
       beyond.push_back(entry.expression);
@@ -84,8 +84,8 @@ bool TokenLimits::settle(Place& place) {
 
 uint64_t TokenLimits::rest_of(TermId terminal, ExprId rest) {
   if (lexer_.expressions().nullable(rest)) return 0;
-  if (!rests_.find(index(rest))) solve(terminal, rest);
-  return *rests_.find(index(rest));
+  if (!rests_.find(paired(terminal, rest))) solve(terminal, rest);
+  return *rests_.find(paired(terminal, rest));
 }
 
 // Explores all states at the ends of tokens, and counts from those that complete the lexeme backwards.
@@ -101,7 +101,7 @@ void TokenLimits::solve(TermId terminal, ExprId wanted) {
       queue.emplace(0, static_cast<uint32_t>(i));
       continue;
     }
-    if (const uint64_t* known = rests_.find(index(states[i]))) {
+    if (const uint64_t* known = rests_.find(paired(terminal, states[i]))) {
       if (*known != endless) queue.emplace(*known, static_cast<uint32_t>(i));
       continue;
     }
@@ -128,7 +128,7 @@ void TokenLimits::solve(TermId terminal, ExprId wanted) {
     rests[number] = rest;
     for (uint32_t from : into[number]) queue.emplace(rest + 1, from);
   }
-  for (size_t i = 0; i < states.size(); ++i) rests_.insert(index(states[i]), rests[i]);
+  for (size_t i = 0; i < states.size(); ++i) rests_.insert(paired(terminal, states[i]), rests[i]);
 }
 
 // A text that completes the lexeme in fewest tokens, among these one that is short.
@@ -250,7 +250,7 @@ uint64_t TokenLimits::worst_rest(LexId lexer) {
   for (const LexemeEnd& end : ends_.of(lexer)) {
     uint64_t least = endless;
     for (const Lexer::Entry& entry : lexer_.copy_of_entries(end.lexer)) {
-      if (entry.terminal == lexer_.none()) continue;
+      if (lexer_.is_none(entry.terminal)) continue;
       least = std::min(least, has_limit(entry.terminal) ? rest_of(entry.terminal, entry.expression) : 0);
     }
     worst = std::max(worst, least);
@@ -294,7 +294,7 @@ void TokenLimits::refuse_inside(const Place& place, std::span<const uint32_t> wo
   uint32_t least = unbounded;
   bool spent = false;
   for (const Lexer::Entry& entry : entries) {
-    spent |= entry.terminal == lexer_.none();
+    spent |= lexer_.is_none(entry.terminal);
     least = std::min(least, grammar_.token_limit(entry.terminal));
   }
   const bool limited = least != unbounded || spent;

@@ -83,7 +83,7 @@ class TokenLimits {
   LexemeEnds& ends_;
   const Grammar& grammar_;
   Lexer& lexer_;
-  FlatMap<uint32_t, uint64_t> rests_;  // by expression
+  FlatMap<uint64_t, uint64_t> rests_;  // by terminal and expression
   FlatMap<uint32_t, uint64_t> worst_;  // by lexer state
   FlatMap<uint32_t, uint8_t> preferred_;  // expressions whose text in fewest tokens is known to the store
   FlatMap<Hash, uint32_t> refused_ids_;   // by place; 0: none
