@@ -137,6 +137,10 @@ bool Completions::is_enough(const Ending& best, bool thorough) const { return !t
 
 std::string Completions::by_rules(const Place& place, bool thorough) {
   limits_.prepare(place.lexer);
+  return compose(place, thorough);
+}
+
+std::string Completions::compose(const Place& place, bool thorough) {
   if (stepping_.accepting(place)) return {};
   Ending best;
   if (place.fresh) {
@@ -264,7 +268,7 @@ std::string Completions::by_search(const Place& start, const Effort& effort) {
       }
       size_t length = visits[at].length + 1;
       visits.push_back({next, at, static_cast<uint8_t>(b), length});
-      queue.emplace(length + by_rules(next, effort.thorough).size(), visits.size() - 1);
+      queue.emplace(length + compose(next, effort.thorough).size(), visits.size() - 1);
     }
   }
   throw GrammarError("there is no way to finish from here");

@@ -43,6 +43,7 @@ class Completions {
   void complete_item(Item item, std::string& out);
   void offer_entry(Ending& best, const Lexer::Entry& entry, const Place& place, bool thorough);
   bool is_enough(const Ending& best, bool thorough) const;
+  std::string compose(const Place& place, bool thorough);
   std::string by_search(const Place& place, const Effort& effort);
   std::string by_steps(Place place);
   ExprId next_lexeme(const Place& place);
