@@ -9,10 +9,12 @@ from __future__ import annotations
 import json
 import re
 import string
+from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from constrain.arguments import lone_surrogate
+from constrain.lark.reading.options import read_options
 from constrain.lark.reading.parser import parser
 from constrain.lark.reading.places import error_at
 from constrain.lark.reading.syntax import (
@@ -59,6 +61,8 @@ _EXPECTED = {
     "_NEWLINE": "the end of the line",
     "_OR": "|",
     "COLON": ":",
+    "EQUAL": "=",
+    "LSQB": "[",
     "RPAR": ")",
     "RSQB": "]",
     "RBRACE": "}",
@@ -67,6 +71,7 @@ _EXPECTED = {
     "STRING": "a string",
     "PATTERN": "a pattern",
     "NUMBER": "a number",
+    "DECIMAL": "a number",
 }
 _OPERATORS: dict[str, tuple[int, int | None]] = {"?": (0, 1), "*": (0, None), "+": (1, None)}
 _UNCLOSED = {
@@ -185,18 +190,24 @@ class _Reader:
             case directive:
                 self._refuse(tree, _UNSUPPORTED[directive])
 
-    def _rule(self, _modifiers: Any, name: Any, templates: Any, priority: Any, body: Any) -> None:
+    def _rule(self, _modifiers: Any, name: Any, templates: Any, priority: Any, options: Any, body: Any) -> None:
         if templates.children[0] is not None:
             self._refuse(templates, f"templates are not supported; write a rule for each use of {name}")
         if priority.children[0] is not None:
             self._refuse(priority, "priorities are not supported: all readings of a text count")
         self._define(self.rules, name, body)
+        if options.children:
+            defined = self.rules[str(name)]
+            given = read_options(self.text, str(name), options, defined.body, lambda value: self._node(value, 0))
+            self.rules[str(name)] = replace(defined, options=given)
 
-    def _terminal(self, name: Any, priority: Any, body: Any) -> None:
+    def _terminal(self, name: Any, priority: Any, options: Any, body: Any) -> None:
         if priority.children[0] is not None:
             self._refuse(
                 priority, "priorities of terminals are not supported: the longest match decides, and all that match"
             )
+        if options.children != [None]:
+            self._refuse(options, f"options are for rules: write the name {name} in small letters")
         self._define(self.terminals, name, body)
 
     def _define(self, definitions: dict[str, Any], name: Token, body: Tree[Token]) -> None:
