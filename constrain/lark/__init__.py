@@ -4,7 +4,7 @@
 - ``reading``: a grammar text as data, with places for errors
 - ``literals``: strings, ranges and patterns to expressions; ``common``: the terminals of Lark's ``common`` library
 - ``substrings``: parts of given texts; ``terminals``: terminals, each one expression
-- ``rules``: rules, each one automaton; ``embedded``: JSON Schemas
+- ``rules``: rules, each one automaton; ``embedded``: JSON Schemas; ``token_options``: limits on tokens, temperatures
 - ``gaps``: reads ``%ignore``; ``separation``: puts ignored text between lexemes of the grammar
 - ``splitting``: terminals whose longest match could lead into a dead end, as rules over bytes
 

@@ -15,6 +15,7 @@ from constrain.language.special import special_token
 from constrain.lark.embedded import schema_grammar
 from constrain.lark.reading.places import error_at, place
 from constrain.lark.reading.syntax import (
+    NO_OPTIONS,
     Alias,
     Both,
     Choice,
@@ -31,10 +32,12 @@ from constrain.lark.reading.syntax import (
     Syntax,
 )
 from constrain.lark.terminals import check_defined, named_expressions, non_empty_part, symbols, terminal_expression
+from constrain.lark.token_options import has_token_options, with_token_options
 
 if TYPE_CHECKING:
     from constrain.language.grammar import Grammar
     from constrain.language.tree import Expression
+    from constrain.lark.reading.syntax import Definition, Options
 
 MAX_WRITTEN_OUT = 64
 """Leaves of the copies up to which a count is written out; above it, the grammar gets a counter, which takes memory in
@@ -98,10 +101,26 @@ class _Emitter:
         """Makes all requested rules, and the rules that they need."""
         while self.waiting:
             index, name = self.waiting.pop()
+            definition = self.syntax.rules[name]
+            if has_token_options(definition.options):
+                self.reserved[index] = self.lexeme_rule(name, definition)
+                continue
             automaton = RuleAutomaton(self, name)
-            automaton.add(self.syntax.rules[name].body, 0, 1)
+            automaton.add(definition.body, 0, 1)
             self.reserved[index] = Rule(name, tuple(automaton.edges), (1,))
         self.language.rules = [rule for rule in self.reserved if rule is not None]
+
+    def lexeme_rule(self, name: str, definition: Definition) -> Rule:
+        """Returns a rule that reads one lexeme, which has its name and options, or a JSON value with its temperature."""
+        if isinstance(definition.body, Embedded):
+            return Rule(name, (Edge(0, self.embed(definition.body, definition.options), 1),), (1,))
+        expression, nullable = non_empty_part(terminal_expression(self.syntax, self.named, definition.body))
+        edges = [Edge(0, EPSILON, 1)] if nullable else []
+        if expression is not None:
+            edges.append(Edge(0, len(self.language.terminals), 1))
+            terminal = Terminal(f"{name} ({place(self.text, definition.at)})", expression)
+            self.language.terminals.append(with_token_options(terminal, self.text, definition.options))
+        return Rule(name, tuple(edges), (1,))
 
     def leaf(self, node: Symbol | Literal | Range | Substring) -> tuple[int | None, bool]:
         """Returns the symbol of a terminal, if it has nonempty texts; and whether it has the empty text."""
@@ -134,12 +153,15 @@ class _Emitter:
         assert symbol is not None
         return symbol
 
-    def embed(self, node: Embedded) -> int:
-        """Returns the symbol of the first rule of a JSON Schema."""
+    def embed(self, node: Embedded, options: Options = NO_OPTIONS) -> int:
+        """Returns the symbol of the first rule of a JSON Schema, whose lexemes have the options."""
         grammar: Grammar = schema_grammar(self.syntax.text, node)
         terminals, rules = len(self.language.terminals), len(self.reserved)
         where = f"in %json ({place(self.syntax.text, node.at)})"
-        self.language.terminals.extend(replace(each, name=f"{each.name} {where}") for each in grammar.terminals)
+        self.language.terminals.extend(
+            with_token_options(replace(each, name=f"{each.name} {where}"), self.text, options)
+            for each in grammar.terminals
+        )
         self.language.whole |= set(range(terminals, len(self.language.terminals)))
         self.language.warnings |= {f"{warning} ({where})": None for warning in grammar.warnings}
         for rule in moved_rules(grammar, terminals, rules):
