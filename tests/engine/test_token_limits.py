@@ -16,7 +16,7 @@ from tests.support.matching import mask_of, require_protocol
 
 ALPHABET = b"ab,;"
 PATTERNS = ("[ab]+", "a+", "b", "ab", "a{3,}", "[ab]{2,5}", "(ab)+", "(a|b)*b", "a(b|a{4})", "b{1,6}", "[ab]*a;", "aaaa|b")
-MARKS = (",", ";", ",,?")
+MARKS = (",", ";", ",;")
 
 
 def terminal(pattern: str, max_tokens: int | None = None) -> Terminal:
@@ -41,7 +41,7 @@ def tokens_of(vocabulary: constrain.Vocabulary) -> list[bytes]:
 def random_grammar(rng: Random) -> Grammar:
     """A rule of a few states; between two lexemes with a limit there is mostly a mark."""
     terminals = tuple(
-        terminal(pattern, rng.choice((None, 1, 2, 3, 5)) if pattern not in MARKS else None)
+        terminal(pattern, rng.choice((None, 1, 2, 2, 3, 4)) if pattern not in MARKS else None)
         for pattern in [*rng.sample(PATTERNS, rng.randint(1, 3)), *rng.sample(MARKS, rng.randint(1, 2))]
     )
     states = rng.randint(2, 4)
@@ -82,19 +82,19 @@ def random_case(seed: int) -> tuple[Grammar, constrain.Vocabulary]:
 
 def test_masks_of_random_grammars_are_those_of_the_definition() -> None:
     compared = narrowed = 0
-    for seed in range(4_000 if LONG else 150):
+    for seed in range(40_000 if LONG else 1_200):
         grammar, vocabulary = random_case(seed)
         try:
             constrain.compile(grammar, vocabulary)
         except constrain.GrammarError:
             continue
         try:
-            narrowed += compare(grammar, vocabulary, 25) > 0
+            narrowed += compare(grammar, vocabulary, 30) > 0
         except AssertionError as error:
             raise AssertionError(f"seed {seed}: {error}\n{grammar.dump()}\n{tokens_of(vocabulary)}") from error
         compared += 1
-    assert compared > 60
-    assert narrowed > 30
+    assert compared > 300
+    assert narrowed > 60
 
 
 def walk(matcher: constrain.Matcher, rng: Random) -> list[int]:
@@ -175,7 +175,7 @@ def test_every_walk_is_complete_with_lexemes_within_their_limits(name: str, more
 
 def test_random_walks_within_a_budget_end_whole() -> None:
     walked = 0
-    for seed in range(2_000 if LONG else 100):
+    for seed in range(20_000 if LONG else 300):
         grammar, vocabulary = random_case(seed)
         try:
             constraint = constrain.compile(grammar, vocabulary)
@@ -190,7 +190,7 @@ def test_random_walks_within_a_budget_end_whole() -> None:
             assert len(taken) <= least + budget
             assert constraint.accepts(b"".join(vocabulary.token_bytes(token) for token in taken))
         walked += 1
-    assert walked > 40
+    assert walked > 80
 
 
 def test_matchers_keep_the_protocol_under_limits() -> None:

@@ -258,7 +258,7 @@ std::string Completions::by_search(const Place& start, const Effort& effort) {
     }
     for (unsigned b = 0; b < 256; ++b) {
       Place next = visits[at].place;
-      if (!stepping_.step(next, static_cast<uint8_t>(b))) continue;
+      if (!stepping_.step(next, static_cast<uint8_t>(b)) || limits_.is_beyond(next.lexer)) continue;
       Hash key = mix(mix(seeded(0), paired(next.lexer, next.set)), index(next.text));
       if (seen.find(key)) continue;
       seen.insert(key, 1);

@@ -80,6 +80,11 @@ bool TokenLimits::settle(Place& place) {
   return true;
 }
 
+bool TokenLimits::is_beyond(LexId lexer) const {
+  const std::span<const Lexer::Entry> entries = lexer_.entries(lexer);
+  return !entries.empty() && std::all_of(entries.begin(), entries.end(), [this](const Lexer::Entry& entry) { return lexer_.is_none(entry.terminal); });
+}
+
 // Fewest tokens -----------------------------------------------------------------------------------------------------
 
 uint64_t TokenLimits::rest_of(TermId terminal, ExprId rest) {

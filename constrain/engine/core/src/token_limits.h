@@ -43,6 +43,7 @@ class TokenLimits {
   // Reads the bytes of a token and counts it. False, and `place` unchanged, if it cannot follow, or if no terminal can
   // be completed within its limit afterwards.
   bool take(Place& place, std::string_view token);
+  bool is_beyond(LexId lexer) const;  // whether all terminals that could take more bytes are beyond their limits
   bool settle(Place& place);  // for a place after a token, which has been counted; false if no terminal is left
 
   struct Refused {
