@@ -268,9 +268,7 @@ class GrammarBuilder:
         symbol = self._terminal_ids.get(key)
         if symbol is None:
             symbol = self._terminal_ids[key] = len(self._terminals)
-            self._terminals.append(
-                Terminal(name, expression, pointer, role, label, kind, max_tokens, temperature)
-            )
+            self._terminals.append(Terminal(name, expression, pointer, role, label, kind, max_tokens, temperature))
         return symbol
 
     def rule(self, name: str) -> int:

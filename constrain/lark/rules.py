@@ -111,7 +111,7 @@ class _Emitter:
         self.language.rules = [rule for rule in self.reserved if rule is not None]
 
     def lexeme_rule(self, name: str, definition: Definition) -> Rule:
-        """Returns a rule that reads one lexeme, which has its name and options, or a JSON value with its temperature."""
+        """Returns a rule that reads one lexeme, with its name and options, or a JSON value with its temperature."""
         if isinstance(definition.body, Embedded):
             return Rule(name, (Edge(0, self.embed(definition.body, definition.options), 1),), (1,))
         expression, nullable = non_empty_part(terminal_expression(self.syntax, self.named, definition.body))

@@ -72,7 +72,9 @@ def test_walks_end_within_limits_and_budget(budget: int | None) -> None:
 
 
 def test_a_rule_has_its_own_temperature() -> None:
-    matcher = compiled('start: name ":" value\nname[temperature=0.2]: /[a-z]+/\nvalue[temperature=0]: /[0-9]+/').matcher()
+    matcher = compiled(
+        'start: name ":" value\nname[temperature=0.2]: /[a-z]+/\nvalue[temperature=0]: /[0-9]+/'
+    ).matcher()
     found = []
     for byte in b"ab:1":
         found.append(matcher.temperature)
@@ -81,7 +83,9 @@ def test_a_rule_has_its_own_temperature() -> None:
 
 
 def test_json_has_its_own_temperature() -> None:
-    matcher = compiled('start: "x=" value "."\nvalue[temperature=1.5]: %json {"type": "array", "items": {"const": 1}}').matcher()
+    matcher = compiled(
+        'start: "x=" value "."\nvalue[temperature=1.5]: %json {"type": "array", "items": {"const": 1}}'
+    ).matcher()
     found = []
     for byte in b"x=[1].":
         found.append(matcher.temperature)
@@ -112,9 +116,7 @@ def test_terminals_that_are_split_keep_their_temperature() -> None:
         ('start: a "in" a\na[max_tokens=9]: /[a-z]+/', "every way to divide the text counts here", (2, 14)),
     ],
 )
-def test_options_that_cannot_hold_are_refused_with_their_place(
-    text: str, message: str, place: tuple[int, int]
-) -> None:
+def test_options_that_cannot_hold_are_refused_with_their_place(text: str, message: str, place: tuple[int, int]) -> None:
     with pytest.raises(constrain.GrammarError, match=message) as caught:
         compiled(text)
     assert (caught.value.line, caught.value.column) == place

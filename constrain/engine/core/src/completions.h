@@ -45,6 +45,8 @@ class Completions {
   bool is_enough(const Ending& best, bool thorough) const;
   std::string compose(const Place& place, bool thorough);
   std::string by_search(const Place& place, const Effort& effort);
+  bool reads_unlimited(LexId lexer) const;
+  std::vector<std::string> limited_rests(const Place& place, const Place& before, std::string_view read);
   std::string by_steps(Place place);
   ExprId next_lexeme(const Place& place);
 

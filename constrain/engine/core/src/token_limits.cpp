@@ -6,6 +6,7 @@
 #include <bit>
 #include <functional>
 #include <queue>
+#include <tuple>
 
 #include "errors.h"
 
@@ -78,11 +79,6 @@ bool TokenLimits::settle(Place& place) {
   }
   place.lexer = lexer_.state(std::move(left));
   return true;
-}
-
-bool TokenLimits::is_beyond(LexId lexer) const {
-  const std::span<const Lexer::Entry> entries = lexer_.entries(lexer);
-  return !entries.empty() && std::all_of(entries.begin(), entries.end(), [this](const Lexer::Entry& entry) { return lexer_.is_none(entry.terminal); });
 }
 
 // Fewest tokens -----------------------------------------------------------------------------------------------------
@@ -167,6 +163,30 @@ void TokenLimits::prefer(TermId terminal, ExprId rest) {
   const uint64_t tokens = rest_of(terminal, rest);
   if (tokens == endless || vocabulary_.spell(lexer_.expressions().shortest(rest)).counts[0] <= tokens) return;
   lexer_.expressions().prefer(rest, text_in_fewest_tokens(terminal, rest));
+}
+
+const std::optional<std::string>& TokenLimits::rest_of_beginning(TermId terminal, uint8_t byte) {
+  const auto [found, is_new] = beginnings_.try_emplace(uint64_t{index(terminal)} << 8 | byte);
+  if (!is_new) return found->second;
+  uint64_t least = uint64_t{grammar_.token_limit(terminal)} + 1;
+  std::string_view first;
+  ExprId after = ExprId::nothing;
+  for (const LexemeEnd& end : ends_.of(lexer_.state({{terminal, lexer_.expression(terminal)}}))) {
+    const ExprId reached = lexer_.entries(end.lexer)[0].expression;
+    const uint64_t rest = rest_of(terminal, reached);
+    if (rest >= least) continue;
+    Bitmask words(vocabulary_.words());
+    end.tokens->add_to(words);
+    each_token(words, [&](uint32_t token) {
+      const std::string_view bytes = vocabulary_.token(token);
+      if (static_cast<uint8_t>(bytes[0]) != byte || std::tuple(rest + 1, bytes.size(), bytes) >= std::tuple(least, first.size(), first)) return;
+      least = rest + 1;
+      first = bytes;
+      after = reached;
+    });
+  }
+  if (after != ExprId::nothing) beginnings_[uint64_t{index(terminal)} << 8 | byte] = std::string(first.substr(1)) + text_in_fewest_tokens(terminal, after);
+  return beginnings_[uint64_t{index(terminal)} << 8 | byte];
 }
 
 void TokenLimits::prepare(LexId lexer) {

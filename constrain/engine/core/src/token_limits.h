@@ -14,6 +14,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "bitmask.h"
@@ -43,7 +44,6 @@ class TokenLimits {
   // Reads the bytes of a token and counts it. False, and `place` unchanged, if it cannot follow, or if no terminal can
   // be completed within its limit afterwards.
   bool take(Place& place, std::string_view token);
-  bool is_beyond(LexId lexer) const;  // whether all terminals that could take more bytes are beyond their limits
   bool settle(Place& place);  // for a place after a token, which has been counted; false if no terminal is left
 
   struct Refused {
@@ -56,6 +56,9 @@ class TokenLimits {
 
   // Lets `ExpressionStore::shortest` complete the current lexeme, and later ones, in fewest tokens.
   void prepare(LexId lexer);
+  bool has_limit(TermId terminal) const { return grammar_.token_limit(terminal) != unbounded; }
+  // The rest of a text that begins with this byte, in fewest tokens; none if it does not fit into the limit.
+  const std::optional<std::string>& rest_of_beginning(TermId terminal, uint8_t byte);
   // Fewest tokens of a text from a place, each lexeme with a limit spelled by itself; no_spelling if limits forbid them.
   Vocabulary::Spelling spell(const Place& place, std::string text, const Vocabulary::Spelling* like = nullptr);
 
@@ -64,7 +67,6 @@ class TokenLimits {
  private:
   static constexpr uint64_t endless = ~uint64_t{0};
 
-  bool has_limit(TermId terminal) const { return grammar_.token_limit(terminal) != unbounded; }
   Hash key(const Place& place) const;
   uint64_t rest_of(TermId terminal, ExprId rest);  // fewest tokens that complete a lexeme
   void solve(TermId terminal, ExprId rest);
@@ -88,6 +90,7 @@ class TokenLimits {
   FlatMap<uint32_t, uint64_t> worst_;  // by lexer state
   FlatMap<uint32_t, uint8_t> preferred_;  // expressions whose text in fewest tokens is known to the store
   FlatMap<Hash, uint32_t> refused_ids_;   // by place; 0: none
+  std::unordered_map<uint64_t, std::optional<std::string>> beginnings_;  // by terminal and first byte
   std::vector<std::unique_ptr<const Refused>> refused_;
   std::optional<bool> all_easy_;
   bool prepared_ = false;
