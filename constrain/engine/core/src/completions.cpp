@@ -251,7 +251,7 @@ std::vector<std::string> Completions::limited_rests(const Place& place, const Pl
     if (!limits_.has_limit(entry.terminal)) continue;
     if (read.empty()) {
       rests.push_back(lexer_.expressions().shortest(entry.expression));
-    } else if (const std::optional<std::string>& rest = limits_.rest_of_beginning(entry.terminal, static_cast<uint8_t>(read[0]))) {
+    } else if (const std::optional<std::string>& rest = limits_.rests_of_beginnings(entry.terminal)[static_cast<uint8_t>(read[0])]) {
       rests.push_back(*rest);
     }
   }

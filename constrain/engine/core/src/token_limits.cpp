@@ -165,28 +165,34 @@ void TokenLimits::prefer(TermId terminal, ExprId rest) {
   lexer_.expressions().prefer(rest, text_in_fewest_tokens(terminal, rest));
 }
 
-const std::optional<std::string>& TokenLimits::rest_of_beginning(TermId terminal, uint8_t byte) {
-  const auto [found, is_new] = beginnings_.try_emplace(uint64_t{index(terminal)} << 8 | byte);
-  if (!is_new) return found->second;
-  uint64_t least = uint64_t{grammar_.token_limit(terminal)} + 1;
-  std::string_view first;
-  ExprId after = ExprId::nothing;
+// For each first byte of a terminal's texts: the fewest tokens of a text that begins with it, and the first of them.
+std::array<TokenLimits::Beginning, 256> TokenLimits::find_beginnings(TermId terminal) {
+  std::array<Beginning, 256> found;
   for (const LexemeEnd& end : ends_.of(lexer_.state({{terminal, lexer_.expression(terminal)}}))) {
-    const ExprId reached = lexer_.entries(end.lexer)[0].expression;
-    const uint64_t rest = rest_of(terminal, reached);
-    if (rest >= least) continue;
+    const ExprId after = lexer_.entries(end.lexer)[0].expression;
+    const uint64_t rest = rest_of(terminal, after);
+    if (rest == endless) continue;
     Bitmask words(vocabulary_.words());
     end.tokens->add_to(words);
     each_token(words, [&](uint32_t token) {
       const std::string_view bytes = vocabulary_.token(token);
-      if (static_cast<uint8_t>(bytes[0]) != byte || std::tuple(rest + 1, bytes.size(), bytes) >= std::tuple(least, first.size(), first)) return;
-      least = rest + 1;
-      first = bytes;
-      after = reached;
+      Beginning& known = found[static_cast<uint8_t>(bytes[0])];
+      if (std::tuple(rest + 1, bytes.size(), bytes) < std::tuple(known.tokens, known.first.size(), known.first)) known = {rest + 1, bytes, after};
     });
   }
-  if (after != ExprId::nothing) beginnings_[uint64_t{index(terminal)} << 8 | byte] = std::string(first.substr(1)) + text_in_fewest_tokens(terminal, after);
-  return beginnings_[uint64_t{index(terminal)} << 8 | byte];
+  return found;
+}
+
+const std::vector<std::optional<std::string>>& TokenLimits::rests_of_beginnings(TermId terminal) {
+  if (const auto known = beginnings_.find(index(terminal)); known != beginnings_.end()) return known->second;
+  std::vector<std::optional<std::string>> rests(256);
+  const std::array<Beginning, 256> beginnings = find_beginnings(terminal);
+  for (size_t byte = 0; byte < rests.size(); ++byte) {
+    const Beginning& beginning = beginnings[byte];
+    if (beginning.tokens > grammar_.token_limit(terminal)) continue;
+    rests[byte] = std::string(beginning.first.substr(1)) + text_in_fewest_tokens(terminal, beginning.after);
+  }
+  return beginnings_.emplace(index(terminal), std::move(rests)).first->second;
 }
 
 void TokenLimits::prepare(LexId lexer) {
@@ -204,30 +210,6 @@ void TokenLimits::prepare(LexId lexer) {
 
 // Checks ------------------------------------------------------------------------------------------------------------
 
-// The bytes with which a text begins that fits into the limit. `needed`: tokens with which any beginning fits.
-ByteSet TokenLimits::good_beginnings(uint32_t terminal, uint64_t& needed) {
-  const ExprId start = grammar_.terminals[terminal];
-  std::array<uint64_t, 256> least;
-  least.fill(endless);
-  for (const LexemeEnd& end : ends_.of(lexer_.state({{TermId{terminal}, start}}))) {
-    const uint64_t rest = rest_of(TermId{terminal}, lexer_.entries(end.lexer)[0].expression);
-    if (rest == endless) continue;
-    Bitmask words(vocabulary_.words());
-    end.tokens->add_to(words);
-    each_token(words, [&](uint32_t token) {
-      uint64_t& known = least[static_cast<uint8_t>(vocabulary_.token(token)[0])];
-      known = std::min(known, rest + 1);
-    });
-  }
-  ByteSet good;
-  for (unsigned byte = 0; byte < 256; ++byte) {
-    if (least[byte] == endless) continue;
-    needed = std::max(needed, least[byte]);
-    if (least[byte] <= grammar_.token_limits[terminal]) good.add(static_cast<uint8_t>(byte));
-  }
-  return good;
-}
-
 // If the limits leave only some beginnings of a lexeme, the longest match of the lexeme before it may take just these.
 // So the proof of lexing is then repeated without the others.
 std::optional<TokenLimits::TooFew> TokenLimits::find_too_few() {
@@ -241,8 +223,14 @@ std::optional<TokenLimits::TooFew> TokenLimits::find_too_few() {
     if (!has_limit(TermId{t}) || start == ExprId::nothing) continue;
     const uint64_t least = of_terminal(t, [&] { return rest_of(TermId{t}, start); });
     if (least > grammar_.token_limits[t]) return TooFew{t, least, false};
-    uint64_t needed = 0;
-    const ByteSet good = good_beginnings(t, needed);
+    uint64_t needed = 0;  // tokens with which any beginning fits
+    ByteSet good;
+    const std::array<Beginning, 256> beginnings = of_terminal(t, [&] { return find_beginnings(TermId{t}); });
+    for (size_t byte = 0; byte < beginnings.size(); ++byte) {
+      if (beginnings[byte].tokens == endless) continue;
+      needed = std::max(needed, beginnings[byte].tokens);
+      if (beginnings[byte].tokens <= grammar_.token_limits[t]) good.add(static_cast<uint8_t>(byte));
+    }
     if (needed <= grammar_.token_limits[t]) continue;
     partly.emplace_back(t, good);
     if (needed > most) {

@@ -8,6 +8,7 @@
 // tokens left to them, spelled by themselves. So `take` reads exactly the tokens that leave a way to finish.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -57,8 +58,8 @@ class TokenLimits {
   // Lets `ExpressionStore::shortest` complete the current lexeme, and later ones, in fewest tokens.
   void prepare(LexId lexer);
   bool has_limit(TermId terminal) const { return grammar_.token_limit(terminal) != unbounded; }
-  // The rest of a text that begins with this byte, in fewest tokens; none if it does not fit into the limit.
-  const std::optional<std::string>& rest_of_beginning(TermId terminal, uint8_t byte);
+  // By first byte of a text: the rest, in fewest tokens; none if that does not fit into the limit.
+  const std::vector<std::optional<std::string>>& rests_of_beginnings(TermId terminal);
   // Fewest tokens of a text from a place, each lexeme with a limit spelled by itself; no_spelling if limits forbid them.
   Vocabulary::Spelling spell(const Place& place, std::string text, const Vocabulary::Spelling* like = nullptr);
 
@@ -75,7 +76,12 @@ class TokenLimits {
   uint64_t worst_rest(LexId lexer);  // after any token that stays in the lexeme
   bool is_easy(uint32_t terminal);
   bool all_easy();
-  ByteSet good_beginnings(uint32_t terminal, uint64_t& needed);
+  struct Beginning {
+    uint64_t tokens = endless;  // of the whole text
+    std::string_view first;     // the first token
+    ExprId after = ExprId::nothing;
+  };
+  std::array<Beginning, 256> find_beginnings(TermId terminal);
   void refuse_inside(const Place& place, std::span<const uint32_t> words, Bitmask& inside, TokenSet& out);
   Refused find_refused(const Place& place, std::span<const uint32_t> words);
   Refused verify(const Place& place, std::span<const uint32_t> words, LimitSet limits);
@@ -90,7 +96,7 @@ class TokenLimits {
   FlatMap<uint32_t, uint64_t> worst_;  // by lexer state
   FlatMap<uint32_t, uint8_t> preferred_;  // expressions whose text in fewest tokens is known to the store
   FlatMap<Hash, uint32_t> refused_ids_;   // by place; 0: none
-  std::unordered_map<uint64_t, std::optional<std::string>> beginnings_;  // by terminal and first byte
+  std::unordered_map<uint32_t, std::vector<std::optional<std::string>>> beginnings_;  // by terminal
   std::vector<std::unique_ptr<const Refused>> refused_;
   std::optional<bool> all_easy_;
   bool prepared_ = false;
