@@ -460,6 +460,7 @@ class Matcher(core.Matcher):
       ``shortest_completion`` end the text.
     - ``is_accepting`` and ``is_finished`` tell whether the text may, and must, end here.
     - ``is_narrowed``, ``n_shortened`` and ``limited_masks`` tell whether a limit has removed allowed tokens.
+    - ``temperature`` is the temperature that the grammar asks for the next token.
 
     ``rollback`` takes back limits that later masks met, ``fork`` copies them, ``reset`` clears them.
 
@@ -515,7 +516,9 @@ class Matcher(core.Matcher):
             return []
         text, open_starts = self.forced_after(b"")
         known = vocabulary.token_bytes, vocabulary.special_tokens
-        return certain_tokens(text, open_starts, b"", vocabulary.encode, *known) if text else []
+        tokens = certain_tokens(text, open_starts, b"", vocabulary.encode, *known) if text else []
+        # The tokenizer may write a lexeme in more tokens than its limit allows.
+        return tokens[: self.fork().accept_many(tokens)] if self.limits_tokens else tokens
 
     def explain(self, token_id: int) -> str:
         """Returns a sentence that says why a token is not allowed here, or that it is allowed.
@@ -531,8 +534,8 @@ class Matcher(core.Matcher):
             return f"{shown} is allowed"
         if at_limit:
             return (
-                f"{shown} may follow, but the string, number or section has reached its token limit, "
-                f"and this token brings its end no nearer"
+                f"{shown} may follow, but a limit on the tokens of the lexeme leaves it out: after it, "
+                f"the lexeme would not come to its end in time"
             )
         if limits:
             return f"{shown} may follow, but this was not verified within the limits ({', '.join(limits)})"

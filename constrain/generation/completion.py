@@ -57,8 +57,8 @@ class Completion:
         finish_reason: ``"stop"`` if the answer ended by itself or at a ``stop`` text; ``"length"`` if ``max_tokens``
             removed tokens that the schema allows (without a schema: cut the answer); ``"timeout"`` if the time was up.
         report: ``Constraint.report`` of the schema; ``None`` without a schema.
-        shortened: number of strings and numbers that ``max_string_tokens`` or ``max_number_tokens`` ended. They do not
-            change ``finish_reason``.
+        shortened: number of strings and numbers that ``max_string_tokens`` or ``max_number_tokens`` ended, and of
+            lexemes that the ``max_tokens`` of a grammar narrowed. They do not change ``finish_reason``.
         limited_masks: number of masks without some allowed tokens, because a limit of the kernel was met. The answer
             matches and is complete nevertheless.
         limits_met: names of these limits, such as ``"MAX_MASK_WORK"``.

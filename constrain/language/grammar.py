@@ -68,6 +68,12 @@ class Terminal:
         role: part that the lexeme plays in a value that must be distinct from others.
         label: with ``Role.LABEL``, the label that all texts stand for; if empty, each text is its own label.
         kind: limit on tokens that applies to the lexeme, in a matcher with such a limit.
+        max_tokens: the most tokens of the lexeme, of those that begin in it; ``None`` for no limit. Masks allow only
+            tokens after which the lexeme can be completed within them. Not for a terminal that is ignored, or whose
+            texts an edge remembers or excludes.
+        temperature: temperature at which the lexeme's tokens are to be sampled (``Matcher.temperature``); ``None`` for
+            the caller's own.
+        place: line and column of ``max_tokens`` in the grammar's text, for error messages; ``None`` if unknown.
     """
 
     name: str
@@ -76,6 +82,9 @@ class Terminal:
     role: Role = Role.SCALAR
     label: bytes = b""
     kind: Kind = Kind.OTHER
+    max_tokens: int | None = None
+    temperature: float | None = None
+    place: tuple[int, int] | None = None
 
 
 class Action(IntEnum):
@@ -239,7 +248,7 @@ class GrammarBuilder:
 
     def __init__(self) -> None:
         self._terminals: list[Terminal] = []
-        self._terminal_ids: dict[tuple[str, Expression, Role, bytes, Kind], int] = {}
+        self._terminal_ids: dict[tuple[object, ...], int] = {}
         self._names: list[str] = []
         self._rules: dict[int, Rule] = {}
         self._ignored: list[int] = []
@@ -252,13 +261,16 @@ class GrammarBuilder:
         role: Role = Role.SCALAR,
         label: bytes = b"",
         kind: Kind = Kind.OTHER,
+        *,
+        max_tokens: int | None = None,
+        temperature: float | None = None,
     ) -> int:
         """Adds a terminal, unless an equal one exists, and returns its symbol; for the arguments see ``Terminal``."""
-        key = (name, expression, role, label, kind)
+        key = (name, expression, role, label, kind, max_tokens, temperature)
         symbol = self._terminal_ids.get(key)
         if symbol is None:
             symbol = self._terminal_ids[key] = len(self._terminals)
-            self._terminals.append(Terminal(name, expression, pointer, role, label, kind))
+            self._terminals.append(Terminal(name, expression, pointer, role, label, kind, max_tokens, temperature))
         return symbol
 
     def rule(self, name: str) -> int:

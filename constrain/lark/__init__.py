@@ -5,7 +5,7 @@
 - ``literals``: strings, ranges and patterns to expressions; ``common``: the terminals of Lark's ``common`` library
 - ``substrings``: parts of given texts; ``terminals``: terminals, each one expression
 - ``rules``: rules, each one automaton; ``embedded``: JSON Schemas, and numbers after ``%regex``
-- ``parameters``: parametric rules, one rule for each value
+- ``parameters``: parametric rules, one rule for each value; ``token_options``: limits on tokens, temperatures
 - ``named``: grammars with names, as data and in llguidance's JSON; ``library``: grammars inside and beside a grammar
 - ``gaps``: reads ``%ignore``; ``separation``: puts ignored text between lexemes of the grammar
 - ``splitting``: terminals whose longest match could lead into a dead end, as rules over bytes

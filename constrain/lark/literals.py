@@ -9,14 +9,13 @@ from constrain.errors import PatternError
 from constrain.language.tree import EMPTY_TEXT
 from constrain.language.tree import Literal as Text
 from constrain.lark.reading.places import error_at, placed
+from constrain.lark.reading.strings import string_value
 from constrain.regex.parsing.parser import char_class, parse_pattern
 
 if TYPE_CHECKING:
     from constrain.language.tree import Expression
     from constrain.lark.reading.syntax import Literal, Range
 
-_ESCAPE = re.compile(r"\\(?:([\\\"/])|([bnrtf])|x(..)|u([dD][89abAB]..)\\u([dD][c-fC-F]..)|u(.{4})|U(.{8}))", re.DOTALL)
-_CONTROL = {"b": "\b", "n": "\n", "r": "\r", "t": "\t", "f": "\f"}
 _PATTERN_AND_PLACE = re.compile(r"pattern .*?, (?:line \d+, )?column \d+: ", re.DOTALL)
 _META = frozenset(r"\.+*?()|[]{}^$")
 
@@ -30,7 +29,7 @@ def literal_expression(text: str, literal: Literal) -> Expression:
 
 def range_expression(text: str, characters: Range) -> Expression:
     """Returns one character out of a range."""
-    ends = [_string_value(text, end) for end in (characters.first, characters.last)]
+    ends = [string_value(text, end) for end in (characters.first, characters.last)]
     if any(end.written.endswith("i") for end in (characters.first, characters.last)):
         raise error_at(text, characters.at, "a range takes no flags; write a pattern such as /[a-z]/i")
     if any(len(end) != 1 for end in ends) or ends[0] > ends[1]:
@@ -39,31 +38,10 @@ def range_expression(text: str, characters: Range) -> Expression:
 
 
 def _string(text: str, literal: Literal) -> Expression:
-    value = _string_value(text, literal)
+    value = string_value(text, literal)
     if literal.written.endswith("i"):
         return parse_pattern("(?i)" + "".join("\\" + char if char in _META else char for char in value), "rust")
     return Text(value.encode()) if value else EMPTY_TEXT
-
-
-def _string_value(text: str, literal: Literal) -> str:
-    """Returns the text between the quotes, with escapes resolved; before other characters, a backslash is itself."""
-
-    def resolve(escape: re.Match[str]) -> str:
-        if escape[1]:
-            return escape[1]
-        if escape[2]:
-            return _CONTROL[escape[2]]
-        try:
-            if escape[4]:  # a surrogate pair, as JSON spells characters beyond U+FFFF
-                return bytes.fromhex(escape[4] + escape[5]).decode("utf-16-be")
-            char = chr(int(escape[3] or escape[6] or escape[7], 16))
-            char.encode()
-        except ValueError as error:
-            raise error_at(text, literal.at + 1 + escape.start(), f"{escape[0]} is no character") from error
-        return char
-
-    inside = literal.written[1 : literal.written.rindex('"')]
-    return _ESCAPE.sub(resolve, inside)
 
 
 def _pattern(text: str, literal: Literal) -> Expression:

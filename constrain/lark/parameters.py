@@ -115,6 +115,11 @@ class Specializing:
         self._needed = _bits_that_count(nodes)
         self._counters = _counters(everything)
 
+    def definition(self, name: str) -> Definition:
+        """Returns the definition of a rule as it is written."""
+        rule, _ = self._values.get(name, (name, 0))
+        return self._syntax.rules[rule]
+
     def body(self, name: str) -> Node:
         """Returns the body of a rule; of a parametric one, without conditions and with names for its values."""
         rule, value = self._values.get(name, (name, 0))

@@ -18,6 +18,7 @@ from constrain.lark.library import check_inner, check_names, errors_in
 from constrain.lark.parameters import Specializing, check_parameters
 from constrain.lark.reading.places import error_at, place
 from constrain.lark.reading.syntax import (
+    NO_OPTIONS,
     Alias,
     Both,
     Choice,
@@ -36,12 +37,14 @@ from constrain.lark.reading.syntax import (
     Syntax,
 )
 from constrain.lark.terminals import named_expressions, non_empty_part, terminal_expression
+from constrain.lark.token_options import has_token_options, with_token_options
 
 if TYPE_CHECKING:
     from constrain.language.grammar import Grammar
     from constrain.language.tree import Expression
     from constrain.lark.gaps import Gap
     from constrain.lark.library import Library
+    from constrain.lark.reading.syntax import Definition, Options
 
 MAX_WRITTEN_OUT = 64
 """Leaves of the copies up to which a count is written out; above it, the grammar gets a counter, which takes memory in
@@ -84,14 +87,14 @@ def language(syntax: Syntax, start: str, library: Library) -> Language:
 class _Building:
     """The parts that all grammar texts of one language share.
 
-    ``named``: symbols of grammars with names; ``gaps``: ignored text by ignored terminals.
+    ``named``: symbols of grammars with names, by name and temperature; ``gaps``: ignored text by ignored terminals.
     """
 
     library: Library
     language: Language = field(default_factory=Language)
     reserved: list[Rule | None] = field(default_factory=list)
     waiting: list[tuple[_Emitter, int, str]] = field(default_factory=list)
-    named: dict[str, int] = field(default_factory=dict)
+    named: dict[tuple[str, float | None], int] = field(default_factory=dict)
     gaps: dict[tuple[object, ...], list[Gap]] = field(default_factory=dict)
 
     def reserve(self, zone: int | None) -> int:
@@ -108,10 +111,12 @@ class _Building:
             self.language.ignored.append(between)
         return self.language.ignored.index(between)
 
-    def add(self, grammar: Grammar, where: str) -> int:
-        """Adds the grammar of a JSON Schema; returns the symbol of its first rule."""
+    def add(self, grammar: Grammar, where: str, text: str, options: Options) -> int:
+        """Adds the grammar of a JSON Schema, whose terminals get options of ``text``; returns its symbol."""
         terminals, rules = len(self.language.terminals), len(self.reserved)
-        self.language.terminals.extend(replace(each, name=f"{each.name} {where}") for each in grammar.terminals)
+        self.language.terminals.extend(
+            with_token_options(replace(each, name=f"{each.name} {where}"), text, options) for each in grammar.terminals
+        )
         self.language.whole |= set(range(terminals, len(self.language.terminals)))
         self.language.warnings |= {f"{warning} ({where})": None for warning in grammar.warnings}
         for rule in moved_rules(grammar, terminals, rules):
@@ -121,14 +126,18 @@ class _Building:
 
 
 class _Emitter:
-    """Rules and terminals of one grammar text by their nodes. ``origin``: the name of the grammar, if it has one."""
+    """Rules and terminals of one grammar text by their nodes.
 
-    def __init__(self, syntax: Syntax, building: _Building, origin: str = "") -> None:
+    ``origin``: the name of the grammar, if it has one. ``options``: options of all its terminals; their own come first.
+    """
+
+    def __init__(self, syntax: Syntax, building: _Building, origin: str = "", options: Options = NO_OPTIONS) -> None:
         self.syntax = syntax
         self.text = syntax.text
         self.building = building
         self.reserved = building.reserved
         self.origin = origin
+        self.options = options
         with errors_in(origin):
             check_names(syntax, building.library)
             check_parameters(syntax)
@@ -153,8 +162,12 @@ class _Emitter:
     def emit(self, index: int, name: str) -> None:
         """Makes a requested rule, and requests the rules that it needs."""
         with errors_in(self.origin):
+            definition, body = self.bodies.definition(name), self.bodies.body(name)
+            if has_token_options(definition.options):
+                self.reserved[index] = self._rule_with_options(name, body, definition)
+                return
             automaton = RuleAutomaton(self, name)
-            automaton.add(self.bodies.body(name), 0, 1)
+            automaton.add(body, 0, 1)
             self.reserved[index] = Rule(name, tuple(automaton.edges), (1,))
 
     def place(self, at: int) -> str:
@@ -186,32 +199,51 @@ class _Emitter:
         assert symbol is not None
         return symbol
 
-    def _terminal(self, name: str, at: int, expression: Expression) -> int:
-        self.building.language.terminals.append(Terminal(f"{name} ({self.place(at)})", expression))
+    def _terminal(self, name: str, at: int, expression: Expression, options: Options = NO_OPTIONS) -> int:
+        terminal = Terminal(f"{name} ({self.place(at)})", expression)
+        for each in (options, self.options):
+            terminal = with_token_options(terminal, self.text, each)
+        self.building.language.terminals.append(terminal)
         return len(self.building.language.terminals) - 1
+
+    def _rule_with_options(self, name: str, body: Node, definition: Definition) -> Rule:
+        """Returns a rule that reads one lexeme, with its name and options, or another language with its temperature."""
+        options = definition.options
+        if isinstance(body, Embedded | Nested | Reference):
+            return Rule(name, (Edge(0, self._embed(body, options), 1),), (1,))
+        expression, nullable = non_empty_part(terminal_expression(self.syntax, self.named, body))
+        edges = [Edge(0, EPSILON, 1)] if nullable else []
+        if expression is not None:
+            edges.append(Edge(0, self._terminal(name, definition.at, expression, options), 1))
+        return Rule(name, tuple(edges), (1,))
 
     def embed(self, node: Embedded | Nested | Reference) -> int:
         """Returns the symbol of the first rule of a JSON Schema or of another grammar."""
         if node.at not in self.embedded:
-            self.embedded[node.at] = self._embed(node)
+            self.embedded[node.at] = self._embed(node, NO_OPTIONS)
         return self.embedded[node.at]
 
-    def _embed(self, node: Embedded | Nested | Reference) -> int:
+    def _embed(self, node: Embedded | Nested | Reference, options: Options) -> int:
+        """Returns the symbol of the first rule of a language whose terminals have options."""
+        if options.temperature is None:
+            options = self.options
         match node:
             case Embedded():
-                return self.building.add(schema_grammar(self.text, node), f"in %json ({self.place(node.at)})")
+                where = f"in %json ({self.place(node.at)})"
+                return self.building.add(schema_grammar(self.text, node), where, self.text, options)
             case Nested(syntax, at):
                 check_inner(syntax, at)
-                return _Emitter(syntax, self.building, self.origin).rule("start")
-        if node.name not in self.building.named:
-            self.building.named[node.name] = self._named(node.name)
-        return self.building.named[node.name]
+                return _Emitter(syntax, self.building, self.origin, options).rule("start")
+        key = node.name, None if options.temperature is None else options.temperature.value
+        if key not in self.building.named:
+            self.building.named[key] = self._named(node.name, options)
+        return self.building.named[key]
 
-    def _named(self, name: str) -> int:
+    def _named(self, name: str, options: Options) -> int:
         found = self.building.library.grammar(name)
         if isinstance(found, Syntax):
-            return _Emitter(found, self.building, name).rule("start")
-        return self.building.add(found, f"in @{name}")
+            return _Emitter(found, self.building, name, options).rule("start")
+        return self.building.add(found, f"in @{name}", self.text, options)
 
 
 class Symbols(Protocol):

@@ -9,10 +9,10 @@ dead end is left by construction. Terminals of JSON Schemas are never split.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from constrain.engine import core
-from constrain.errors import LimitError
+from constrain.errors import GrammarError, LimitError
 from constrain.language.grammar import Edge, Grammar, Rule
 from constrain.language.special import terminal_special
 from constrain.language.tree import ByteClass
@@ -34,12 +34,40 @@ def settle_lexing(grammar: Grammar, whole: Collection[int]) -> Grammar:
     """Returns the grammar with terminals split until its lexing leads to no dead end; their names are in ``split``.
 
     Nothing is split if the longest match leads to none. Otherwise terminals are split until lexing loses no text, or,
-    where that is not possible, until it leads to no dead end. ``whole``: terminals that are not split. If a conflict is
-    left, the grammar is returned unproved, so that compiling it raises the error.
+    where that is not possible, until it leads to no dead end. ``whole``: terminals that are not split; those with
+    ``max_tokens`` are not either, because their tokens are counted. If a conflict is left, the grammar is returned
+    unproved, so that compiling it raises the error. Raises GrammarError if only a terminal with ``max_tokens`` is in
+    the way.
     """
     if not _has_conflict(grammar):
         return replace(grammar, proved=True)
-    return split_until_lossless(grammar, whole) or _split(grammar, whole, lossless=False) or grammar
+    limited = {index for index, terminal in enumerate(grammar.terminals) if terminal.max_tokens is not None}
+    settled = _settled(grammar, {*whole, *limited})
+    if settled is None and limited and _settled(grammar, whole) is not None:
+        _refuse_limit(grammar, limited)
+    return settled or grammar
+
+
+def _settled(grammar: Grammar, whole: Collection[int]) -> Grammar | None:
+    return split_until_lossless(grammar, whole) or _split(grammar, whole, lossless=False)
+
+
+def _refuse_limit(grammar: Grammar, limited: set[int]) -> NoReturn:
+    """Raises GrammarError for a terminal with ``max_tokens`` that would have to be split."""
+    try:
+        conflict = core.lexing_conflict(grammar, lossless=True)
+    except LimitError:
+        conflict = None
+    involved = limited if conflict is None else limited.intersection((*conflict[2], conflict[0], conflict[1]))
+    terminal = grammar.terminals[min(involved or limited)]
+    line, column = terminal.place or (None, None)
+    raise GrammarError(
+        f"terminal {terminal.name}: max_tokens needs lexemes of which the end is certain, but every way to divide the "
+        "text counts here, because the longest match could lead into a dead end; let the lexeme end with a character "
+        "that it does not contain and that nothing beside it begins with, or leave max_tokens out",
+        line=line,
+        column=column,
+    )
 
 
 def split_until_lossless(grammar: Grammar, whole: Collection[int] = ()) -> Grammar | None:

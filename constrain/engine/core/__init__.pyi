@@ -257,7 +257,19 @@ class Matcher:
 
     @property
     def n_shortened(self) -> int:
-        """Number of strings and numbers that a limit on their tokens has ended, or is ending."""
+        """Number of lexemes that a limit on their tokens has ended, or is ending."""
+
+    @property
+    def temperature(self) -> float | None:
+        """Temperature that the grammar asks for the next token; ``None`` if it asks for none.
+
+        It is the highest one of the lexemes that the current lexeme may still become; once that cannot continue, of
+        those that may follow. A lexeme without a temperature has no say.
+        """
+
+    @property
+    def limits_tokens(self) -> bool:
+        """Whether the grammar limits the tokens of some lexeme (``max_tokens``). Private."""
 
     @property
     def limited_masks(self) -> int:

@@ -8,6 +8,7 @@ the same length. A grammar after ``%lark`` is read in the same way, with places 
 from __future__ import annotations
 
 import string
+from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -15,6 +16,7 @@ from constrain.arguments import lone_surrogate
 from constrain.errors import GrammarError
 from constrain.language.special import token_set
 from constrain.lark.reading.calls import read_condition, read_value
+from constrain.lark.reading.options import read_options
 from constrain.lark.reading.parser import parser
 from constrain.lark.reading.places import error_at
 from constrain.lark.reading.scanning import BEYOND_LARK, MAX_GRAMMAR_NESTING, MAX_NESTED_GRAMMARS, inside_braces
@@ -65,6 +67,8 @@ _EXPECTED = {
     "_NEWLINE": "the end of the line",
     "_OR": "|",
     "COLON": ":",
+    "EQUAL": "=",
+    "LSQB": "[",
     "RPAR": ")",
     "RSQB": "]",
     "RBRACE": "}",
@@ -74,6 +78,7 @@ _EXPECTED = {
     "PATTERN": "a pattern",
     "NUMBER": "a number",
     "SELF": "_",
+    "DECIMAL": "a number",
 }
 _OPERATORS: dict[str, tuple[int, int | None]] = {"?": (0, 1), "*": (0, None), "+": (1, None)}
 _UNCLOSED = {
@@ -201,7 +206,7 @@ class _Reader:
     def _statement(self, tree: Tree[Token]) -> None:
         match tree.data:
             case "rule":
-                self._rule(*tree.children)
+                self._rule(tree)
             case "terminal":
                 self._terminal(*tree.children)
             case "ignore":
@@ -213,18 +218,25 @@ class _Reader:
             case directive:
                 self._refuse(tree, _UNSUPPORTED[directive])
 
-    def _rule(self, _modifiers: Any, name: Any, parameter: Any, templates: Any, priority: Any, body: Any) -> None:
+    def _rule(self, tree: Any) -> None:
+        _modifiers, name, parameter, templates, priority, options, body = tree.children
         if templates.children[0] is not None:
             self._refuse(templates, f"templates are not supported; write a rule for each use of {name}")
         if priority.children[0] is not None:
             self._refuse(priority, "priorities are not supported: all readings of a text count")
         self._define(self.rules, name, body, parametric=parameter is not None)
+        if options.children:
+            defined = self.rules[str(name)]
+            given = read_options(self.text, str(name), options, defined.body, lambda value: self._node(value, 0))
+            self.rules[str(name)] = replace(defined, options=given)
 
-    def _terminal(self, name: Any, priority: Any, body: Any) -> None:
+    def _terminal(self, name: Any, priority: Any, options: Any, body: Any) -> None:
         if priority.children[0] is not None:
             self._refuse(
                 priority, "priorities of terminals are not supported: the longest match decides, and all that match"
             )
+        if options.children != [None]:
+            self._refuse(options, f"options are for rules: write the name {name} in small letters")
         self._define(self.terminals, name, body)
 
     def _define(self, definitions: dict[str, Any], name: Token, body: Tree[Token], *, parametric: bool = False) -> None:

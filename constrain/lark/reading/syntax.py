@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
+
+T = TypeVar("T")
 
 
 class GrammarText(Protocol):
@@ -191,12 +193,50 @@ Node = (
 
 
 @dataclass(frozen=True, slots=True)
+class Given(Generic[T]):
+    """The value of an option; ``at`` is the place of the value."""
+
+    value: T
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options in brackets behind the name of a rule, ``[lazy, capture="x"]``; ``None``: not given.
+
+    Attributes:
+        lazy: place of the option ``lazy``: the rule reads as little as possible.
+        suffix: text that ends the rule, and is a part of it.
+        stop: text that ends the rule, and is no part of it.
+        stop_capture: name under which captures have the text of ``suffix`` or ``stop``.
+        capture: name under which captures have the text of the rule.
+        max_tokens: number of tokens that the text of the rule may take.
+        temperature: temperature for sampling the text of the rule.
+    """
+
+    lazy: int | None = None
+    suffix: Literal | Range | Substring | Symbol | None = None
+    stop: Literal | Range | Substring | Symbol | None = None
+    stop_capture: Given[str] | None = None
+    capture: Given[str] | None = None
+    max_tokens: Given[int] | None = None
+    temperature: Given[float] | None = None
+
+
+NO_OPTIONS = Options()
+
+
+@dataclass(frozen=True, slots=True)
 class Definition:
-    """A rule or terminal; ``at`` is the place of its name. A parametric rule has a value, a 64-bit number."""
+    """A rule or terminal; ``at`` is the place of its name. Only rules have options.
+
+    A parametric rule has a value, a 64-bit number.
+    """
 
     body: Node
     at: int
     parametric: bool = False
+    options: Options = NO_OPTIONS
 
 
 @dataclass(frozen=True, slots=True)

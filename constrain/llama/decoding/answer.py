@@ -67,6 +67,10 @@ class AnswerMatcher(Protocol):
         """Tokens that complete the answer, no more than are left."""
 
     @property
+    def temperature(self) -> float | None:
+        """The temperature that the grammar asks for the next token; ``None`` for that of the chain."""
+
+    @property
     def is_narrowed_by_budget(self) -> bool:
         """Whether the number of tokens left has narrowed a mask."""
 
@@ -244,7 +248,7 @@ class Answer:
         ):
             self._take_back(matcher)
             return ()
-        token = candidates.first() if count == 1 else self.chain.choose(candidates, count)
+        token = candidates.first() if count == 1 else self.chain.choose(candidates, count, matcher.temperature)
         self._accept(matcher, token)
         if token in self.eos:
             return self._end(matcher)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import secrets
 import weakref
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import llama_cpp
@@ -83,6 +83,8 @@ class Chain:
     """
 
     def __init__(self, sampling: Sampling, n_vocab: int, n_ctx: int) -> None:
+        self._sampling, self._n_vocab, self._n_ctx = sampling, n_vocab, n_ctx
+        self._others: dict[float, Chain] = {}
         for token in sampling.logit_bias:
             _require(0 <= token < n_vocab, "a key of logit_bias", token, f"a token id below {n_vocab}")
         self.pointer = llama_cpp.llama_sampler_chain_init(llama_cpp.llama_sampler_chain_default_params())
@@ -101,6 +103,7 @@ class Chain:
             )
         if any(subtracts):  # these penalties apply to the whole answer
             self._add(llama_cpp.llama_sampler_init_penalties(n_vocab, n_ctx, 1.0, *subtracts))
+        self._n_adjusting = llama_cpp.llama_sampler_chain_n(self.pointer)
         if sampling.temperature == 0:
             self._add(llama_cpp.llama_sampler_init_greedy())
             return
@@ -117,14 +120,41 @@ class Chain:
     def _add(self, sampler: Any) -> None:
         llama_cpp.llama_sampler_chain_add(self.pointer, sampler)
 
-    def choose(self, candidates: Candidates, count: int) -> int:
-        """Chooses one of the first ``count`` candidates and returns its id."""
+    def choose(self, candidates: Candidates, count: int, temperature: float | None = None) -> int:
+        """Chooses one of the first ``count`` candidates and returns its id.
+
+        ``temperature`` replaces the chain's own for this choice. Biases and penalties apply all the same.
+        """
         candidates.present(count)
-        llama_cpp.llama_sampler_apply(self.pointer, candidates.reference)
+        if temperature is None or temperature == self._sampling.temperature:
+            llama_cpp.llama_sampler_apply(self.pointer, candidates.reference)
+        else:
+            for place in range(self._n_adjusting):
+                adjusting = llama_cpp.llama_sampler_chain_get(self.pointer, place)
+                llama_cpp.llama_sampler_apply(adjusting, candidates.reference)
+            llama_cpp.llama_sampler_apply(self._at(temperature).pointer, candidates.reference)
         return candidates.selected()
+
+    def _at(self, temperature: float) -> Chain:
+        """The chain for another temperature, without biases and penalties; it has its own random numbers."""
+        if temperature not in self._others:
+            seed = self._sampling.seed
+            plain = replace(
+                self._sampling,
+                temperature=temperature,
+                seed=None if seed is None else (seed + 1 + len(self._others)) % SEEDS,
+                repeat_penalty=1.0,
+                presence_penalty=0.0,
+                frequency_penalty=0.0,
+                logit_bias={},
+            )
+            self._others[temperature] = Chain(plain, self._n_vocab, self._n_ctx)
+        return self._others[temperature]
 
     def close(self) -> None:
         """Frees the chain. A finalizer would free it too, but could suppress a ``KeyboardInterrupt``."""
+        for other in self._others.values():
+            other.close()
         self._free()
 
     def accept(self, token: int) -> None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 TEXTS = (
     'start: "a"\n',
     '// c\n\nstart: (A | b{2,3} "x"~4..5)? [/c/i] ~D & "e".."f" -> alias\n',
+    'a[lazy, stop=/x/, max_tokens=3, capture="p",]: A\nb[]: "x"\n',
     "%import common (INT, WS)\n%ignore WS\n%import common.A -> B\n",
 )
 

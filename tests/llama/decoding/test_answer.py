@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 
 import constrain
+from constrain.language.grammar import GrammarBuilder
 from constrain.llama.binding import Candidates
 from constrain.llama.decoding.answer import Answer
 from constrain.llama.decoding.decode import Decoding
 from constrain.llama.decoding.sampler import Chain, Sampling
+from constrain.regex.parsing.parser import parse_pattern
 from tests.support.pair_merger import PairMerger
 
 if TYPE_CHECKING:
@@ -254,3 +256,26 @@ def test_errors_of_the_model_leave_the_answer_to_its_own_thread() -> None:
     with pytest.raises(constrain.ModelError, match="no room"):
         next(Decoding(Broken([]), answer).steps())
     assert answer.is_prepared, "the second thread has come to its end"
+
+
+class NotingChain(Chain):
+    """A chain that notes the temperature of each choice."""
+
+    def choose(self, candidates: Candidates, count: int, temperature: float | None = None) -> int:
+        self.temperatures = [*getattr(self, "temperatures", []), temperature]
+        return super().choose(candidates, count, temperature)
+
+
+def test_tokens_are_chosen_at_the_temperature_of_their_lexeme() -> None:
+    builder = GrammarBuilder()
+    word = builder.terminal("WORD", parse_pattern("[a-z]{3}", "rust"), temperature=1.5)
+    number = builder.terminal("NUMBER", parse_pattern("[0-9]{2}", "rust"))
+    exact = builder.terminal("EXACT", parse_pattern("[a-z]", "rust"), temperature=0)
+    builder.define(builder.rule("start"), [[word, number, exact]])
+    chain = NotingChain(Sampling(temperature=0.5, seed=1), N_VOCAB, 200)
+    matcher = constrain.compile(builder.build(), VOCABULARY).matcher
+    known = {"eos": VOCABULARY.eos, "encode": MERGER, "token_bytes": VOCABULARY.token_bytes}
+    answer = Answer([0], chain, matcher, **known)
+    list(Decoding(Scripted([b"a", b"b", b"c", b"1", b"2", b"x"]), answer).steps())
+    assert text_of(answer) == b"abc12x"
+    assert chain.temperatures == [1.5, 1.5, 1.5, None, None, 0]

@@ -156,3 +156,50 @@ def test_there_are_as_many_seeds_as_llama_cpp_has() -> None:
         0,
         SEEDS - 1,
     ]
+
+
+def test_a_temperature_of_one_choice_replaces_that_of_the_chain() -> None:
+    candidates = Candidates(N_VOCAB)
+
+    def draw(chain: Chain, temperature: float | None) -> int:
+        for place, (token, logit) in enumerate([(3, 1.0), (17, 0.0)]):
+            candidates.buffer[place] = (token, logit, 0)
+        return chain.choose(candidates, 2, temperature)
+
+    hot = Chain(Sampling(temperature=2, top_k=0, top_p=1, min_p=0, seed=5), N_VOCAB, N_CTX)
+    assert {draw(hot, 0) for _ in range(200)} == {3}
+    cold = Chain(Sampling(temperature=0, top_k=0, top_p=1, min_p=0, seed=5), N_VOCAB, N_CTX)
+    drawn = [draw(cold, 0.5) for _ in range(20_000)]
+    assert drawn.count(17) / len(drawn) == pytest.approx(1 / (1 + math.exp(2)), abs=0.015)
+    assert {draw(cold, None) for _ in range(200)} == {3}
+
+
+def test_biases_and_penalties_apply_at_another_temperature() -> None:
+    candidates = Candidates(N_VOCAB)
+
+    def draw(chain: Chain, temperature: float) -> int:
+        for place, token in enumerate((1, 2, 3)):
+            candidates.buffer[place] = (token, 0.0, 0)
+        return chain.choose(candidates, 3, temperature)
+
+    sampling = Sampling(temperature=1, seed=5, logit_bias={1: -math.inf}, presence_penalty=2)
+    chain = Chain(sampling, N_VOCAB, N_CTX)
+    chain.accept(3)
+    assert {draw(chain, 0) for _ in range(20)} == {2}
+    counts = Counter(draw(chain, 1.5) for _ in range(2_000))
+    assert counts[1] == 0
+    assert counts[2] > counts[3] > 0
+
+
+def test_other_temperatures_are_reproducible() -> None:
+    def draws(seed: int) -> list[int]:
+        chain, candidates = Chain(Sampling(temperature=0, seed=seed), N_VOCAB, N_CTX), Candidates(N_VOCAB)
+        found = []
+        for temperature in (0.5, 1.5) * 20:
+            for token in range(40):
+                candidates.buffer[token] = (token, 0.0, 0)
+            found.append(chain.choose(candidates, 40, temperature))
+        return found
+
+    assert draws(1) == draws(1)
+    assert draws(1) != draws(2)

@@ -16,6 +16,7 @@
 #include "repetitions.h"
 #include "rule_paths.h"
 #include "stepping.h"
+#include "token_limits.h"
 #include "transition_rows.h"
 #include "vocabulary.h"
 
@@ -40,10 +41,12 @@ class Automaton {
   Masks& masks() { return masks_; }
   Budget& budget() { return budget_; }
   LexemeLimits& lexeme_limits() { return lexeme_limits_; }
+  TokenLimits& token_limits() { return token_limits_; }
 
   size_t memory_bytes() const {
     return stepping_.memory_bytes() + rows_.memory_bytes() + independent_.memory_bytes() + ends_.memory_bytes() + paths_.memory_bytes() +
-           completions_.memory_bytes() + masks_.memory_bytes() + budget_.memory_bytes() + lexeme_limits_.memory_bytes();
+           completions_.memory_bytes() + masks_.memory_bytes() + budget_.memory_bytes() + lexeme_limits_.memory_bytes() +
+           token_limits_.memory_bytes();
   }
 
  private:
@@ -53,10 +56,11 @@ class Automaton {
   Repetitions repetitions_{stepping_.lexer(), vocabulary_, rows_};
   ContextIndependentTokens independent_{stepping_.grammar(), stepping_.lexer(), vocabulary_, rows_, repetitions_};
   LexemeEnds ends_{stepping_.lexer(), vocabulary_, rows_, repetitions_};
+  TokenLimits token_limits_{stepping_, vocabulary_, ends_};
   RulePaths paths_{stepping_};
-  Completions completions_{stepping_, paths_};
+  Completions completions_{stepping_, paths_, token_limits_};
   Masks masks_{stepping_, vocabulary_, independent_, completions_};
-  Budget budget_{stepping_, vocabulary_, independent_, ends_, masks_, completions_, paths_};
+  Budget budget_{stepping_, vocabulary_, independent_, ends_, token_limits_, masks_, completions_, paths_};
   LexemeLimits lexeme_limits_{stepping_, vocabulary_, ends_};
 };
 

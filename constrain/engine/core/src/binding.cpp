@@ -158,7 +158,7 @@ auto without_gil(F&& f) {
 }
 
 bool knows_mask(Matcher& matcher) {
-  return matcher.ended() || (matcher.known_mask() && matcher.knows_words());
+  return matcher.ended() || (matcher.known_mask() && matcher.knows_refused() && matcher.knows_words());
 }
 
 // Whether the mask only has to be looked up; then accepting a token needs no search either.
@@ -166,7 +166,7 @@ bool is_quick(Matcher& matcher) {
   if (matcher.ended() || matcher.known_plain()) return true;
   try {
     const Mask* known = matcher.known_mask();
-    return known && matcher.plain(*known);
+    return known && matcher.knows_refused() && matcher.plain(*known);
   } catch (const LimitError&) {
     return false;
   }
@@ -376,6 +376,15 @@ LimitError placed(const LimitError& error, nb::handle grammar) {
   return result;
 }
 
+// Raises GrammarError with the line and column of the limit, if the grammar's terminal knows them.
+[[noreturn]] void raise_at_place(const TokenLimitError& error, nb::handle grammar) {
+  const nb::object place = grammar.attr("terminals")[error.terminal].attr("place");
+  const nb::object type = nb::module_::import_("constrain.errors").attr("GrammarError");
+  const nb::object raised = place.is_none() ? type(error.what()) : type(error.what(), "line"_a = place[0], "column"_a = place[1]);
+  PyErr_SetObject(type.ptr(), raised.ptr());
+  throw nb::python_error();
+}
+
 void bind_grammar(nb::module_& m) {
   m.def("lexing_conflict",
         [](nb::handle grammar, bool lossless) -> nb::object {
@@ -402,6 +411,8 @@ void bind_grammar(nb::module_& m) {
                new (self) CompiledGrammar(std::move(imported), std::move(vocabulary), limit, chosen);
              } catch (const LimitError& error) {
                throw placed(error, grammar);
+             } catch (const TokenLimitError& error) {
+               raise_at_place(error, grammar);
              }
            },
            "grammar"_a, "vocabulary"_a, "memory_limit"_a = default_memory_limit, "limits"_a = nb::dict(), "proved"_a = false)
@@ -649,6 +660,16 @@ void bind_masks(nb::class_<Matcher>& matcher) {
 
 void bind_limits_met(nb::class_<Matcher>& matcher) {
   matcher
+      .def_prop_ro("temperature",
+                   [](Matcher& self) -> std::optional<double> {
+                     Locked lock(self);
+                     return self.temperature();
+                   },
+                   "Temperature that the grammar asks for the next token; ``None`` if it asks for none.\n\n"
+                   "It is the highest one of the lexemes that the current lexeme may still become; once that cannot continue, of\n"
+                   "those that may follow. A lexeme without a temperature has no say.")
+      .def_prop_ro("limits_tokens", [](Matcher& self) { return self.grammar().grammar().limits_tokens; },
+                   "Whether the grammar limits the tokens of some lexeme (``max_tokens``). Private.")
       .def_prop_ro("is_narrowed",
                    [](Matcher& self) {
                      Locked lock(self.grammar());
@@ -666,7 +687,7 @@ void bind_limits_met(nb::class_<Matcher>& matcher) {
                      Locked lock(self.grammar());
                      return self.shortened();
                    },
-                   "Number of strings and numbers that a limit on their tokens has ended, or is ending.")
+                   "Number of lexemes that a limit on their tokens has ended, or is ending.")
       .def_prop_ro("limited_masks",
                    [](Matcher& self) {
                      Locked lock(self.grammar());

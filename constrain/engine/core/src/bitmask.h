@@ -1,6 +1,7 @@
 // Sets of tokens as bits.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -35,6 +36,10 @@ class TokenSet {
   void remove_from(std::span<uint32_t> words) const {
     for (uint32_t token : list_) clear_bit(words, token);
     for (size_t i = 0; i < bits_.size(); ++i) words[i] &= ~bits_[i];
+  }
+  bool empty() const { return list_.empty() && bits_.empty(); }
+  bool contains(uint32_t token) const {
+    return bits_.empty() ? std::find(list_.begin(), list_.end(), token) != list_.end() : has_bit(bits_, token);
   }
   size_t memory_bytes() const { return 4 * (list_.capacity() + bits_.capacity()); }
 

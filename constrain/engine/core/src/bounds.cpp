@@ -18,10 +18,12 @@ const Bound unknown_bound{Bound::unknown, 0};
 
 }  // namespace
 
-// Upper bound on the rest of the current lexeme, from any of its states; in bytes, or in tokens with a closer look.
+// Upper bound on the rest of the current lexeme, from any of its states; in bytes, or in tokens with a closer look. A
+// lexeme with a limit can be completed in as many tokens.
 Bound Bounds::of_lexeme(TermId terminal, Unit unit) {
   std::vector<std::optional<Bound>>& bounds = lexeme_bounds_[static_cast<size_t>(unit)];
   if (bounds.size() <= index(terminal)) bounds.resize(index(terminal) + 1);
+  if (!bounds[index(terminal)] && grammar_.token_limit(terminal) != unbounded) bounds[index(terminal)] = {grammar_.token_limit(terminal), 0};
   if (!bounds[index(terminal)]) {
     const bool own = index(terminal) < grammar_.terminals.size();  // otherwise a terminal without texts already read
     const TermId base = own ? terminal : lexer_.base_terminal(terminal);

@@ -45,7 +45,8 @@ bool Budget::text_matters(const Place& place, BudgetQuestions& questions) {
 // Places with equal keys have the same way to finish. If rules decide it, the rest of the lexeme is its shortest end.
 Hash Budget::completion_key(const Place& place, bool by_rules) {
   Hash key = mix(mix(seeded(0x6E656564), paired(place.set, place.text)), (uint64_t{index(place.track)} << 1) | place.fresh);
-  if (!by_rules || place.fresh) return mix(key, index(place.lexer));
+  if (limits_.any()) key = mix(key, place.used);
+  if (!by_rules || place.fresh || limits_.any()) return mix(key, index(place.lexer));
   for (const Lexer::Entry& entry : lexer_.copy_of_entries(place.lexer)) {
     if (lexer_.expressions().shortest_takes_search(entry.expression)) {
       key = mix(mix(key, ~uint64_t{index(entry.terminal)}), index(entry.expression));
@@ -83,7 +84,7 @@ uint64_t Budget::find_tokens_needed(const Place& place, bool by_rules, BudgetQue
   uint64_t needed = never_fits;
   try {
     const Completions::Effort effort{.thorough = false, .searched_places = questions.searched_places()};
-    const Vocabulary::Spelling spelling = vocabulary_.spell(by_rules ? completions_.by_rules(place) : completions_.shortest(place, effort));
+    const Vocabulary::Spelling spelling = limits_.spell(place, by_rules ? completions_.by_rules(place) : completions_.shortest(place, effort));
     if (spelling.counts[0] != Vocabulary::no_spelling) needed = spelling.counts[0];
   } catch (const LimitError& error) {  // no way to finish is known
     questions.note(error.limit);
@@ -112,7 +113,7 @@ bool Budget::allows(const Place& place, uint32_t token, const Remaining& remaini
   const std::string_view bytes = vocabulary_.token(token);
   Place next = place;
   try {
-    return !bytes.empty() && stepping_.step(next, bytes) && fits(next, remaining, questions);
+    return !bytes.empty() && limits_.take(next, bytes) && fits(next, remaining, questions);
   } catch (const LimitError& error) {  // not verified, so not allowed
     questions.note(error.limit);
     return false;
@@ -186,7 +187,11 @@ void Budget::add_fitting_ends(const Place& place, const Remaining& remaining, Bi
     return;
   }
   for (const LexemeEnd& end : ends_.of(place.lexer)) {
-    const Place after{end.lexer, place.set, lexer_.remembers(end.lexer) ? TextId::unknown : TextId::empty, false, place.track};
+    Place after{end.lexer, place.set, lexer_.remembers(end.lexer) ? TextId::unknown : TextId::empty, false, place.track};
+    if (limits_.any()) {
+      after.used = place.used + 1;
+      if (!limits_.settle(after)) continue;
+    }
     if (fits(after, remaining, questions)) end.tokens->add_to(words);
   }
 }

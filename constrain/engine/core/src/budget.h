@@ -17,6 +17,7 @@
 #include "lexeme_ends.h"
 #include "masks.h"
 #include "stepping.h"
+#include "token_limits.h"
 #include "vocabulary.h"
 
 namespace constrain {
@@ -36,9 +37,9 @@ class Budget {
     LimitSet limits;  // limits met while deciding what fits
   };
 
-  Budget(Stepping& stepping, const Vocabulary& vocabulary, ContextIndependentTokens& independent, LexemeEnds& ends, Masks& masks,
-         Completions& completions, RulePaths& paths)
-      : stepping_(stepping), vocabulary_(vocabulary), independent_(independent), ends_(ends), masks_(masks), completions_(completions),
+  Budget(Stepping& stepping, const Vocabulary& vocabulary, ContextIndependentTokens& independent, LexemeEnds& ends,
+         TokenLimits& limits, Masks& masks, Completions& completions, RulePaths& paths)
+      : stepping_(stepping), vocabulary_(vocabulary), independent_(independent), ends_(ends), limits_(limits), masks_(masks), completions_(completions),
         bounds_(stepping, vocabulary, paths, completions), grammar_(stepping.grammar()), lexer_(stepping.lexer()), parser_(stepping.parser()) {}
 
   void prepare() { bounds_.prepare(); }
@@ -75,6 +76,7 @@ class Budget {
   const Vocabulary& vocabulary_;
   ContextIndependentTokens& independent_;
   LexemeEnds& ends_;
+  TokenLimits& limits_;
   Masks& masks_;
   Completions& completions_;
   Bounds bounds_;

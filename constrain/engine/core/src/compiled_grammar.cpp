@@ -61,6 +61,7 @@ CompiledGrammar::CompiledGrammar(Grammar grammar, std::shared_ptr<const Vocabula
     : grammar_(std::move(grammar)), vocabulary_(std::move(vocabulary)), limit_(limit), limits_(limits) {
   check_bytes();
   renew();
+  check_token_limits();
   if (takes_long_to_finish()) {
     automaton_->completions().check_finish(true);
   } else if (counts_nest()) {
@@ -127,6 +128,17 @@ void CompiledGrammar::check_bytes() {
     });
     throw ModelError("terminal " + grammar_.terminal_names[t] +
                      " cannot be written with this vocabulary, which has no single-byte tokens for the bytes" + missing);
+  }
+}
+
+void CompiledGrammar::check_token_limits() {
+  if (const auto few = automaton_->token_limits().find_too_few()) {
+    const std::string name = grammar_.terminal_names[few->terminal], limit = std::to_string(grammar_.token_limits[few->terminal]);
+    const std::string needed = std::to_string(few->needed);
+    std::string message = "terminal " + name + ": max_tokens=" + limit + " is too few: ";
+    message += few->by_beginnings ? "some of its texts take " + needed + " tokens of this vocabulary, and the lexeme before it may take the beginning of the others"
+                                  : "its shortest text takes " + needed + " tokens of this vocabulary";
+    throw TokenLimitError(message + "; give it " + needed + " or more", few->terminal);
   }
 }
 

@@ -59,6 +59,7 @@ class CompiledGrammar {
 
  private:
   void check_bytes();
+  void check_token_limits();
   bool takes_long_to_finish();
   bool counts_nest() const;
   void renew();

@@ -25,6 +25,7 @@ void Completions::check_finish(bool steps) {
 }
 
 std::string Completions::shortest(const Place& place, const Effort& effort) {
+  limits_.prepare(place.lexer);
   std::string text = grammar_.has_values ? by_steps(place) : by_rules(place, effort.thorough);
   if (grammar_.self_delimiting) return text;
   // rules and values ignore that the longest match may take the next bytes
@@ -135,6 +136,11 @@ struct Completions::Ending {
 bool Completions::is_enough(const Ending& best, bool thorough) const { return !thorough && best.cost != endless && paths_.searched_long(); }
 
 std::string Completions::by_rules(const Place& place, bool thorough) {
+  limits_.prepare(place.lexer);
+  return compose(place, thorough);
+}
+
+std::string Completions::compose(const Place& place, bool thorough) {
   if (stepping_.accepting(place)) return {};
   Ending best;
   if (place.fresh) {
@@ -187,6 +193,7 @@ std::string Completions::by_steps(Place place) {
   std::string text;
   while (!stepping_.accepting(place)) {
     stepping_.allow_way();  // for each lexeme, because each brings the end nearer
+    limits_.prepare(place.lexer);
     const ExprId rest = next_lexeme(place);
     const std::string lexeme = rest == ExprId::nothing ? std::string() : lexer_.expressions().shortest(rest);
     Place next = place;
@@ -227,41 +234,76 @@ ExprId Completions::next_lexeme(const Place& place) {
 
 // By search ---------------------------------------------------------------------------------------------------------
 
-// A* over places; the way by rules is the lower bound on the rest.
+// Whether the lexeme may become a terminal without a token limit.
+bool Completions::reads_unlimited(LexId lexer) const {
+  const std::span<const Lexer::Entry> entries = lexer_.entries(lexer);
+  return std::any_of(entries.begin(), entries.end(), [this](const Lexer::Entry& entry) { return !lexer_.is_none(entry.terminal) && !limits_.has_limit(entry.terminal); });
+}
+
+// Rests of the current lexeme, each in fewest tokens for a terminal with a limit: where the search begins, or right
+// after the first byte of a lexeme. `before`: the place before the bytes `read`.
+std::vector<std::string> Completions::limited_rests(const Place& place, const Place& before, std::string_view read) {
+  std::vector<std::string> rests;
+  if (!limits_.any() || place.fresh) return rests;
+  const bool begun = read.size() == 1 && (before.fresh || lexer_.step(before.lexer, static_cast<uint8_t>(read[0])) == LexId::dead);
+  if (!begun && !read.empty()) return rests;
+  for (const Lexer::Entry& entry : lexer_.copy_of_entries(place.lexer)) {
+    if (!limits_.has_limit(entry.terminal)) continue;
+    if (read.empty()) {
+      rests.push_back(lexer_.expressions().shortest(entry.expression));
+    } else if (const std::optional<std::string>& rest = limits_.rests_of_beginnings(entry.terminal)[static_cast<uint8_t>(read[0])]) {
+      rests.push_back(*rest);
+    }
+  }
+  std::erase(rests, std::string());
+  return rests;
+}
+
+// A* over places; the way by rules is the lower bound on the rest. A lexeme with a token limit is read as one edge.
 std::string Completions::by_search(const Place& start, const Effort& effort) {
   struct Visit {
     Place place;
     size_t parent;
-    uint8_t byte;
+    std::string read;
     size_t length;
   };
-  std::vector<Visit> visits{{start, 0, 0, 0}};
+  std::vector<Visit> visits{{start, 0, {}, 0}};
   using Entry = std::pair<size_t, size_t>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
   FlatMap<Hash, uint8_t> seen;
+  const auto visit = [&](size_t from, const Place& next, std::string read) {
+    Hash key = mix(mix(seeded(0), paired(next.lexer, next.set)), index(next.text));
+    if (limits_.any()) key = mix(key, limited_rests(next, visits[from].place, read).empty() ? 0u : 1u);
+    if (seen.find(key)) return;
+    seen.insert(key, 1);
+    if (visits.size() > effort.searched_places) {
+      throw LimitError(limit_message("the shortest way to finish takes too many steps to find", MAX_SEARCHED_PLACES, effort.searched_places),
+                       Limit::searched_places);
+    }
+    const size_t length = visits[from].length + read.size();
+    visits.push_back({next, from, std::move(read), length});
+    queue.emplace(length + compose(next, effort.thorough).size(), visits.size() - 1);
+  };
   queue.emplace(0, 0);
   while (!queue.empty()) {
-    size_t at = queue.top().second;
+    const size_t at = queue.top().second;
     queue.pop();
-    if (stepping_.accepting(visits[at].place)) {
+    const Place here = visits[at].place;
+    if (stepping_.accepting(here)) {
       std::string text;
-      for (size_t i = at; i != 0; i = visits[i].parent) text.push_back(static_cast<char>(visits[i].byte));
-      std::reverse(text.begin(), text.end());
+      for (size_t i = at; i != 0; i = visits[i].parent) text.insert(0, visits[i].read);
       return text;
     }
     for (unsigned b = 0; b < 256; ++b) {
-      Place next = visits[at].place;
-      if (!stepping_.step(next, static_cast<uint8_t>(b))) continue;
-      Hash key = mix(mix(seeded(0), paired(next.lexer, next.set)), index(next.text));
-      if (seen.find(key)) continue;
-      seen.insert(key, 1);
-      if (visits.size() > effort.searched_places) {
-        throw LimitError(limit_message("the shortest way to finish takes too many steps to find", MAX_SEARCHED_PLACES, effort.searched_places),
-                         Limit::searched_places);
-      }
-      size_t length = visits[at].length + 1;
-      visits.push_back({next, at, static_cast<uint8_t>(b), length});
-      queue.emplace(length + by_rules(next, effort.thorough).size(), visits.size() - 1);
+      const auto byte = static_cast<uint8_t>(b);
+      Place next = here;
+      if (!stepping_.step(next, byte)) continue;
+      const bool stays = !here.fresh && limits_.any() && lexer_.step(here.lexer, byte) != LexId::dead;
+      if (!stays || reads_unlimited(next.lexer)) visit(at, next, std::string(1, static_cast<char>(byte)));
+    }
+    for (std::string& rest : limited_rests(here, visits[visits[at].parent].place, visits[at].read)) {
+      Place next = here;
+      if (stepping_.step(next, rest)) visit(at, next, std::move(rest));
     }
   }
   throw GrammarError("there is no way to finish from here");

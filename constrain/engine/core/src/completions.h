@@ -3,7 +3,7 @@
 // Where rules alone decide, the text is composed from ways through single rules (rule_paths.h). Where values must be
 // distinct, it is found lexeme by lexeme. Where the longest match may take bytes of the next lexeme, a search over
 // places finds it. Invariant: the text can be read from the place to an end. It is shortest, unless finding that takes
-// too long.
+// too long; a lexeme with a limit on its tokens has a text of fewest tokens.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,7 @@
 #include "hashing.h"
 #include "rule_paths.h"
 #include "stepping.h"
+#include "token_limits.h"
 
 namespace constrain {
 
@@ -23,8 +24,8 @@ class Completions {
     size_t searched_places = MAX_SEARCHED_PLACES.value;
   };
 
-  Completions(Stepping& stepping, RulePaths& paths)
-      : stepping_(stepping), paths_(paths), grammar_(stepping.grammar()), lexer_(stepping.lexer()), parser_(stepping.parser()) {}
+  Completions(Stepping& stepping, RulePaths& paths, TokenLimits& limits)
+      : stepping_(stepping), paths_(paths), limits_(limits), grammar_(stepping.grammar()), lexer_(stepping.lexer()), parser_(stepping.parser()) {}
 
   std::string shortest(const Place& place, const Effort& effort);
   std::string shortest(const Place& place) { return shortest(place, Effort{}); }
@@ -42,12 +43,16 @@ class Completions {
   void complete_item(Item item, std::string& out);
   void offer_entry(Ending& best, const Lexer::Entry& entry, const Place& place, bool thorough);
   bool is_enough(const Ending& best, bool thorough) const;
+  std::string compose(const Place& place, bool thorough);
   std::string by_search(const Place& place, const Effort& effort);
+  bool reads_unlimited(LexId lexer) const;
+  std::vector<std::string> limited_rests(const Place& place, const Place& before, std::string_view read);
   std::string by_steps(Place place);
   ExprId next_lexeme(const Place& place);
 
   Stepping& stepping_;
   RulePaths& paths_;
+  TokenLimits& limits_;
   const Grammar& grammar_;
   Lexer& lexer_;
   Parser& parser_;

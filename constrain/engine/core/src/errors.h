@@ -15,6 +15,12 @@ struct GrammarError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// A terminal's limit on its tokens is too small for this vocabulary.
+struct TokenLimitError : GrammarError {
+  TokenLimitError(const std::string& message, uint32_t which) : GrammarError(message), terminal(which) {}
+  uint32_t terminal;
+};
+
 struct LimitError : std::runtime_error {
   explicit LimitError(const std::string& message, Limit which = Limit::compile_work) : std::runtime_error(message), limit(which) {}
   Limit limit;

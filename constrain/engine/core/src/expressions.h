@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -118,6 +119,7 @@ class ExpressionStore {
   }
   uint32_t distance(ExprId e);     // about how many bytes a match needs; found without a search
   std::string shortest(ExprId e);  // a shortest match, or some short match if that takes too long
+  void prefer(ExprId e, std::string match) { preferred_.insert_or_assign(e, std::move(match)); }  // in place of the shortest
 
   bool shortest_takes_search(ExprId e) const { return is_searched(nodes_[index(e)].kind); }  // at the first call
 
@@ -306,6 +308,7 @@ class ExpressionStore {
   FlatMap<uint32_t, uint32_t> shortest_ids_;  // shortest matches that take a search or a choice
   FlatMap<uint32_t, uint32_t> undecided_;  // intersections whose emptiness takes more states to decide
   std::deque<std::string> shortest_texts_;
+  std::unordered_map<ExprId, std::string> preferred_;
   FlatMap<uint32_t, ByteSet> alphabets_;
   FlatMap<uint32_t, ByteSet> firsts_;  // of alternations, intersections and tall expressions
   FlatMap<uint32_t, uint32_t> without_counts_;

@@ -67,6 +67,8 @@ struct Grammar {
   std::vector<std::string> terminal_names;
   std::vector<bool> remembered;  // by terminal: some edge remembers the lexeme
   std::vector<uint8_t> kinds;    // by terminal: which token limit applies; front ends define the kinds
+  std::vector<uint32_t> token_limits;  // by terminal: the most tokens of the lexeme, or `unbounded`
+  std::vector<double> temperatures;    // by terminal; negative if none is asked for
   std::vector<Role> roles;         // by terminal; only where `reads_groups`
   std::vector<std::string> labels;  // by terminal: the label of its texts; empty: each text itself
   std::vector<uint32_t> ignored;
@@ -81,13 +83,18 @@ struct Grammar {
   bool numbers_by_double = false;  // numbers that must be distinct are compared as IEEE doubles
   bool strings_by_value = false;   // JSON strings are compared by the strings that they spell
   bool reads_groups = false;  // some edge reads a rule whose value must be distinct
+  bool limits_tokens = false;  // some terminal has a token limit
+  bool has_temperatures = false;
 
   template <typename Archive>
   void visit(Archive& archive) {  // without `expressions`
-    archive(terminals, terminal_names, remembered, kinds, roles, labels, ignored, rules, states, edges, conditions, actions,
-            self_delimiting, has_values, numbers_by_double, strings_by_value, reads_groups, may_need_fresh);
+    archive(terminals, terminal_names, remembered, kinds, token_limits, temperatures, roles, labels, ignored, rules, states, edges,
+            conditions, actions, self_delimiting, has_values, numbers_by_double, strings_by_value, reads_groups, may_need_fresh,
+            limits_tokens, has_temperatures);
   }
 
+  // The most tokens of a lexeme; `unbounded` for terminals without a limit, and for those made from memory.
+  uint32_t token_limit(TermId t) const { return index(t) < token_limits.size() ? token_limits[index(t)] : unbounded; }
   const State& state(StateId q) const { return states[index(q)]; }
   bool is_ignored(TermId t) const { return std::find(ignored.begin(), ignored.end(), index(t)) != ignored.end(); }
   std::span<const Edge> edges_of(StateId q) const {

@@ -2,6 +2,7 @@
 #include "import.h"
 
 #include <algorithm>
+#include <limits>
 #include <unordered_map>
 
 #include "errors.h"
@@ -357,6 +358,47 @@ ExprId without_marks(ExpressionStore& store, ExprId terminal) {
 
 }  // namespace
 
+namespace {
+
+void read_token_options(Grammar& grammar, nb::handle terminal) {
+  const nb::object limit = terminal.attr("max_tokens"), temperature = terminal.attr("temperature");
+  grammar.token_limits.push_back(unbounded);
+  if (!limit.is_none()) {
+    const long long most = nb::cast<long long>(limit);
+    if (most < 1) throw GrammarError("terminal " + grammar.terminal_names.back() + ": max_tokens is " + std::to_string(most) + "; it must be 1 or more");
+    grammar.token_limits.back() = static_cast<uint32_t>(std::min<long long>(most, unbounded - 1));
+    grammar.limits_tokens = true;
+  }
+  grammar.temperatures.push_back(-1);
+  if (!temperature.is_none()) {
+    const double wanted = nb::cast<double>(temperature);
+    if (!(wanted >= 0 && wanted < std::numeric_limits<double>::infinity())) {
+      throw GrammarError("terminal " + grammar.terminal_names.back() + ": the temperature must be a finite number, 0 or more");
+    }
+    grammar.temperatures.back() = wanted;
+    grammar.has_temperatures = true;
+  }
+}
+
+// Texts that are compared with others, and ignored ones, have no token limit: both are read without regard to it.
+void check_token_limits(const Grammar& grammar) {
+  if (!grammar.limits_tokens) return;
+  const auto refuse = [&](uint32_t terminal, const char* why) {
+    throw GrammarError("terminal " + grammar.terminal_names[terminal] + " has a limit on its tokens (max_tokens), but " + why);
+  };
+  for (uint32_t t : grammar.ignored) {
+    if (grammar.token_limit(TermId{t}) != unbounded) refuse(t, "it is ignored");
+  }
+  for (const Edge& edge : grammar.edges) {
+    if (edge.kind != EdgeKind::terminal || grammar.token_limit(TermId{edge.symbol}) == unbounded) continue;
+    const std::span<const Action> actions = grammar.actions_of(edge);
+    const bool remembers = std::any_of(actions.begin(), actions.end(), [](const Action& a) { return a.kind == ActionKind::remember; });
+    if (edge.excluding >= 0 || remembers) refuse(edge.symbol, "its texts are compared with others");
+  }
+}
+
+}  // namespace
+
 Grammar import_grammar(nb::handle object, bool prove) {
   Grammar grammar;
   grammar.expressions.allow(MAX_COMPILE_WORK.value, &MAX_COMPILE_WORK);
@@ -368,6 +410,7 @@ Grammar import_grammar(nb::handle object, bool prove) {
       grammar.terminals.push_back(is_special(each.attr("expression")) ? expression : without_marks(grammar.expressions, expression));
     });
     grammar.kinds.push_back(nb::cast<uint8_t>(each.attr("kind")));
+    read_token_options(grammar, each);
   }
   nb::tuple rules = tuple_of(object.attr("rules"));
   if (rules.size() == 0) throw GrammarError("a grammar needs at least one rule");
@@ -388,6 +431,7 @@ Grammar import_grammar(nb::handle object, bool prove) {
   grammar.self_delimiting = nb::cast<bool>(object.attr("self_delimiting"));
   grammar.numbers_by_double = nb::cast<bool>(object.attr("numbers_by_double"));
   grammar.strings_by_value = nb::cast<bool>(object.attr("strings_by_value"));
+  check_token_limits(grammar);
   nb::gil_scoped_release release;
   analyse(grammar);
   if (prove && !grammar.self_delimiting) prove_lexing(grammar);

@@ -18,7 +18,7 @@ bool LexemeLimits::stays(LexId lexer, std::string_view bytes) {
 uint64_t LexemeLimits::limit_of(LexId lexer, std::span<const uint64_t> limits) const {
   uint64_t limit = none;
   for (const Lexer::Entry& entry : lexer_.entries(lexer)) {
-    if (entry.expression == ExprId::epsilon) continue;
+    if (entry.expression == ExprId::epsilon || lexer_.is_none(entry.terminal)) continue;
     const size_t kind = grammar_.kinds[index(lexer_.base_terminal(entry.terminal))];
     if (kind < limits.size()) limit = std::min(limit, limits[kind]);
   }

@@ -122,6 +122,7 @@ Lexer::StepRuns Lexer::all_steps() const {
 }
 
 MatchId Lexer::match(std::vector<TermId> terminals) {
+  std::erase(terminals, none_);
   std::sort(terminals.begin(), terminals.end());
   Hash key = seeded(terminals.size());
   for (TermId t : terminals) key = mix(key, index(t));

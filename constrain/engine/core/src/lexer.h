@@ -57,7 +57,8 @@ class Lexer {
   // Terminal `t` without the texts of the scalars in a list of values; ValueId::unknown_scalar makes it
   // context-dependent.
   TermId without_values(TermId t, uint32_t list, const Memory& memory, const Values& values);
-  TermId none() const { return none_; }  // a terminal without any text
+  TermId none() const { return none_; }  // a terminal without any text; in a state, it takes bytes and matches nothing
+  bool is_none(TermId t) const { return t == none_; }
   bool matches(TermId t, ValueId scalar, const Values& values);  // some text of the scalar
 
   size_t memory_bytes() const {

@@ -79,6 +79,9 @@ inline constexpr NamedLimit MAX_BUDGET_QUESTIONS{"MAX_BUDGET_QUESTIONS", 4'000, 
 // Ways to read the beginning of a text that end at one byte, where tokens named in a grammar stand beside text. Beyond: LimitError from `accepts`.
 inline constexpr NamedLimit MAX_READINGS_OF_TEXT{"MAX_READINGS_OF_TEXT", 1'000, "readings"};
 
+// States, at the ends of tokens, of one lexeme with a limit on its tokens (`max_tokens`). Beyond: LimitError when compiling.
+inline constexpr NamedLimit MAX_LIMITED_STATES{"MAX_LIMITED_STATES", 5'000, "states"};
+
 // The greatest `multipleOf`, after its decimal point is removed. Beyond: LimitError when compiling.
 inline constexpr NamedLimit MAX_DIVISOR{"MAX_DIVISOR", 576'460'752'303'423'488, "the divisor"};
 

@@ -45,7 +45,7 @@ Matcher::Matcher(std::shared_ptr<CompiledGrammar> grammar, std::optional<uint64_
     limits_.push_back(limit.value_or(LexemeLimits::none));
     least_limit_ = std::min(least_limit_, limits_.back());
   }
-  tracks_ = max_tokens_ || least_limit_ != LexemeLimits::none;
+  tracks_ = max_tokens_ || least_limit_ != LexemeLimits::none || grammar_->grammar().limits_tokens;
   if (!max_tokens_) return;
   progress_[0].plan = plan_from(places_[0], nullptr, *max_tokens_);
   const uint64_t needed = progress_[0].plan->counts[0];
@@ -74,7 +74,7 @@ Place& Matcher::here() {
     std::vector<Place> places{place};
     places.reserve(places_.size());
     for (uint32_t token : tokens_) {
-      if (!grammar_->vocabulary().is_eos(token)) next->stepping().step(place, grammar_->vocabulary().token(token));
+      if (!grammar_->vocabulary().is_eos(token)) next->token_limits().take(place, grammar_->vocabulary().token(token));
       places.push_back(place);
     }
     next->stepping().allow_call();
@@ -115,6 +115,7 @@ bool Matcher::accept(uint32_t token) {
   } else {
     if (!step_over(place, token)) return false;
     const std::string_view bytes = grammar_->vocabulary().token(token);
+    if (grammar_->grammar().limits_tokens && least_limit_ == LexemeLimits::none && place.used != places_.back().used + 1) progress.shortened = false;
     if (least_limit_ != LexemeLimits::none) count_lexeme_tokens(progress, places_.back(), place, bytes, at_limit);
     if (tracks()) go_on(progress, places_.back(), place, bytes);
   }
@@ -165,12 +166,12 @@ bool Matcher::step_over(Place& place, uint32_t token) {
   const std::string_view bytes = grammar_->vocabulary().token(token);
   if (bytes.empty()) return false;
   try {
-    return automaton_->stepping().step(place, bytes);
+    return automaton_->token_limits().take(place, bytes);
   } catch (const LimitError&) {
     if (!words_ && !begins_plan(token) && !automaton_->masks().has_token(place, token)) return false;
   }
   automaton_->stepping().allow_all();
-  const bool taken = automaton_->stepping().step(place, bytes);
+  const bool taken = automaton_->token_limits().take(place, bytes);
   automaton_->stepping().allow_call();
   return taken;
 }
@@ -202,7 +203,8 @@ void Matcher::go_on(Progress& progress, const Place& from, const Place& place, s
   }
   const std::shared_ptr<const Plan> plan = std::exchange(progress.plan, nullptr);
   const size_t end = progress.at + token.size();
-  if (plan && std::string_view(plan->text).substr(progress.at).starts_with(token) && plan->counts[end] <= left_after) {
+  const bool along = plan && std::string_view(plan->text).substr(progress.at).starts_with(token) && plan->counts[end] <= left_after;
+  if (along && (!grammar_->grammar().limits_tokens || grammar_->vocabulary().token(grammar_->vocabulary().first_token(*plan, progress.at)) == token)) {
     progress.plan = plan;
     progress.at = end;
     return;
@@ -221,13 +223,17 @@ void Matcher::go_on(Progress& progress, const Place& from, const Place& place, s
 // A plan of at most `limit` tokens, if possible.
 std::shared_ptr<const Matcher::Plan> Matcher::plan_from(const Place& place, const Plan* like, uint64_t limit) {
   automaton_->stepping().allow_way();
-  auto plan = std::make_shared<Plan>(grammar_->vocabulary().spell(automaton_->completions().shortest(place), like));
+  TokenLimits& limits = automaton_->token_limits();
+  auto plan = std::make_shared<Plan>(limits.spell(place, automaton_->completions().shortest(place), like));
   const auto try_also = [&](std::string text) {
-    Plan other = grammar_->vocabulary().spell(std::move(text), like);
+    Plan other = limits.spell(place, std::move(text), like);
     if (other.counts[0] < plan->counts[0]) *plan = std::move(other);
   };
   if (plan->counts[0] > limit) try_also(automaton_->budget().counted_completion(place));
   if (plan->counts[0] > limit) try_also(automaton_->completions().shortest(place, {.thorough = true}));
+  if (plan->counts[0] == Vocabulary::no_spelling && limits.any()) {
+    throw LimitError("no way to finish within the limits on the tokens of lexemes was found", Limit::searched_places);
+  }
   if (plan->counts[0] == Vocabulary::no_spelling) {
     throw GrammarError("the vocabulary has no token for a byte that the shortest completion needs");
   }
@@ -298,13 +304,13 @@ bool Matcher::ample(const Mask& mask) {
 
 bool Matcher::plain(const Mask& mask) {
   if (plain_) return true;
-  if (words_ || !mask.tokens->limits.empty() || !mask.tokens->dependent.empty() || !ample(mask) || limit_reached()) return false;
+  if (words_ || !mask.tokens->limits.empty() || !mask.tokens->dependent.empty() || !ample(mask) || limit_reached() || refused(mask)) return false;
   return plain_ = exact_ = true;
 }
 
 void Matcher::prepare() {
   const Mask& mask = this->mask();
-  if (words_ || plain(mask) || (mask.tokens->limits.empty() && !limit_reached())) return;
+  if (words_ || plain(mask) || (mask.tokens->limits.empty() && !limit_reached() && !refused(mask))) return;
   Bitmask words(grammar_->vocabulary().words());
   fill(mask, words);
 }
@@ -318,7 +324,11 @@ void Matcher::fill(const Mask& mask, std::span<uint32_t> words) {
     automaton_->masks().fill(mask, places_.back(), words);
     return;
   }
-  const LimitSet limits = fill_within_budget(mask, words);
+  LimitSet limits = fill_within_budget(mask, words);
+  if (const TokenSet* out = refused(mask)) {
+    out->remove_from(words);
+    if (progress_.back().limited) limits.add(progress_.back().limits);
+  }
   if (limit_reached()) {
     const Bitmask& allowed = limited(mask);
     for (size_t i = 0; i < words.size(); ++i) words[i] &= allowed[i];
@@ -340,7 +350,7 @@ void Matcher::allow_plan(std::span<uint32_t> words) {
     if (token == Vocabulary::no_token) return;
     automaton_->stepping().allow_all();
     Place next = place;
-    if (automaton_->stepping().step(next, grammar_->vocabulary().token(token))) set_bit(words, token);
+    if (automaton_->token_limits().take(next, grammar_->vocabulary().token(token))) set_bit(words, token);
   } catch (const LimitError&) {  // no way is known; the verified tokens remain
   }
   automaton_->stepping().allow_call();
@@ -384,12 +394,23 @@ bool Matcher::finished() {
   const Place& place = here();
   const bool used_up = max_tokens_ && left() == 0;
   try {
-    const bool whole = automaton_->stepping().accepting(place) && automaton_->stepping().next_bytes(place).empty();
+    const bool whole = automaton_->stepping().accepting(place) && !goes_on();
     if (used_up && !whole) progress_.back().narrowed = true;
     return whole || used_up;
   } catch (const LimitError&) {  // other continuations are unknown
     return used_up;
   }
+}
+
+// Whether any token but the end of generation may follow.
+bool Matcher::goes_on() {
+  if (!grammar_->grammar().limits_tokens) return !automaton_->stepping().next_bytes(places_.back()).empty();
+  const Mask& mask = automaton_->masks().of(places_.back());
+  Bitmask words(grammar_->vocabulary().words());
+  automaton_->masks().fill(mask, places_.back(), words);
+  if (const TokenSet* out = refused(mask)) out->remove_from(words);
+  for (uint32_t token : grammar_->vocabulary().eos()) clear_bit(words, token);
+  return std::any_of(words.begin(), words.end(), [](uint32_t word) { return word != 0; });
 }
 
 std::string Matcher::shortest_completion() {
@@ -506,6 +527,44 @@ void Matcher::count_lexeme_tokens(Progress& progress, const Place& from, const P
   progress.least_rest = std::min(progress.least_rest, rest);
 }
 
+const TokenSet* Matcher::refused(const Mask& mask) {
+  if (!grammar_->grammar().limits_tokens) return nullptr;
+  const Place place = places_.back();
+  TokenLimits& limits = automaton_->token_limits();
+  Bitmask words;
+  if (!limits.knows_refused(place)) {
+    words.resize(grammar_->vocabulary().words());
+    automaton_->masks().fill(mask, place, words);
+  }
+  const TokenLimits::Refused* out = limits.refused(place, words);
+  automaton_->stepping().allow_call();
+  if (!out) return nullptr;
+  note_limits(out->limits);
+  if (!std::exchange(progress_.back().shortened, true)) ++progress_.back().shortened_lexemes;
+  return &out->tokens;
+}
+
+std::optional<double> Matcher::temperature() {
+  if (ended_ || !grammar_->grammar().has_temperatures) return std::nullopt;
+  const Lexer& lexer = automaton_->stepping().lexer();
+  const auto highest = [&](LexId state) {
+    std::pair<bool, double> found{false, -1};  // whether the lexeme can go on, and its temperature
+    for (const Lexer::Entry& entry : lexer.entries(state)) {
+      if (entry.expression == ExprId::epsilon || lexer.is_none(entry.terminal)) continue;
+      found.first = true;
+      found.second = std::max(found.second, grammar_->grammar().temperatures[index(lexer.base_terminal(entry.terminal))]);
+    }
+    return found;
+  };
+  const Place& place = here();
+  auto found = highest(place.lexer);
+  if (!found.first && !place.fresh) {
+    const Place next = automaton_->stepping().finished(place);
+    if (next.set != SetId::none) found = highest(next.lexer);
+  }
+  return found.second < 0 ? std::nullopt : std::optional(found.second);
+}
+
 Explanation Matcher::explain(uint32_t token) {
   Explanation result;
   Place place = here();
@@ -524,12 +583,13 @@ Explanation Matcher::explain(uint32_t token) {
     Bitmask words(vocabulary.words());
     fill(mask, words);
     result.at_limit = limit_reached() && !vocabulary.is_eos(token) && !has_bit(limited(mask), token);
+    if (const TokenSet* out = refused(mask)) result.at_limit |= out->contains(token);
     if (progress_.back().limited && !has_bit(words, token)) result.limits = progress_.back().limits;
     return result;
   }
   auto add = [&](LexId lexer) {
     for (const Lexer::Entry& entry : automaton_->stepping().lexer().entries(lexer)) {
-      if (entry.expression == ExprId::epsilon) continue;  // the terminal ends here
+      if (entry.expression == ExprId::epsilon || automaton_->stepping().lexer().is_none(entry.terminal)) continue;  // the terminal ends here
       TermId t = automaton_->stepping().lexer().base_terminal(entry.terminal);
       if (std::find(result.terminals.begin(), result.terminals.end(), index(t)) == result.terminals.end()) {
         result.terminals.push_back(index(t));

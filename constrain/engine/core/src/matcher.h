@@ -70,11 +70,13 @@ class Matcher {
   uint64_t limited_masks() const { return progress_.back().limited_masks; }  // on the way here, this one included
   LimitSet limits_met() const { return progress_.back().limits; }            // by these masks
   bool limit_reached();
+  bool knows_refused() { return !grammar_->grammar().limits_tokens || ended_ || automaton_->token_limits().knows_refused(here()); }
   bool knows_words() { return words_ || limited_ || !limit_reached(); }  // or no such mask is needed
   bool known_plain() const { return plain_; }
   std::string forced_bytes();
   std::pair<std::string, std::vector<uint32_t>> forced_after(std::string_view before);
   Explanation explain(uint32_t token);
+  std::optional<double> temperature();
 
  private:
   using Plan = Vocabulary::Spelling;
@@ -103,6 +105,8 @@ class Matcher {
   void settle(uint32_t token);
   bool begins_plan(uint32_t token) const;
   bool step_over(Place& place, uint32_t token);
+  const TokenSet* refused(const Mask& mask);  // tokens of the mask that limits of lexemes leave out; null for none
+  bool goes_on();
   void note_limits(LimitSet limits);
   void allow_plan(std::span<uint32_t> words);
   uint64_t left() const { return max_tokens_ ? *max_tokens_ - (tokens_.size() - ended_) : Budget::never_fits; }

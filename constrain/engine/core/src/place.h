@@ -12,6 +12,7 @@ struct Place {
   TextId text{};                   // its text, if that is remembered
   bool fresh = true;               // none of its bytes has been read
   TrackId track = TrackId::start;  // the values read before it, if values must be distinct
+  uint32_t used = 0;               // tokens that began in it; counted only if some terminal has a token limit
 
   friend bool operator==(const Place&, const Place&) = default;
 };

@@ -26,6 +26,9 @@ bool ExpressionStore::is_searched(Kind kind) {
 }
 
 std::string ExpressionStore::shortest(ExprId e) {
+  if (!preferred_.empty()) {
+    if (const auto found = preferred_.find(e); found != preferred_.end()) return found->second;
+  }
   const Kind kind = nodes_[index(e)].kind;
   if (kind != Kind::alternation && !is_searched(kind) && !is_tall(e)) return build_shortest(e);
   auto known = [this](ExprId each) { return shortest_ids_.find(index(each)); };

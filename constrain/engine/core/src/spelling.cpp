@@ -48,8 +48,9 @@ void Vocabulary::index_beginnings() {
   });
 }
 
-Vocabulary::Spelling Vocabulary::spell(std::string text, const Spelling* like) const {
-  Spelling spelling{std::move(text), {}};
+Vocabulary::Spelling Vocabulary::spell(std::string text, const Spelling* like, std::vector<uint32_t> borders) const {
+  Spelling spelling{std::move(text), {}, std::move(borders)};
+  if (like && !(spelling.borders.empty() && like->borders.empty())) like = nullptr;
   const std::string_view all = spelling.text;
   std::vector<uint32_t>& counts = spelling.counts;
   counts.assign(all.size() + 1, no_spelling);
@@ -57,7 +58,7 @@ Vocabulary::Spelling Vocabulary::spell(std::string text, const Spelling* like) c
   if (known > 0) std::copy(like->counts.end() - static_cast<ptrdiff_t>(known) - 1, like->counts.end(), counts.end() - static_cast<ptrdiff_t>(known) - 1);
   counts.back() = 0;
   for (size_t at = all.size() - known; at-- > 0;) {
-    each_beginning(all.substr(at), [&](size_t length, uint32_t node) {
+    each_beginning(spelling.from(at), [&](size_t length, uint32_t node) {
       const uint32_t rest = counts[at + length];
       if (rest != no_spelling && !trie_.tokens(node).empty()) counts[at] = std::min(counts[at], rest + 1);
     });
@@ -75,7 +76,7 @@ uint32_t Vocabulary::find(std::string_view token) const {
 
 uint32_t Vocabulary::first_token(const Spelling& spelling, size_t from) const {
   uint32_t token = no_token;
-  each_beginning(std::string_view(spelling.text).substr(from), [&](size_t length, uint32_t node) {
+  each_beginning(spelling.from(from), [&](size_t length, uint32_t node) {
     const uint32_t rest = spelling.counts[from + length];
     if (rest != no_spelling && rest + 1 == spelling.counts[from] && !trie_.tokens(node).empty()) token = trie_.tokens(node)[0];
   });

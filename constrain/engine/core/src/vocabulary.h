@@ -1,6 +1,7 @@
 // A tokenizer's vocabulary as a byte trie, and the store of context-independent tokens that all constraints share.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -143,13 +144,19 @@ class Vocabulary {
   const std::vector<uint32_t>& eos() const { return eos_; }
   bool is_eos(uint32_t id) const;
   // Fewest tokens that spell `text` from each byte on; `counts[text.size()]` is 0, no_spelling means none. The counts
-  // of a common ending with `like` are taken from there.
+  // of a common ending with `like` are taken from there. No token crosses one of `borders`, which ascend.
   static constexpr uint32_t no_spelling = ~uint32_t{0};
   struct Spelling {
     std::string text;
     std::vector<uint32_t> counts;
+    std::vector<uint32_t> borders = {};
+    // The text from `at` to the next border.
+    std::string_view from(size_t at) const {
+      const auto border = std::upper_bound(borders.begin(), borders.end(), at);
+      return std::string_view(text).substr(at, border == borders.end() ? std::string_view::npos : *border - at);
+    }
   };
-  Spelling spell(std::string text, const Spelling* like = nullptr) const;
+  Spelling spell(std::string text, const Spelling* like = nullptr, std::vector<uint32_t> borders = {}) const;
   uint32_t first_token(const Spelling& spelling, size_t from) const;  // the longest that begins a shortest spelling
   static constexpr uint32_t no_token = ~uint32_t{0};
   size_t longest_token() const { return longest_token_; }  // in bytes

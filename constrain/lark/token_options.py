@@ -1,0 +1,30 @@
+"""The options of a rule about its tokens, ``max_tokens`` and ``temperature``, for the terminals that it reads."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from constrain.lark.reading.places import line_and_column
+
+if TYPE_CHECKING:
+    from constrain.language.grammar import Terminal
+    from constrain.lark.reading.syntax import Options
+
+
+def has_token_options(options: Options) -> bool:
+    """Returns whether a rule limits its tokens or has a temperature."""
+    return options.max_tokens is not None or options.temperature is not None
+
+
+def with_token_options(terminal: Terminal, text: str, options: Options) -> Terminal:
+    """Returns a terminal with the options of the rule around it; ``text``: the grammar text.
+
+    A terminal that has a temperature keeps it.
+    """
+    if options.temperature is not None and terminal.temperature is None:
+        terminal = replace(terminal, temperature=options.temperature.value)
+    if options.max_tokens is not None:
+        where = line_and_column(text, options.max_tokens.at)
+        terminal = replace(terminal, max_tokens=options.max_tokens.value, place=where)
+    return terminal
