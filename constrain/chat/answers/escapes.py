@@ -18,7 +18,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from constrain.engine import core
+from constrain.engine.special import terminal_error
+from constrain.errors import GrammarError
 from constrain.language.grammar import EPSILON, Action, Edge, Grammar, Rule, Terminal
+from constrain.language.special import terminal_special
 from constrain.language.tree import (
     ANY_BYTES,
     Alternation,
@@ -49,7 +52,11 @@ _MAX_PAIRS = 500_000
 
 
 def spell_in_json(grammar: Grammar) -> Grammar:
-    """Returns the grammar of the same texts inside a JSON string."""
+    """Returns the grammar of the same texts inside a JSON string. Raises GrammarError if it asks for tokens."""
+    for each in grammar.terminals:
+        if terminal_special(each) is not None:
+            message = "this model writes the text as a JSON string, in which no token can be asked for; write its text"
+            raise terminal_error(GrammarError, each, message)
     terminals = [
         replace(terminal, expression=in_json(terminal.expression), label=in_json_text(terminal.label))
         for terminal in grammar.terminals

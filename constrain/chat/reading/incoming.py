@@ -9,6 +9,7 @@ import codecs
 from typing import TYPE_CHECKING
 
 from constrain.json_schema.spelling.canonical import read_content
+from constrain.language.special import without_special
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -57,7 +58,10 @@ class Incoming:
             yield
 
     def text(self, stops: list[bytes], emit: Callable[[str], object]) -> Generator[None, None, bytes | None]:
-        """Emits text up to the first of several stops; returns the stop without removing it, or None at the end."""
+        """Emits text up to the first of several stops; returns the stop without removing it, or None at the end.
+
+        Special tokens are no part of the text.
+        """
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         begin = self.position
         while True:
@@ -65,7 +69,7 @@ class Incoming:
             place, found = min(places) if places else (len(self.buffer), None)
             if found is None and not self.at_end:
                 place -= _count_held_back(self.buffer, stops)
-            text = decoder.decode(self.take(place), final=found is not None or self.at_end)
+            text = decoder.decode(without_special(self.take(place)), final=found is not None or self.at_end)
             if text:
                 self.span, begin = (begin, self.position), self.position
                 emit(text)
