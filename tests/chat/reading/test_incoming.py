@@ -14,3 +14,12 @@ def test_special_tokens_are_no_part_of_a_text() -> None:
         next(reading, None)
     assert "".join(found) == "aé"
     assert incoming.take(3) == b"END"
+
+
+def test_special_tokens_are_no_part_of_a_json_string() -> None:
+    incoming, found = Incoming(), []
+    reading = incoming.json_string(found.append)
+    for part in (b"a\\", b"n", mark("<|call|>"), b'b"'):
+        incoming.buffer += part
+        next(reading, None)
+    assert "".join(found) == "a\nb"
