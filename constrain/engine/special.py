@@ -51,7 +51,7 @@ def resolve_special(grammar: Grammar, vocabulary: Vocabulary) -> tuple[Grammar, 
     try:
         classes, parts = divide(list(sets.values()))
     except LimitError as error:
-        raise _at(LimitError, terminals[next(iter(sets))], error.message) from error
+        raise terminal_error(LimitError, terminals[next(iter(sets))], error.message) from error
     return _with_marks(grammar, dict(zip(sets, parts, strict=True))), Classes(vocabulary, classes)
 
 
@@ -60,7 +60,7 @@ def some_token(written: str, vocabulary: Vocabulary) -> int:
     return _ids(Terminal(written, special_token(written)), written, vocabulary)[0][0]
 
 
-def _at(kind: type[_Error], terminal: Terminal, message: str) -> _Error:
+def terminal_error(kind: type[_Error], terminal: Terminal, message: str) -> _Error:
     """Returns an error about a terminal, whose name has its place in the grammar's text."""
     place = _PLACE.search(terminal.name)
     if place is None:
@@ -75,21 +75,21 @@ def _ids(terminal: Terminal, written: str, vocabulary: Vocabulary) -> Ranges:
     try:
         wanted = token_set(written)
     except GrammarError as error:
-        raise _at(GrammarError, terminal, error.message) from error
+        raise terminal_error(GrammarError, terminal, error.message) from error
     spans, kept = wanted.ranges, wanted.single_ids
     if wanted.name is not None:
         kept = frozenset(_named(terminal, wanted.name, vocabulary))
         spans = tuple((token, token) for token in kept)
     for limit in (first if last is None else last for first, last in spans):
         if limit >= vocabulary.n_vocab:
-            raise _at(GrammarError, terminal, f"there is no token {limit}; {_about(vocabulary)}")
+            raise terminal_error(GrammarError, terminal, f"there is no token {limit}; {_about(vocabulary)}")
     ids = joined((first, vocabulary.n_vocab - 1 if last is None else last) for first, last in spans)
     if wanted.is_negated:
         ids, kept = complement(ids, vocabulary.n_vocab), frozenset()
     if ids := without(ids, set(vocabulary.eos) - kept):
         return ids
     ends = "tokens that end a generation count only where their name or id is written out"
-    raise _at(GrammarError, terminal, f"no token is left in this set; {_about(vocabulary)}, and {ends}")
+    raise terminal_error(GrammarError, terminal, f"no token is left in this set; {_about(vocabulary)}, and {ends}")
 
 
 def _about(vocabulary: Vocabulary) -> str:
@@ -101,7 +101,7 @@ def _named(terminal: Terminal, name: str, vocabulary: Vocabulary) -> list[int]:
         return found
     close = difflib.get_close_matches(name, vocabulary.names.values(), n=3)
     known = f"; it has {', '.join(close)}" if close else ""
-    raise _at(GrammarError, terminal, f"this vocabulary has no token of this name{known}")
+    raise terminal_error(GrammarError, terminal, f"this vocabulary has no token of this name{known}")
 
 
 def _only_name(ids: Ranges, vocabulary: Vocabulary) -> str | None:
@@ -140,7 +140,7 @@ def _refuse_before_the_end(grammar: Grammar, ends: Iterable[int]) -> None:
             after = [edge.target for edge in rule.edges if edge.symbol == terminal]
             if after and (index in followed or not reads[index].isdisjoint(after)):
                 message = "this ends the generation, but more may follow it here; let the grammar end with it"
-                raise _at(GrammarError, grammar.terminals[terminal], message)
+                raise terminal_error(GrammarError, grammar.terminals[terminal], message)
 
 
 def _states_before_lexemes(rule: Rule) -> set[int]:

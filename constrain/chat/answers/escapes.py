@@ -18,7 +18,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from constrain.engine import core
+from constrain.engine.special import terminal_error
+from constrain.errors import GrammarError
 from constrain.language.grammar import EPSILON, Action, Edge, Grammar, Rule, Terminal
+from constrain.language.special import terminal_special, token_set
 from constrain.language.tree import (
     ANY_BYTES,
     Alternation,
@@ -38,6 +41,8 @@ from constrain.regex.spelling import in_json, in_json_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from constrain.language.special import TokenSet
+
 _ESCAPED: Ranges = ((0x00, 0x1F), (0x22, 0x22), (0x5C, 0x5C))
 """Code points that a JSON string spells with an escape."""
 
@@ -49,7 +54,14 @@ _MAX_PAIRS = 500_000
 
 
 def spell_in_json(grammar: Grammar) -> Grammar:
-    """Returns the grammar of the same texts inside a JSON string."""
+    """Returns the grammar of the same texts inside a JSON string. Raises GrammarError for tokens by id."""
+    for each in grammar.terminals:
+        written = terminal_special(each)
+        if written is not None and not _has_plain_text(token_set(written)):
+            message = (
+                "this model writes the text as a JSON string, in which tokens by id may need an escape; write texts"
+            )
+            raise terminal_error(GrammarError, each, message)
     terminals = [
         replace(terminal, expression=in_json(terminal.expression), label=in_json_text(terminal.label))
         for terminal in grammar.terminals
@@ -62,6 +74,11 @@ def spell_in_json(grammar: Grammar) -> Grammar:
     if replaced:
         rules[: len(grammar.rules)] = [_with_rules(rule, replaced) for rule in grammar.rules]
     return replace(grammar, terminals=tuple(terminals), rules=tuple(rules))
+
+
+def _has_plain_text(tokens: TokenSet) -> bool:
+    """Returns whether these tokens are known to have no text, or one without escapes: the one token of a name."""
+    return tokens.name is not None and not tokens.is_negated and "\\" not in tokens.name
 
 
 def _with_rules(rule: Rule, replaced: dict[int, int]) -> Rule:

@@ -9,6 +9,7 @@ import codecs
 from typing import TYPE_CHECKING
 
 from constrain.json_schema.spelling.canonical import read_content
+from constrain.language.special import BEGIN, END, without_special
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -57,7 +58,10 @@ class Incoming:
             yield
 
     def text(self, stops: list[bytes], emit: Callable[[str], object]) -> Generator[None, None, bytes | None]:
-        """Emits text up to the first of several stops; returns the stop without removing it, or None at the end."""
+        """Emits text up to the first of several stops; returns the stop without removing it, or None at the end.
+
+        Special tokens are no part of the text.
+        """
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         begin = self.position
         while True:
@@ -65,7 +69,7 @@ class Incoming:
             place, found = min(places) if places else (len(self.buffer), None)
             if found is None and not self.at_end:
                 place -= _count_held_back(self.buffer, stops)
-            text = decoder.decode(self.take(place), final=found is not None or self.at_end)
+            text = decoder.decode(without_special(self.take(place)), final=found is not None or self.at_end)
             if text:
                 self.span, begin = (begin, self.position), self.position
                 emit(text)
@@ -110,7 +114,7 @@ class Incoming:
                 position += length
                 if position <= len(self.buffer):
                     whole = position
-            text = read_content(self.take(whole))
+            text = read_content(without_special(self.take(whole)))
             if text:
                 emit(text)
             if self.buffer[:1] == b'"':
@@ -132,8 +136,11 @@ def _count_held_back(text: bytearray, stops: list[bytes]) -> int:
 
 
 def _length_of_spelling(text: bytearray, position: int) -> int:
-    """Returns the number of bytes of the character of a JSON string at a position."""
+    """Returns the number of bytes of the character of a JSON string at a position, or of the special token there."""
     byte = text[position]
+    if byte == BEGIN[0]:
+        end = text.find(END, position)
+        return len(text) + 1 if end < 0 else end + 1 - position
     if byte == _BACKSLASH:
         return 6 if text[position + 1 : position + 2] == b"u" else 2
     return 1 if byte < 0x80 else 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4

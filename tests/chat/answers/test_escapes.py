@@ -92,3 +92,10 @@ def test_every_walk_through_a_patch_in_a_string_is_a_patch() -> None:
     for _ in range(60):
         text = walker.text(rng, tokens, rng.randrange(100, 200))
         assert plain.accepts(json.loads(b'"' + text + b'"')), text
+
+
+@pytest.mark.parametrize(("grammar", "line"), [("start: <[7]>", 1), ('start: "a"\n  | <[5-9]>', 2)])
+def test_tokens_by_id_are_refused_within_a_string(grammar: str, line: int) -> None:
+    with pytest.raises(constrain.GrammarError, match="tokens by id may need an escape") as caught:
+        spell_in_json(constrain.Lark(grammar).grammar())
+    assert caught.value.line == line
