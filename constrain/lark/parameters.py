@@ -24,7 +24,6 @@ from constrain.lark.reading.syntax import (
     Alias,
     Call,
     Choice,
-    Definition,
     Guarded,
     Node,
     Parametric,
@@ -42,10 +41,11 @@ MAX_PARAMETER_VALUES = 5_000
 """Pairs of a parametric rule and a value in a Lark grammar, each of which becomes a rule; permutations of 12 elements
 take 4,096. Beyond: LimitError."""
 
-MAX_PARAMETER_PARTS = 250_000
-"""Parts and conditions in the bodies of all parametric rules of a Lark grammar, once for each value; permutations of 12
-elements have 210,000. Beyond: LimitError."""
+MAX_PARAMETER_PARTS = 200_000
+"""Parts in the bodies of all parametric rules of a Lark grammar, once for each value that leaves them in, and
+conditions, once for each value; permutations of 12 elements have 185,000. Beyond: LimitError."""
 
+_LEFT_OUT = Choice(())
 _ALL = (1 << MAX_PARAMETER_BITS) - 1
 _COMPARED: dict[str, Callable[[int, int], bool]] = {
     "eq": int.__eq__,
@@ -111,7 +111,7 @@ class Specializing:
         self._parts = 0
         nodes = {name: list(inner_nodes(rule.body)) for name, rule in syntax.rules.items() if rule.parametric}
         everything = [node for found in nodes.values() for node in found]
-        self._sizes: dict[int, int] = {}
+        self._sizes = {node.at: _size(node.condition) for node in everything if isinstance(node, Guarded)}
         self._needed = _bits_that_count(nodes)
         self._counters = _counters(everything)
 
@@ -123,36 +123,31 @@ class Specializing:
     def body(self, name: str) -> Node:
         """Returns the body of a rule; of a parametric one, without conditions and with names for its values."""
         rule, value = self._values.get(name, (name, 0))
-        definition = self._syntax.rules[rule]
-        if definition.parametric:
-            self._count_parts(definition)
-        return self._specialized(definition.body, value)
-
-    def _count_parts(self, definition: Definition) -> None:
-        """Counts the parts of a body for one more value. Raises LimitError."""
-        if definition.at not in self._sizes:
-            self._sizes[definition.at] = sum(
-                len(list(_conditions(node.condition))) if isinstance(node, Guarded) else 1
-                for node in inner_nodes(definition.body)
-            )
-        self._parts += self._sizes[definition.at]
-        if self._parts > MAX_PARAMETER_PARTS:
+        definition, parts = self._syntax.rules[rule], self._parts
+        body = self._specialized(definition.body, value)
+        if not definition.parametric:
+            self._parts = parts
+        elif self._parts > MAX_PARAMETER_PARTS:
             message = (
                 f"parametric rules have more than {MAX_PARAMETER_PARTS} parts (MAX_PARAMETER_PARTS), counted once for "
                 "each value; use fewer bits, such as incr([0:3]), or leave out alternatives with %if"
             )
             raise placed(LimitError, self._syntax.text, definition.at, message)
+        return body
 
     def _specialized(self, node: Node, value: int) -> Node:
+        self._parts += 1
         match node:
             case Parametric(name, call, at):
                 return Symbol(self._name(name, new_value(call, value), at), at)
-            case Guarded(part, condition, _):
-                return self._specialized(part, value) if holds(condition, value) else Choice(())
+            case Guarded(part, condition, at):
+                self._parts += self._sizes.get(at, 0)
+                return self._specialized(part, value) if holds(condition, value) else _LEFT_OUT
             case Sequence(parts):
                 return Sequence(tuple(self._specialized(part, value) for part in parts))
             case Choice(parts):
-                return Choice(tuple(self._specialized(part, value) for part in parts if _is_open(part, value)))
+                made = (self._specialized(part, value) for part in parts)
+                return Choice(tuple(part for part in made if part is not _LEFT_OUT))
             case Repeat(part, minimum, maximum):
                 return Repeat(self._specialized(part, value), minimum, maximum)
             case Alias(part, at):
@@ -175,10 +170,6 @@ class Specializing:
                 raise placed(LimitError, self._syntax.text, at, message)
             self._values[name] = rule, value
         return name
-
-
-def _is_open(node: Node, value: int) -> bool:
-    return not isinstance(node, Guarded) or holds(node.condition, value)
 
 
 def check_parameters(syntax: Syntax) -> None:
@@ -256,6 +247,10 @@ def _conditions(call: Call) -> Iterator[Call]:
         yield call
     for part in parts:
         yield from _conditions(part)
+
+
+def _size(condition: Call) -> int:
+    return sum(1 for _ in _conditions(condition))
 
 
 def _touched(call: Call) -> int:

@@ -13,7 +13,7 @@ import pytest
 
 import constrain
 from constrain.lark import Lark, lark_grammar
-from constrain.lark.reading.scanning import MAX_GRAMMAR_NESTING
+from constrain.lark.reading.scanning import MAX_GRAMMAR_NESTING, MAX_NESTED_GRAMMARS
 from tests.lark.test_llguidance import tokenizer
 from tests.support import byte_vocabulary
 
@@ -105,6 +105,22 @@ def test_grammars_nest_up_to_the_limit() -> None:
     assert (error.line, error.column) == (1, 8 + 15 * MAX_GRAMMAR_NESTING)
 
 
+def test_there_is_a_limit_on_grammars_in_a_grammar() -> None:
+    inner = '%lark { start: "a" } '
+    error = refusal("start: " + inner * (MAX_NESTED_GRAMMARS + 1))
+    assert "MAX_NESTED_GRAMMARS" in error.message
+    assert (error.line, error.column) == (1, 8 + len(inner) * MAX_NESTED_GRAMMARS)
+
+
+@pytest.mark.slow
+def test_as_many_grammars_with_ignored_text_as_the_limit_allows_compile_in_time() -> None:
+    inner = '%lark {\n%import common (WS, C_COMMENT)\n%ignore WS\n%ignore C_COMMENT\nstart: "a" "b"\n}'
+    began = time.process_time()
+    constraint = compiled("start: " + inner * MAX_NESTED_GRAMMARS)
+    assert time.process_time() - began < 4
+    assert constraint.accepts("a b" * MAX_NESTED_GRAMMARS)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
@@ -112,7 +128,8 @@ def test_grammars_nest_up_to_the_limit() -> None:
         "start: " + "%lark { start: " * 20_000,
         "start: " + "%lark {" * 20_000 + "}" * 20_000,
         "start: " + '%lark { start: "a" } ' * 500 + "b",
-        "start: a %if " + "and(true," * 20_000,
+        "start: " + '%lark { start: "a" } ' * 10_000 + "b",
+        "start: a %if " + "and(true," * 10_000,
         'start: r::0\nr::_: "a" %if ' + "not(" * 5_000 + "true" + ")" * 5_000,
         "start: r::" + "9" * 1_000_000,
         'start: r::0\nr::_: "a" %if ' + "and(" * 40 + "true" + ", true)" * 39,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import time
+from collections import Counter
 from functools import cache
 from random import Random
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,6 +16,7 @@ import pytest
 import constrain
 from constrain.lark import Lark, lark_grammar
 from constrain.lark.parameters import MAX_PARAMETER_VALUES
+from constrain.lark.reading.calls import MAX_CALL_NESTING
 from tests.lark.test_llguidance import tokenizer
 from tests.support import byte_vocabulary
 from tests.support.oracles.lark.values import CONDITIONS, VALUES, random_condition, random_value
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
 LETTERS = "abc"
 LONGEST = 5
-SEEDS = range(4)
+SEEDS = range(6)
 
 
 class Way(NamedTuple):
@@ -82,17 +84,17 @@ class Machine(NamedTuple):
         return True
 
 
-def machine(rng: Random, value: str, condition: str) -> Machine:
-    """A random machine of two rules, in which a function and a condition are used."""
+def machine(rng: Random, value: str, condition: str, names: str) -> Machine:
+    """A random machine of one or two rules, in which a function and a condition are used."""
     rules: dict[str, list[Way]] = {}
-    for name in ("r", "s"):
+    for name in names:
         ways = [
-            Way(letter, rng.choice("rs"), *random_value(rng), *random_condition(rng, depth=1)) for letter in LETTERS
+            Way(letter, rng.choice(names), *random_value(rng), *random_condition(rng, depth=1)) for letter in LETTERS
         ]
         ways.append(Way("", "", "", lambda p: p, *random_condition(rng)))
         rules[name] = ways
     rules["r"][0] = Way("a", "r", *random_value(rng, value), *random_condition(rng))
-    rules["r"][1] = Way("b", "s", *random_value(rng), *random_condition(rng, condition))
+    rules["r"][1] = Way("b", names[-1], *random_value(rng), *random_condition(rng, condition))
     rules["r"][3] = Way("", "", "", lambda p: p, *random_condition(rng, condition))
     return Machine(rng.randrange(8), rules)
 
@@ -105,10 +107,12 @@ def compiled(grammar: str) -> constrain.Constraint:
     return constrain.compile(Lark(grammar), byte_vocabulary(), cache=False)
 
 
-def llguidance_accepts(grammar: str, texts: list[str]) -> list[bool]:
-    """Whether llguidance accepts texts; it must accept the grammar."""
+def llguidance_accepts(grammar: str, texts: list[str]) -> list[bool] | None:
+    """Whether llguidance accepts texts; ``None`` if an assertion of its own fails for the grammar."""
     first = llguidance.LLMatcher(tokenizer(), llguidance.LLMatcher.grammar_from_lark(grammar), log_level=0)
-    assert not first.is_error(), first.get_error()
+    if first.is_error():
+        assert "panic: assertion failed: s.1.is_null()" in first.get_error(), first.get_error()
+        return None
     found = []
     for text in texts:
         matcher = first.deep_copy()
@@ -116,8 +120,8 @@ def llguidance_accepts(grammar: str, texts: list[str]) -> list[bool]:
     return found
 
 
-def check(made: Machine) -> int:
-    """The number of accepted texts; all texts up to a length were compared, some of them with llguidance, too."""
+def check(made: Machine, totals: Counter[str]) -> int:
+    """The number of accepted texts; all texts up to a length were compared, and with llguidance unless it panics."""
     expected = {text: made.accepts(text) for text in TEXTS}
     grammar = made.text()
     if made.is_empty():
@@ -126,23 +130,34 @@ def check(made: Machine) -> int:
         return 0
     constraint = compiled(grammar)
     assert [text for text in TEXTS if constraint.accepts(text) != expected[text]] == [], grammar
-    theirs = dict(zip(TEXTS, llguidance_accepts(grammar, TEXTS), strict=True))
-    assert [text for text in TEXTS if theirs[text] != expected[text]] == [], grammar
+    theirs = llguidance_accepts(grammar, TEXTS[::3])
+    totals["panic" if theirs is None else "compared"] += 1
+    assert theirs is None or theirs == list(expected.values())[::3], grammar
     return sum(expected.values())
 
 
-@pytest.mark.slow(but=("set_bit", "incr"))
+@pytest.fixture(scope="module")
+def totals() -> Counter[str]:
+    return Counter()
+
+
+@pytest.mark.slow(but=("set_bit",))
 @pytest.mark.parametrize("value", VALUES)
-def test_each_function_gives_the_texts_of_its_definition(value: str) -> None:
-    counts = [check(machine(Random(f"{value} {seed}"), value, "")) for seed in SEEDS]
-    assert any(counts)
+def test_each_function_gives_the_texts_of_its_definition(value: str, totals: Counter[str]) -> None:
+    made = [machine(Random(f"{value} {seed}"), value, "", ("r", "rs")[seed % 2]) for seed in SEEDS]
+    assert sum(check(each, totals) for each in made) > 0
 
 
-@pytest.mark.slow(but=("bit_clear",))
+@pytest.mark.slow
 @pytest.mark.parametrize("condition", CONDITIONS)
-def test_each_condition_leaves_the_texts_of_its_definition(condition: str) -> None:
-    counts = [check(machine(Random(f"{condition} {seed}"), "", condition)) for seed in SEEDS]
-    assert any(counts)
+def test_each_condition_leaves_the_texts_of_its_definition(condition: str, totals: Counter[str]) -> None:
+    made = [machine(Random(f"{condition} {seed}"), "", condition, ("r", "rs")[seed % 2]) for seed in SEEDS]
+    assert sum(check(each, totals) for each in made) > 0
+
+
+@pytest.mark.slow
+def test_llguidance_was_asked_about_most_machines(totals: Counter[str]) -> None:
+    assert totals["compared"] > 1.2 * totals["panic"] > 0
 
 
 PAGE = {
@@ -223,8 +238,11 @@ PAGE = {
 }
 """The examples of llguidance's page, and others: grammars with a definition of their texts."""
 
-DIFFERENCES: set[str] = set()
-"""Cases in which llguidance accepts other texts."""
+DIFFERENCES = {
+    "left recursion": "it does not follow values through left recursion, which its page advises against",
+    "values that no condition reads": "an assertion of its own fails",
+}
+"""Cases with other answers, and why."""
 
 
 @pytest.mark.parametrize("name", PAGE)
@@ -238,9 +256,8 @@ def test_examples_accept_the_texts_that_they_describe(name: str) -> None:
 @pytest.mark.parametrize("name", PAGE)
 def test_llguidance_accepts_the_same_texts_of_the_examples(name: str) -> None:
     grammar, is_right = PAGE[name]
-    theirs = zip(TEXTS, llguidance_accepts(grammar, TEXTS), strict=True)
-    different = [text for text, accepted in theirs if accepted != is_right(text)]
-    assert (different != []) == (name in DIFFERENCES), different[:5]
+    expected = [is_right(text) for text in TEXTS]
+    assert (llguidance_accepts(grammar, TEXTS) != expected) == (name in DIFFERENCES)
 
 
 def permutations(size: int) -> str:
@@ -268,24 +285,45 @@ def test_a_value_has_a_rule_of_its_own_only_where_it_matters() -> None:
     assert len(counted.rules) <= 6
 
 
+WIDE = "|".join(f'"a{way}" r::decr(_) %if gt(_, 0)' for way in range(300))
+CONDITION = "and(" * 45 + "gt(_, 0)" + ", gt(_, 0))" * 45
+TOO_MANY = {
+    "counted up": ('start: r::0\nr::_: "a" r::incr(_) | "" %if eq([3:64], 1000000)', "MAX_PARAMETER_VALUES"),
+    "counted down": ('start: r::0xFFFFFFFFFFFFFFFF\nr::_: "a" r::decr(_) | "" %if is_zeros(_)', "MAX_PARAMETER_VALUES"),
+    "permutations": (permutations(20), "MAX_PARAMETER_PARTS"),
+    "alternatives": (f'start: r::4000\nr::_: {WIDE} | "" %if is_zeros(_)', "MAX_PARAMETER_PARTS"),
+    "conditions": (f'start: r::4000\nr::_: "a" r::decr(_) %if {CONDITION} | "b"', "MAX_PARAMETER_PARTS"),
+}
+"""Grammars with too many values, or with too much for each value; and the limits."""
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "grammar",
-    [
-        'start: r::0\nr::_: "a" r::incr(_) | "" %if eq([3:64], 1000000)',
-        permutations(20),
-        'start: r::0xFFFFFFFFFFFFFFFF\nr::_: "a" r::decr(_) | "" %if is_zeros(_)',
-    ],
-)
-def test_too_many_values_are_refused_in_time(grammar: str) -> None:
+@pytest.mark.parametrize("name", TOO_MANY)
+def test_too_many_values_are_refused_in_time(name: str) -> None:
+    grammar, limit = TOO_MANY[name]
     began = time.process_time()
-    with pytest.raises(constrain.LimitError, match="MAX_PARAMETER_VALUES") as caught:
+    with pytest.raises(constrain.LimitError, match=limit) as caught:
         lark_grammar(Lark(grammar))
     assert time.process_time() - began < 2
-    assert caught.value.line is not None
-    assert caught.value.line >= 2
-    assert "fewer bits" in caught.value.message
-    assert MAX_PARAMETER_VALUES >= 1024
+    assert caught.value.line == 2
+    assert "use fewer bits, such as incr([0:3])" in caught.value.message
+
+
+def test_values_up_to_the_limit_are_accepted() -> None:
+    text = f'start: r::{MAX_PARAMETER_VALUES - 1}\nr::_: "a" r::decr(_) %if gt(_, 0) | "" %if is_zeros(_)'
+    constraint = compiled(text)
+    assert constraint.accepts("a" * (MAX_PARAMETER_VALUES - 1))
+    assert not constraint.accepts("a" * (MAX_PARAMETER_VALUES - 2))
+
+
+def test_conditions_nest_up_to_the_limit() -> None:
+    def nested(depth: int) -> str:
+        return 'start: r::0\nr::_: "a" %if ' + "not(" * depth + "true" + ")" * depth
+
+    assert compiled(nested(MAX_CALL_NESTING - 2)).accepts("a")
+    with pytest.raises(constrain.GrammarError, match="MAX_CALL_NESTING") as caught:
+        compiled(nested(MAX_CALL_NESTING))
+    assert caught.value.line == 2
 
 
 def test_errors_name_the_rule_that_has_no_text_for_any_value() -> None:

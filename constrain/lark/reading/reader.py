@@ -19,7 +19,7 @@ from constrain.lark.reading.calls import read_condition, read_value
 from constrain.lark.reading.options import read_options
 from constrain.lark.reading.parser import parser
 from constrain.lark.reading.places import error_at
-from constrain.lark.reading.scanning import BEYOND_LARK, MAX_GRAMMAR_NESTING, MAX_NESTED_GRAMMARS, inside_braces
+from constrain.lark.reading.scanning import BEYOND_LARK, MAX_NESTED_GRAMMARS, check_nesting, inside_braces
 from constrain.lark.reading.settings import read_settings
 from constrain.lark.reading.syntax import (
     Alias,
@@ -153,9 +153,7 @@ class _Reader:
         if directive != "%lark":
             made = Embedded if directive == "%json" else Substring
             return self._named(made(self.text[brace:after], at), after - at)
-        if self.levels >= MAX_GRAMMAR_NESTING:
-            message = f"grammars are nested more than {MAX_GRAMMAR_NESTING} deep (MAX_GRAMMAR_NESTING)"
-            raise error_at(self.text, at, message)
+        check_nesting(self.text, at, self.levels)
         self.counted.append(at)
         if len(self.counted) > MAX_NESTED_GRAMMARS:
             message = f"there are more than {MAX_NESTED_GRAMMARS} grammars inside this grammar (MAX_NESTED_GRAMMARS)"

@@ -43,9 +43,7 @@ def inside_braces(text: str, directive: str, at: int, after: int) -> tuple[int, 
     if directive not in _BEFORE_BRACE:
         known = ", ".join(sorted(("%ignore", "%import", "%if", *_BEFORE_BRACE)))
         raise error_at(text, at, f"{directive} is unknown: there are {known}")
-    blanks = _BLANKS.match(text, after)
-    assert blanks
-    brace = blanks.end()
+    brace = _skip_blanks(text, after)
     if text[brace : brace + 1] != "{":
         raise error_at(text, at, f"{directive} is followed by {_BEFORE_BRACE[directive]} in braces")
     return brace, _grammar_end(text, brace) if directive == "%lark" else _json_end(text, at, brace)
@@ -63,15 +61,36 @@ def _json_end(text: str, at: int, brace: int) -> int:
 def _grammar_end(text: str, brace: int) -> int:
     """Returns the place behind the brace that closes another one, of which the grammar itself may have pairs."""
     opened, done = [brace], brace + 1
+    grammars = [brace]  # those of the open braces that stand behind %lark
+    after_directive = -1
     while opened:
         found = BEYOND_LARK.search(text, done)
         if found is None:
             raise error_at(text, opened[-1], "there is no } that closes this {")
         done = found.end()
         if found["brace"] == "}":
-            opened.pop()
+            if opened.pop() == grammars[-1]:
+                grammars.pop()
         elif found["brace"] == "{":
             opened.append(found.start())
-        elif (directive := found["directive"]) and directive != "%lark":
-            done = inside_braces(text, directive, found.start(), done)[1]
+            if found.start() == after_directive:
+                grammars.append(found.start())
+        elif found["directive"] == "%lark":
+            check_nesting(text, found.start(), len(grammars))
+            after_directive = _skip_blanks(text, done)
+        elif found["directive"]:
+            done = inside_braces(text, found["directive"], found.start(), done)[1]
     return done
+
+
+def check_nesting(text: str, at: int, levels: int) -> None:
+    """Raises GrammarError if a grammar has too many grammars around it."""
+    if levels >= MAX_GRAMMAR_NESTING:
+        message = f"grammars are nested more than {MAX_GRAMMAR_NESTING} deep (MAX_GRAMMAR_NESTING)"
+        raise error_at(text, at, message)
+
+
+def _skip_blanks(text: str, at: int) -> int:
+    blanks = _BLANKS.match(text, at)
+    assert blanks
+    return blanks.end()

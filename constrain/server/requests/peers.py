@@ -2,8 +2,8 @@
 
 At most one of them, or ``response_format`` (``text.format`` of responses), says it. ``guided_json``, ``guided_regex``,
 ``guided_choice``, ``guided_grammar`` and ``structured_outputs`` are vLLM's; ``regex``, ``ebnf`` and ``json_schema`` are
-SGLang's; ``grammar`` and ``json_schema`` are llama-server's. A grammar with ``::=`` is GBNF, any other is Lark; one
-that begins with ``%`` is Lark, and one that begins with a brace is llguidance's JSON with a list of grammars.
+SGLang's; ``grammar`` and ``json_schema`` are llama-server's. A grammar with ``::=`` is GBNF, any other is Lark, and so
+is one that begins with ``%``, or with a brace: llguidance's JSON with a list of grammars.
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ def with_values(rng: Random, grammar: LarkGrammar, pieces: list[Node]) -> LarkGr
         rules[name] = Alt(tuple(If(way, *random_condition(rng)) if rng.random() < 0.8 else way for way in ways))
     called = Valued(added[0], *random_value(rng, "number"))
     ways = [Seq((called, rng.choice(pieces))) if rng.random() < 0.5 else called]
-    rules["start"] = Alt((*ways, *([rules["start"]] if rng.random() < 0.8 else [])))
+    rules["start"] = Alt((*ways, *([rules["start"]] if rng.random() < 0.95 else [])))
     modifiers = grammar.modifiers | dict.fromkeys(added, "")
     return replace(grammar, rules=rules, modifiers=modifiers, parametric=frozenset(added))
 
