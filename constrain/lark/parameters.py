@@ -37,6 +37,8 @@ from constrain.lark.terminals import inner_nodes
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from constrain.lark.reading.syntax import Definition
+
 MAX_PARAMETER_VALUES = 5_000
 """Pairs of a parametric rule and a value in a Lark grammar, each of which becomes a rule; permutations of 12 elements
 take 4,096. Beyond: LimitError."""
