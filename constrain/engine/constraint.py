@@ -19,7 +19,7 @@ from constrain.arguments import integer, wrong_type
 from constrain.engine import core
 from constrain.engine.cache import RejectedFileError, find_cache, store_independent_tokens
 from constrain.engine.forced import certain_tokens
-from constrain.engine.special import resolve_special
+from constrain.engine.special import VocabularyTokens, resolve_special
 from constrain.errors import LimitError, limits_at
 from constrain.language.digest import grammar_digest, schema_digest, source_digest
 from constrain.language.grammar import Grammar
@@ -866,7 +866,9 @@ def to_compile(
     directory = find_cache(cache) if registry is None else None
     if isinstance(schema, Grammar | Source):
         refuse_compile_options(options, f"this is a {type(schema).__name__}")
-        closed = schema.closed() if close_objects and isinstance(schema, Source) else schema
+        closed = schema.bound(VocabularyTokens(vocab)) if isinstance(schema, Source) else schema
+        if close_objects and isinstance(closed, Source):
+            closed = closed.closed()
         # The expressions of a Grammar are compared by identity, so a lookup would find no equal one.
         if isinstance(closed, Grammar):
             return ToCompile(_Text(closed), vocab, None, directory)
