@@ -2,7 +2,8 @@
 
 At most one of them, or ``response_format`` (``text.format`` of responses), says it. ``guided_json``, ``guided_regex``,
 ``guided_choice``, ``guided_grammar``, ``structural_tag`` and ``structured_outputs`` are vLLM's; ``regex``, ``ebnf`` and
-``json_schema`` are SGLang's; ``grammar`` and ``json_schema`` are llama-server's. A grammar with ``::=`` is GBNF, any other is Lark.
+``json_schema`` are SGLang's; ``grammar`` and ``json_schema`` are llama-server's. A grammar with ``::=`` is GBNF, any
+other is Lark.
 """
 
 from __future__ import annotations
