@@ -88,7 +88,7 @@ _MEANINGS = {
     "stream": "whether the answer comes as server-sent events",
     "stream_options": "`include_usage`: the last event has the numbers of tokens",
     "temperature": "divides the logits (0.8); 0 takes the likeliest token",
-    "text": "`format` is the format of the answer: `text`, `json_object`, `json_schema` with a schema, `structural_tag`",
+    "text": "`format` is the format of the answer: `text`, `json_object`, `json_schema`, or `structural_tag`",
     "tool_choice": "`none`, `auto`, `required`, one tool, or a list of allowed tools",
     "tools": "functions with a JSON Schema, and custom tools with a grammar, that the model may call",
     "top_k": "samples from this number of likeliest tokens; 0 for all",
