@@ -30,7 +30,7 @@ def grammar_digest(grammar: Grammar) -> bytes:
     for terminal in grammar.terminals:
         about = f"{(terminal.name, terminal.pointer, terminal.role, terminal.label, terminal.kind)!r}\n"
         digest.update(about.encode("utf-8", "surrogatepass"))
-        digest.update(_expression_digest(terminal.expression, digests))
+        digest.update(expression_digest(terminal.expression, digests))
     for rule in grammar.rules:
         digest.update(f"{rule!r}\n".encode("utf-8", "surrogatepass"))
     compared = f"{grammar.numbers_by_double!r} {grammar.strings_by_value!r}"
@@ -40,7 +40,7 @@ def grammar_digest(grammar: Grammar) -> bytes:
     return digest.digest()
 
 
-def _expression_digest(root: Expression, digests: dict[int, bytes]) -> bytes:
+def expression_digest(root: Expression, digests: dict[int, bytes]) -> bytes:
     """Returns the digest of an expression; ``digests``: known ones by identity. No recursion: expressions are deep."""
     stack = [(root, False)]
     while stack:

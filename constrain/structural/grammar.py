@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from constrain.composition.boundaries import lexemes_end_by_themselves
 from constrain.composition.texts import NO_TEXT, Text
 from constrain.engine import core
 from constrain.errors import ConstrainError, GrammarError
+from constrain.language.digest import expression_digest
 from constrain.language.emptiness import productive_rules
 from constrain.language.grammar import EPSILON, Action, Condition, Edge, Grammar, Rule, Terminal
 from constrain.language.merging import moved_rules
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from constrain.composition.texts import Text
+    from constrain.language.tree import Expression
     from constrain.structural.formats import Format, Mark, Trigger
     from constrain.structural.marks import Names, Piece
 
@@ -67,13 +68,15 @@ class _Emitter:
         self.regular = RegularTexts(names)
         self.terminals: list[Terminal] = []
         self.rules: list[Rule] = [Rule("tag", (), ())]
-        self.only_schemas = True
         self.numbers_by_double = True
         self.strings_by_value = False
         self.warnings: dict[str, None] = {}
         self.of_schemas: set[int] = set()
         self._merged: dict[object, int] = {}
         self._symbols: dict[Text, tuple[int | None, bool]] = {}
+        self._shared: dict[object, int] = {}
+        self._digests: dict[int, bytes] = {}
+        self._alive: list[Expression] = []  # keeps alive the expressions that ``_digests`` knows by identity
 
     def grammar(self, node: Format) -> Grammar:
         graph = Graph(self.regular.texts)
@@ -89,8 +92,6 @@ class _Emitter:
             strings_by_value=self.strings_by_value,
             warnings=tuple(self.warnings),
         )
-        if self.only_schemas and lexemes_end_by_themselves(grammar):
-            return replace(grammar, self_delimiting=True)
         return split_until_lossless(grammar, self.of_schemas) or settle_lexing(grammar, self.of_schemas)
 
     def edges(self, graph: Graph) -> list[Edge]:
@@ -127,11 +128,9 @@ class _Emitter:
             case Json():
                 graph.add(source, self.schema(node), target)
             case Language(language):
-                self.only_schemas = False
                 graph.add(source, self.merge(language, language.grammar, node.place, whole=False), target)
             case OneOf(parts):
-                for part in parts:
-                    self.add(graph, part, source, target, ends)
+                self.add_choice(graph, parts, source, target, ends)
             case InOrder(parts):
                 for part in parts[:-1]:
                     middle = graph.state()
@@ -161,9 +160,50 @@ class _Emitter:
             self._merged[token] = len(self.terminals) - 1
         return self._merged[token]
 
+    def add_choice(
+        self, graph: Graph, parts: tuple[Format, ...], source: int, target: int, ends: tuple[Mark, ...]
+    ) -> None:
+        """Adds any one of several formats; begins of tags that are alike become a tree of their letters."""
+        inside: dict[bytes, int] = {}
+        for part in parts:
+            pieces = self.names.pieces(part.begin) if isinstance(part, Tag) else []
+            if not isinstance(part, Tag) or len(pieces) != 1 or self.regular.of(part, ends) is not None:
+                self.add(graph, part, source, target, ends)
+                continue
+            (begin,) = pieces
+            if isinstance(begin, Special):
+                self.add_tag(graph, part, source, target)
+                continue
+            state = inside.setdefault(begin, -1)
+            if state < 0:
+                state = inside[begin] = graph.state()
+            self.add_rest(graph, part, state, target)
+        self.add_tree(graph, source, inside, f"{parts[0].place}/begin")
+
+    def add_tree(self, graph: Graph, source: int, inside: dict[bytes, int], place: str) -> None:
+        """Adds texts that lead to a state each; at no state do two texts begin with the same byte."""
+        waiting = [(source, inside)]
+        for state, texts in waiting:
+            groups: dict[bytes, dict[bytes, int]] = {}
+            for text, reached in texts.items():
+                groups.setdefault(text[:1], {})[text] = reached
+            for group in groups.values():
+                prefix = _common(list(group))
+                if len(group) == 1:
+                    graph.add(state, self.regular.literal(prefix, place), group[prefix])
+                    continue
+                middle = graph.state()
+                graph.add(state, self.regular.literal(prefix, place), middle)
+                waiting.append((middle, {text[len(prefix) :]: reached for text, reached in group.items()}))
+
     def add_tag(self, graph: Graph, node: Tag, source: int, target: int) -> None:
-        inside, behind = graph.state(), graph.state()
+        inside = graph.state()
         self.add_pieces(graph, self.names.pieces(node.begin), source, inside, f"{node.place}/begin")
+        self.add_rest(graph, node, inside, target)
+
+    def add_rest(self, graph: Graph, node: Tag, inside: int, target: int) -> None:
+        """Adds the content of a tag and its end."""
+        behind = graph.state()
         self.add(graph, node.content, inside, behind, node.ends)
         for end in dict.fromkeys(node.ends):
             self.add_pieces(graph, self.names.pieces(end), behind, target, f"{node.place}/end")
@@ -184,8 +224,7 @@ class _Emitter:
             middle = graph.state()
             graph.add(before, text, middle)
             self.add_pieces(graph, rest, middle, reached, rule.place)
-            for way in rule.ways:
-                self.add(graph, way, reached, before if node.loop else target, ends)
+            self.add_choice(graph, rule.ways, reached, before if node.loop else target, ends)
 
     def up_to_trigger(self, rule: Trigger, triggers: list[bytes], excluded: list[bytes]) -> tuple[Text, list[Piece]]:
         """Returns free text up to a trigger, with its first text, and the rest of the trigger."""
@@ -226,7 +265,6 @@ class _Emitter:
 
     def counted(self, node: Repeated, ends: tuple[Mark, ...]) -> int:
         """Returns the symbol of a rule that counts how often it has read a format."""
-        self.only_schemas = False
         least, most = node.minimum, node.maximum
         name = f"repeat {least}, {'' if most is None else most} ({node.place})"
         number = len(self.rules)
@@ -257,15 +295,13 @@ class _Emitter:
         def grammar() -> Grammar:
             return compile_schema(
                 parse_schema(node.schema),
-                close_objects=self.close_objects,
+                close_objects=self.close_objects or style is not None,
                 keys_apart=True,
                 property_order="any" if node.any_order else "schema",
                 whitespace="compact" if node.compact else "flexible",
                 arguments=style,
             ).part
 
-        # An object without brackets may be empty, and its first lexeme is a key: the proof for schemas is about values.
-        self.only_schemas &= style is None
         return self.merge(key, grammar, node.place, whole=True)
 
     def merge(self, key: object, make: Callable[[], Grammar], place: str, *, whole: bool) -> int:
@@ -279,19 +315,37 @@ class _Emitter:
             line = "" if error.line is None else f"line {error.line}, column {error.column}: "
             raise type(error)(f"{line}{error.message}", pointer=f"{where}{error.pointer or ''}") from error
         symbol = ~len(self.rules)
-        first = len(self.terminals)
-        self.rules.extend(moved_rules(grammar, first, len(self.rules)))
-        self.terminals.extend(
-            replace(terminal, name=f"{terminal.name} ({where})", pointer=where + terminal.pointer)
-            for terminal in grammar.terminals
-        )
-        if whole:
-            self.of_schemas.update(range(first, len(self.terminals)))
+        known = [self.shared(each, where, whole=whole) for each in grammar.terminals]
+        for rule in moved_rules(grammar, 0, len(self.rules)):
+            edges = (
+                edge if edge.symbol is EPSILON or edge.symbol < 0 else edge._replace(symbol=known[edge.symbol])
+                for edge in rule.edges
+            )
+            self.rules.append(replace(rule, edges=tuple(edges)))
         self.warnings |= {f"{warning} (in {where})": None for warning in grammar.warnings}
         self.numbers_by_double &= grammar.numbers_by_double
         self.strings_by_value |= grammar.strings_by_value
         self._merged[key] = symbol
         return symbol
+
+    def shared(self, terminal: Terminal, where: str, *, whole: bool) -> int:
+        """Returns the symbol of a terminal of another grammar; equal ones of all schemas are one terminal."""
+        self._alive.append(terminal.expression)
+        about = terminal.role, terminal.label, terminal.kind
+        key = whole, about, expression_digest(terminal.expression, self._digests)
+        if key not in self._shared:
+            name = f"{terminal.name} ({where})"
+            self._shared[key] = len(self.terminals)
+            self.terminals.append(replace(terminal, name=name, pointer=where + terminal.pointer))
+            if whole:
+                self.of_schemas.add(self._shared[key])
+        return self._shared[key]
+
+
+def _common(texts: list[bytes]) -> bytes:
+    """Returns the longest beginning that all texts have."""
+    first, last = min(texts), max(texts)
+    return first[: next((at for at, byte in enumerate(first) if last[at : at + 1] != bytes([byte])), len(first))]
 
 
 def _size(node: Format) -> int:
