@@ -292,7 +292,7 @@ class _Emitter:
         style = STYLES[node.style]
         key = node.schema, node.style, node.any_order, node.compact
 
-        def grammar() -> Grammar:
+        def compile_values() -> Grammar:
             return compile_schema(
                 parse_schema(node.schema),
                 close_objects=self.close_objects or style is not None,
@@ -302,7 +302,7 @@ class _Emitter:
                 arguments=style,
             ).part
 
-        return self.merge(key, grammar, node.place, whole=True)
+        return self.merge(key, compile_values, node.place, whole=True)
 
     def merge(self, key: object, make: Callable[[], Grammar], place: str, *, whole: bool) -> int:
         """Adds the rules of a grammar and returns the symbol of the first. Raises its errors with the place."""

@@ -41,6 +41,7 @@ _SECTIONS = (
     ("Lark grammars", "lark/"),
     ("GBNF grammars", "gbnf/"),
     ("Compositions", "composition/"),
+    ("Structural tags", "structural/"),
     ("Every compilation", ("work.py", "language/")),
     ("The kernel", "engine/"),
     ("Models and answers", ("llama/", "vocabulary/", "generation/", "types/", "chat/")),
