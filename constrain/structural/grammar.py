@@ -15,7 +15,7 @@ from constrain.engine import core
 from constrain.errors import ConstrainError, GrammarError
 from constrain.language.digest import expression_digest
 from constrain.language.emptiness import productive_rules
-from constrain.language.grammar import EPSILON, Action, Condition, Edge, Grammar, Rule, Terminal
+from constrain.language.grammar import EPSILON, VALUE_SET, Action, Condition, Edge, Grammar, Rule, Terminal
 from constrain.language.merging import moved_rules
 from constrain.language.schema_text import parse_schema
 from constrain.language.special import special_token
@@ -315,7 +315,8 @@ class _Emitter:
             line = "" if error.line is None else f"line {error.line}, column {error.column}: "
             raise type(error)(f"{line}{error.message}", pointer=f"{where}{error.pointer or ''}") from error
         symbol = ~len(self.rules)
-        known = [self.shared(each, where, whole=whole) for each in grammar.terminals]
+        remembered = _remembered(grammar) if whole else frozenset()
+        known = [self.shared(each, where, whole=index in remembered) for index, each in enumerate(grammar.terminals)]
         for rule in moved_rules(grammar, 0, len(self.rules)):
             edges = (
                 edge if edge.symbol is EPSILON or edge.symbol < 0 else edge._replace(symbol=known[edge.symbol])
@@ -340,6 +341,14 @@ class _Emitter:
             if whole:
                 self.of_schemas.add(self._shared[key])
         return self._shared[key]
+
+
+def _remembered(grammar: Grammar) -> frozenset[int]:
+    """Returns the terminals whose texts the grammar compares with others, so that they must stay lexemes."""
+    if any(slot == VALUE_SET for rule in grammar.rules for slot in rule.slots):
+        return frozenset(range(len(grammar.terminals)))
+    edges = [edge for rule in grammar.rules for edge in rule.edges if edge.symbol is not EPSILON and edge.symbol >= 0]
+    return frozenset(edge.symbol for edge in edges if edge.symbol is not None and (edge.excluding >= 0 or edge.actions))
 
 
 def _common(texts: list[bytes]) -> bytes:

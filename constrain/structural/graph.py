@@ -137,7 +137,9 @@ class Graph:
     def _unroll(self) -> None:
         """Joins texts from a state to itself, which do not end by themselves, to the texts that follow them."""
         for arrow in self.arrows:
-            if arrow.source != arrow.target or not isinstance(arrow.label, Text) or self._ends(arrow.label):
+            if arrow not in self._arrows or arrow.source != arrow.target:
+                continue
+            if not isinstance(arrow.label, Text) or self._ends(arrow.label):
                 continue
             others = [other for other in self._out_of(arrow.source) if other is not arrow]
             texts = [other.label for other in others if isinstance(other.label, Text)]

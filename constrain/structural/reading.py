@@ -56,6 +56,9 @@ if TYPE_CHECKING:
 MAX_FORMAT_NESTING = 50
 """Levels of formats within formats in a structural tag. Beyond: LimitError."""
 
+MAX_TRIGGERS = 500
+"""Triggers or patterns of one format in a structural tag. Beyond: LimitError."""
+
 MAX_FORMATS = 5_000
 """Formats and triggers of a structural tag, inner ones included. Beyond: LimitError."""
 
@@ -279,18 +282,16 @@ class _Reader:
 
     def dispatch(self, members: Members, place: str, level: int) -> Format:
         rules = self.rules(members, place, level, lambda given, where: read_of_text(given, where, may_be_empty=False))
-        _refuse_inside(
-            [rule.mark for rule in rules if isinstance(rule.mark, str)],
-            [f"{rule.place}/0" for rule in rules],
-            "pattern",
-        )
+        rules = _joined(rules)
+        patterns = [rule.mark for rule in rules if isinstance(rule.mark, str)]
+        _refuse_inside(patterns, [f"{rule.place}/0" for rule in rules], "pattern")
         excludes = read_texts(members, "excludes", place)
         return Triggered(
             rules, excludes, read_boolean(members, "loop", place, default=True), of_tokens=False, place=place
         )
 
     def token_dispatch(self, members: Members, place: str, level: int) -> Format:
-        rules = self.rules(members, place, level, read_token)
+        rules = _joined(self.rules(members, place, level, read_token))
         excludes = read_tokens(members, "exclude_tokens", place)
         return Triggered(
             rules, excludes, read_boolean(members, "loop", place, default=True), of_tokens=True, place=place
@@ -353,8 +354,20 @@ def _is_endless(node: Format) -> bool:
     return False
 
 
+def _joined(rules: tuple[Trigger, ...]) -> tuple[Trigger, ...]:
+    """Returns the rules with one for each mark, which may be followed by any of its formats."""
+    found: dict[Mark, Trigger] = {}
+    for rule in rules:
+        known = found.get(rule.mark)
+        found[rule.mark] = rule if known is None else replace(known, ways=known.ways + rule.ways)
+    return tuple(found.values())
+
+
 def _refuse_inside(texts: Sequence[str], places: list[str], what: str) -> None:
     """Raises GrammarError for a text in which another one ends earlier, so that it would never be found whole."""
+    if len(texts) > MAX_TRIGGERS:
+        message = f"there are {len(texts)} of them, and at most {MAX_TRIGGERS} are allowed (MAX_TRIGGERS)"
+        raise LimitError(f"{message}; use a shorter {what} that several tags begin with", pointer=places[MAX_TRIGGERS])
     for index, text in enumerate(texts):
         for number, other in enumerate(texts):
             if number < index and text == other:

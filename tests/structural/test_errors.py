@@ -10,7 +10,7 @@ import pytest
 import constrain
 from constrain import StructuralTag
 from constrain.structural.members import MAX_TAG_LIST, MAX_TAG_NUMBER
-from constrain.structural.reading import MAX_FORMAT_NESTING, MAX_FORMATS
+from constrain.structural.reading import MAX_FORMAT_NESTING, MAX_FORMATS, MAX_TRIGGERS
 from tests.structural.cases import ANY, WEATHER, X, const, dispatch, json, sequence, tag, triggered
 from tests.support import byte_vocabulary
 
@@ -152,6 +152,11 @@ ERRORS: dict[str, tuple[object, str, str]] = {
 LIMITS: dict[str, tuple[object, str, str]] = {
     "nesting": ({"format": DEEP}, "/format" + "/elements/0" * MAX_FORMAT_NESTING, "MAX_FORMAT_NESTING"),
     "formats": ({"format": sequence(*[sequence(*[ANY] * 100)] * 60)}, "/format/elements/49/elements/49", "MAX_FORMATS"),
+    "triggers": (
+        {"format": triggered([f"<{index}>" for index in range(MAX_TRIGGERS + 1)], [X])},
+        f"/format/triggers/{MAX_TRIGGERS}",
+        "MAX_TRIGGERS",
+    ),
     "a list": ({"format": {**ANY, "excludes": ["a"] * (MAX_TAG_LIST + 1)}}, "/format/excludes", "MAX_TAG_LIST"),
     "a number": ({"format": {**ANY, "max_chars": MAX_TAG_NUMBER + 1}}, "/format/max_chars", "MAX_TAG_NUMBER"),
 }
