@@ -110,6 +110,7 @@ PACKAGE = {
         structural.grammar._Emitter.add structural.grammar._Emitter.add_choice structural.grammar._Emitter.add_tag
         structural.regular.RegularTexts._repetition structural.regular.RegularTexts.of
         structural.grammar._size
+        structural.members._written
         structural.reading._is_endless""",
     "MAX_COMPOSITION_NESTING of compositions": """
         chat.answers.language.AnswerLanguage.bound composition.source.Composition.bound composition.source._bound

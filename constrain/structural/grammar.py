@@ -218,7 +218,7 @@ class _Emitter:
         for rule in node.rules:
             reached = graph.state()
             text, rest = self.up_to_trigger(rule, triggers, excluded)
-            if core.is_empty(text.expression):
+            if excluded and core.is_empty(text.expression):
                 self.warnings[f"{rule.place}: this trigger cannot occur, because it holds an excluded text"] = None
                 continue
             middle = graph.state()

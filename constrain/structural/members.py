@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from typing import Any
 
 from constrain.arguments import lone_surrogate
 from constrain.errors import ConstrainError, GrammarError, LimitError
-from constrain.language.schema_text import parse_schema, schema_text
+from constrain.language.schema_text import parse_schema
 from constrain.structural.formats import Mark, Token
 from constrain.suggestions import did_you_mean
 
-MAX_TAG_NUMBER = 1_000_000
+MAX_TAG_NUMBER = 100_000
 """Repetitions (``min``, ``max``), characters (``max_chars``) and white space (``max_whitespace_cnt``) that a structural
 tag may ask for. Beyond: LimitError."""
 
@@ -30,7 +31,7 @@ def shown(value: object) -> str:
     """Returns a short text for a value in a message."""
     if isinstance(value, Token):
         return f"the token {value.name}"
-    written = json.dumps(value, ensure_ascii=False)
+    written = json.dumps(value, ensure_ascii=False, default=str)
     return written if len(written) <= 80 else f"{written[:80]}..."
 
 
@@ -136,7 +137,7 @@ def read_tokens(members: Members, name: str, place: str, *, least: int = 0) -> t
 def read_number(members: Members, name: str, place: str) -> int:
     """Returns an integer from 0 to ``MAX_TAG_NUMBER``."""
     given = read_required(members, name, place)
-    if isinstance(given, float) and given.is_integer():
+    if isinstance(given, Decimal) and given == given.to_integral_value():
         given = int(given)
     if isinstance(given, bool) or not isinstance(given, int) or given < 0:
         raise error_at(f"{place}/{name}", f"{name} is an integer of 0 or more, not {shown(given)}")
@@ -168,9 +169,16 @@ def read_schema(given: object, place: str) -> str:
     """Returns a JSON Schema as its text; it is checked when the tag is compiled."""
     if not isinstance(given, dict | bool):
         raise error_at(place, f"a JSON Schema is an object, true or false, not {shown(given)}")
-    text = schema_text(given)
-    read_parsed(text, place)
-    return text
+    return _written(given)
+
+
+def _written(value: object) -> str:
+    """Returns a value of ``parse_schema`` as JSON text, with every digit of its numbers."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(name)}: {_written(each)}" for name, each in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_written, value)) + "]"
+    return str(value) if isinstance(value, Decimal) else json.dumps(value)
 
 
 def _check_length(given: list[Any], place: str) -> None:

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 MAX_FORMAT_NESTING = 50
 """Levels of formats within formats in a structural tag. Beyond: LimitError."""
 
-MAX_TRIGGERS = 500
+MAX_TRIGGERS = 64
 """Triggers or patterns of one format in a structural tag. Beyond: LimitError."""
 
 MAX_FORMATS = 5_000

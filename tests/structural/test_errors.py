@@ -131,6 +131,7 @@ ERRORS: dict[str, tuple[object, str, str]] = {
     "free text without an end": ({"format": tag("a", ANY, "")}, "/format/end", "its end must not be empty"),
     "a negative token": ({"format": {"type": "token", "token": -1}}, "/format/token", "ids begin at 0"),
     "a huge token": ({"format": {"type": "token", "token": 1 << 40}}, "/format/token", "more than 32 bits"),
+    "half of a token": ({"format": {"type": "token", "token": 1.5}}, "/format/token", 'not "1.5"'),
     "true as a token": ({"format": {"type": "token", "token": True}}, "/format/token", "the text or the id of a token"),
     "a structure without an end": (
         {"structures": [{"begin": "a", "schema": {}}], "triggers": ["a"]},

@@ -90,6 +90,17 @@ def test_a_tag_of_a_list_needs_no_type() -> None:
     assert compiled({"format": bare}).accepts(NOW)
 
 
+def test_numbers_in_schemas_keep_all_digits() -> None:
+    text = '{"format": {"type": "json_schema", "json_schema": {"enum": [0.5, 1E+2, 12345678901234567890]}}}'
+    constraint = compiled(text)
+    assert constraint.accepts("12345678901234567890")
+    assert not constraint.accepts("12345678901234567891")
+    assert constraint.accepts("0.5")
+    half = compiled({"format": json_format({"type": "number", "multipleOf": 0.5, "minimum": 0, "maximum": 1})})
+    assert half.accepts("0.5")
+    assert not half.accepts("0.25")
+
+
 def test_generation_closes_objects() -> None:
     schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
     source = StructuralTag({"format": tag("<", json_format(schema), ">")})
