@@ -3,7 +3,7 @@
 Where things are, from the bottom up; each package's ``__init__`` says what to read first, and docs/reference/files.md
 has a line for every file:
 
-- ``json_schema``, ``lark``, ``gbnf``, ``regex`` and ``composition`` turn schemas and grammars into a
+- ``json_schema``, ``lark``, ``gbnf``, ``regex``, ``composition`` and ``structural`` turn schemas and grammars into a
   ``language.Grammar``; ``types`` turns Python types into JSON Schemas
 - ``exporting`` writes a ``Grammar`` in the notation of other programs
 - ``engine`` compiles a ``Grammar`` for a ``vocabulary`` and computes masks, in its native kernel ``engine.core``;
@@ -76,6 +76,7 @@ if TYPE_CHECKING:
     from constrain.lark.source import Lark
     from constrain.llama.model import Model
     from constrain.regex.source import Regex
+    from constrain.structural.source import StructuralTag
 
     __version__: str
 
@@ -121,6 +122,7 @@ __all__ = [
     "SchemaError",
     "Source",
     "StreamEvent",
+    "StructuralTag",
     "TextDelta",
     "TextExplanation",
     "Timings",
@@ -182,6 +184,7 @@ _MODULES = {
     "Regex": "constrain.regex.source",
     "Reply": "constrain.chat.reading.reply",
     "Source": "constrain.language.source",
+    "StructuralTag": "constrain.structural.source",
     "TextExplanation": "constrain.inspection.explanation",
     "TokenStep": "constrain.inspection.explanation",
     "ToolCall": "constrain.chat.tools.calls",

@@ -31,6 +31,7 @@ _ORDER = """
     lark
     gbnf
     composition
+    structural
     grammars
     exporting
     vocabulary

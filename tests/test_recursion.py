@@ -106,7 +106,15 @@ PACKAGE = {
         gbnf.grammar._leaves
         gbnf.grammar._depth
         gbnf.grammar._Emitter._joined gbnf.grammar._Emitter._with_terminals""",
+    "MAX_FORMAT_NESTING of structural tags": """
+        structural.showing._item structural.showing.show
+        structural.grammar._Emitter.add structural.grammar._Emitter.add_choice structural.grammar._Emitter.add_tag
+        structural.regular.RegularTexts._repetition structural.regular.RegularTexts.of
+        structural.grammar._size
+        structural.members._written
+        structural.reading._is_endless""",
     "MAX_COMPOSITION_NESTING of compositions": """
+        chat.answers.language.AnswerLanguage.bound composition.source.Composition.bound composition.source._bound
         composition.source.Composition.policies_in_force
         composition.source.Composition.render composition.source._rendered
         composition.source.Composition.closed composition.source._closed

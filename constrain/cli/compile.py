@@ -13,6 +13,7 @@ from rich.console import Console
 from constrain.cli import shared
 from constrain.gbnf.source import Gbnf
 from constrain.language.policies import CompileOptions  # noqa: TC001 - typer reads the annotations
+from constrain.structural.source import StructuralTag
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,6 +39,10 @@ def compile_(
     gbnf: Annotated[
         list[Path] | None, typer.Option(metavar="FILE", help="File with a grammar of llama.cpp; any number.")
     ] = None,
+    structural_tag: Annotated[
+        list[Path] | None,
+        typer.Option("--structural-tag", metavar="FILE", help="File with a structural tag of XGrammar; any number."),
+    ] = None,
     model: Annotated[
         Path | None, typer.Option(help="GGUF file of the model, or of its vocabulary; by default the demo model.")
     ] = None,
@@ -61,7 +66,7 @@ def compile_(
 
     A later process finds a schema whether it passes the text of the file or the JSON parsed from it.
     """
-    if not (schemas or regex or lark or gbnf):
+    if not (schemas or regex or lark or gbnf or structural_tag):
         raise typer.BadParameter("no schema, pattern or grammar to compile")
     patterns = [shared.read_pattern(pattern, dialect) for pattern in regex or []]
     from constrain.engine.constraint import PRECOMPUTED_BYTES, PRECOMPUTED_MASKS, _compile
@@ -75,7 +80,11 @@ def compile_(
     with shared.show_progress(console, f"Reading the vocabulary of {model.name}"):
         vocabulary = Vocabulary.from_gguf(model)
     reported: set[str] = set()  # a schema is compiled twice, as two texts
-    for name, file, wanted, options in _list_sources(schemas or [], patterns, lark or [], gbnf or [], policies):
+    files: list[_File] = [
+        *((path, Gbnf) for path in gbnf or []),
+        *((path, StructuralTag) for path in structural_tag or []),
+    ]
+    for name, file, wanted, options in _list_sources(schemas or [], patterns, lark or [], files, policies):
         with shared.name_file(file), shared.show_progress(console, f"Compiling {name}"):
             constraint = _compile(wanted, vocabulary, close_objects=closed, cache=cache, **options)
             done = constraint.precompute(
@@ -93,8 +102,12 @@ def compile_(
         sys.stdout.write(f"{done.file}\n")
 
 
+_File = tuple["Path", type[Gbnf] | type[StructuralTag]]
+"""A file with a grammar, and the class of its language."""
+
+
 def _list_sources(
-    schemas: list[Path], patterns: list[Regex], grammars: list[str], gbnf: list[Path], policies: CompileOptions
+    schemas: list[Path], patterns: list[Regex], grammars: list[str], files: list[_File], policies: CompileOptions
 ) -> Iterator[tuple[str, Path | None, str | Source, CompileOptions]]:
     """Yields the sources to compile: name, file (if any), source, and the policies that apply to it."""
     for path in schemas:
@@ -106,5 +119,5 @@ def _list_sources(
         yield pattern.pattern, None, pattern, others
     for name in grammars:
         yield name, shared.file_of(name), shared.read_lark(name), others
-    for path in gbnf:
-        yield str(path), path, Gbnf(shared.read_text(path)), others
+    for path, kind in files:
+        yield str(path), path, kind(shared.read_text(path)), others

@@ -31,6 +31,7 @@ def export_(
     dialect: shared.PatternDialect = None,
     lark: shared.LarkGrammar = None,
     gbnf: shared.GbnfFile = None,
+    structural_tag: shared.TagFile = None,
     closed: Annotated[
         bool,
         typer.Option(
@@ -48,7 +49,7 @@ def export_(
 
     A language that the notation cannot say is refused, with the place.
     """
-    language = shared.Language(schema, regex, dialect, lark, gbnf)
+    language = shared.Language(schema, regex, dialect, lark, gbnf, structural_tag)
     wanted = language.read(schema_option="SCHEMA")
     if wanted is None:
         raise typer.BadParameter("no schema, pattern or grammar to export")

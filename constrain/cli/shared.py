@@ -20,6 +20,7 @@ from constrain.generation.options import MAX_NUMBER_TOKENS, Options
 from constrain.language.policies import CHOICES, CompileOptions
 from constrain.lark.source import Lark
 from constrain.regex.source import Regex
+from constrain.structural.source import StructuralTag
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -64,6 +65,14 @@ GbnfFile = Annotated[
     Path | None,
     typer.Option(
         "--gbnf", metavar="FILE", help="File with a grammar of llama.cpp for the answer, in place of a schema."
+    ),
+]
+TagFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--structural-tag",
+        metavar="FILE",
+        help="File with a structural tag of XGrammar for the answer, in place of a schema.",
     ),
 ]
 RegistryFile = Annotated[
@@ -248,15 +257,22 @@ class Language:
     dialect: str | None
     lark: str | None
     gbnf: Path | None
+    structural_tag: Path | None
 
     @property
     def file(self) -> Path | None:
         """Returns the file with the schema or grammar."""
-        return self.schema or self.gbnf or (None if self.lark is None else file_of(self.lark))
+        return self.schema or self.gbnf or self.structural_tag or (None if self.lark is None else file_of(self.lark))
 
     def read(self, schema_option: str = "--schema") -> str | Source | None:
         """Returns the JSON text or the source; None if no option is given. Raises ``OSError`` and pattern errors."""
-        options = {schema_option: self.schema, "--regex": self.regex, "--lark": self.lark, "--gbnf": self.gbnf}
+        options = {
+            schema_option: self.schema,
+            "--regex": self.regex,
+            "--lark": self.lark,
+            "--gbnf": self.gbnf,
+            "--structural-tag": self.structural_tag,
+        }
         given = [name for name, value in options.items() if value is not None]
         if len(given) > 1:
             raise typer.BadParameter(f"{' and '.join(given)} exclude each other; give one of them")
@@ -268,6 +284,8 @@ class Language:
             return read_lark(self.lark)
         if self.gbnf is not None:
             return Gbnf(read_text(self.gbnf))
+        if self.structural_tag is not None:
+            return StructuralTag(read_text(self.structural_tag))
         return None if self.schema is None else read_text(self.schema)
 
 
@@ -278,9 +296,10 @@ def language(
     dialect: PatternDialect = None,
     lark: LarkGrammar = None,
     gbnf: GbnfFile = None,
+    structural_tag: TagFile = None,
 ) -> Language:
     """Returns the options that say what answers are."""
-    return Language(schema, regex, dialect, lark, gbnf)
+    return Language(schema, regex, dialect, lark, gbnf, structural_tag)
 
 
 def read_lark(name: str) -> Lark:

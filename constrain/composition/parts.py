@@ -182,8 +182,8 @@ def _given_grammar(grammar: Grammar, place: str) -> Given:
 
 def _no_part(given: object, place: str, why: str) -> TypeError:
     return TypeError(
-        f"{place} is {given!r}, which cannot be composed: a part is a text, a Regex, a Lark, a Gbnf, a Grammar, "
-        f"a JSON Schema as a dict, a type, or a composition ({why})"
+        f"{place} is {given!r}, which cannot be composed: a part is a text, a Regex, a Lark, a Gbnf, a "
+        f"StructuralTag, a Grammar, a JSON Schema as a dict, a type, or a composition ({why})"
     )
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from constrain.language.grammar import Grammar
     from constrain.language.source import Source
+    from constrain.language.special import Tokens
 
 
 _INSTRUCTION = "Answer with a text of this form and nothing else; what is in brackets says what stands there"
@@ -56,6 +57,17 @@ class Composition(Composed):
                 return replace(self, node=replace(self.node, parts=tuple(map(_closed, parts))))
             case Repeated(part, _, _, separator):
                 return replace(self, node=replace(self.node, part=_closed(part), separator=_closed(separator)))
+        return self
+
+    def bound(self, tokens: Tokens) -> Composition:
+        """Returns the composition with all its parts for a vocabulary."""
+        match self.node:
+            case InSequence(parts) | OneOf(parts):
+                return replace(self, node=replace(self.node, parts=tuple(_bound(part, tokens) for part in parts)))
+            case Repeated(part, _, _, separator):
+                return replace(
+                    self, node=replace(self.node, part=_bound(part, tokens), separator=_bound(separator, tokens))
+                )
         return self
 
     def render(self) -> str:
@@ -150,6 +162,10 @@ def _parts(name: str, given: tuple[object, ...]) -> tuple[Part, ...]:
 
 def _closed(part: Part) -> Part:
     return part if isinstance(part, str) else part.closed()
+
+
+def _bound(part: Part, tokens: Tokens) -> Part:
+    return part if isinstance(part, str) else part.bound(tokens)
 
 
 def _rendered(part: Part) -> str:

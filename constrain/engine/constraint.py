@@ -22,7 +22,7 @@ from constrain.engine.cache import RejectedFileError, find_cache, store_independ
 from constrain.engine.classes import Classes
 from constrain.engine.forced import certain_tokens
 from constrain.engine.readings import Readings
-from constrain.engine.special import resolve_special
+from constrain.engine.special import VocabularyTokens, resolve_special
 from constrain.errors import LimitError, limits_at
 from constrain.language.digest import grammar_digest, schema_digest, source_digest
 from constrain.language.grammar import Grammar
@@ -938,7 +938,8 @@ def to_compile(
     **options: Unpack[CompileOptions],
 ) -> ToCompile:
     """Prepares a schema of any kind and its options for compiling. Raises TypeError, ValueError and SchemaError."""
-    what = _read(schema, options, close_objects=close_objects)
+    bound = schema.bound(VocabularyTokens(vocab)) if isinstance(schema, Source) else schema
+    what = _read(bound, options, close_objects=close_objects)
     directory = find_cache(cache) if options.get("registry") is None else None
     if isinstance(what, _Schema):
         if options.get("registry") is not None:

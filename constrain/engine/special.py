@@ -21,7 +21,7 @@ from constrain.language.tree import Literal
 from constrain.vocabulary.marked import mark_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from constrain.engine.classes import Ranges
     from constrain.language.grammar import Edge, Grammar, Rule
@@ -29,7 +29,46 @@ if TYPE_CHECKING:
 
 _Error = TypeVar("_Error", bound=ConstrainError)
 
+_NUMBERED = re.compile(r"<\[([0-9]+)\]>")
 _PLACE = re.compile(r" \(line ([0-9]+), column ([0-9]+)\)$")
+
+
+class VocabularyTokens:
+    """The tokens of a vocabulary, as ``Source.bound`` asks for them."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._vocabulary = vocabulary
+
+    @property
+    def names(self) -> Collection[str]:
+        """The names of the special tokens that a grammar may name."""
+        return self._vocabulary.special_tokens
+
+    def is_special(self, name: str) -> bool:
+        """Returns whether a name, or ``<[id]>``, is a special token or one that ends a generation."""
+        token = _token_number(name)
+        if token is None:
+            return name in self._vocabulary.special_tokens
+        return token < self._vocabulary.n_vocab and not self._vocabulary.token_bytes(token)
+
+    def text(self, name: str) -> bytes | None:
+        """Returns the text of the token with that text, or ``<[id]>``; None if it is special or does not exist."""
+        token = _token_number(name)
+        if token is not None:
+            return self._vocabulary.token_bytes(token) or None if token < self._vocabulary.n_vocab else None
+        if name in self._vocabulary.special_tokens or not self._vocabulary._tokens_named(name):
+            return None
+        return name.encode()
+
+    def close_to(self, name: str) -> str:
+        """Returns a remark on special tokens with similar names, or an empty text."""
+        close = difflib.get_close_matches(name, self._vocabulary.special_tokens, n=3)
+        return f"; it has {', '.join(close)}" if close else ""
+
+
+def _token_number(name: str) -> int | None:
+    numbered = _NUMBERED.fullmatch(name)
+    return int(numbered[1][:20]) if numbered else None
 
 
 def resolve_special(grammar: Grammar, vocabulary: Vocabulary) -> tuple[Grammar, Classes | None]:

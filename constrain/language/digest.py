@@ -31,7 +31,7 @@ def grammar_digest(grammar: Grammar) -> bytes:
         options = terminal.max_tokens, terminal.temperature
         about = f"{(terminal.name, terminal.pointer, terminal.role, terminal.label, terminal.kind, *options)!r}\n"
         digest.update(about.encode("utf-8", "surrogatepass"))
-        digest.update(_expression_digest(terminal.expression, digests))
+        digest.update(expression_digest(terminal.expression, digests))
     for rule in grammar.rules:
         digest.update(f"{rule!r}\n".encode("utf-8", "surrogatepass"))
     compared = f"{grammar.numbers_by_double!r} {grammar.strings_by_value!r}"
@@ -41,7 +41,7 @@ def grammar_digest(grammar: Grammar) -> bytes:
     return digest.digest()
 
 
-def _expression_digest(root: Expression, digests: dict[int, bytes]) -> bytes:
+def expression_digest(root: Expression, digests: dict[int, bytes]) -> bytes:
     """Returns the digest of an expression; ``digests``: known ones by identity. No recursion: expressions are deep."""
     stack = [(root, False)]
     while stack:

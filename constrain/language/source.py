@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from constrain.language.grammar import Grammar
+    from constrain.language.special import Tokens
 
 
 class Source(ABC):
@@ -40,6 +41,10 @@ class Source(ABC):
 
     def closed(self) -> Source:
         """Returns the source with closed objects in all its JSON Schemas, for generation."""
+        return self
+
+    def bound(self, tokens: Tokens) -> Source:  # noqa: ARG002
+        """Returns the source for a vocabulary; only sources in which texts may name tokens depend on it."""
         return self
 
     @abstractmethod

@@ -14,12 +14,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from constrain.errors import GrammarError
 from constrain.language.tree import Literal
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from constrain.language.grammar import Terminal
 
 BEGIN, END = b"\xff", b"\xfe"
@@ -82,6 +84,23 @@ def _range(item: str) -> tuple[int, int]:
     if last < first:
         raise GrammarError(f"ids go up: {last} is less than {first}")
     return first, last
+
+
+class Tokens(Protocol):
+    """The tokens of a vocabulary, for languages that name some of them; ``names``: those of special tokens."""
+
+    @property
+    def names(self) -> Collection[str]:
+        """The names of the special tokens."""
+
+    def is_special(self, name: str) -> bool:
+        """Returns whether a name, or ``<[id]>``, is a special token or one that ends a generation."""
+
+    def text(self, name: str) -> bytes | None:
+        """Returns the text of the token with that text, or ``<[id]>``; None if it is special or does not exist."""
+
+    def close_to(self, name: str) -> str:
+        """Returns a remark on special tokens with similar names, or an empty text."""
 
 
 def special_token(name: str) -> Literal:

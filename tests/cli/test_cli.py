@@ -94,14 +94,17 @@ def test_references_are_found_in_a_file(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_byte_order_mark_in_front_of_files_is_ignored(tmp_path: Path) -> None:
     texts = {"schema": '{"$ref": "urn:colour"}', "others": '{"urn:colour": {"const": "red"}}', "lark": 'start: "red"'}
+    texts["tag"] = '{"format": {"type": "const_string", "value": "red"}}'
     for name, text in texts.items():
         (tmp_path / name).write_text("\ufeff" + text, encoding="utf-8")
     by_schema = ("--schema", tmp_path / "schema", "--registry", tmp_path / "others")
     assert run("explain", '"red"', *by_schema).returncode == 0
     assert run("explain", "red", "--lark", tmp_path / "lark").returncode == 0
+    assert run("explain", "red", "--structural-tag", tmp_path / "tag").returncode == 0
     done = run("check", tmp_path / "others")
     assert (done.returncode, done.stderr) == (0, "")
     assert run("compile", tmp_path / "others", "--cache", tmp_path / "kept").returncode == 0
+    assert run("compile", "--structural-tag", tmp_path / "tag", "--cache", tmp_path / "kept").returncode == 0
 
 
 @pytest.mark.slow
@@ -340,6 +343,7 @@ def test_explain_lists_the_tokens_of_a_model(schema: Path) -> None:
         (["x", "--file", "x", "--regex", "a"], "either as an argument or with --file"),
         (["x", "--regex", "a("], "pattern 'a(', column 2"),
         (["x", "--regex", "a", "--lark", "semver"], "give one of them"),
+        (["x", "--regex", "a", "--structural-tag", "x.json"], "give one of them"),
         (["x", "--lark", "no such grammar"], "no grammar 'no such grammar'"),
         (["x", "--regex", "a", "--whitespace", "compact"], "whitespace applies to JSON Schemas only"),
         (["x", "--regex", "a", "--closed"], "closed applies to JSON Schemas only"),

@@ -42,6 +42,7 @@ _SECTIONS = (
     ("GBNF grammars", "gbnf/"),
     ("Compositions", "composition/"),
     ("Exported grammars", "exporting/"),
+    ("Structural tags", "structural/"),
     ("Every compilation", ("work.py", "language/")),
     ("The kernel", "engine/"),
     ("Models and answers", ("llama/", "vocabulary/", "generation/", "types/", "chat/")),

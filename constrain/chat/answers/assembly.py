@@ -11,18 +11,10 @@ from constrain.engine.constraint import compile as compile_grammar
 from constrain.errors import ConstrainError, GrammarError
 from constrain.language.grammar import EPSILON, Edge, Grammar, Kind, Rule, Terminal
 from constrain.language.merging import moved_rules
-from constrain.language.tree import (
-    ANY_BYTE,
-    ANY_BYTES,
-    ANY_CHAR,
-    Complement,
-    Expression,
-    Intersection,
-    Literal,
-    Repetition,
-)
+from constrain.language.tree import ANY_BYTES, Expression, Intersection, Literal
 from constrain.lark.terminals import non_empty_part
-from constrain.regex.anchors import sequence, union
+from constrain.regex.anchors import sequence
+from constrain.regex.free_text import up_to, without
 from constrain.remembering import remembered
 from constrain.vocabulary.vocabulary import Vocabulary
 from constrain.work import apart
@@ -34,21 +26,6 @@ if TYPE_CHECKING:
 
 BEGIN, END = 0, 1
 """First state of the form, and the state where an answer may end."""
-
-ANY_TEXT = Repetition(ANY_CHAR, 0, None)
-SOME_BYTES = Repetition(ANY_BYTE, 1, None)
-
-
-def without(marks: tuple[bytes, ...], expression: Expression = ANY_TEXT) -> Expression:
-    """Returns the texts of an expression that contain none of the marks."""
-    inside = [sequence(ANY_BYTES, Literal(mark), ANY_BYTES) for mark in marks]
-    return Intersection((expression, Complement(union(inside)))) if inside else expression
-
-
-def up_to(mark: bytes, marks: tuple[bytes, ...], expression: Expression = ANY_TEXT) -> Expression:
-    """Returns the texts of an expression followed by ``mark``, in which no mark ends earlier."""
-    early = [sequence(ANY_BYTES, Literal(each), SOME_BYTES) for each in marks]
-    return Intersection((sequence(expression, Literal(mark)), Complement(union(early))))
 
 
 def is_apart(text: bytes, others: list[Expression]) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from constrain.chat.answers import structure
 from constrain.chat.answers.arguments import arguments_grammar
-from constrain.chat.answers.assembly import ANY_TEXT, BEGIN, END, Assembly, is_apart, may_begin_with, up_to
+from constrain.chat.answers.assembly import BEGIN, END, Assembly, is_apart, may_begin_with
 from constrain.chat.answers.choices import REFUSAL, Calls, FunctionCalls, Reasoning, Value
 from constrain.chat.answers.inputs import add_json_input, add_raw_input
 from constrain.chat.answers.structure import CONTENT, PREAMBLE, REASONING, SpecialName, Variable, structure_parts
@@ -25,6 +25,7 @@ from constrain.language.grammar import EPSILON, Grammar, Kind
 from constrain.language.schema_text import parse_schema
 from constrain.language.tree import ANY_BYTES, CharClass, Complement, Expression, Intersection, Literal, Repetition
 from constrain.regex.anchors import sequence, union
+from constrain.regex.free_text import ANY_TEXT, up_to
 from constrain.regex.parsing.parser import parse_pattern
 
 if TYPE_CHECKING:

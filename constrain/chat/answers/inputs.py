@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from constrain.chat.answers.assembly import ANY_TEXT, SOME_BYTES, up_to, without
 from constrain.chat.answers.escapes import spell_in_json
 from constrain.engine import core
 from constrain.errors import GrammarError
 from constrain.language.tree import ANY_BYTES, ANY_JSON_CHAR, Expression, Intersection, Literal, Repetition
 from constrain.regex.anchors import sequence, union
+from constrain.regex.free_text import ANY_TEXT, SOME_BYTES, up_to, without
 from constrain.regex.parsing.parser import parse_pattern
 from constrain.regex.source import Regex
 from constrain.regex.spelling import in_json

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from constrain.language.grammar import Grammar
+    from constrain.language.special import Tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,15 @@ class AnswerLanguage(Choices):
             for tool in self.tools
         )
         content = self.content.closed() if isinstance(self.content, Source) else self.content
+        return replace(self, tools=tools, content=content)
+
+    def bound(self, tokens: Tokens) -> AnswerLanguage:
+        """Returns the language with content and inputs for a vocabulary."""
+        tools = tuple(
+            replace(tool, input=tool.input.bound(tokens)) if isinstance(tool, CustomCalls) and tool.input else tool
+            for tool in self.tools
+        )
+        content = self.content.bound(tokens) if isinstance(self.content, Source) else self.content
         return replace(self, tools=tools, content=content)
 
     def render(self) -> str:

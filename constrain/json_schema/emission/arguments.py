@@ -33,12 +33,17 @@ if TYPE_CHECKING:
     from constrain.json_schema.shapes.strings import StringShape
 
 
+LINE_BREAK = Repetition(Literal(b"\n"), 0, 1)
+"""The line break that may stand in some forms."""
+
+
 @dataclass(frozen=True, slots=True)
 class Outermost:
     """An object without brackets: ``before_key key after_key value behind_value``, with ``between`` two members.
 
     ``identifiers``: keys must be names of variables. ``raw_strings``: string members are written without quotes and
-    escapes, and do not contain ``behind_value``.
+    escapes, and do not contain ``behind_value``. ``line_breaks``: a line break may stand before a key, and around a
+    value that is written as JSON.
     """
 
     before_key: str = ""
@@ -47,6 +52,7 @@ class Outermost:
     between: str = ""
     identifiers: bool = False
     raw_strings: bool = False
+    line_breaks: bool = False
 
     def punctuation(self) -> Punctuation:
         """Returns the lexemes of the form; empty ones are left out of the grammar."""
@@ -68,6 +74,17 @@ class Outermost:
                 pointer="",
             )
         return f"{self.before_key}{name}{self.after_key}".encode()
+
+    def key_terminal(self, name: str) -> Terminal:
+        """Returns the terminal of a key. Raises UnsupportedSchemaError."""
+        return Terminal(f"argument {name}", self._on_a_line(self.key(name)), "", Role.LABEL, name.encode())
+
+    def behind_terminal(self) -> Terminal:
+        """Returns the terminal of the end of a value that is written as JSON."""
+        return Terminal(self.behind_value, self._on_a_line(self.behind_value.encode()))
+
+    def _on_a_line(self, text: bytes) -> Expression:
+        return sequence(LINE_BREAK, Literal(text)) if self.line_breaks else Literal(text)
 
     def raw(self, shapes: tuple[StringShape, ...]) -> Terminal:
         """Returns the terminal of raw strings and the end of the value. Raises UnsupportedSchemaError if none fits."""

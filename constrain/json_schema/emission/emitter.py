@@ -182,8 +182,7 @@ class Emitter(Emitting):
     def _argument(self, name: str, outermost: Outermost) -> int:
         symbol = self._outermost_symbols.get(name)
         if symbol is None:
-            terminal = Terminal(f"argument {name}", Literal(outermost.key(name)), "", Role.LABEL, name.encode())
-            symbol = self._outermost_symbols[name] = self._symbol(terminal)
+            symbol = self._outermost_symbols[name] = self._symbol(outermost.key_terminal(name))
         return symbol
 
     def key(self, name: str) -> int:
@@ -241,8 +240,11 @@ class Emitter(Emitting):
             else:
                 symbols = self._json_symbols(goal)
                 if outermost.behind_value:
-                    behind = self._symbol(Terminal(outermost.behind_value, Literal(outermost.behind_value.encode())))
+                    behind = self._symbol(outermost.behind_terminal())
                     edges = [Edge(START, symbol, 2) for symbol in symbols]
+                    if outermost.line_breaks:
+                        edges += [Edge(START, self._symbol(Terminal("line break", Literal(b"\n"))), 3)]
+                        edges += [Edge(3, symbol, 2) for symbol in symbols]
                     symbols = (~len(self.rules),)
                     self.rules.append(Rule("argument", (*edges, Edge(2, behind, END)), (END,)))
             self._outermost_values[goal] = symbols

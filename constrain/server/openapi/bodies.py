@@ -69,6 +69,7 @@ _SHOWING: dict[str, Schema] = {"show_schema": _FLAG}
 
 _TEXT: Schema = {"type": ["string", "null"]}
 _SCHEMA: Schema = {"type": ["object", "string", "null"]}
+_TAG: Schema = {"type": ["object", "string", "null"]}
 _TEXTS: Schema = {"type": ["array", "null"], "items": {"type": "string"}, "maxItems": MAX_CHOICES_OF_TEXT}
 _CONTENT: dict[str, Schema] = {
     "ebnf": _TEXT,
@@ -79,6 +80,7 @@ _CONTENT: dict[str, Schema] = {
     "guided_regex": _TEXT,
     "json_schema": _SCHEMA,
     "regex": _TEXT,
+    "structural_tag": _TAG,
     "structured_outputs": {
         "type": ["object", "null"],
         "properties": {
@@ -87,6 +89,7 @@ _CONTENT: dict[str, Schema] = {
             "choice": _TEXTS,
             "grammar": _TEXT,
             "json_object": _FLAG,
+            "structural_tag": _TAG,
         },
     },
 }

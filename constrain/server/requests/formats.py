@@ -22,6 +22,7 @@ from constrain.server.http.errors import ApiError
 from constrain.server.requests.limits import MAX_SCHEMA_NESTING
 from constrain.server.requests.places import Place, report_place
 from constrain.server.requests.refusals import refuse_members
+from constrain.server.requests.structural import read_structural_tag
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from constrain.language.source import Source
     from constrain.server.settings import StrictSubset
 
-_KINDS = ("json_schema", "json_object", "text")
+_KINDS = ("json_schema", "json_object", "text", "structural_tag")
 
 ANY_OBJECT = '{"type": "object"}'
 
@@ -54,7 +55,8 @@ class Spelling:
     def members(self, kind: str) -> tuple[str, ...]:
         """Returns the members, besides ``type``, that a format of a type may have."""
         of_schema = (self.inner,) if self.inner else ("schema", "strict")
-        return {"text": (), "json_object": ("schema",), "json_schema": of_schema}[kind]
+        of_tag = ("format", "structures", "triggers")
+        return {"text": (), "json_object": ("schema",), "json_schema": of_schema, "structural_tag": of_tag}[kind]
 
 
 RESPONSE_FORMAT = Spelling("response_format", "json_schema", "response_format")
@@ -84,6 +86,9 @@ def read_format(given: object, spelling: Spelling, subset: StrictSubset) -> Form
     refuse_members(document, spelling.field, kind, spelling.members(kind))
     if kind == "text":
         return None
+    if kind == "structural_tag":
+        require_flat(document, Place(spelling.field, "invalid_grammar", f"structural tag in '{spelling.field}'"))
+        return Format(*read_structural_tag(document, spelling.field))
     if kind == "json_object":
         return _read_json_object(document, spelling)
     return _read_json_schema(document, spelling, subset)

@@ -1,9 +1,9 @@
 """Fields of other servers that say what an answer is: vLLM's, SGLang's and llama-server's.
 
 At most one of them, or ``response_format`` (``text.format`` of responses), says it. ``guided_json``, ``guided_regex``,
-``guided_choice``, ``guided_grammar`` and ``structured_outputs`` are vLLM's; ``regex``, ``ebnf`` and ``json_schema`` are
-SGLang's; ``grammar`` and ``json_schema`` are llama-server's. A grammar with ``::=`` is GBNF, any other is Lark, and so
-is one that begins with ``%``, or with a brace: llguidance's JSON with a list of grammars.
+``guided_choice``, ``guided_grammar``, ``structural_tag`` and ``structured_outputs`` are vLLM's; ``regex``, ``ebnf`` and
+``json_schema`` are SGLang's; ``grammar`` and ``json_schema`` are llama-server's. A grammar with ``::=`` is GBNF, any
+other is Lark, and so is one that begins with ``%``, or with a brace: llguidance's JSON with a list of grammars.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from constrain.server.http.errors import ApiError
 from constrain.server.requests.formats import ANY_OBJECT, Format, format_of, require_flat
 from constrain.server.requests.places import Place, report_place
 from constrain.server.requests.refusals import asks_for_nothing, unsupported
+from constrain.server.requests.structural import read_structural_tag
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -86,7 +87,7 @@ def _read_grammar(given: object, where: str) -> Format:
 def _read_structured(given: object, where: str) -> Format:
     """Reads vLLM's ``structured_outputs``: an object with one of several members."""
     members = mapping(given, where)
-    for name in (*_OPTIONS, "structural_tag"):
+    for name in _OPTIONS:
         if not asks_for_nothing(name, members.get(name)):
             raise unsupported(f"{where}.{name}", "Write what it means into the schema or grammar.")
     found = [name for name in _MEMBERS if _is_given(members, name) and members[name] is not False]
@@ -98,6 +99,15 @@ def _read_structured(given: object, where: str) -> Format:
             code="invalid_value",
         )
     return _MEMBERS[found[0]](members[found[0]], f"{where}.{found[0]}")
+
+
+def _read_tag(given: object, where: str) -> Format:
+    """Reads a structural tag: an object, or its JSON text."""
+    if isinstance(given, str):
+        return Format(*read_structural_tag(given, where))
+    document = mapping(given, where)
+    require_flat(document, Place(where, _GRAMMAR, f"structural tag in '{where}'"))
+    return Format(*read_structural_tag(document, where))
 
 
 def _read_object(given: object, where: str) -> Format:
@@ -126,12 +136,14 @@ _MEMBERS: dict[str, Callable[[object, str], Format]] = {
     "choice": _read_choice,
     "grammar": _read_grammar,
     "json_object": _read_object,
+    "structural_tag": _read_tag,
 }
 PEERS: dict[str, Callable[[object, str], Format]] = {
     "guided_json": _read_json,
     "guided_regex": _read_regex,
     "guided_choice": _read_choice,
     "guided_grammar": _read_grammar,
+    "structural_tag": _read_tag,
     "structured_outputs": _read_structured,
     "json_schema": _read_json,
     "regex": _read_regex,

@@ -19,7 +19,6 @@ _FORMAT_FIELDS = (
     "guided_whitespace_pattern",
     "response_schema",
     "schema",
-    "structural_tag",
 )
 """Names of formats on other servers that this one does not read; ``peers`` has those that it reads."""
 

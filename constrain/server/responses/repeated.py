@@ -71,4 +71,4 @@ def _repeated_format(given: Mapping[str, Any]) -> dict[str, Any]:
         return found if given.get("description") is None else {**found, "description": given["description"]}
     if kind == "json_object" and given.get("schema") is not None:
         return {"type": kind, "schema": given["schema"]}
-    return {"type": kind}
+    return {"type": "text" if kind == "structural_tag" else kind}  # OpenAI's types do not know the former

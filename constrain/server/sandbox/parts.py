@@ -10,6 +10,8 @@ from constrain.chat.answers.language import AnswerLanguage
 from constrain.errors import LimitError
 from constrain.server.http.errors import ApiError
 from constrain.server.requests.formats import describe_refusals
+from constrain.server.requests.structural import tag_error
+from constrain.structural.source import StructuralTag
 
 if TYPE_CHECKING:
     from constrain.errors import ConstrainError
@@ -48,6 +50,8 @@ def parts_of(language: Language, content: Format | None, places: Places) -> list
 def part_error(place: Place, error: ConstrainError, content: Format | None) -> ApiError:
     """Returns the error for a part that cannot be compiled."""
     is_content = content is not None and place == content.place
+    if content is not None and is_content and isinstance(content.schema, StructuralTag):
+        return tag_error(content.schema.tag, place, error)
     reason = describe_refusals(content.schema, error) if content is not None and is_content else str(error)
     return ApiError(f"Invalid {place.name}: {reason}", param=place.param, code=place.code)
 

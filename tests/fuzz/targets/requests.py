@@ -200,6 +200,26 @@ _SCHEMAS = (
 )  # fmt: skip
 _FUNCTION = {"type": "function", "function": {"name": "f", "parameters": _SCHEMAS[0]}}
 _FLAT = {"type": "function", "name": "f", "parameters": _SCHEMAS[0], "strict": True}
+_TAG = {
+    "type": "tag",
+    "begin": "<a",
+    "content": {"type": "json_schema", "json_schema": {"const": 1}},
+    "end": [">", "b"],
+}
+_TAGS = (
+    {"type": "structural_tag", "format": _TAG},
+    {"type": "structural_tag", "structures": [{"begin": "<a>", "schema": {}, "end": ">"}], "triggers": ["<"]},
+    {
+        "type": "structural_tag",
+        "format": {"type": "triggered_tags", "triggers": ["<"], "tags": [_TAG], "stop_after_first": True},
+    },
+    {
+        "format": {
+            "type": "sequence",
+            "elements": [{"type": "any_text", "excludes": ["a"]}, {"type": "token", "token": 1}],
+        }
+    },
+)
 _GRAMMAR = {"type": "grammar", "grammar": {"syntax": "lark", "definition": 'start: "a" | "b"'}}
 _FLAT_GRAMMAR = {"type": "grammar", "syntax": "regex", "definition": "[ab]{1,3}"}
 _CUSTOM = {"type": "custom", "custom": {"name": "g", "format": _GRAMMAR}}
@@ -247,7 +267,7 @@ _KEYS: dict[str, Any] = {
         {"type": "json_object"}, {"type": "text"}, {"type": "json_schema", "json_schema": {"name": "x", "schema": ...}},
         *({"type": "json_schema", "json_schema": {"name": "x", "strict": True,
         "schema": schema}} for schema in _SCHEMAS),
-        {"type": "grammar", "grammar": 'start: "a"'}, {"type": "regex", "pattern": "[ab]+"},
+        {"type": "grammar", "grammar": 'start: "a"'}, {"type": "regex", "pattern": "[ab]+"}, *_TAGS,
     ),
     "text": ({"format": {"type": "json_schema", "name": "x", "schema": _SCHEMAS[0]}}, {"format": {"type": "text"}},
     {"verbosity": "low"},
@@ -283,7 +303,14 @@ _KEYS: dict[str, Any] = {
     "guided_choice": (["a", "b"], [], ["a", 1]),
     "regex": ("[ab]{2}", "(", ""),
     "grammar": ('root ::= "a" root | "b"', 'start: "a"', "root ::=", 1),
-    "structured_outputs": ({"regex": "a"}, {"json": ...}, {}, {"regex": "a", "choice": ["b"]}),
+    "structural_tag": (*_TAGS, '{"format": {"type": "any_text"}}', "{", 1),
+    "structured_outputs": (
+        {"structural_tag": _TAGS[0]},
+        {"regex": "a"},
+        {"json": ...},
+        {},
+        {"regex": "a", "choice": ["b"]},
+    ),
     "encoding_format": ("float", "base64", "x"),
     "user": ("x", 1),
     "service_tier": ("auto", "x"),

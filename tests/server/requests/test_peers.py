@@ -41,9 +41,26 @@ def is_code(text: str) -> bool:
     return re.fullmatch("[A-Z]{2}-[0-9]{2}", text) is not None
 
 
+def is_call(text: str) -> bool:
+    return re.fullmatch(r'<call>\{"age": ?[0-9]{1,2}\}</call>', text) is not None
+
+
 def is_colour(text: str) -> bool:
     return text in ("red", "green (dark)")
 
+
+CALL = {"type": "tag", "begin": "<call>", "content": {"type": "json_schema", "json_schema": PERSON}, "end": "</call>"}
+TAG = {"type": "structural_tag", "format": CALL}
+FORCED = {
+    "type": "structural_tag",
+    "format": {
+        "type": "triggered_tags",
+        "triggers": ["<call"],
+        "tags": [CALL],
+        "at_least_one": True,
+        "stop_after_first": True,
+    },
+}
 
 CASES: dict[str, tuple[dict[str, Any], Callable[[str], bool]]] = {
     "guided_json": ({"guided_json": PERSON}, is_person),
@@ -62,6 +79,13 @@ CASES: dict[str, tuple[dict[str, Any], Callable[[str], bool]]] = {
     "guided_grammar as a list": ({"guided_grammar": json.dumps(LIST)}, is_nested),
     "structured_outputs.grammar as a list": ({"structured_outputs": {"grammar": json.dumps(LIST)}}, is_nested),
     "ebnf": ({"ebnf": GBNF}, is_nested),
+    "structural_tag": ({"structural_tag": TAG}, is_call),
+    "structural_tag as text": ({"structural_tag": json.dumps(FORCED)}, is_call),
+    "structured_outputs.structural_tag": ({"structured_outputs": {"structural_tag": TAG}}, is_call),
+    "structured_outputs.structural_tag as text": (
+        {"structured_outputs": {"structural_tag": json.dumps(TAG), "json": None}},
+        is_call,
+    ),
     "structured_outputs.grammar": ({"structured_outputs": {"grammar": LARK, "regex": None}}, is_nested),
 }
 
@@ -93,6 +117,41 @@ def test_the_answer_is_what_the_field_says(application: Application, case: str) 
         response = asked(application, endpoint, fields)
         assert response.status_code == 200, response.text
         assert is_right(text_of(response.json())), (endpoint, text_of(response.json()))
+
+
+@pytest.mark.slow(but=("new",))
+@pytest.mark.parametrize(
+    "tag",
+    [
+        TAG,
+        FORCED,
+        {
+            "type": "structural_tag",
+            "structures": [{"begin": "<call>", "schema": PERSON, "end": "</call>"}],
+            "triggers": ["<call"],
+        },
+    ],
+    ids=["new", "triggered", "first"],
+)
+def test_a_response_format_may_be_a_structural_tag(application: Application, tag: dict[str, Any]) -> None:
+    for endpoint in ENDPOINTS:
+        fields = {"text": {"format": tag}} if endpoint == RESPONSES else {"response_format": tag}
+        response = asked(application, endpoint, fields)
+        assert response.status_code == 200, response.text
+        text = text_of(response.json())
+        if "structures" in tag:
+            assert re.fullmatch(r'((?!<call).|<call>\{"age": ?[0-9]{1,2}\}</call>)*', text, re.DOTALL)
+        else:
+            assert is_call(text)
+        if endpoint == RESPONSES:
+            assert response.json()["text"]["format"] == {"type": "text"}
+
+
+def test_a_place_in_the_format_of_a_response_is_named(application: Application) -> None:
+    tag = {"type": "structural_tag", "format": {"type": "any_texts"}}
+    error = error_of(asked(application, RESPONSES, {"text": {"format": tag}}))
+    assert error["param"] == "text.format.format.type"
+    assert "did you mean any_text?" in error["message"]
 
 
 def test_any_json(application: Application) -> None:
@@ -131,13 +190,66 @@ REFUSED = {
     "nothing to choose": ({"guided_choice": []}, "there is no text to choose", "guided_choice"),
     "two members": (
         {"structured_outputs": {"regex": "a", "choice": ["b"]}},
-        "needs exactly one of 'json', 'regex', 'choice', 'grammar', 'json_object', but has 2",
+        "needs exactly one of 'json', 'regex', 'choice', 'grammar', 'json_object', 'structural_tag', but has 2",
         "structured_outputs",
     ),
-    "a tag": (
+    "a tag without a format": (
         {"structured_outputs": {"structural_tag": "{}"}},
-        "schema or grammar",
+        "needs the member format",
         "structured_outputs.structural_tag",
+    ),
+    "a tag that is no JSON": ({"structural_tag": "{"}, "not JSON", "structural_tag"),
+    "a tag that is a number": ({"structural_tag": 1}, "Invalid type for 'structural_tag'", "structural_tag"),
+    "a tag and a pattern": (
+        {"structural_tag": TAG, "regex": "a"},
+        "'structural_tag' and 'regex' cannot be used together",
+        "regex",
+    ),
+    "two formats, one of them a tag": (
+        {"response_format": TAG, "structured_outputs": {"structural_tag": TAG}},
+        "'response_format' and 'structured_outputs' cannot be used together",
+        "structured_outputs",
+    ),
+    "a tag that no trigger begins": (
+        {
+            "response_format": {
+                "type": "structural_tag",
+                "structures": [{"begin": "<call>", "schema": PERSON, "end": "</call>"}],
+                "triggers": ["<tool"],
+            }
+        },
+        "begins with no trigger",
+        "response_format.structures[0].begin",
+    ),
+    "a wrong schema in a tag": (
+        {
+            "response_format": {
+                "type": "structural_tag",
+                "format": {
+                    "type": "triggered_tags",
+                    "triggers": ["<"],
+                    "tags": [
+                        {
+                            "begin": "<a",
+                            "content": {"type": "json_schema", "json_schema": {"type": "strin"}},
+                            "end": ">",
+                        }
+                    ],
+                },
+            }
+        },
+        "strin",
+        "response_format.format.tags[0].content.json_schema.type",
+    ),
+    "a wrong pattern in a tag": (
+        {"structural_tag": {"format": {"type": "sequence", "elements": [{"type": "regex", "pattern": "(a"}]}}},
+        "at structural_tag.format.elements[0].pattern",
+        "structural_tag.format.elements[0].pattern",
+    ),
+    "a member beside a tag": (
+        {"response_format": {**TAG, "schema": PERSON}},
+        "schema",
+        "response_format.schema",
     ),
     "white space": (
         {"structured_outputs": {"json": PERSON, "whitespace_pattern": " "}},

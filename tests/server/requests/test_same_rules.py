@@ -120,7 +120,6 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
             "schema": PERSON,
             "stop_sequences": ["a"],
             "stop_token_ids": [1],
-            "structural_tag": {"structures": []},
             "suffix": "a",
             "use_beam_search": True,
         }.items()

@@ -1,0 +1,80 @@
+"""Marks as a grammar reads them: texts, and special tokens between them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from constrain.errors import GrammarError
+from constrain.structural.formats import AnyText, Token, Triggered, inner, marks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from constrain.language.special import Tokens
+    from constrain.structural.formats import Format, Mark
+
+
+@dataclass(frozen=True, slots=True)
+class Special:
+    """A special token of the vocabulary, by its name or as ``<[id]>``."""
+
+    name: str
+
+
+Piece = bytes | Special
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What a vocabulary says about the tokens that a tag names.
+
+    Attributes:
+        special: names of special tokens; in a text, such a name stands for the token.
+        texts: texts of the tokens that are no special tokens, by name or ``<[id]>``.
+    """
+
+    special: frozenset[str] = frozenset()
+    texts: Mapping[str, bytes] = field(default_factory=dict)
+
+    def pieces(self, mark: Mark) -> list[Piece]:
+        """Returns the texts and special tokens that a mark consists of; none for the empty text."""
+        if isinstance(mark, Token):
+            text = self.texts.get(mark.name)
+            return [Special(mark.name)] if text is None else [text]
+        longest_first = sorted((name for name in self.special if name in mark), key=len, reverse=True)
+        if not longest_first:
+            return [mark.encode()] if mark else []
+        parts = re.split(f"({'|'.join(map(re.escape, longest_first))})", mark)
+        found = [Special(part) if index % 2 else part.encode() for index, part in enumerate(parts)]
+        return [piece for piece in found if piece]
+
+    def texts_of(self, marks: Iterable[Mark]) -> list[bytes]:
+        """Returns the marks that are plain text, each once, without the empty one."""
+        found: dict[bytes, None] = {}
+        for mark in marks:
+            match self.pieces(mark):
+                case [bytes() as text]:
+                    found[text] = None
+        return list(found)
+
+
+def names_in(node: Format, tokens: Tokens) -> Names:
+    """Returns what a vocabulary says about the tokens in a format. Raises GrammarError for a token that it lacks."""
+    special: set[str] = set()
+    texts: dict[str, bytes] = {}
+    waiting = [node]
+    for each in waiting:
+        waiting.extend(inner(each))
+        excluded = each.excludes if isinstance(each, AnyText | Triggered) else ()
+        for mark in marks(each):
+            if isinstance(mark, str):
+                special.update(name for name in tokens.names if name in mark)
+            elif (text := tokens.text(mark.name)) is not None:
+                texts[mark.name] = text
+            elif mark not in excluded and not tokens.is_special(mark.name):
+                raise GrammarError(
+                    f"this vocabulary has no token {mark.name}{tokens.close_to(mark.name)}", pointer=each.place
+                )
+    return Names(frozenset(special), texts)

@@ -1,0 +1,65 @@
+"""Structural tags as a short text for a prompt: constants as they are, everything else in brackets."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from constrain.language.hint import render
+from constrain.language.schema_text import parse_schema, plain_schema
+from constrain.structural.formats import (
+    AnyText,
+    Constant,
+    InOrder,
+    Json,
+    Language,
+    OneOf,
+    Repeated,
+    Tag,
+    Token,
+    Triggered,
+)
+
+if TYPE_CHECKING:
+    from constrain.structural.formats import Format, Mark
+
+
+def show(node: Format) -> str:
+    """Returns the short text of a format."""
+    match node:
+        case Constant(value):
+            return _mark(value)
+        case Json(schema, style):
+            kind = "JSON" if style == "json" else f"arguments as {style}"
+            return f"[{kind}: {render(plain_schema(parse_schema(schema)))}]"
+        case Language(source):
+            return f"[text of this kind: {source.render()}]"
+        case AnyText(excludes, most):
+            length = "" if most is None else f" of at most {most} characters"
+            return f"[any text{length}{_without(excludes)}]"
+        case InOrder(parts):
+            return "".join(map(show, parts))
+        case OneOf(parts):
+            return show(parts[0]) if len(parts) == 1 else "\n".join(["[one of these:", *map(_item, parts), "]"])
+        case Repeated(part, minimum, maximum, separator):
+            times = "or more" if maximum is None else f"to {maximum}"
+            between = f", with {json.dumps(separator)} between" if separator else ""
+            return f"[{minimum} {times} times{between}: {show(part)}]"
+        case Tag(begin, content, ends):
+            return f"{_mark(begin)}{show(content)}{_mark(ends[0])}"
+        case Triggered(rules, excludes):
+            ways = [f"- {_mark(rule.mark)}{show(way)}" for rule in rules for way in rule.ways]
+            return "\n".join([f"[any text{_without(excludes)}, in which these may stand:", *ways, "]"])
+
+
+def _item(part: Format) -> str:
+    return f"- {show(part)}"
+
+
+def _mark(mark: Mark) -> str:
+    return mark.name if isinstance(mark, Token) else mark
+
+
+def _without(excludes: tuple[Mark, ...]) -> str:
+    listed = ", ".join(json.dumps(mark) for mark in excludes if isinstance(mark, str))
+    return f" without {listed}" if listed else ""
