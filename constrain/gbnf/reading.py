@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from constrain.arguments import lone_surrogate
 from constrain.language.tree import MAX_CODE_POINT
+from constrain.lark.reading.failures import Words, first_place, parse
 from constrain.lark.reading.parser import load_parser
 from constrain.lark.reading.places import error_at
 from constrain.lark.reading.syntax import Choice, Repeat, Sequence, Special, Symbol
@@ -43,6 +44,7 @@ _EXPECTED = {
     "CHARACTERS": "a class",
     "NAME": "a name",
 }
+_WORDS = Words(_EXPECTED, _UNCLOSED)
 _RULE = "rule "
 """Stands before names of rules as symbols: then none looks like the name of a terminal."""
 
@@ -99,24 +101,13 @@ class _Reader:
         self.symbols: list[Symbol] = []
 
     def tree(self) -> Tree[Any]:
-        from lark import UnexpectedCharacters, UnexpectedToken
-
-        try:
-            return parser().parse(self.text)
-        except UnexpectedCharacters as error:
-            at = error.pos_in_stream or 0
-            raise error_at(self.text, at, _UNCLOSED.get(self.text[at], f"unexpected {self.text[at]!r}")) from error
-        except UnexpectedToken as error:
-            at = len(self.text) if error.token.type == "$END" else error.token.start_pos or 0
-            names = dict.fromkeys(_EXPECTED[name] for name in sorted(error.expected) if name in _EXPECTED)
-            found = "the end of the text" if error.token.type == "$END" else repr(str(error.token))
-            expected = f"; expected {', '.join(names)}" if names else ""
-            raise error_at(self.text, at, f"unexpected {found}{expected}") from error
+        tree: Tree[Any] = parse(parser(), self.text, text=self.text, words=_WORDS)
+        return tree
 
     def node(self, tree: Any, depth: int) -> Any:
         if depth > 4 * MAX_GBNF_NESTING:  # each pair of parentheses takes at most so many nodes
             raise error_at(
-                self.text, _first_place(tree), f"this is nested more than {MAX_GBNF_NESTING} deep (MAX_GBNF_NESTING)"
+                self.text, first_place(tree), f"this is nested more than {MAX_GBNF_NESTING} deep (MAX_GBNF_NESTING)"
             )
         children = tree.children
         match tree.data:
@@ -202,14 +193,3 @@ class _Reader:
             else:
                 raise error_at(self.text, token.start_pos + each.start(), f"{each[0]} is no escape of GBNF")
         return found
-
-
-def _first_place(tree: Any) -> int:
-    """Returns the place of the first word of a tree."""
-    waiting = [tree]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, str):
-            return int(node.start_pos)  # type: ignore[attr-defined]
-        waiting.extend(child for child in reversed(node.children) if child is not None)
-    return 0

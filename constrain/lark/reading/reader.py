@@ -13,6 +13,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from constrain.arguments import lone_surrogate
+from constrain.lark.reading.failures import Words, first_place, parse
 from constrain.lark.reading.parser import parser
 from constrain.lark.reading.places import error_at
 from constrain.lark.reading.syntax import (
@@ -74,6 +75,7 @@ _UNCLOSED = {
     "/": "the pattern that begins here has no closing /",
     "'": 'strings stand in double quotes: "',
 }
+_WORDS = Words(_EXPECTED, _UNCLOSED, ("_NEWLINE", "$END"), "the end of the line")
 _BEFORE_JSON = {"%json": "a JSON Schema", "%regex": "a JSON object"}
 _UNSUPPORTED = {
     "declare": "%declare is not supported: it names a terminal without its texts",
@@ -151,24 +153,19 @@ class _Reader:
             raise error_at(self.text, start, f"this JSON cannot be read: {error}") from error
 
     def _parse(self, text: str) -> Tree[Token]:
-        from lark import UnexpectedCharacters, UnexpectedToken
-
-        try:
-            tree: Tree[Token] = parser().parse(text + "\n")
-        except UnexpectedCharacters as error:
-            at = error.pos_in_stream or 0
-            message = _UNCLOSED.get(self.text[at], f"unexpected {self.text[at]!r}")
-            raise error_at(self.text, at, message) from error
-        except UnexpectedToken as error:
-            at = len(self.text) if error.token.start_pos is None else min(error.token.start_pos, len(self.text))
-            names = dict.fromkeys(_EXPECTED[name] for name in sorted(error.expected) if name in _EXPECTED)
-            embedded = self.embedded.get(str(error.token))
-            found = repr(str(error.token)) if embedded is None else _shown(embedded)
-            if error.token.type in ("_NEWLINE", "$END"):
-                found = "the end of the line"
-            expected = f"; expected {', '.join(names)}" if names else ""
-            raise error_at(self.text, at, f"unexpected {found}{expected}") from error
+        tree: Tree[Token] = parse(parser(), text + "\n", text=self.text, words=_WORDS, shown=self._shown)
         return tree
+
+    def _shown(self, word: str) -> str:
+        """Returns an unexpected token as messages show it; for a replacement name, the original text."""
+        match self.embedded.get(word):
+            case None:
+                return repr(word)
+            case Special(name, _):
+                return name
+            case Embedded():
+                return "%json"
+        return "%regex"
 
     # From Lark's tree to ours
 
@@ -210,7 +207,7 @@ class _Reader:
 
     def _ignore(self, body: Any) -> None:
         node = self._node(body, 0)
-        self.ignored.append(Definition(node, _first_place(body)))
+        self.ignored.append(Definition(node, first_place(body)))
 
     def _import(self, tree: Tree[Token]) -> None:
         path: Any = tree.children[0]
@@ -249,10 +246,10 @@ class _Reader:
                 if len(parts) == 1:
                     return parts[0]
                 if tree.data == "both":
-                    return Both(parts, _first_place(tree))
+                    return Both(parts, first_place(tree))
                 return Choice(parts) if tree.data == "choice" else Sequence(parts)
             case "alias":
-                return Alias(self._node(children[0], depth + 1), _first_place(children[1]))
+                return Alias(self._node(children[0], depth + 1), first_place(children[1]))
             case "maybe":
                 return Repeat(self._node(children[0], depth + 1), 0, 1)
             case "repeat":
@@ -262,7 +259,7 @@ class _Reader:
             case "bounds":
                 return self._bounds(tree, self._node(children[0], depth + 1), *children[1:])
             case "complement":
-                return Complement(self._node(children[0], depth + 1), _first_place(tree))
+                return Complement(self._node(children[0], depth + 1), first_place(tree))
             case "literal":
                 return self._literal(children[0])
             case "range":
@@ -298,25 +295,4 @@ class _Reader:
         return Literal(str(token), token.start_pos)
 
     def _refuse(self, tree: Any, message: str) -> NoReturn:
-        raise error_at(self.text, _first_place(tree), message)
-
-
-def _shown(node: Embedded | Substring | Special) -> str:
-    """Returns the original text behind a replacement name."""
-    match node:
-        case Special(name, _):
-            return name
-        case Embedded():
-            return "%json"
-    return "%regex"
-
-
-def _first_place(tree: Any) -> int:
-    """Returns the place of the first word of a tree; the beginning of the text for an empty tree."""
-    waiting = [tree]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, str):
-            return int(node.start_pos)  # type: ignore[attr-defined]
-        waiting.extend(child for child in reversed(node.children) if child is not None)
-    return 0
+        raise error_at(self.text, first_place(tree), message)
