@@ -51,10 +51,11 @@ _RULE = "rule "
 
 @dataclass(frozen=True, slots=True)
 class Characters:
-    """One character out of ``ranges`` of code points."""
+    """One character out of ``ranges`` of code points; ``listed``: those between the brackets, in their order."""
 
     ranges: Ranges
     at: int
+    listed: Ranges = ()
 
 
 @cache
@@ -84,13 +85,18 @@ def read(text: str) -> dict[str, tuple[Any, int]]:
         raise error_at(text, 0, "there is no rule root to begin with")
     for symbol in reader.symbols:
         if symbol.name not in rules:
-            raise error_at(text, symbol.at, f"the rule {symbol.name.removeprefix(_RULE)} is not defined")
+            raise error_at(text, symbol.at, f"the rule {rule_of(symbol.name)} is not defined")
     return rules
 
 
 def symbol_of(name: str) -> str:
     """Returns the name of a rule as a symbol has it."""
     return f"{_RULE}{name}"
+
+
+def rule_of(symbol: str) -> str:
+    """Returns the name of a rule, from its name as a symbol."""
+    return symbol.removeprefix(_RULE)
 
 
 class _Reader:
@@ -138,7 +144,7 @@ class _Reader:
         if comma is None or maximum is None:
             return Repeat(part, least, least if comma is None else None)
         if (most := self._count(maximum)) < least:
-            raise error_at(self.text, maximum.start_pos, f"counts go up: {most} is less than {least}")
+            raise error_at(self.text, maximum.start_pos, f"counts go up: {most} is less than {least}; exchange them")
         return Repeat(part, least, most)
 
     def _count(self, token: Any) -> int:
@@ -177,7 +183,7 @@ class _Reader:
             ranges = tuple((low, high - 1) for low, high in zip(edges[::2], edges[1::2], strict=True) if low < high)
         if not ranges:
             raise error_at(self.text, token.start_pos, "no character is in this class")
-        return Characters(ranges, token.start_pos)
+        return Characters(ranges, token.start_pos, tuple(found))
 
     def _codes(self, token: Any, start: int) -> list[tuple[int, bool]]:
         """Returns the code points between the delimiters of a string or class, and whether each is escaped."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from constrain.lark.reading.places import error_at
@@ -22,12 +22,14 @@ class Words:
         unclosed: messages for characters that no token begins with, by character.
         ends: tokens that stand for the end of a unit.
         end: the name of that end.
+        remedies: advice for tokens that are often written in the wrong place, by token.
     """
 
     expected: Mapping[str, str]
     unclosed: Mapping[str, str]
     ends: tuple[str, ...] = ("$END",)
     end: str = "the end of the text"
+    remedies: Mapping[str, str] = field(default_factory=dict)
 
 
 def parse(parser: Lark, parsed: str, *, text: str, words: Words, shown: Callable[[str], str] = repr) -> Any:
@@ -47,10 +49,11 @@ def parse(parser: Lark, parsed: str, *, text: str, words: Words, shown: Callable
         token = error.token
         is_behind = token.type == "$END" or token.start_pos is None
         at = len(text) if is_behind else min(token.start_pos or 0, len(text))
-        names = dict.fromkeys(words.expected[name] for name in sorted(error.expected) if name in words.expected)
+        names = dict.fromkeys(words.expected[name] for name in sorted(error.accepts) if name in words.expected)
         found = words.end if token.type in words.ends else shown(str(token))
         expected = f"; expected {', '.join(names)}" if names else ""
-        raise error_at(text, at, f"unexpected {found}{expected}") from error
+        advice = f"; {words.remedies[token]}" if token in words.remedies else ""
+        raise error_at(text, at, f"unexpected {found}{expected}{advice}") from error
 
 
 def first_place(tree: Any) -> int:

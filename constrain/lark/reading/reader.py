@@ -75,7 +75,8 @@ _UNCLOSED = {
     "/": "the pattern that begins here has no closing /",
     "'": 'strings stand in double quotes: "',
 }
-_WORDS = Words(_EXPECTED, _UNCLOSED, ("_NEWLINE", "$END"), "the end of the line")
+_REMEDIES = {"{": "a count is written {m,n}, {m,}, {,n} or {n}"}
+_WORDS = Words(_EXPECTED, _UNCLOSED, ("_NEWLINE", "$END"), "the end of the line", _REMEDIES)
 _BEFORE_JSON = {"%json": "a JSON Schema", "%regex": "a JSON object"}
 _UNSUPPORTED = {
     "declare": "%declare is not supported: it names a terminal without its texts",
@@ -246,7 +247,7 @@ class _Reader:
                 if len(parts) == 1:
                     return parts[0]
                 if tree.data == "both":
-                    return Both(parts, first_place(tree))
+                    return self._both(tree, parts)
                 return Choice(parts) if tree.data == "choice" else Sequence(parts)
             case "alias":
                 return Alias(self._node(children[0], depth + 1), first_place(children[1]))
@@ -270,6 +271,11 @@ class _Reader:
         name = str(children[0])
         return self.embedded.get(name) or Symbol(name, children[0].start_pos)
 
+    def _both(self, tree: Any, parts: tuple[Node, ...]) -> Both:
+        if any(isinstance(part, Sequence) and not part.parts for part in parts):
+            self._refuse(tree, 'there is nothing on one side of &; write what both sides match, "" for the empty text')
+        return Both(parts, first_place(tree))
+
     def _bounds(self, tree: Any, part: Node, minimum: Any, comma: Any, maximum: Any) -> Repeat:
         """Returns ``part{m,n}``, whose counts may be missing: none below is 0, none above is no limit."""
         if minimum is None and maximum is None:
@@ -283,7 +289,7 @@ class _Reader:
     def _counted(self, part: Node, minimum: Any, maximum: Any) -> Repeat:
         least = 0 if minimum is None else self._count(minimum)
         if (most := self._count(maximum)) < least:
-            raise error_at(self.text, maximum.start_pos, f"counts go up: {most} is less than {least}")
+            raise error_at(self.text, maximum.start_pos, f"counts go up: {most} is less than {least}; exchange them")
         return Repeat(part, least, most)
 
     def _count(self, token: Any) -> int:

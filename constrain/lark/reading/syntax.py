@@ -152,3 +152,17 @@ class Syntax:
     rules: dict[str, Definition]
     terminals: dict[str, Definition | Import]
     ignored: tuple[Definition, ...]
+
+
+def place_of(node: Node) -> int:
+    """Returns the place of the first word of a node; that of the text's beginning for an empty sequence."""
+    waiting: list[Node] = [node]
+    while waiting:
+        match waiting.pop():
+            case Sequence(parts) | Choice(parts):
+                waiting.extend(reversed(parts))
+            case Repeat(part, _, _):
+                waiting.append(part)
+            case other:
+                return other.at
+    return 0
