@@ -1,7 +1,8 @@
 """Random grammars of tuples: how GBNF and EBNF write them, and a recogniser that knows neither Lark nor lexemes.
 
-The nodes: ``("text", string)``, ``("class", characters, is_negated)``, ``("name", rule)``, ``("seq", parts)``, ``("alt",
-parts)``, ``("rep", part, least, most)`` and ``("except", part, other)``. Rules are bodies by name; the first is the start.
+The nodes: ``("text", string)``, ``("class", characters, is_negated)``, ``("name", rule)``, ``("seq", parts)``,
+``("alt", parts)``, ``("rep", part, least, most)`` and ``("except", part, other)``. Rules are bodies by name; the first
+is the start.
 """
 
 from __future__ import annotations
