@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from constrain.language.tree import Ranges
 
 MAX_CONVERTED_DEPTH = 60
-"""Levels of operators, through all rules inside, in a rule that becomes a terminal; a deeper rule stays a rule."""
+"""Levels of operators, through all rules inside, in a rule of a converted grammar that becomes a terminal. Beyond: the
+rule stays a rule; in an exception of EBNF, GrammarError."""
 
 
 def regular_rules(original: Original) -> list[str]:
