@@ -8,7 +8,8 @@ from typing import Any
 
 from constrain.conversion.parts import Characters, Comment, Original, OriginalRule, Text
 from constrain.gbnf.reading import read, rule_of
-from constrain.lark.reading.syntax import Choice, Repeat, Sequence, Symbol
+from constrain.lark.reading.places import error_at
+from constrain.lark.reading.syntax import Choice, Repeat, Sequence, Special, Symbol
 
 _MARKS = re.compile(
     r"""
@@ -39,9 +40,19 @@ def _part(text: str, node: Any) -> Any:
             return Repeat(_part(text, part), minimum, maximum)
         case Symbol(name, at):
             return Symbol(rule_of(name), at)
+        case Special(name, at) if name.startswith("!"):
+            return Special(_all_but(text, name, at), at)
         case Characters():
             return _joined(text, [node])[0] if _is_string(text, node) else node
     return node
+
+
+def _all_but(text: str, token: str, at: int) -> str:
+    """Returns all tokens but one as Lark writes them. Raises GrammarError for a token by its name."""
+    if not token.startswith("!<["):
+        message = f"Lark cannot say {token}, all tokens but one, by name; write the id of the token, such as !<[5]>"
+        raise error_at(text, at, message)
+    return f"<[^{token.removeprefix('!<[')}"
 
 
 def _string_of(text: str) -> Any:

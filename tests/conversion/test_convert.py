@@ -13,7 +13,9 @@ from constrain import grammars
 from constrain.conversion import tables
 from constrain.conversion.automata import MAX_EXCEPTION_STATES
 from constrain.conversion.ebnf import GRAMMAR, MAX_EBNF_COUNT, MAX_EBNF_NESTING
+from constrain.conversion.gbnf import _part
 from constrain.conversion.regularity import MAX_CONVERTED_DEPTH
+from constrain.lark.reading.syntax import Special
 from tests.support import byte_vocabulary
 
 ARITHMETIC = r"""# sums, one on each line
@@ -227,6 +229,14 @@ def test_refusals_of_gbnf_are_those_of_its_reader() -> None:
         with pytest.raises(constrain.GrammarError, match=message) as caught:
             grammars.convert(text, "gbnf")
         assert caught.value.line == 1
+
+
+def test_all_tokens_but_one_are_written_by_id() -> None:
+    text = "root ::= !<[5]>"
+    assert _part(text, Special("!<[5]>", 9)) == Special("<[^5]>", 9)
+    with pytest.raises(constrain.GrammarError, match="Lark cannot say !<x>") as caught:
+        _part(text, Special("!<x>", 9))
+    assert caught.value.column == 10
 
 
 def test_another_syntax_and_another_type_are_refused() -> None:
