@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from constrain.conversion.automata import MAX_EXCEPTION_STATES, character_states
 from constrain.conversion.names import START, lark_names
-from constrain.conversion.parts import Characters, Except, Text
+from constrain.conversion.parts import Characters, Except, Text, leaves
 from constrain.conversion.patterns import character_literal, joined_patterns, plain_sequence, repeated_pattern
 from constrain.conversion.regularity import (
     character_sets,
@@ -259,10 +259,27 @@ class Plan:
         rules = {self.name_of(name): name for name in self.terminals}
         found = [rules[each] for each in conflicting if each in rules]
         texts = self._splittable.intersection(conflicting) - self.single
+        if composed := [name for name in found if self._is_composed(name)]:
+            found, texts = self._with_users(composed), set()  # their parts may still be terminals
         self.terminals.difference_update(found)
         self.single |= texts
         if not found and not texts:
             self._split_all()
+
+    def _is_composed(self, rule: str) -> bool:
+        """Returns whether a rule uses other rules."""
+        return bool(self._used(rule))
+
+    def _used(self, rule: str) -> set[str]:
+        return {leaf.name for leaf in leaves(self.original.rules[rule].body) if isinstance(leaf, Symbol)}
+
+    def _with_users(self, rules: list[str]) -> list[str]:
+        """Returns terminals and those that use them, directly or through others."""
+        found = set(rules)
+        for name in self._in_order:
+            if found & self._used(name):
+                found.add(name)
+        return list(found)
 
     def _split_all(self) -> None:
         """Leaves no terminals but those of single characters."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from constrain.conversion.spelling import operator
 from constrain.lark.reading.syntax import Both, Choice, Complement, Literal, Repeat, Sequence, Special, Symbol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from constrain.conversion.parts import Comment, Original
     from constrain.conversion.plan import Plan
@@ -49,14 +50,15 @@ def _header(plan: Plan) -> Iterator[str]:
     if plan.terminals or plan.parts:
         yield "// Names in capitals are terminals, each read as long as possible; this loses no text."
     if plan.demoted:
-        yield f"// No terminals, as a longest match would lose texts: {_names(plan, plan.demoted)}."
+        yield from _listed("No terminals, as a longest match would lose texts", map(plan.name_of, plan.demoted))
     renamed = [name for name in original.rules if plan.names[name] != name.replace(" ", "_")]
     if renamed:
-        yield f"// Names in Lark's form: {', '.join(f'{name} is {plan.name_of(name)}' for name in renamed)}."
+        yield from _listed("Names in Lark's form", (f"{name} is {plan.name_of(name)}" for name in renamed))
 
 
-def _names(plan: Plan, rules: list[str]) -> str:
-    return ", ".join(map(plan.name_of, rules))
+def _listed(about: str, parts: Iterable[str]) -> Iterator[str]:
+    lines = textwrap.wrap(f"{about}: {', '.join(parts)}.", WIDTH - 5, break_long_words=False, break_on_hyphens=False)
+    yield from (f"//   {line}" if index else f"// {line}" for index, line in enumerate(lines))
 
 
 def _blank_and_comments(original: Original, comments: list[Comment], at: int | None) -> Iterator[str]:
