@@ -46,8 +46,9 @@ if TYPE_CHECKING:
     from constrain.conversion.parts import Original
     from constrain.language.tree import Expression
 
-MAX_LEXING_ROUNDS = 100
-"""Times that the lexing of a converted grammar is decided; after the last one, all texts are read by characters."""
+DECIDED_TERMINALS = 4_000
+"""Terminals of all grammars together whose lexing is decided for one conversion. After these, all texts are read by
+characters; a grammar of 40 terminals may lose one a hundred times."""
 
 
 class Plan:
@@ -76,6 +77,7 @@ class Plan:
         self._in_order = regular
         self._is_all_single = False
         self._is_by_states = False
+        self._decided = 0
         self._splittable: set[str] = set()
 
     @property
@@ -231,17 +233,19 @@ class Plan:
 
     def settle(self) -> None:
         """Changes the plan until lexing loses no text. Raises GrammarError for an exception with too many states."""
-        for _ in range(MAX_LEXING_ROUNDS):
-            conflicting = self._conflicting()
-            if conflicting is None:
+        decided = 0
+        while (conflicting := self._conflicting()) is not None:
+            decided += self._decided
+            if decided > DECIDED_TERMINALS:
+                self._split_all()
                 return
             self._split(conflicting)
-        self._split_all()
 
     def _conflicting(self) -> Collection[str] | None:
         """Returns the terminals of a conflict by name; None if there is none, and all if deciding takes too long."""
         made, _ = language(self.syntax(), START)
         names = [terminal.name.rpartition(" (")[0] for terminal in made.terminals]
+        self._decided = len(names)
         try:
             conflict = core.lexing_conflict(Grammar(tuple(made.terminals), tuple(made.rules)), lossless=True)
         except LimitError:
