@@ -30,6 +30,7 @@ _ORDER = """
     json_schema.strict json_schema.lint json_schema
     lark
     gbnf
+    conversion
     composition
     structural
     grammars

@@ -1,4 +1,4 @@
-"""Writes the tables of parsers for grammar texts: constrain/lark/reading/tables.py and constrain/gbnf/tables.py.
+"""Writes the tables of parsers for grammar texts: ``tables.py`` beside each file of ``GRAMMARS``.
 
 Run from the root of the repository: ``python -m tools.generate_lark_tables``. To make a parser takes the ``lark``
 package over half a second, to load it a fiftieth of one.
@@ -17,7 +17,22 @@ from lark.lexer import TerminalDef
 from constrain.lark.reading.parser import make_parser
 
 PACKAGE = Path(__file__).parents[1] / "constrain"
-GRAMMARS = (PACKAGE / "lark" / "reading" / "dialect.lark", PACKAGE / "gbnf" / "gbnf.lark")
+GRAMMARS = (
+    PACKAGE / "lark" / "reading" / "dialect.lark",
+    PACKAGE / "gbnf" / "gbnf.lark",
+    PACKAGE / "conversion" / "ebnf.lark",
+)
+
+
+def is_current(grammar: Path) -> bool:
+    """Returns whether the tables of a grammar are made from it, by this version of ``lark``."""
+    path = grammar.with_name("tables.py")
+    found = path.read_text(encoding="utf-8") if path.exists() else ""
+    return f'"{lark.__version__}"' in found and _digest(grammar) in found
+
+
+def _digest(grammar: Path) -> str:
+    return hashlib.sha256(grammar.read_bytes()).hexdigest()
 
 
 def tables(grammar: Path) -> str:
@@ -33,11 +48,12 @@ from __future__ import annotations
 from typing import Any
 
 VERSION = "{lark.__version__}"
-DIGEST = "{hashlib.sha256(grammar.read_bytes()).hexdigest()}"
+DIGEST = "{_digest(grammar)}"
 TABLES: dict[str, Any] = {text}
 '''
 
 
 if __name__ == "__main__":
     for each in GRAMMARS:
-        each.with_name("tables.py").write_text(tables(each), encoding="utf-8")
+        if not is_current(each):
+            each.with_name("tables.py").write_text(tables(each), encoding="utf-8")

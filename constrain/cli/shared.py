@@ -39,15 +39,16 @@ Pattern = Annotated[
 ]
 
 
-def one_of(choices: tuple[str, ...], about: str) -> Any:
-    """Makes an option that takes one of several values; the first is the default."""
+def one_of(choices: tuple[str, ...], about: str, *flags: str, default: str | None = None) -> Any:
+    """Makes an option that takes one of several values; ``default`` says what it is without it, else the first."""
 
     def check(value: str | None) -> str | None:
         if value is not None and value not in choices:
             raise typer.BadParameter(f"{value!r} is not one of {', '.join(choices)}")
         return value
 
-    return typer.Option(metavar="|".join(choices), callback=check, help=about, show_default=choices[0])
+    shown = choices[0] if default is None else default
+    return typer.Option(*flags, metavar="|".join(choices), callback=check, help=about, show_default=shown)
 
 
 PatternDialect = Annotated[

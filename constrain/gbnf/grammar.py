@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from constrain.gbnf.reading import Characters, read, symbol_of
+from constrain.gbnf.reading import Characters, read, rule_of, symbol_of
+from constrain.gbnf.spelling import first_leaf, written
 from constrain.language.emptiness import productive_rules
 from constrain.language.grammar import Grammar, Rule, Terminal
 from constrain.language.special import special_token
@@ -125,9 +126,9 @@ class _Emitter:
         self.rule(symbol_of("root"))
         while self._waiting:
             name = self._waiting.pop()
-            body, at = self._rules[name]
+            body, _ = self._rules[name]
             automaton = RuleAutomaton(self, name)
-            automaton.add(self._with_terminals(body, f"{name.partition(' ')[2]} ({place(self.text, at)})"), 0, 1)
+            automaton.add(self._with_terminals(body), 0, 1)
             self.reserved[self._numbers[name]] = Rule(name, tuple(automaton.edges), (1,))
         rules = tuple(rule for rule in self.reserved if rule is not None)
         return Grammar(tuple(self._terminals), rules, self_delimiting=self._regular is None)
@@ -166,22 +167,22 @@ class _Emitter:
         """Never called: GBNF embeds nothing."""
         raise AssertionError(node)
 
-    def _with_terminals(self, node: Any, name: str) -> Any:
+    def _with_terminals(self, node: Any) -> Any:
         """Returns a node with a terminal for each of its largest regular parts, or for each character."""
         if self._is_terminal(node):
-            return self._terminal(node, name)
+            return self._terminal(node)
         match node:
             case Sequence(parts):
-                return Sequence(tuple(self._joined(parts, name)))
+                return Sequence(tuple(self._joined(parts)))
             case Choice(parts):
                 plain = [part for part in parts if self._is_terminal(part)]
-                others = [self._with_terminals(part, name) for part in parts if not self._is_terminal(part)]
-                return Choice((self._terminal(Choice(tuple(plain)), name), *others) if plain else tuple(others))
+                others = [self._with_terminals(part) for part in parts if not self._is_terminal(part)]
+                return Choice((self._terminal(Choice(tuple(plain))), *others) if plain else tuple(others))
             case Repeat(part, minimum, maximum):
-                return Repeat(self._with_terminals(part, name), minimum, maximum)
+                return Repeat(self._with_terminals(part), minimum, maximum)
         return node
 
-    def _joined(self, parts: tuple[Any, ...], name: str) -> Iterator[Any]:
+    def _joined(self, parts: tuple[Any, ...]) -> Iterator[Any]:
         """Yields the parts of a sequence; neighbours that are regular become one terminal."""
         run: list[Any] = []
         for part in parts:
@@ -189,11 +190,11 @@ class _Emitter:
                 run.append(part)
                 continue
             if run:
-                yield self._terminal(Sequence(tuple(run)), name)
+                yield self._terminal(Sequence(tuple(run)))
                 run = []
-            yield self._with_terminals(part, name)
+            yield self._with_terminals(part)
         if run:
-            yield self._terminal(Sequence(tuple(run)), name)
+            yield self._terminal(Sequence(tuple(run)))
 
     def _is_terminal(self, node: Any) -> bool:
         if self._regular is None:
@@ -203,8 +204,14 @@ class _Emitter:
             for each in _leaves(node)
         )
 
-    def _terminal(self, node: Any, name: str) -> Symbol:
-        """Returns a symbol that ``leaf`` reads."""
+    def _terminal(self, node: Any) -> Symbol:
+        """Returns a symbol that ``leaf`` reads; its terminal has the name of a rule, or the part as it is written."""
+        while isinstance(node, Sequence | Choice) and len(node.parts) == 1:
+            node = node.parts[0]
         key = f"T{len(self._parts)}"
-        self._parts[key] = _expression(node, self._regular or {}), name
-        return Symbol(key, 0)
+        if isinstance(node, Symbol):
+            name, at = rule_of(node.name), self._rules[node.name][1]
+        else:
+            name, at = written(self.text, node), first_leaf(node)
+        self._parts[key] = _expression(node, self._regular or {}), f"{name} ({place(self.text, at)})"
+        return Symbol(key, at)

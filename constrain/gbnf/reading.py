@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from constrain.arguments import lone_surrogate
 from constrain.language.tree import MAX_CODE_POINT
+from constrain.lark.reading.failures import Words, first_place, parse
 from constrain.lark.reading.parser import load_parser
 from constrain.lark.reading.places import error_at
 from constrain.lark.reading.syntax import Choice, Repeat, Sequence, Special, Symbol
@@ -44,16 +45,18 @@ _EXPECTED = {
     "NAME": "a name",
 }
 _OTHER_IDS = re.compile(r"!?<\[(?![0-9]+\]>)")
+_WORDS = Words(_EXPECTED, _UNCLOSED)
 _RULE = "rule "
 """Stands before names of rules as symbols: then none looks like the name of a terminal."""
 
 
 @dataclass(frozen=True, slots=True)
 class Characters:
-    """One character out of ``ranges`` of code points."""
+    """One character out of ``ranges`` of code points; ``listed``: those between the brackets, in their order."""
 
     ranges: Ranges
     at: int
+    listed: Ranges = ()
 
 
 @cache
@@ -83,13 +86,18 @@ def read(text: str) -> dict[str, tuple[Any, int]]:
         raise error_at(text, 0, "there is no rule root to begin with")
     for symbol in reader.symbols:
         if symbol.name not in rules:
-            raise error_at(text, symbol.at, f"the rule {symbol.name.removeprefix(_RULE)} is not defined")
+            raise error_at(text, symbol.at, f"the rule {rule_of(symbol.name)} is not defined")
     return rules
 
 
 def symbol_of(name: str) -> str:
     """Returns the name of a rule as a symbol has it."""
     return f"{_RULE}{name}"
+
+
+def rule_of(symbol: str) -> str:
+    """Returns the name of a rule, from its name as a symbol."""
+    return symbol.removeprefix(_RULE)
 
 
 class _Reader:
@@ -100,24 +108,13 @@ class _Reader:
         self.symbols: list[Symbol] = []
 
     def tree(self) -> Tree[Any]:
-        from lark import UnexpectedCharacters, UnexpectedToken
-
-        try:
-            return parser().parse(self.text)
-        except UnexpectedCharacters as error:
-            at = error.pos_in_stream or 0
-            raise error_at(self.text, at, _UNCLOSED.get(self.text[at], f"unexpected {self.text[at]!r}")) from error
-        except UnexpectedToken as error:
-            at = len(self.text) if error.token.type == "$END" else error.token.start_pos or 0
-            names = dict.fromkeys(_EXPECTED[name] for name in sorted(error.expected) if name in _EXPECTED)
-            found = "the end of the text" if error.token.type == "$END" else repr(str(error.token))
-            expected = f"; expected {', '.join(names)}" if names else ""
-            raise error_at(self.text, at, f"unexpected {found}{expected}") from error
+        tree: Tree[Any] = parse(parser(), self.text, text=self.text, words=_WORDS)
+        return tree
 
     def node(self, tree: Any, depth: int) -> Any:
         if depth > 4 * MAX_GBNF_NESTING:  # each pair of parentheses takes at most so many nodes
             raise error_at(
-                self.text, _first_place(tree), f"this is nested more than {MAX_GBNF_NESTING} deep (MAX_GBNF_NESTING)"
+                self.text, first_place(tree), f"this is nested more than {MAX_GBNF_NESTING} deep (MAX_GBNF_NESTING)"
             )
         children = tree.children
         match tree.data:
@@ -148,7 +145,7 @@ class _Reader:
         if comma is None or maximum is None:
             return Repeat(part, least, least if comma is None else None)
         if (most := self._count(maximum)) < least:
-            raise error_at(self.text, maximum.start_pos, f"counts go up: {most} is less than {least}")
+            raise error_at(self.text, maximum.start_pos, f"counts go up: {most} is less than {least}; exchange them")
         return Repeat(part, least, most)
 
     def _count(self, token: Any) -> int:
@@ -186,7 +183,7 @@ class _Reader:
             ranges = tuple((low, high - 1) for low, high in zip(edges[::2], edges[1::2], strict=True) if low < high)
         if not ranges:
             raise error_at(self.text, token.start_pos, "no character is in this class")
-        return Characters(ranges, token.start_pos)
+        return Characters(ranges, token.start_pos, tuple(found))
 
     def _codes(self, token: Any, start: int) -> list[tuple[int, bool]]:
         """Returns the code points between the delimiters of a string or class, and whether each is escaped."""
@@ -202,14 +199,3 @@ class _Reader:
             else:
                 raise error_at(self.text, token.start_pos + each.start(), f"{each[0]} is no escape of GBNF")
         return found
-
-
-def _first_place(tree: Any) -> int:
-    """Returns the place of the first word of a tree."""
-    waiting = [tree]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, str):
-            return int(node.start_pos)  # type: ignore[attr-defined]
-        waiting.extend(child for child in reversed(node.children) if child is not None)
-    return 0

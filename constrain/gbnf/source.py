@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
-from constrain.language.source import Source
+from constrain.language.source import GrammarSource
 
 if TYPE_CHECKING:
     from constrain.language.grammar import Grammar
 
-_INSTRUCTION = "Answer with a text that this GBNF grammar generates, and nothing else"
-_DESCRIBED = "Answer with a text of this kind, and nothing else"
-
 
 @dataclass(frozen=True, slots=True)
-class Gbnf(Source):
+class Gbnf(GrammarSource):
     r"""A grammar of llama.cpp that the whole answer matches; ``compile`` and ``generate`` take it instead of a schema.
 
     Args:
@@ -32,6 +29,7 @@ class Gbnf(Source):
     (True, False)
     """
 
+    kind: ClassVar[str] = "GBNF"
     text: str
     description: str = field(default="", kw_only=True)
 
@@ -45,11 +43,3 @@ class Gbnf(Source):
         from constrain.gbnf.grammar import gbnf_grammar
 
         return gbnf_grammar(self.text)
-
-    def render(self) -> str:
-        """Returns the description, or else the grammar's text."""
-        return (self.description or self.text).strip("\n")
-
-    def describe(self) -> str:
-        """Returns the instruction that is added to the prompt."""
-        return f"{_DESCRIBED if self.description else _INSTRUCTION}:\n{self.render()}"

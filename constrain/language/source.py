@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,3 +54,25 @@ class Source(ABC):
     @abstractmethod
     def describe(self) -> str:
         """Returns the instruction that is added to the prompt; it contains the short text."""
+
+
+class GrammarSource(Source):
+    """A grammar given as ``text``, with a ``description`` that prompts may show instead.
+
+    ``kind``: the name of the syntax, as instructions to the model have it.
+    """
+
+    __slots__ = ()
+
+    kind: ClassVar[str]
+    text: str
+    description: str
+
+    def render(self) -> str:
+        """Returns the description, or else the grammar's text."""
+        return (self.description or self.text).strip("\n")
+
+    def describe(self) -> str:
+        """Returns the instruction that is added to the prompt."""
+        about = "of this kind" if self.description else f"that this {self.kind} grammar generates"
+        return f"Answer with a text {about}, and nothing else:\n{self.render()}"

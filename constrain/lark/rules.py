@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
+from constrain.errors import LimitError
 from constrain.language.grammar import EPSILON, Action, Condition, Edge, Rule, Terminal
 from constrain.language.merging import moved_rules
 from constrain.language.special import special_token
@@ -16,7 +17,7 @@ from constrain.lark.embedded import schema_grammar
 from constrain.lark.gaps import gaps
 from constrain.lark.library import check_inner, check_names, errors_in
 from constrain.lark.parameters import Specializing, check_parameters
-from constrain.lark.reading.places import error_at, place
+from constrain.lark.reading.places import error_at, place, placed
 from constrain.lark.reading.syntax import (
     NO_OPTIONS,
     Alias,
@@ -35,6 +36,7 @@ from constrain.lark.reading.syntax import (
     Substring,
     Symbol,
     Syntax,
+    place_of,
 )
 from constrain.lark.terminals import named_expressions, non_empty_part, terminal_expression
 from constrain.lark.token_options import has_token_options, with_token_options
@@ -49,6 +51,10 @@ if TYPE_CHECKING:
 MAX_WRITTEN_OUT = 64
 """Leaves of the copies up to which a count is written out; above it, the grammar gets a counter, which takes memory in
 every state."""
+
+MAX_LEAST_COUNT = 200_000
+"""Times that a part of a rule may be required in a row, in Lark and GBNF grammars, as 3 in ``"a"{3,}``. Beyond:
+LimitError with the place of the part."""
 
 
 @dataclass
@@ -352,6 +358,12 @@ class RuleAutomaton:
 
     def _counted(self, part: Node, minimum: int, maximum: int | None) -> int:
         """Returns the symbol of a rule that counts how often it has read a node (as far as a count matters)."""
+        if minimum > MAX_LEAST_COUNT:
+            message = (
+                f"a part of a rule is required {minimum:,} times; write at most {MAX_LEAST_COUNT:,} (MAX_LEAST_COUNT), "
+                "or make the part a terminal"
+            )
+            raise placed(LimitError, self.emitter.text, place_of(part), message)
         index = self.emitter.reserve()
         automaton = RuleAutomaton(self.emitter, f"{self.name}{{{minimum},{'' if maximum is None else maximum}}}")
         again = () if maximum is None else (Condition(0, 0, maximum - 1),)

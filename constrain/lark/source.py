@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from constrain.language.source import Source
+from constrain.language.source import GrammarSource
 from constrain.lark.named import NamedGrammars
 
 if TYPE_CHECKING:
     from constrain.language.grammar import Grammar
 
 
-_INSTRUCTION = "Answer with a text that this Lark grammar generates, and nothing else"
-_DESCRIBED = "Answer with a text of this kind, and nothing else"
-
-
 @dataclass(frozen=True, slots=True)
-class Lark(Source):
+class Lark(GrammarSource):
     """A Lark grammar that the whole answer matches; ``compile`` and ``generate`` take it instead of a schema.
 
     Args:
@@ -45,6 +41,7 @@ class Lark(Source):
     (True, False)
     """
 
+    kind: ClassVar[str] = "Lark"
     text: str
     start: str = field(default="start", kw_only=True)
     description: str = field(default="", kw_only=True)
@@ -63,11 +60,3 @@ class Lark(Source):
         from constrain.lark.grammar import lark_grammar
 
         return lark_grammar(self)
-
-    def render(self) -> str:
-        """Returns the description, or else the grammar's text."""
-        return (self.description or self.text).strip("\n")
-
-    def describe(self) -> str:
-        """Returns the instruction that is added to the prompt."""
-        return f"{_DESCRIBED if self.description else _INSTRUCTION}:\n{self.render()}"

@@ -87,10 +87,13 @@ def terminal_expression(syntax: Syntax, named: dict[str, Expression], node: Node
         case Both(parts, at):
             found = Intersection(tuple(terminal_expression(syntax, named, part) for part in parts))
             if core.is_empty(found):
-                raise error_at(syntax.text, at, "no text matches all of the parts around &")
+                raise error_at(syntax.text, at, "no text matches all of the parts around &; remove one of them")
             return found
-        case Complement(part, _):
-            return Intersection((_ANY_TEXT, tree.Complement(terminal_expression(syntax, named, part))))
+        case Complement(part, at):
+            others = Intersection((_ANY_TEXT, tree.Complement(terminal_expression(syntax, named, part))))
+            if core.is_empty(others):
+                raise error_at(syntax.text, at, "this ~ leaves nothing: its part matches every text")
+            return others
         case Repeat(part, minimum, maximum):
             return repetition(terminal_expression(syntax, named, part), minimum, maximum)
         case Alias(_, at):

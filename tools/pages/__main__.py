@@ -12,7 +12,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tools.pages import command_line, errors, files, http, keywords, limits, options, policies
+from tools.pages import command_line, errors, files, http, keywords, limits, llguidance, options, policies
 from tools.plots import PLOTS, draw, is_current
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "reference/http.md": http.page,
     "reference/keywords.md": keywords.page,
     "reference/limits.md": limits.page,
+    "reference/llguidance.md": llguidance.page,
     "reference/options.md": options.page,
     "reference/policies.md": policies.page,
 }

@@ -39,7 +39,7 @@ _SECTIONS = (
     ("Schemas", "json_schema/"),
     ("Patterns", "regex/"),
     ("Lark grammars", "lark/"),
-    ("GBNF grammars", "gbnf/"),
+    ("GBNF grammars, and conversion to Lark", ("gbnf/", "conversion/")),
     ("Compositions", "composition/"),
     ("Exported grammars", "exporting/"),
     ("Structural tags", "structural/"),

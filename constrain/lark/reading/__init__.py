@@ -4,5 +4,5 @@ Read ``syntax`` first (the data), then ``reader``. ``scanning`` finds what the p
 inside the grammar, special tokens. ``calls`` reads values of parametric rules and conditions on them, ``options`` what
 stands in brackets behind the name of a rule, ``settings`` reads ``%llguidance``, ``strings`` the texts of strings. The
 ``lark`` package makes ``parser`` from dialect.lark, with its tables kept in ``tables``. ``places`` has lines and
-columns for errors.
+columns for errors, ``failures`` the words for texts that no parser reads.
 """

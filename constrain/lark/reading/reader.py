@@ -16,6 +16,7 @@ from constrain.arguments import lone_surrogate
 from constrain.errors import GrammarError
 from constrain.language.special import token_set
 from constrain.lark.reading.calls import read_condition, read_value
+from constrain.lark.reading.failures import Words, first_place, parse
 from constrain.lark.reading.options import read_options
 from constrain.lark.reading.parser import parser
 from constrain.lark.reading.places import error_at
@@ -86,6 +87,8 @@ _UNCLOSED = {
     "/": "the pattern that begins here has no closing /",
     "'": 'strings stand in double quotes: "',
 }
+_REMEDIES = {"{": "a count is written {m,n}, {m,}, {,n} or {n}"}
+_WORDS = Words(_EXPECTED, _UNCLOSED, ("_NEWLINE", "$END"), "the end of the line", _REMEDIES)
 _UNSUPPORTED = {
     "declare": "%declare is not supported: it names a terminal without its texts",
     "override": "%override is not supported; write one definition",
@@ -177,27 +180,26 @@ class _Reader:
         return Special(written, at)
 
     def _parse(self, text: str) -> Tree[Token]:
-        from lark import UnexpectedCharacters, UnexpectedToken
-
-        try:
-            tree: Tree[Token] = parser().parse(text + "\n")
-        except UnexpectedCharacters as error:
-            at = self.begin + (error.pos_in_stream or 0)
-            message = _UNCLOSED.get(self.text[at], f"unexpected {self.text[at]!r}")
-            raise error_at(self.text, at, message) from error
-        except UnexpectedToken as error:
-            length = len(self.content)
-            at = length if error.token.start_pos is None else min(error.token.start_pos, length)
-            names = dict.fromkeys(_EXPECTED[name] for name in sorted(error.expected) if name in _EXPECTED)
-            embedded = self.embedded.get(str(error.token))
-            found = repr(str(error.token)) if embedded is None else _shown(embedded)
-            if error.token.type in ("_NEWLINE", "$END"):
-                found = "the end of the line"
-            expected = f"; expected {', '.join(names)}" if names else ""
-            raise error_at(self.text, self.begin + at, f"unexpected {found}{expected}") from error
+        end = self.begin + len(self.content)
+        tree: Tree[Token] = parse(
+            parser(), text + "\n", text=self.text, words=_WORDS, shown=self._shown, begin=self.begin, end=end
+        )
         if self.begin:
             _move(tree, self.begin)
         return tree
+
+    def _shown(self, word: str) -> str:
+        """Returns an unexpected token as messages show it; for a replacement name, the original text."""
+        match self.embedded.get(word):
+            case None:
+                return repr(word)
+            case Special(name, _):
+                return name
+            case Embedded():
+                return "%json"
+            case Nested():
+                return "%lark"
+        return "%regex"
 
     # From Lark's tree to ours
 
@@ -248,7 +250,7 @@ class _Reader:
 
     def _ignore(self, body: Any) -> None:
         node = self._node(body, 0)
-        self.ignored.append(Definition(node, _first_place(body)))
+        self.ignored.append(Definition(node, first_place(body)))
 
     def _import(self, tree: Tree[Token]) -> None:
         path: Any = tree.children[0]
@@ -287,7 +289,7 @@ class _Reader:
                 if len(parts) == 1:
                     return parts[0]
                 if tree.data == "both":
-                    return Both(parts, _first_place(tree))
+                    return self._both(tree, parts)
                 return Choice(parts) if tree.data == "choice" else Sequence(parts)
             case "alias" | "maybe" | "repeat" | "times" | "bounds" | "complement" | "guarded":
                 return self._around(tree, self._node(children[0], depth + 1), *children[1:])
@@ -296,20 +298,25 @@ class _Reader:
             case "range":
                 return Range(self._literal(children[0]), self._literal(children[1]))
             case "parametric":
-                return Parametric(str(children[0]), read_value(self.text, children[1]), _first_place(tree))
+                return Parametric(str(children[0]), read_value(self.text, children[1]), first_place(tree))
             case "reference":
-                return Reference(str(children[0])[1:], _first_place(tree))
+                return Reference(str(children[0])[1:], first_place(tree))
             case "template_usage":
                 self._refuse(tree, "templates are not supported; write a rule for each use")
         assert tree.data == "symbol", tree.data
         name = str(children[0])
         return self.embedded.get(name) or Symbol(name, children[0].start_pos)
 
+    def _both(self, tree: Any, parts: tuple[Node, ...]) -> Both:
+        if any(isinstance(part, Sequence) and not part.parts for part in parts):
+            self._refuse(tree, 'there is nothing on one side of &; write what both sides match, "" for the empty text')
+        return Both(parts, first_place(tree))
+
     def _around(self, tree: Any, part: Node, *others: Any) -> Node:
         """Returns a node with one part, given the words of the tree behind the part."""
         match tree.data:
             case "alias":
-                return Alias(part, _first_place(others[0]))
+                return Alias(part, first_place(others[0]))
             case "maybe":
                 return Repeat(part, 0, 1)
             case "repeat":
@@ -321,7 +328,7 @@ class _Reader:
             case "guarded":
                 return self._guarded(part, *others)
         assert tree.data == "complement", tree.data
-        return Complement(part, _first_place(tree))
+        return Complement(part, first_place(tree))
 
     def _guarded(self, part: Node, directive: Any, condition: Any) -> Guarded:
         if condition is None:
@@ -342,7 +349,7 @@ class _Reader:
     def _counted(self, part: Node, minimum: Any, maximum: Any) -> Repeat:
         least = 0 if minimum is None else self._count(minimum)
         if (most := self._count(maximum)) < least:
-            raise error_at(self.text, maximum.start_pos, f"counts go up: {most} is less than {least}")
+            raise error_at(self.text, maximum.start_pos, f"counts go up: {most} is less than {least}; exchange them")
         return Repeat(part, least, most)
 
     def _count(self, token: Any) -> int:
@@ -354,7 +361,7 @@ class _Reader:
         return Literal(str(token), token.start_pos)
 
     def _refuse(self, tree: Any, message: str) -> NoReturn:
-        raise error_at(self.text, _first_place(tree), message)
+        raise error_at(self.text, first_place(tree), message)
 
 
 def _names(length: int) -> Iterator[str]:
@@ -364,32 +371,9 @@ def _names(length: int) -> Iterator[str]:
         yield "".join(letters).ljust(length, "_")
 
 
-def _shown(node: _Placed) -> str:
-    """Returns the original text behind a replacement name."""
-    match node:
-        case Special(name, _):
-            return name
-        case Embedded():
-            return "%json"
-        case Nested():
-            return "%lark"
-    return "%regex"
-
-
 def _move(tree: Any, offset: int) -> None:
     """Adds an offset to the places of all words of a tree."""
     for part in tree.iter_subtrees():
         for word in part.children:
             if isinstance(word, str):
                 word.start_pos += offset  # type: ignore[attr-defined]
-
-
-def _first_place(tree: Any) -> int:
-    """Returns the place of the first word of a tree; the beginning of the text for an empty tree."""
-    waiting = [tree]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, str):
-            return int(node.start_pos)  # type: ignore[attr-defined]
-        waiting.extend(child for child in reversed(node.children) if child is not None)
-    return 0

@@ -273,3 +273,17 @@ class Syntax:
     ignored: tuple[Definition, ...]
     settings: Settings = Settings()
     at: int = 0
+
+
+def place_of(node: Node) -> int:
+    """Returns the place of the first word of a node; that of the text's beginning for an empty sequence."""
+    waiting: list[Node] = [node]
+    while waiting:
+        match waiting.pop():
+            case Sequence(parts) | Choice(parts):
+                waiting.extend(reversed(parts))
+            case Repeat(part, _, _):
+                waiting.append(part)
+            case other:
+                return other.at
+    return 0
