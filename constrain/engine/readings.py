@@ -155,7 +155,7 @@ class Readings:
             self._left_out = None
         for token in again:
             if not self.accept(token):
-                raise LimitError("the tokens before these cannot be read again within the limits (MAX_MASK_WORK)")
+                raise LimitError("these tokens cannot be read again within the kernel's limits; make a new matcher")
 
     def reset(self) -> None:
         """Takes back all accepted tokens; the limits met so far are forgotten, too."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import llguidance
 import numpy as np
@@ -12,9 +12,13 @@ import pytest
 
 import constrain
 from constrain.engine.classes import MAX_SET_PARTS, complement, divide, joined, without
+from constrain.engine.constraint import forget
 from constrain.engine.readings import MAX_READINGS
 from constrain.language.special import mark
 from tests.support.matching import allowed_tokens as allowed
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 END, CALL, START, UNUSED, OTHER_END, THE, AB, B, TAG = range(256, 265)
 VOCABULARY = constrain.Vocabulary.from_tokens(
@@ -288,6 +292,18 @@ def test_a_packed_constraint_has_the_same_masks() -> None:
     assert matcher.accept(AB)
     assert allowed(matcher) == {ord("c"), ord("d")}
     assert again.accepts("abd")
+
+
+def test_a_cached_constraint_has_the_same_masks(tmp_path: Path) -> None:
+    grammar = constrain.Lark('start: <[262]> "c" | "abd"')
+    assert constrain.compile(grammar, VOCABULARY, cache=tmp_path).precompute().file is not None
+    forget(VOCABULARY)
+    again = constrain.compile(grammar, VOCABULARY, cache=tmp_path)
+    assert again._grammar is None, "compiled anew"
+    matcher = again.matcher()
+    assert matcher.accept(AB)
+    assert allowed(matcher) == {ord("c"), ord("d")}
+    assert "expected <[262]> (line 1, column 8)" in again.matcher().explain(ord("x"))
 
 
 def test_a_large_vocabulary_is_divided_in_time() -> None:
