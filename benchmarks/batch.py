@@ -14,6 +14,7 @@ import argparse
 import json
 import os
 import statistics
+import sys
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -26,7 +27,10 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 import constrain
-from constrain.generation.planning import prompt_tokens
+
+sys.path.append(str(Path(__file__).parent.parent))  # behind what is installed: the sources may have no kernel
+
+from tests.support.llama.prompts import prompt_tokens
 
 if TYPE_CHECKING:
     from constrain import Completion

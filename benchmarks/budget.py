@@ -27,6 +27,7 @@ import importlib.util
 import json
 import multiprocessing
 import os
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -43,9 +44,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 import constrain
-from constrain.generation.planning import prompt_tokens
 from constrain.language.hint import describe
 from constrain.llama.model import default_model_path
+
+sys.path.append(str(Path(__file__).parent.parent))  # behind what is installed: the sources may have no kernel
+
+from tests.support.llama.prompts import prompt_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable

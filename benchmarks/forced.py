@@ -25,6 +25,7 @@ import json
 import lzma
 import os
 import statistics
+import sys
 import time
 from collections import Counter
 from dataclasses import asdict, dataclass, field
@@ -39,11 +40,14 @@ from rich.table import Table
 
 import constrain
 from constrain.engine.constraint import _compile
-from constrain.generation.planning import prompt_tokens
 from constrain.language.hint import describe
 from constrain.llama.decoding.answer import Answer
 from constrain.llama.decoding.decode import Decoding
 from constrain.llama.decoding.sampler import Chain, Sampling
+
+sys.path.append(str(Path(__file__).parent.parent))  # behind what is installed: the sources may have no kernel
+
+from tests.support.llama.prompts import prompt_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -22,6 +22,7 @@ import argparse
 import json
 import os
 import statistics
+import sys
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -35,10 +36,13 @@ from rich.table import Table
 from slices import alternate, ratio
 
 import constrain
-from constrain.generation.planning import prompt_tokens
 from constrain.llama.decoding.answer import Answer
 from constrain.llama.decoding.decode import Decoding
 from constrain.llama.decoding.sampler import Chain, Sampling
+
+sys.path.append(str(Path(__file__).parent.parent))  # behind what is installed: the sources may have no kernel
+
+from tests.support.llama.prompts import prompt_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

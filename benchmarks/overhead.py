@@ -21,6 +21,7 @@ import argparse
 import itertools
 import json
 import statistics
+import sys
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -34,12 +35,15 @@ from rich.table import Table
 from slices import alternate, ratio
 
 import constrain
-from constrain.generation.planning import prompt_tokens
 from constrain.language.grammar import Grammar, GrammarBuilder
 from constrain.language.tree import CharClass, Literal, LiteralSet, Repetition
 from constrain.llama.decoding.answer import Answer
 from constrain.llama.decoding.decode import Decoding
 from constrain.llama.decoding.sampler import Chain, Sampling
+
+sys.path.append(str(Path(__file__).parent.parent))  # behind what is installed: the sources may have no kernel
+
+from tests.support.llama.prompts import prompt_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -92,9 +92,9 @@ class UnsatisfiableSchemaError(SchemaError):
 class GrammarError(ConstrainError):
     """A grammar is malformed, generates no text, or has terminals that the longest match cannot tell apart.
 
-    Raised for Lark grammars, compositions, and names of grammars that do not exist. What to do: correct the grammar at
-    ``line`` and ``column``. If the longest match leads into a dead end, the message shows a text for which it does; let
-    the terminals that it names begin or end differently.
+    Raised for Lark and GBNF grammars, compositions, and names of grammars that do not exist. What to do: correct the
+    grammar at ``line`` and ``column``. If the longest match leads into a dead end, the message shows a text for which
+    it does; let the terminals that it names begin or end differently.
     """
 
 

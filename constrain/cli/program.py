@@ -43,8 +43,8 @@ app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_
 def main() -> None:
     """Runs the command line.
 
-    Exit status: 0 for success, 1 for failure, 2 for wrong usage, 3 for a finished batch with failed lines, 130 for an
-    interruption.
+    Exit status: 0 for success; 1 for failure, wrong schemas and grammars included (``explain``: 2); 2 for wrong usage;
+    3 for a finished batch with failed lines; 130 for an interruption.
     """
     try:
         settle_streams()

@@ -474,6 +474,7 @@ class Matcher(core.Matcher):
 
         It names the byte at which the token fails, the terminals expected there, and their places in the schema.
         """
+        # the kernel's part is Matcher::explain in matcher.cpp
         allowed, at_end, at_limit, limits, offset, expected = self.diagnose(token_id)
         token = self.constraint.vocabulary.marked_bytes(token_id)
         name = special_name(token)

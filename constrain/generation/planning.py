@@ -61,24 +61,6 @@ def prepare(model: Model, prompt: Prompt, schema: Any, options: Options) -> Job:
     return plan.job(constraint, time.perf_counter() - started)
 
 
-def prompt_tokens(model: Model, prompt: Prompt, *, shown: str = "", constrained: bool = False) -> list[int]:
-    """Returns the token ids of a prompt, ready for the answer; text in it never becomes a special token.
-
-    Args:
-        model: model whose template and vocabulary are used.
-        prompt: text or messages, as for ``complete``.
-        shown: text to put in front of the user's first message; later messages get a reminder of it.
-        constrained: whether the answer begins at once; a template that can open a reasoning section is told not to.
-
-    Raises ``ValueError`` and ``TypeError`` for a malformed prompt and ``ModelError`` if the chat template fails.
-    """
-    form = format_of(model.tokenizer, model.chat_template)
-    variables = _switch_reasoning(form.thinking, wanted=not constrained)
-    return conversation_prompt(
-        model.tokenizer, model.chat_template, prompt, form=form, variables=variables, shown=shown
-    ).tokens
-
-
 def shown_prompt(model: AnyModel, prompt: Prompt, *, schema: Any = None, **options: Unpack[ChatOptions]) -> str:
     """Returns the text that a model reads for a prompt, without generating anything.
 

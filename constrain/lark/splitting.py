@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from constrain.language.tree import Ranges
 
 MAX_SPLIT_STATES = 5_000
-"""States of the automata of all terminals of a Lark grammar that are read byte by byte. Beyond: GrammarError, which
-names two terminals between which the longest match could lead into a dead end.
+"""States of the automata of all terminals of a Lark or GBNF grammar that are read byte by byte. Beyond: none is split;
+a Lark grammar raises GrammarError, which names two terminals between which the longest match could lead into a dead
+end, or LimitError; in a GBNF grammar every terminal is one character.
 """
 
 

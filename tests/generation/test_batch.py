@@ -19,8 +19,9 @@ import pytest
 
 import constrain
 from constrain.generation.job import Run
-from constrain.generation.planning import prepare, prompt_tokens
+from constrain.generation.planning import prepare
 from constrain.llama.contexts.sequences import Sequences
+from tests.support.llama.prompts import prompt_tokens
 from tests.support.waiting import wait_until
 
 SCHEMA = {

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import constrain
-from constrain.generation.planning import prompt_tokens
 from constrain.llama.decoding.answer import Answer
 from constrain.llama.decoding.decode import Decoding
 from constrain.llama.decoding.sampler import Chain, Sampling
+from tests.support.llama.prompts import prompt_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

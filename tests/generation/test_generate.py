@@ -17,9 +17,9 @@ from typing_extensions import TypedDict
 import constrain
 from constrain.chat.reading.events import TextDelta
 from constrain.generation.completion import Finished
-from constrain.generation.planning import prompt_tokens
 from constrain.llama.lookup import as_model
 from tests.support import demo_model
+from tests.support.llama.prompts import prompt_tokens
 
 SCHEMA = {
     "type": "object",

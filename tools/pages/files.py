@@ -36,7 +36,7 @@ def described(path: Path) -> str:
     comment = " ".join(
         line.removeprefix("//").strip() for line in takewhile(lambda each: each[:2] == "//", text.splitlines())
     )
-    return re.split(r"(?<=[.:]) (?=[A-Z`])", comment)[0]
+    return re.split(r"(?<=[.]) (?=[A-Z`])", comment)[0]
 
 
 def _folders() -> Iterator[tuple[Path, list[Path]]]:

@@ -1,4 +1,4 @@
-"""Keywords for strings: ``minLength``, ``maxLength``, ``pattern``, ``format`` and their like."""
+"""Keywords for strings: ``minLength``, ``maxLength`` and ``pattern``; ``format`` has a module of its own."""
 
 # ruff: noqa: ARG001  (all keyword functions have one signature)
 

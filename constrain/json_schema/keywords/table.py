@@ -1,8 +1,7 @@
 """The table of keywords: the function for each keyword of each draft.
 
-To add a keyword: a function in the module of its type, an entry here, and, if it restricts strings, its name in
-``documents.keyword_sets.ABOUT_STRINGS``; otherwise ``propertyNames`` ignores it. ``language.hint`` shows keywords to
-the model; ``strict.merging`` joins two values of one keyword.
+To add a keyword, follow CONTRIBUTING.md, "Add a keyword": besides its function and an entry here, several tables name
+it. A keyword about strings that is missing in ``documents.keyword_sets.ABOUT_STRINGS`` is ignored in ``propertyNames``.
 """
 
 # ruff: noqa: ARG001  (all keyword functions have one signature)

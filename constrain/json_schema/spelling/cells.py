@@ -1,4 +1,4 @@
-"""Cells: the decimal numbers that read as one IEEE double.
+"""Cells in schemas: the bounds between which decimal numbers read as one IEEE double.
 
 Rounding to the nearest double (IEEE 754, ties to even) keeps the order of numbers, so the numbers that read as one
 double are an interval around it:

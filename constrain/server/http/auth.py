@@ -1,4 +1,4 @@
-"""API keys: ``Authorization: Bearer KEY``, compared in constant time."""
+"""API keys: ``Authorization: Bearer KEY``, compared in constant time; whose key keeps its cached prompts apart."""
 
 from __future__ import annotations
 

@@ -10,9 +10,9 @@ import constrain
 from constrain.chat.prompt.conversation import REMINDER, conversation_prompt
 from constrain.chat.prompt.messages import MessageError
 from constrain.chat.prompt.template import render
-from constrain.generation.planning import prompt_tokens
 from constrain.vocabulary.tokenizer import Tokenizer
 from tests.support import data_folder
+from tests.support.llama.prompts import prompt_tokens
 
 TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}
 

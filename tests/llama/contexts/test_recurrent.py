@@ -11,8 +11,9 @@ import pytest
 
 import constrain
 from constrain.generation.job import Run
-from constrain.generation.planning import prepare, prompt_tokens
+from constrain.generation.planning import prepare
 from constrain.llama.decoding.decode import Decoding
+from tests.support.llama.prompts import prompt_tokens
 from tests.support.llama.recurrent import write_mamba
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import constrain
-from constrain.generation.planning import prompt_tokens
 from constrain.llama.contexts import stored_states
+from tests.support.llama.prompts import prompt_tokens
 
 SYSTEM = {"role": "system", "content": "You know all the books of the world. " * 30}
 FIRST = "Tell me about the first of the great novels. " * 5

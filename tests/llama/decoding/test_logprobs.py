@@ -11,7 +11,6 @@ import pytest
 
 import constrain
 from constrain.generation.options import split_options
-from constrain.generation.planning import prompt_tokens
 from constrain.llama.binding import Candidates
 from constrain.llama.decoding.answer import Answer
 from constrain.llama.decoding.decode import Decoding
@@ -20,6 +19,7 @@ from constrain.llama.decoding.sampler import Chain, Sampling
 from constrain.llama.scheduling.request import Request
 from constrain.llama.scheduling.scheduler import Scheduler
 from constrain.regex.parsing.parser import parse_pattern
+from tests.support.llama.prompts import prompt_tokens
 from tests.support.llama.scripted import EOS, N_VOCAB, TOKENS, Scripted, following
 
 if TYPE_CHECKING:

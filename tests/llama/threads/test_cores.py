@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 import constrain
-from constrain.generation.planning import prompt_tokens
 from constrain.llama.threads import threads
 from constrain.llama.threads.cores import Cores, Linux, Sample, shared_cores
 from tests.support.busy import busy_programs
+from tests.support.llama.prompts import prompt_tokens
 from tests.support.waiting import wait_until
 
 _WRITE = """

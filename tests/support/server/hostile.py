@@ -146,8 +146,8 @@ def _grammar(number: int) -> str:
         "start: "
         + " ".join(f"T{i}" for i in range(300))
         + "".join(f"\nT{i}: /(a|b)*a(a|b){{{i}}}/" for i in range(300)),
-        "start: A B\nA: /a*/\nB: /a{3}/",
-        'start: A "a"\nA: /a*/',
+        "start: A B\nA: /a*/\nB: /a{30000}/",
+        'start: A "a"\nA: /(a|b)*a(a|b){13}/',
         "start: /(?=x)y/",
         'start: "x"~1000000000',
     )[number % 10]

@@ -1,4 +1,4 @@
-// Cells: the decimal numbers that read as one IEEE double, and their texts.
+// Cells in the kernel: the texts of the decimal numbers that read as one IEEE double, for matching.
 //
 // Rounding to the nearest double (to the even one in a tie) keeps the order of numbers, so the numbers that read as one
 // double form an interval. Its ends, halfway to the neighbouring doubles, have up to 767 digits. Texts are compared
