@@ -99,9 +99,18 @@ PACKAGE = {
         lark.reading.reader._Reader._node
         lark.rules._leaves
         lark.rules.RuleAutomaton.add lark.rules.RuleAutomaton._add_sequence
+        lark.parameters.Specializing._specialized
         lark.terminals.terminal_expression
-        lark.terminals.symbols
+        lark.terminals.inner_nodes
         lark.terminals._depth""",
+    "MAX_CALL_NESTING of Lark grammars": """
+        lark.reading.calls._argument lark.reading.calls._call
+        lark.parameters.holds
+        lark.parameters._conditions""",
+    "MAX_GRAMMAR_NESTING of Lark grammars": """
+        lark.reading.reader._Reader._replaced lark.reading.reader._Reader.read""",
+    "JSON inside a grammar after %lark, which has no braces of grammars: 1": """
+        lark.reading.scanning._grammar_end lark.reading.scanning.inside_braces""",
     "MAX_GBNF_NESTING of GBNF grammars": """
         gbnf.reading._Reader.node
         gbnf.grammar._expression
@@ -227,6 +236,8 @@ PACKAGE = {
         json_schema.emission.string_spellings.StringSpellings.of
         json_schema.values.unique_items._Settlement.has_more_than
         lark.reading.syntax.Range.at
+        lark.parameters.Specializing.body
+        lark.rules._Emitter.reserve
         llama.decoding.answer.Answer._choose llama.decoding.answer.Answer.choose
         llama.binding.Candidates.selected
         llama.threads.cores.Linux.sleep
