@@ -67,6 +67,7 @@ struct Grammar {
   std::vector<std::string> terminal_names;
   std::vector<bool> remembered;  // by terminal: some edge remembers the lexeme
   std::vector<uint8_t> kinds;    // by terminal: which token limit applies; front ends define the kinds
+  std::vector<bool> lazy;        // by terminal: its first match ends the lexeme, whatever else could go on
   std::vector<Role> roles;         // by terminal; only where `reads_groups`
   std::vector<std::string> labels;  // by terminal: the label of its texts; empty: each text itself
   std::vector<uint32_t> ignored;
@@ -84,7 +85,7 @@ struct Grammar {
 
   template <typename Archive>
   void visit(Archive& archive) {  // without `expressions`
-    archive(terminals, terminal_names, remembered, kinds, roles, labels, ignored, rules, states, edges, conditions, actions,
+    archive(terminals, terminal_names, remembered, kinds, lazy, roles, labels, ignored, rules, states, edges, conditions, actions,
             self_delimiting, has_values, numbers_by_double, strings_by_value, reads_groups, may_need_fresh);
   }
 

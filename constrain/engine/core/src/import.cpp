@@ -368,6 +368,7 @@ Grammar import_grammar(nb::handle object, bool prove) {
       grammar.terminals.push_back(is_special(each.attr("expression")) ? expression : without_marks(grammar.expressions, expression));
     });
     grammar.kinds.push_back(nb::cast<uint8_t>(each.attr("kind")));
+    grammar.lazy.push_back(nb::cast<bool>(each.attr("lazy")));
   }
   nb::tuple rules = tuple_of(object.attr("rules"));
   if (rules.size() == 0) throw GrammarError("a grammar needs at least one rule");

@@ -38,7 +38,7 @@ MAX_TEMPERATURE = 2.0
 
 _NAMES = tuple(field.name for field in fields(Options))
 _OF_LEXEMES = ("lazy", "suffix", "stop", "max_tokens", "temperature")
-_UNSUPPORTED = _NAMES
+_UNSUPPORTED = ("max_tokens", "temperature")
 
 
 def read_options(text: str, rule: str, tree: Any, body: Node, node: Callable[[Any], Node]) -> Options:
