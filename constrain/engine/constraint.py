@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from constrain.arguments import integer, wrong_type
 from constrain.engine import core
 from constrain.engine.cache import RejectedFileError, find_cache, store_independent_tokens
+from constrain.engine.captures import Captures, has_captures, read_captures
 from constrain.engine.forced import certain_tokens
 from constrain.engine.special import resolve_special
 from constrain.errors import LimitError, limits_at
@@ -173,6 +174,7 @@ class Constraint:
         "_keeping",
         "_make",
         "_places",
+        "has_captures",
         "policies",
         "split",
         "vocabulary",
@@ -196,6 +198,7 @@ class Constraint:
         self.warnings = warnings
         resolved = resolve_special(grammar, vocabulary)
         self.split = grammar.split
+        self.has_captures = has_captures(grammar)
         self._core = core.CompiledGrammar(resolved, vocabulary._core, proved=resolved.proved)
         self._bytes_beside = _DESCRIPTION_SHARE * self._core.memory_bytes
 
@@ -240,7 +243,7 @@ class Constraint:
         """Reads a constraint that ``_packed`` wrote. Raises ``core.StorageError``."""
         self = cls.__new__(cls)
         about, _, self._places = notes.partition(b"\n")
-        policies, warnings, self.split = _noted(about)
+        policies, warnings, self.split, self.has_captures = _noted(about)
         self._grammar = None
         self._make = make
         self._keeping = keeping
@@ -253,7 +256,8 @@ class Constraint:
 
     def _packed(self) -> Packed:
         """The tables with everything computed so far, and the notes; without the vocabulary."""
-        notes = json.dumps({"policies": dict(self.policies), "warnings": self.warnings, "split": self.split}).encode()
+        about = {"policies": dict(self.policies), "warnings": self.warnings, "split": self.split}
+        notes = json.dumps({**about, "has_captures": self.has_captures}).encode()
         places = json.dumps(self._terminal_places()).encode() if self._places is None else self._places
         return Packed(self._core.store(), notes + b"\n" + places)
 
@@ -336,6 +340,29 @@ class Constraint:
             raise wrong_type("text", "bytes or str", text)
         return self._core.accepts(text)
 
+    def captures(self, text: bytes | str) -> Captures:
+        r"""Reads a complete text again and returns its captures, with their spans in characters.
+
+        Rules of a Lark grammar have them (``name[capture]``), and named groups of a ``Regex``. Of several ways to read
+        the text, the one counts in which each part of a rule, from left to right, is as long as possible; of equally
+        long parts the first one in the grammar. In ``bytes``, special tokens are marked as by
+        ``Vocabulary.marked_bytes``. Raises ValueError for a text that does not match, and LimitError.
+
+        >>> from constrain import Lark, Vocabulary, compile
+        >>> vocabulary = Vocabulary.from_tokens([bytes([byte]) for byte in range(256)] + [b""], eos=[256])
+        >>> found = compile(Lark('start: name ("," name)*\n name[capture]: /[a-z]+/'), vocabulary).captures("ada,bo")
+        >>> found["name"], found.spans["name"]
+        (['ada', 'bo'], [(0, 3), (4, 6)])
+        """
+        if not self.accepts(text):
+            raise ValueError("this text has no captures, because it does not match")
+        if not self.has_captures:
+            return Captures()
+        data = text.encode() if isinstance(text, str) else text
+        lexemes = self._core.lexemes(data)
+        assert lexemes is not None
+        return read_captures(self.grammar, data, lexemes)
+
     def matcher(
         self,
         max_tokens: int | None = None,
@@ -388,11 +415,11 @@ class Constraint:
         return LogitsProcessor(self)
 
 
-def _noted(about: bytes) -> tuple[dict[str, str | bool], tuple[str, ...], tuple[str, ...]]:
-    """The policies, warnings and split terminals in the notes of ``_packed``. Raises ``core.StorageError``."""
+def _noted(about: bytes) -> tuple[dict[str, str | bool], tuple[str, ...], tuple[str, ...], bool]:
+    """The policies, warnings, split terminals and whether there are captures. Raises ``core.StorageError``."""
     try:
         noted = json.loads(about)
-        return dict(noted["policies"]), tuple(noted["warnings"]), tuple(noted["split"])
+        return dict(noted["policies"]), tuple(noted["warnings"]), tuple(noted["split"]), bool(noted["has_captures"])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise core.StorageError(f"the notes on a constraint cannot be read: {error!r}") from error
 

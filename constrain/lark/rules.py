@@ -9,10 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
-from constrain.language.grammar import EPSILON, Action, Condition, Edge, Rule, Terminal
+from constrain.language.emptiness import followers
+from constrain.language.grammar import EPSILON, Action, Capture, Condition, Edge, Rule, Terminal
 from constrain.language.merging import moved_rules
 from constrain.language.special import special_token
 from constrain.lark.embedded import schema_grammar
+from constrain.lark.lexemes import Lexeme, Lexemes, equal, is_lexeme
 from constrain.lark.reading.places import error_at, place
 from constrain.lark.reading.syntax import (
     NO_OPTIONS,
@@ -32,7 +34,7 @@ from constrain.lark.reading.syntax import (
     Syntax,
 )
 from constrain.lark.terminals import check_defined, named_expressions, non_empty_part, symbols, terminal_expression
-from constrain.lark.token_options import has_token_options, with_token_options
+from constrain.lark.token_options import with_token_options
 
 if TYPE_CHECKING:
     from constrain.language.grammar import Grammar
@@ -64,11 +66,14 @@ def language(syntax: Syntax, start: str) -> tuple[Language, dict[str, Expression
     if start not in syntax.rules:
         raise error_at(syntax.text, 0, f"there is no rule {start} to begin with")
     for definition in (*syntax.rules.values(), *syntax.ignored):
-        for symbol in symbols(definition.body):
-            check_defined(syntax, symbol)
+        options = definition.options
+        for part in (definition.body, options.suffix, options.stop):
+            for symbol in symbols(part) if part is not None else ():
+                check_defined(syntax, symbol)
     emitter = _Emitter(syntax, named_expressions(syntax))
     emitter.rule(start)
     emitter.emit()
+    emitter.check_stops()
     return emitter.language, emitter.named
 
 
@@ -79,9 +84,11 @@ class _Emitter:
         self.syntax = syntax
         self.text = syntax.text
         self.named = named
+        self.lexemes = Lexemes(syntax, named)
         self.language = Language()
         self.rules: dict[str, int] = {}
         self.leaves: dict[str, tuple[int | None, bool]] = {}
+        self.stopped: dict[str, int] = {}
         self.reserved: list[Rule | None] = []
         self.waiting: list[tuple[int, str]] = []
 
@@ -102,25 +109,62 @@ class _Emitter:
         while self.waiting:
             index, name = self.waiting.pop()
             definition = self.syntax.rules[name]
-            if has_token_options(definition.options):
-                self.reserved[index] = self.lexeme_rule(name, definition)
+            if isinstance(definition.body, Embedded) and definition.options.temperature is not None:
+                self.reserved[index] = self.warm_json(name, definition.body, definition.options)
+                continue
+            if is_lexeme(definition):
+                self.reserved[index] = self.lexeme_rule(name, definition, self.lexemes.of(definition))
                 continue
             automaton = RuleAutomaton(self, name)
             automaton.add(definition.body, 0, 1)
-            self.reserved[index] = Rule(name, tuple(automaton.edges), (1,))
+            capture = None if definition.options.capture is None else Capture(definition.options.capture.value)
+            self.reserved[index] = Rule(name, tuple(automaton.edges), (1,), capture=capture)
         self.language.rules = [rule for rule in self.reserved if rule is not None]
 
-    def lexeme_rule(self, name: str, definition: Definition) -> Rule:
-        """Returns a rule that reads one lexeme, with its name and options, or a JSON value with its temperature."""
-        if isinstance(definition.body, Embedded):
-            return Rule(name, (Edge(0, self.embed(definition.body, definition.options), 1),), (1,))
-        expression, nullable = non_empty_part(terminal_expression(self.syntax, self.named, definition.body))
+    def warm_json(self, name: str, body: Embedded, options: Options) -> Rule:
+        """Returns a rule that reads a JSON value with a temperature."""
+        capture = None if options.capture is None else Capture(options.capture.value)
+        return Rule(name, (Edge(0, self.embed(body, options), 1),), (1,), capture=capture)
+
+    def lexeme_rule(self, name: str, definition: Definition, lexeme: Lexeme) -> Rule:
+        """Returns a rule that reads one lexeme, which has the name of the rule."""
+        expression, nullable = non_empty_part(lexeme.expression)
         edges = [Edge(0, EPSILON, 1)] if nullable else []
         if expression is not None:
             edges.append(Edge(0, len(self.language.terminals), 1))
-            terminal = Terminal(f"{name} ({place(self.text, definition.at)})", expression)
+            written = f"{name} ({place(self.syntax.text, definition.at)})"
+            terminal = Terminal(written, expression, lazy=lexeme.lazy)
             self.language.terminals.append(with_token_options(terminal, self.text, definition.options))
-        return Rule(name, tuple(edges), (1,))
+        return Rule(name, tuple(edges), (1,), capture=lexeme.capture)
+
+    def stopped_by(self, part: Node, follower: Node) -> int | None:
+        """Returns the symbol of a rule with ``stop`` and its stop after it; ``None`` if the parts are not these two."""
+        if not isinstance(part, Symbol) or not isinstance(follower, Symbol | Literal | Range | Substring):
+            return None
+        definition = self.syntax.rules.get(part.name)
+        if definition is None or definition.options.stop is None:
+            return None
+        if isinstance(follower, Symbol) and not follower.is_terminal:
+            return None
+        if not self.lexemes.is_stop(definition, follower):
+            return None
+        if part.name not in self.stopped:
+            self.stopped[part.name] = self.reserve()
+            rule = self.lexeme_rule(part.name, definition, self.lexemes.with_stop(definition))
+            self.reserved[self.stopped[part.name]] = rule
+        return ~self.stopped[part.name]
+
+    def check_stops(self) -> None:
+        """Raises GrammarError for a rule with ``stop`` that something else than its stop may follow."""
+        for name, index in self.rules.items():
+            definition = self.syntax.rules[name]
+            if not self.lexemes.has_stop(definition):
+                continue
+            stop = self.lexemes.stop(definition)
+            for symbol in followers(self.language.rules, index):
+                terminal = self.language.terminals[symbol]
+                if not equal(terminal.expression, stop):
+                    self.lexemes.refuse_stop(definition, f"{terminal.name} may follow {name}, which is not its stop")
 
     def leaf(self, node: Symbol | Literal | Range | Substring) -> tuple[int | None, bool]:
         """Returns the symbol of a terminal, if it has nonempty texts; and whether it has the empty text."""
@@ -191,6 +235,9 @@ class Symbols(Protocol):
     def reserve(self) -> int:
         """Reserves the number of a rule."""
 
+    def stopped_by(self, part: Node, follower: Node) -> int | None:
+        """Returns the symbol of a rule with ``stop`` and its stop after it; ``None`` if the parts are not these two."""
+
 
 class RuleAutomaton:
     """The automaton of one rule under construction; state 0 is the start, state 1 the end."""
@@ -234,13 +281,16 @@ class RuleAutomaton:
                 self._add_repeat(part, minimum, maximum, source, target)
 
     def _add_sequence(self, parts: list[Node], source: int, target: int) -> None:
-        for part in parts[:-1]:
-            middle = self._state()
-            self.add(part, source, middle)
-            source = middle
-        if parts:
-            self.add(parts[-1], source, target)
-        else:
+        while parts:
+            joined = self.emitter.stopped_by(parts[0], parts[1]) if len(parts) > 1 else None
+            read, parts = parts[0], parts[1 if joined is None else 2 :]
+            onward = self._state() if parts else target
+            if joined is None:
+                self.add(read, source, onward)
+            else:
+                self.edges.append(Edge(source, joined, onward))
+            source = onward
+        if source != target:
             self.edges.append(Edge(source, EPSILON, target))
 
     def _add_repeat(self, part: Node, minimum: int, maximum: int | None, source: int, target: int) -> None:

@@ -94,7 +94,8 @@ class _Separation:
         if (index, gap) not in self.terminals:
             terminal = self.language.terminals[index]
             if gap:
-                terminal = replace(terminal, expression=after_gaps(terminal.expression, self.between))
+                after = after_gaps(terminal.expression, self.between)
+                terminal = replace(terminal, expression=after, bare=terminal.expression)
             self.terminals[index, gap] = len(self.made)
             if index in self.language.whole:
                 self.whole.add(len(self.made))

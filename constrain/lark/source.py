@@ -23,9 +23,10 @@ class Lark(Source):
         text: the grammar, in the syntax of the ``lark`` package, with patterns of Rust's ``regex`` crate. A lexeme is
             the longest match of all terminals that may stand at its place; where that could lead into a dead end,
             every way to divide the text counts. Beyond Lark, ``"a"{2,4}`` counts, ``&`` and ``~`` in terminals mean
-            "and" and "not", ``%json {...}`` reads a value of a JSON Schema, ``%regex {"substring_words": "..."}``
-            consecutive words of a text (also ``substring_chars``, and ``substring_chunks`` with a list), and
-            ``<|name|>`` the special token of that name.
+            "and" and "not", ``name[lazy]``, ``name[suffix="..."]`` and ``name[stop="..."]`` end a rule where it first
+            matches, ``name[capture]`` gives its text a name, ``%json {...}`` reads a value of a JSON Schema,
+            ``%regex {"substring_words": "..."}`` consecutive words of a text (also ``substring_chars``, and
+            ``substring_chunks`` with a list), and ``<|name|>`` the special token of that name.
         start: name of the rule that the whole text must match.
         description: text that prompts show instead of the grammar, for one that is long or hard to read.
 
@@ -53,6 +54,11 @@ class Lark(Source):
         from constrain.lark.grammar import lark_grammar
 
         return lark_grammar(self)
+
+    @property
+    def may_capture(self) -> bool:
+        """Whether the grammar may have captures."""
+        return "capture" in self.text
 
     def render(self) -> str:
         """Returns the description, or else the grammar's text."""

@@ -21,6 +21,8 @@ DIFFERENCES = {
     "ignored text in rules that may be empty": "it ignores text behind the last lexeme, too",
     "ignored text beside JSON, and its own inside": "it does not follow both readings of a blank",
     "counts in braces": "it takes no count of 0",
+    "a text up to its stop, at the end": "it reads the stop, and takes its tokens back; ours is not written at all",
+    "a lazy lexeme that may be empty is empty": "its own page says so, but it reads one byte",
 }
 """Cases with other answers, and why."""
 

@@ -164,6 +164,9 @@ class CompiledGrammar:
         """Bytes of grammar and tables after the last computed mask. Takes no lock."""
 
     def accepts(self, text: bytes) -> bool: ...
+    def lexemes(self, text: bytes) -> list[tuple[int, list[int]]] | None:
+        """The lexemes of a text: the end of each, and the terminals that match it; None if the text does not match."""
+
     def stats(self) -> dict[str, int]: ...
 
 class Matcher:

@@ -14,9 +14,9 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from constrain.arguments import lone_surrogate
-from constrain.lark.reading.options import read_options
 from constrain.lark.reading.parser import parser
 from constrain.lark.reading.places import error_at
+from constrain.lark.reading.rule_options import read_options
 from constrain.lark.reading.syntax import (
     Alias,
     Both,

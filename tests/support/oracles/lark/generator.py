@@ -10,7 +10,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from random import Random
 
-from tests.support.oracles.lark.syntax import Alias, Alt, Chars, LarkGrammar, Name, Node, Pattern, Rep, Seq, Text
+from tests.support.oracles.lark.syntax import (
+    Alias,
+    Alt,
+    Chars,
+    LarkGrammar,
+    Lexeme,
+    Name,
+    Node,
+    Pattern,
+    Rep,
+    Seq,
+    Text,
+)
 
 STYLES = ("fenced", "fenced", "coded", "wild")
 LETTERS = ("ab", "abc", "aé", "ab")
@@ -29,10 +41,10 @@ class Case:
     style: str
 
 
-def make_case(seed: int) -> Case:
-    """The grammar of a seed."""
+def make_case(seed: int, *, lazy: bool = False) -> Case:
+    """The grammar of a seed; with ``lazy``, one that also has rules with the options ``lazy`` and ``suffix``."""
     rng = Random(seed)
-    maker = _Maker(rng, rng.choice(STYLES))
+    maker = _Maker(rng, rng.choice(STYLES), lazy=lazy)
     grammar = maker.make()
     letters = maker.letters + (maker.letters.upper() if maker.any_case else "")
     alphabet = (letters + maker.marks + maker.blanks).encode()
@@ -42,8 +54,9 @@ def make_case(seed: int) -> Case:
 class _Maker:
     """The state of one run: what the grammar is made of, and what has been made."""
 
-    def __init__(self, rng: Random, style: str) -> None:
+    def __init__(self, rng: Random, style: str, *, lazy: bool) -> None:
         self.rng = rng
+        self.lazy = lazy
         self.style = style
         self.letters = rng.choice(LETTERS)
         self.marks = rng.choice(MARKS)
@@ -63,7 +76,9 @@ class _Maker:
         self.pieces += [self.fenced(self.word(1)) for _ in range(rng.randint(1, 2))]
         self.pieces += [Text(mark) for mark in self.marks]
         ignored = self.ignored() if self.blanks else ()
-        rules = {name: self.body(name) for name in self.rule_names}
+        lexemes = {name: self.lexeme() for name in ("x", "y")[: rng.randint(1, 2)]} if self.lazy else {}
+        self.pieces += [Name(name) for name in lexemes] * 2
+        rules = {name: self.body(name) for name in self.rule_names} | lexemes
         modifiers = {name: rng.choice(("", "", "?", "!")) if name != "_r" else "" for name in rules}
         terminals = list(self.terminals.items())
         rng.shuffle(terminals)
@@ -96,6 +111,15 @@ class _Maker:
                 Seq(tuple(self.range() for _ in range(size))),
             )
         )
+
+    def lexeme(self) -> Lexeme:
+        """One that ends where it first matches: mostly at a mark, and beginning like other words."""
+        rng = self.rng
+        body = Rep(self.pattern_chars(), 0, None, "*") if rng.random() < 0.5 else self.pattern_part(2)
+        mark = Text(rng.choice(self.marks) + (rng.choice(self.marks) if rng.random() < 0.3 else ""))
+        if rng.random() < 0.5:
+            return Lexeme(Pattern(body), rng.choice((mark, mark, self.literal())))
+        return Lexeme(Pattern(Seq((body, mark)) if rng.random() < 0.7 else body), None)
 
     def terminal_part(self, depth: int) -> Node:
         rng = self.rng

@@ -69,7 +69,15 @@ class Alias:
     name: str
 
 
-Node = Text | Chars | Pattern | Name | Seq | Alt | Rep | Alias
+@dataclass(frozen=True)
+class Lexeme:
+    """The body of a rule that is one lexeme, which ends where it first matches; ``suffix``: what it ends with."""
+
+    body: Node
+    suffix: Node | None
+
+
+Node = Text | Chars | Pattern | Name | Seq | Alt | Rep | Alias | Lexeme
 
 
 @dataclass(frozen=True)
@@ -82,14 +90,25 @@ class LarkGrammar:
     ignored: tuple[Node, ...]
 
     def write(self) -> str:
-        lines = [f"{self.modifiers[name]}{name}: {_alternatives(body)}" for name, body in self.rules.items()]
+        lines = [
+            f"{self.modifiers[name]}{name}{_options(body)}: {_alternatives(body)}" for name, body in self.rules.items()
+        ]
         lines += [f"{name}: {_alternatives(body)}" for name, body in self.terminals.items()]
         lines += [f"%ignore {write(body)}" for body in self.ignored]
         return "\n".join(lines) + "\n"
 
 
+def _options(node: Node) -> str:
+    """What stands before the colon, behind the name."""
+    if not isinstance(node, Lexeme):
+        return ""
+    return "[lazy]" if node.suffix is None else f"[suffix={write(node.suffix)}]"
+
+
 def _alternatives(node: Node) -> str:
     """What stands behind the colon."""
+    if isinstance(node, Lexeme):
+        return _alternatives(node.body)
     if isinstance(node, Alt):
         return "\n    | ".join(_alternatives(part) for part in node.parts)
     if isinstance(node, Alias):
