@@ -28,6 +28,7 @@ from constrain.chat.reading.events import (
     StreamEvent,
     TextDelta,
 )
+from constrain.engine.captures import Captures
 from constrain.engine.constraint import Constraint, Matcher, Precomputed, Report, compile
 from constrain.errors import (
     BudgetError,
@@ -86,6 +87,7 @@ __all__ = [
     "BudgetError",
     "CallEnded",
     "CallStarted",
+    "Captures",
     "CharacterRange",
     "ChatOptions",
     "CompileOptions",

@@ -95,7 +95,7 @@ PACKAGE = {
     "MAX_BRANCHINGS": "regex.string_spellings._tree",
     "MAX_NESTING of Lark grammars": """
         lark.gaps._refuse_unreadable
-        lark.reading.options._refuse_rules
+        lark.reading.rule_options._refuse_rules
         lark.reading.reader._Reader._node
         lark.rules._leaves
         lark.rules.RuleAutomaton.add lark.rules.RuleAutomaton._add_sequence

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from constrain.batch.lines import LineError, Task, read_lines, read_task
 from constrain.chat.reading.reply import Refusal, Reply
 from constrain.chat.tools.calls import FunctionCall
+from constrain.engine.captures import captures_object
 from constrain.errors import ConstrainError, OutputValidationError
 from constrain.generation.completion import limits_object
 from constrain.generation.logprobs import logprob_objects
@@ -200,6 +201,7 @@ def _answer(completion: Completion) -> dict[str, object]:
     if completion.shortened:
         answer["shortened"] = completion.shortened
     answer |= limits_object(completion)
+    answer |= captures_object(completion.captures)
     if completion.text_logprobs is not None:
         answer["logprobs"] = logprob_objects(completion.text_logprobs)
     return {**answer, "reasoning": completion.reasoning} if completion.reasoning else answer
@@ -219,7 +221,7 @@ def _json_value(value: object) -> object:
 def _json_call(call: ToolCall) -> dict[str, object]:
     if isinstance(call, FunctionCall):
         return {"id": call.id, "name": call.name, "arguments": read_answer(call.text)}
-    return {"id": call.id, "name": call.name, "input": call.text}
+    return {"id": call.id, "name": call.name, "input": call.text, **captures_object(call.captures)}
 
 
 def _reason(error: ConstrainError | LineError) -> dict[str, object]:

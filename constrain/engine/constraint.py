@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from constrain.arguments import integer, wrong_type
 from constrain.engine import core
 from constrain.engine.cache import RejectedFileError, find_cache, store_independent_tokens
+from constrain.engine.captures import Captures, has_captures, read_captures
 from constrain.engine.classes import Classes
 from constrain.engine.forced import certain_tokens
 from constrain.engine.readings import Readings
@@ -179,6 +180,7 @@ class Constraint:
         "_keeping",
         "_make",
         "_places",
+        "has_captures",
         "no_forcing",
         "policies",
         "split",
@@ -204,6 +206,7 @@ class Constraint:
         resolved, self._classes = resolve_special(grammar, vocabulary)
         self.split = grammar.split
         self.no_forcing = grammar.no_forcing
+        self.has_captures = has_captures(grammar)
         if self._classes is not None:
             self._places = json.dumps([[each.name, each.pointer] for each in resolved.terminals]).encode()
         self._core = core.CompiledGrammar(resolved, self._tokens(), proved=resolved.proved)
@@ -254,7 +257,7 @@ class Constraint:
         """Reads a constraint that ``_packed`` wrote. Raises ``core.StorageError``."""
         self = cls.__new__(cls)
         about, _, self._places = notes.partition(b"\n")
-        policies, warnings, self.split, self.no_forcing, ranges = _noted(about)
+        policies, warnings, self.split, self.no_forcing, self.has_captures, ranges = _noted(about)
         self._grammar = None
         self._make = make
         self._keeping = keeping
@@ -273,6 +276,7 @@ class Constraint:
             "warnings": self.warnings,
             "split": self.split,
             "no_forcing": self.no_forcing,
+            "has_captures": self.has_captures,
             "classes": self._classes and self._classes.ranges,
         }
         notes = json.dumps(about).encode()
@@ -379,6 +383,29 @@ class Constraint:
         detours = self._classes.detours(text)
         return detours is not None and self._core.accepts(text, detours)
 
+    def captures(self, text: bytes | str) -> Captures:
+        r"""Reads a complete text again and returns its captures, with their spans in characters.
+
+        Rules of a Lark grammar have them (``name[capture]``), and named groups of a ``Regex``. Of several ways to read
+        the text, the one counts in which each part of a rule, from left to right, is as long as possible; of equally
+        long parts the first one in the grammar. In ``bytes``, special tokens are marked as by
+        ``Vocabulary.marked_bytes``. Raises ValueError for a text that does not match, and LimitError.
+
+        >>> from constrain import Lark, Vocabulary, compile
+        >>> vocabulary = Vocabulary.from_tokens([bytes([byte]) for byte in range(256)] + [b""], eos=[256])
+        >>> found = compile(Lark('start: name ("," name)*\n name[capture]: /[a-z]+/'), vocabulary).captures("ada,bo")
+        >>> found["name"], found.spans["name"]
+        (['ada', 'bo'], [(0, 3), (4, 6)])
+        """
+        if not self.accepts(text):
+            raise ValueError("this text has no captures, because it does not match")
+        if not self.has_captures:
+            return Captures()
+        data = text.encode() if isinstance(text, str) else text
+        lexemes = self._core.lexemes(data)
+        assert lexemes is not None
+        return read_captures(self.grammar, data, lexemes)
+
     def matcher(
         self,
         max_tokens: int | None = None,
@@ -434,8 +461,8 @@ class Constraint:
 
 def _noted(
     about: bytes,
-) -> tuple[dict[str, str | bool], tuple[str, ...], tuple[str, ...], bool, list[Ranges] | None]:
-    """Policies, warnings, split terminals, ``no_forcing`` and classes in the notes of ``_packed``.
+) -> tuple[dict[str, str | bool], tuple[str, ...], tuple[str, ...], bool, bool, list[Ranges] | None]:
+    """Policies, warnings, split terminals, ``no_forcing``, ``has_captures`` and classes in the notes of ``_packed``.
 
     Raises ``core.StorageError``.
     """
@@ -443,7 +470,7 @@ def _noted(
         noted = json.loads(about)
         classes = noted["classes"] and [tuple((low, high) for low, high in ranges) for ranges in noted["classes"]]
         told = dict(noted["policies"]), tuple(noted["warnings"]), tuple(noted["split"])
-        return *told, bool(noted["no_forcing"]), classes
+        return *told, bool(noted["no_forcing"]), bool(noted["has_captures"]), classes
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise core.StorageError(f"the notes on a constraint cannot be read: {error!r}") from error
 

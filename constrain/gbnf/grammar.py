@@ -163,6 +163,9 @@ class _Emitter:
             self._terminals.append(Terminal(name, special_token(node.name)))
         return self._special[node.name]
 
+    def stopped_by(self, _part: Any, _follower: Any) -> None:
+        """Returns nothing: rules of GBNF have no options."""
+
     def embed(self, node: Any) -> int:
         """Never called: GBNF embeds nothing."""
         raise AssertionError(node)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from constrain.engine.captures import Captures
     from constrain.engine.constraint import Report
     from constrain.llama.decoding.answer import FinishReason
     from constrain.llama.decoding.token_logprob import TokenLogprob
@@ -65,6 +66,8 @@ class Completion:
         reasoning: text of the model's reasoning before the answer; ``""`` for none.
         logprobs: log-probabilities, one entry for each of ``tokens``; ``None`` without the option ``logprobs``.
         text_logprobs: the entries of ``logprobs`` for the tokens that make up ``text``.
+        captures: parts of ``text`` that the grammar gives names to, with their spans; empty without names, and if the
+            answer was cut. ``None`` if they take too long to find; ``MAX_CAPTURE_WORK`` is then in ``limits_met``.
     """
 
     value: Any
@@ -80,6 +83,7 @@ class Completion:
     reasoning: str = ""
     logprobs: tuple[TokenLogprob, ...] | None = None
     text_logprobs: tuple[TokenLogprob, ...] | None = None
+    captures: Captures | None = None
 
 
 def limits_object(completion: Completion) -> dict[str, Any]:

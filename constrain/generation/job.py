@@ -9,10 +9,15 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from constrain.chat.answers.choices import Choices
 from constrain.chat.reading.text_tokens import TextTokens
 from constrain.engine import constraint as _constraint
+from constrain.engine.captures import Captures
+from constrain.engine.source_captures import source_captures
+from constrain.errors import LimitError
 from constrain.generation.completion import Completion, Timings, Usage
 from constrain.language.policies import CompileOptions
+from constrain.language.source import Source
 from constrain.llama.decoding.ranges import seed_of
 from constrain.llama.scheduling.request import Request
 
@@ -174,6 +179,8 @@ class Writing:
     def completion(self, cached_tokens: int, timings: Timings) -> Completion:
         """Returns the finished answer; call ``progress.finish`` first. Raises ``OutputValidationError``."""
         job, answer, outcome = self.job, self.answer, self.progress.outcome()
+        captures = self._captures(outcome.text)
+        limits = () if answer.matcher is None else answer.matcher.limits_met
         return Completion(
             value=outcome.value,
             text=outcome.text,
@@ -184,11 +191,28 @@ class Writing:
             report=None if job.constraint is None else job.constraint.report,
             shortened=0 if answer.matcher is None else answer.matcher.n_shortened,
             limited_masks=0 if answer.matcher is None else answer.matcher.limited_masks,
-            limits_met=() if answer.matcher is None else answer.matcher.limits_met,
+            limits_met=limits if captures is not None else (*limits, "MAX_CAPTURE_WORK"),
             reasoning=outcome.reasoning,
             logprobs=None if answer.logprobs is None else tuple(answer.logprobs.tokens),
             text_logprobs=None if self.text_tokens is None else tuple(self.text_tokens.reported),
+            captures=captures,
         )
+
+    def _captures(self, text: str) -> Captures | None:
+        """Returns the captures of the answer's text; ``None`` if they take too long to find."""
+        constraint, language = self.job.constraint, self.job.plan.language
+        if constraint is None or language is None or not constraint.has_captures:
+            return Captures()
+        if isinstance(language.schema, Choices):  # the text is the content, without calls and reasoning
+            content = language.schema.content
+            return source_captures(content, text) if isinstance(content, Source) and text else Captures()
+        data = b"".join(map(constraint.vocabulary.marked_bytes, self.answer.tokens))
+        if not constraint.accepts(data):
+            return Captures()
+        try:
+            return constraint.captures(data)
+        except LimitError:
+            return None
 
 
 class Run:

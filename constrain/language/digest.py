@@ -28,7 +28,7 @@ def grammar_digest(grammar: Grammar) -> bytes:
     digests: dict[int, bytes] = {}
     digest = hashlib.sha256(b"grammar\n")
     for terminal in grammar.terminals:
-        options = terminal.max_tokens, terminal.temperature
+        options = terminal.lazy, terminal.max_tokens, terminal.temperature
         about = f"{(terminal.name, terminal.pointer, terminal.role, terminal.label, terminal.kind, *options)!r}\n"
         digest.update(about.encode("utf-8", "surrogatepass"))
         digest.update(expression_digest(terminal.expression, digests))

@@ -1,4 +1,4 @@
-"""Rules without any text, which may leave a grammar without texts."""
+"""Questions about rules as a whole: whether they have any text, and which terminals may follow them."""
 
 from __future__ import annotations
 
@@ -51,3 +51,32 @@ def _can_end(rule: Rule, found: set[int], reads: Callable[[int], bool]) -> bool:
                 reached.add(target)
                 waiting.append(target)
     return not reached.isdisjoint(rule.accepting)
+
+
+def followers(rules: Sequence[Rule], index: int) -> set[int]:
+    """Returns the terminals that may come directly after a rule; conditions are ignored."""
+    silent = silent_rules(rules)
+    found: set[int] = set()
+    met: set[tuple[int, int]] = set()
+    waiting = [
+        (number, edge.target) for number, rule in enumerate(rules) for edge in rule.edges if edge.symbol == ~index
+    ]
+    while waiting:
+        number, state = waiting.pop()
+        if (number, state) in met:
+            continue
+        met.add((number, state))
+        if state in rules[number].accepting:
+            callers = ((user, edge) for user, rule in enumerate(rules) for edge in rule.edges)
+            waiting.extend((user, edge.target) for user, edge in callers if edge.symbol == ~number)
+        for edge in rules[number].edges:
+            if edge.source != state:
+                continue
+            if edge.symbol is not EPSILON and edge.symbol >= 0:
+                found.add(edge.symbol)
+                continue
+            if edge.symbol is EPSILON or ~edge.symbol in silent:
+                waiting.append((number, edge.target))
+            if edge.symbol is not EPSILON:
+                waiting.append((~edge.symbol, 0))
+    return found

@@ -68,6 +68,9 @@ class Terminal:
         role: part that the lexeme plays in a value that must be distinct from others.
         label: with ``Role.LABEL``, the label that all texts stand for; if empty, each text is its own label.
         kind: limit on tokens that applies to the lexeme, in a matcher with such a limit.
+        lazy: whether the first match ends the lexeme, whatever other terminals could go on there. Among lexemes that
+            are read at the same place, lazy ones come first.
+        bare: expression of the lexeme's own text, if ignored text may stand before it in the lexeme; for captures.
         max_tokens: the most tokens of the lexeme, of those that begin in it; ``None`` for no limit. Masks allow only
             tokens after which the lexeme can be completed within them. Not for a terminal that is ignored, or whose
             texts an edge remembers or excludes.
@@ -82,6 +85,8 @@ class Terminal:
     role: Role = Role.SCALAR
     label: bytes = b""
     kind: Kind = Kind.OTHER
+    lazy: bool = False
+    bare: Expression | None = None
     max_tokens: int | None = None
     temperature: float | None = None
     place: tuple[int, int] | None = None
@@ -126,6 +131,25 @@ VALUE_SET = -2
 
 
 @dataclass(frozen=True, slots=True)
+class Capture:
+    """Names under which captures have the text of a rule, or of its parts.
+
+    Attributes:
+        name: name of the rule's text, without ``ending``; ``""`` for none.
+        ending_name: name of the text of ``ending``; ``""`` for none.
+        body: expression of the text before ``ending``; ``None`` without an ending.
+        ending: expression of the end of the rule's text, which is as short as possible; ``None`` without an ending.
+        pattern: pattern and dialect whose named groups are captures of the rule's text; ``None`` for no pattern.
+    """
+
+    name: str = ""
+    ending_name: str = ""
+    body: Expression | None = None
+    ending: Expression | None = None
+    pattern: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Rule:
     """A nonterminal: an automaton whose edges read terminals and other rules.
 
@@ -136,12 +160,16 @@ class Rule:
         slots: memory of one use of the rule, one number per slot: ``TEXT_SET``, ``VALUE_SET``, or the cap of a counter.
             A counter starts at 0 and stays at its cap once it gets there; choose the least cap that no condition can
             tell from a larger number.
+        capture: names for the rule's text in captures; ``None`` for none.
+        bare: expression of the rule's own text, if ignored text may stand before it in its text; for captures.
     """
 
     name: str
     edges: tuple[Edge, ...]
     accepting: tuple[int, ...]
     slots: tuple[int, ...] = ()
+    capture: Capture | None = None
+    bare: Expression | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +298,10 @@ class GrammarBuilder:
         symbol = self._terminal_ids.get(key)
         if symbol is None:
             symbol = self._terminal_ids[key] = len(self._terminals)
-            self._terminals.append(Terminal(name, expression, pointer, role, label, kind, max_tokens, temperature))
+            made = Terminal(
+                name, expression, pointer, role, label, kind, max_tokens=max_tokens, temperature=temperature
+            )
+            self._terminals.append(made)
         return symbol
 
     def rule(self, name: str) -> int:

@@ -35,6 +35,11 @@ class Source(ABC):
         """Returns whether sources with equal ``repr`` have equal grammars, so that caches may share them."""
         return True
 
+    @property
+    def may_capture(self) -> bool:
+        """Returns whether answers may have captures; if not, nobody looks for them."""
+        return True
+
     def policies_in_force(self) -> Mapping[str, str | bool]:
         """Returns the policies of ``compile`` that are in force, for reports."""
         return {}

@@ -77,7 +77,8 @@ def check_inner(syntax: Syntax, at: int) -> None:
 def check_names(syntax: Syntax, library: Library) -> None:
     """Raises GrammarError for a rule, terminal or grammar that is named and not defined."""
     for definition in (*syntax.rules.values(), *syntax.ignored):
-        for node in inner_nodes(definition.body):
+        ends = (end for end in (definition.options.suffix, definition.options.stop) if end is not None)
+        for node in (*inner_nodes(definition.body), *ends):
             match node:
                 case Symbol():
                     check_defined(syntax, node)

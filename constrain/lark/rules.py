@@ -10,11 +10,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from constrain.errors import LimitError
-from constrain.language.grammar import EPSILON, Action, Condition, Edge, Rule, Terminal
+from constrain.language.emptiness import followers
+from constrain.language.grammar import EPSILON, Action, Capture, Condition, Edge, Rule, Terminal
 from constrain.language.merging import moved_rules
 from constrain.language.special import special_token
 from constrain.lark.embedded import schema_grammar
 from constrain.lark.gaps import gaps
+from constrain.lark.lexemes import Lexeme, Lexemes, equal, is_lexeme
 from constrain.lark.library import check_inner, check_names, errors_in
 from constrain.lark.parameters import Specializing, check_parameters
 from constrain.lark.reading.places import error_at, place, placed
@@ -39,7 +41,7 @@ from constrain.lark.reading.syntax import (
     place_of,
 )
 from constrain.lark.terminals import named_expressions, non_empty_part, terminal_expression
-from constrain.lark.token_options import has_token_options, with_token_options
+from constrain.lark.token_options import with_token_options
 
 if TYPE_CHECKING:
     from constrain.language.grammar import Grammar
@@ -86,6 +88,8 @@ def language(syntax: Syntax, start: str, library: Library) -> Language:
         emitter, index, name = building.waiting.pop()
         emitter.emit(index, name)
     building.language.rules = [rule for rule in building.reserved if rule is not None]
+    for emitter in building.emitters:
+        emitter.check_stops()
     return building.language
 
 
@@ -99,6 +103,7 @@ class _Building:
     library: Library
     language: Language = field(default_factory=Language)
     reserved: list[Rule | None] = field(default_factory=list)
+    emitters: list[_Emitter] = field(default_factory=list)
     waiting: list[tuple[_Emitter, int, str]] = field(default_factory=list)
     named: dict[tuple[str, float | None], int] = field(default_factory=dict)
     gaps: dict[tuple[object, ...], list[Gap]] = field(default_factory=dict)
@@ -149,10 +154,13 @@ class _Emitter:
             check_parameters(syntax)
             self.named = named_expressions(syntax)
             self.zone = building.zone(gaps(syntax, self.named, building.gaps))
+        self.lexemes = Lexemes(syntax, self.named)
         self.bodies = Specializing(syntax)
         self.rules: dict[str, int] = {}
         self.leaves: dict[str, tuple[int | None, bool]] = {}
         self.embedded: dict[int, int] = {}
+        self.stopped: dict[str, int] = {}
+        building.emitters.append(self)
 
     def rule(self, name: str) -> int:
         """Returns the symbol of a rule."""
@@ -169,12 +177,59 @@ class _Emitter:
         """Makes a requested rule, and requests the rules that it needs."""
         with errors_in(self.origin):
             definition, body = self.bodies.definition(name), self.bodies.body(name)
-            if has_token_options(definition.options):
-                self.reserved[index] = self._rule_with_options(name, body, definition)
+            options = definition.options
+            capture = None if options.capture is None else Capture(options.capture.value)
+            if isinstance(body, Embedded | Nested | Reference) and options.temperature is not None:
+                self.reserved[index] = Rule(name, (Edge(0, self._embed(body, options), 1),), (1,), capture=capture)
+                return
+            if is_lexeme(definition):
+                definition = replace(definition, body=body)
+                self.reserved[index] = self.lexeme_rule(name, definition, self.lexemes.of(definition))
                 return
             automaton = RuleAutomaton(self, name)
             automaton.add(body, 0, 1)
-            self.reserved[index] = Rule(name, tuple(automaton.edges), (1,))
+            self.reserved[index] = Rule(name, tuple(automaton.edges), (1,), capture=capture)
+
+    def lexeme_rule(self, name: str, definition: Definition, lexeme: Lexeme) -> Rule:
+        """Returns a rule that reads one lexeme, which has the name of the rule."""
+        expression, nullable = non_empty_part(lexeme.expression)
+        edges = [Edge(0, EPSILON, 1)] if nullable else []
+        if expression is not None:
+            symbol = self._terminal(name, definition.at, expression, definition.options, lazy=lexeme.lazy)
+            edges.append(Edge(0, symbol, 1))
+        return Rule(name, tuple(edges), (1,), capture=lexeme.capture)
+
+    def stopped_by(self, part: Node, follower: Node) -> int | None:
+        """Returns the symbol of a rule with ``stop`` and its stop after it; ``None`` if the parts are not these two."""
+        if not isinstance(part, Symbol) or not isinstance(follower, Symbol | Literal | Range | Substring):
+            return None
+        definition = None if part.is_terminal else self.bodies.definition(part.name)
+        if definition is None or definition.options.stop is None:
+            return None
+        if isinstance(follower, Symbol) and not follower.is_terminal:
+            return None
+        if not self.lexemes.is_stop(definition, follower):
+            return None
+        if part.name not in self.stopped:
+            self.stopped[part.name] = self.reserve()
+            definition = replace(definition, body=self.bodies.body(part.name))
+            rule = self.lexeme_rule(part.name, definition, self.lexemes.with_stop(definition))
+            self.reserved[self.stopped[part.name]] = rule
+        return ~self.stopped[part.name]
+
+    def check_stops(self) -> None:
+        """Raises GrammarError for a rule with ``stop`` that something else than its stop may follow."""
+        for name, index in self.rules.items():
+            definition = self.bodies.definition(name)
+            if not self.lexemes.has_stop(definition):
+                continue
+            stop = self.lexemes.stop(definition)
+            for symbol in followers(self.building.language.rules, index):
+                terminal = self.building.language.terminals[symbol]
+                if not equal(terminal.expression, stop):
+                    with errors_in(self.origin):
+                        why = f"{terminal.name} may follow {name}, which is not its stop"
+                        self.lexemes.refuse_stop(definition, why)
 
     def place(self, at: int) -> str:
         """Returns a place in words, for names of terminals."""
@@ -205,23 +260,14 @@ class _Emitter:
         assert symbol is not None
         return symbol
 
-    def _terminal(self, name: str, at: int, expression: Expression, options: Options = NO_OPTIONS) -> int:
-        terminal = Terminal(f"{name} ({self.place(at)})", expression)
+    def _terminal(
+        self, name: str, at: int, expression: Expression, options: Options = NO_OPTIONS, *, lazy: bool = False
+    ) -> int:
+        terminal = Terminal(f"{name} ({self.place(at)})", expression, lazy=lazy)
         for each in (options, self.options):
             terminal = with_token_options(terminal, self.text, each)
         self.building.language.terminals.append(terminal)
         return len(self.building.language.terminals) - 1
-
-    def _rule_with_options(self, name: str, body: Node, definition: Definition) -> Rule:
-        """Returns a rule that reads one lexeme, with its name and options, or another language with its temperature."""
-        options = definition.options
-        if isinstance(body, Embedded | Nested | Reference):
-            return Rule(name, (Edge(0, self._embed(body, options), 1),), (1,))
-        expression, nullable = non_empty_part(terminal_expression(self.syntax, self.named, body))
-        edges = [Edge(0, EPSILON, 1)] if nullable else []
-        if expression is not None:
-            edges.append(Edge(0, self._terminal(name, definition.at, expression, options), 1))
-        return Rule(name, tuple(edges), (1,))
 
     def embed(self, node: Embedded | Nested | Reference) -> int:
         """Returns the symbol of the first rule of a JSON Schema or of another grammar."""
@@ -273,6 +319,9 @@ class Symbols(Protocol):
     def reserve(self) -> int:
         """Reserves the number of a rule."""
 
+    def stopped_by(self, part: Node, follower: Node) -> int | None:
+        """Returns the symbol of a rule with ``stop`` and its stop after it; ``None`` if the parts are not these two."""
+
 
 class RuleAutomaton:
     """The automaton of one rule under construction; state 0 is the start, state 1 the end."""
@@ -316,13 +365,16 @@ class RuleAutomaton:
                 self._add_repeat(part, minimum, maximum, source, target)
 
     def _add_sequence(self, parts: list[Node], source: int, target: int) -> None:
-        for part in parts[:-1]:
-            middle = self._state()
-            self.add(part, source, middle)
-            source = middle
-        if parts:
-            self.add(parts[-1], source, target)
-        else:
+        while parts:
+            joined = self.emitter.stopped_by(parts[0], parts[1]) if len(parts) > 1 else None
+            read, parts = parts[0], parts[1 if joined is None else 2 :]
+            onward = self._state() if parts else target
+            if joined is None:
+                self.add(read, source, onward)
+            else:
+                self.edges.append(Edge(source, joined, onward))
+            source = onward
+        if source != target:
             self.edges.append(Edge(source, EPSILON, target))
 
     def _add_repeat(self, part: Node, minimum: int, maximum: int | None, source: int, target: int) -> None:

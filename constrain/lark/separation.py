@@ -105,7 +105,8 @@ class _Separation:
         if (index, first) not in self.terminals:
             terminal = self.language.terminals[index]
             if first is not None:
-                terminal = replace(terminal, expression=after_gaps(terminal.expression, self.language.ignored[first]))
+                after = after_gaps(terminal.expression, self.language.ignored[first])
+                terminal = replace(terminal, expression=after, bare=terminal.expression)
             self.terminals[index, first] = len(self.made)
             if index in self.language.whole:
                 self.whole.add(len(self.made))

@@ -21,10 +21,12 @@ class Lark(GrammarSource):
         text: the grammar, in the syntax of the ``lark`` package, with patterns of Rust's ``regex`` crate. A lexeme is
             the longest match of all terminals that may stand at its place; where that could lead into a dead end,
             every way to divide the text counts. Beyond Lark, ``"a"{2,4}`` counts, ``&`` and ``~`` in terminals mean
-            "and" and "not", ``%json {...}`` reads a value of a JSON Schema, ``%regex {"substring_words": "..."}``
-            consecutive words of a text (also ``substring_chars``, and ``substring_chunks`` with a list), ``<|name|>``
-            the token of that name, and ``<[5]>``, ``<[5-9,12]>``, ``<[^5]>`` or ``<[*]>`` one token by its id. Rules
-            may be parametric (``rule::_``, ``%if``); ``%lark {...}`` is a grammar inside the grammar.
+            "and" and "not", ``name[lazy]``, ``name[suffix="..."]`` and ``name[stop="..."]`` end a rule where it first
+            matches, ``name[capture]`` gives its text a name, ``%json {...}`` reads a value of a JSON Schema,
+            ``%regex {"substring_words": "..."}`` consecutive words of a text (also ``substring_chars``, and
+            ``substring_chunks`` with a list), ``<|name|>`` the token of that name, and ``<[5]>``, ``<[5-9,12]>``,
+            ``<[^5]>`` or ``<[*]>`` one token by its id. Rules may be parametric (``rule::_``, ``%if``);
+            ``%lark {...}`` is a grammar inside the grammar.
         start: name of the rule that the whole text must match.
         description: text that prompts show instead of the grammar, for one that is long or hard to read.
         grammars: grammars that rules refer to as ``@name``, by name: a ``str`` is a grammar text, anything else a JSON
@@ -60,3 +62,10 @@ class Lark(GrammarSource):
         from constrain.lark.grammar import lark_grammar
 
         return lark_grammar(self)
+
+    @property
+    def may_capture(self) -> bool:
+        """Whether the grammar may have captures."""
+        return "capture" in self.text or any(
+            isinstance(grammar, str) and "capture" in grammar for grammar in self.grammars.values()
+        )

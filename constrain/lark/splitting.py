@@ -141,13 +141,14 @@ class _Splitting:
             for source, (_, steps) in enumerate(automaton)
             for target, ranges in steps
         ]
-        return Rule(terminal.name, tuple(edges), tuple(at for at, (accepting, _) in enumerate(automaton) if accepting))
+        ends = tuple(at for at, (accepting, _) in enumerate(automaton) if accepting)
+        return Rule(terminal.name, tuple(edges), ends, bare=terminal.bare)
 
     def _byte(self, whole: Terminal, ranges: Ranges, known: list[Terminal]) -> int:
         """Returns the terminal for one byte of another terminal, whose name it has."""
         if (key := (whole.name, ranges)) not in self._bytes:
             self._bytes[key] = len(known)
-            known.append(replace(whole, expression=ByteClass(ranges)))
+            known.append(replace(whole, expression=ByteClass(ranges), lazy=False, bare=None))
         return self._bytes[key]
 
 

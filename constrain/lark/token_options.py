@@ -12,11 +12,6 @@ if TYPE_CHECKING:
     from constrain.lark.reading.syntax import Options
 
 
-def has_token_options(options: Options) -> bool:
-    """Returns whether a rule limits its tokens or has a temperature."""
-    return options.max_tokens is not None or options.temperature is not None
-
-
 def with_token_options(terminal: Terminal, text: str, options: Options) -> Terminal:
     """Returns a terminal with the options of the rule around it; ``text``: the grammar text.
 

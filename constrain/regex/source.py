@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import get_args
 
 from constrain.engine import core
 from constrain.errors import PatternError
-from constrain.language.grammar import Grammar, GrammarBuilder
+from constrain.language.grammar import Capture, Grammar, GrammarBuilder
 from constrain.language.source import Source
 from constrain.language.tree import EMPTY_TEXT, Complement, Intersection
+from constrain.regex.named_groups import has_named_groups
 from constrain.regex.parsing.parser import parse_pattern
 from constrain.regex.parsing.scanner import Dialect
 
@@ -25,6 +26,9 @@ class Regex(Source):
         dialect: its syntax: "rust" (the ``regex`` crate), "ecma" (ECMA-262 with the flag ``u``, as in JSON Schema) or
             "python" (``re``). All of them refuse constructs without a regular language, such as backreferences. Lazy
             quantifiers make no difference to whole texts; possessive ones are refused.
+
+    Named groups are captures (``Constraint.captures``, ``Completion.captures``), with the texts that ``re`` and
+    ``regex`` give them, and all of them in a repetition; a pattern with lookaround has none.
 
     Raises ``PatternError`` with a column for a pattern that cannot be read, ``ValueError`` for another dialect. A
     pattern that matches no text raises ``PatternError`` when it is compiled.
@@ -72,7 +76,16 @@ class Regex(Source):
         if not alternatives:
             raise PatternError(f"the pattern {self.pattern!r} matches no text at all")
         builder.define(start, alternatives)
-        return builder.build()
+        grammar = builder.build()
+        if not has_named_groups(self.pattern, self.dialect):
+            return grammar
+        named = replace(grammar.rules[0], capture=Capture(pattern=(self.pattern, self.dialect)))
+        return replace(grammar, rules=(named,))
+
+    @property
+    def may_capture(self) -> bool:
+        """Whether the pattern has named groups."""
+        return has_named_groups(self.pattern, self.dialect)
 
     def render(self) -> str:
         """Returns the pattern."""

@@ -120,6 +120,33 @@ def test_a_streamed_custom_call(client: openai.OpenAI) -> None:
 
 
 @pytest.mark.slow
+def test_a_streamed_custom_call_ends_with_its_captures(client: openai.OpenAI) -> None:
+    grammar = {"syntax": "lark", "definition": 'start: "hi" name\nname[capture]: /[a-z]{2}/'}
+    tool: Any = {"type": "custom", "custom": {"name": "say", "format": {"type": "grammar", "grammar": grammar}}}
+    chunks = client.chat.completions.create(
+        model="small", messages=MESSAGES, tools=[tool], tool_choice="required", stream=True, max_tokens=200
+    )
+    parts: list[Any] = [part for chunk in chunks for part in chunk.choices[0].delta.tool_calls or ()]
+    text = "".join(part.custom["input"] for part in parts)
+    assert parts[-1].custom == {"input": "", "captures": {"name": text[2:]}, "capture_spans": {"name": [2, 4]}}
+
+
+@pytest.mark.slow
+def test_a_custom_call_of_a_response_has_its_captures(client: openai.OpenAI) -> None:
+    definition = 'start: "hi" name\nname[capture]: /[a-z]{2}/'
+    tool: Any = {
+        "type": "custom",
+        "name": "say",
+        "format": {"type": "grammar", "syntax": "lark", "definition": definition},
+    }
+    response = client.responses.create(
+        model="small", input="Say hi.", tools=[tool], tool_choice="required", max_output_tokens=200
+    )
+    (item,) = (item for item in response.output if item.type == "custom_tool_call")
+    assert item.model_extra == {"captures": {"name": item.input[2:]}, "capture_spans": {"name": [2, 4]}}
+
+
+@pytest.mark.slow
 def test_many_at_once_are_served_together(url: str) -> None:
     async def ask_all() -> list[Any]:
         async with openai.AsyncOpenAI(base_url=f"{url}/v1", api_key="any", max_retries=0, timeout=SECONDS) as client:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from constrain.engine.source_captures import source_captures
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from constrain.chat.tools.arguments import Arguments
     from constrain.chat.tools.kinds import CustomTool, FunctionTool
+    from constrain.engine.captures import Captures
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,11 @@ class CustomCall:
     def name(self) -> str:
         """The name of the tool."""
         return self.tool.name
+
+    @property
+    def captures(self) -> Captures | None:
+        """The parts of the text that the tool's grammar gives names to; ``None`` if they take too long to find."""
+        return source_captures(self.tool.format, self.text)
 
     def call(self, *, context: Any = None) -> Any:
         """Runs the tool's function with the text and returns its result; raises as ``CustomTool.call`` does."""

@@ -168,6 +168,8 @@ class CompiledGrammar:
 
         The part of the text from begin to end is then read as these bytes. Detours ascend by their begin.
         """
+    def lexemes(self, text: bytes) -> list[tuple[int, list[int]]] | None:
+        """The lexemes of a text: the end of each, and the terminals that match it; None if the text does not match."""
 
     def stats(self) -> dict[str, int]: ...
 

@@ -17,9 +17,9 @@ from constrain.errors import GrammarError
 from constrain.language.special import token_set
 from constrain.lark.reading.calls import read_condition, read_value
 from constrain.lark.reading.failures import Words, first_place, parse
-from constrain.lark.reading.options import read_options
 from constrain.lark.reading.parser import parser
 from constrain.lark.reading.places import error_at
+from constrain.lark.reading.rule_options import read_options
 from constrain.lark.reading.scanning import BEYOND_LARK, MAX_NESTED_GRAMMARS, check_nesting, inside_braces
 from constrain.lark.reading.settings import read_settings
 from constrain.lark.reading.syntax import (

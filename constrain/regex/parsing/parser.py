@@ -123,7 +123,7 @@ def parse_pattern(
     >>> parse_pattern("a[bc]*", "ecma")  # doctest: +ELLIPSIS
     Concatenation(parts=(Literal(text=b'a'), Repetition(part=CharClass(ranges=((98, 99),), json=False), ...
     """
-    parser = _Parser(text, dialect, json=json, anchored=anchored, all_rust=all_rust)
+    parser = Parser(text, dialect, json=json, anchored=anchored, all_rust=all_rust)
     fragment = parser.parse()
     if parser.elimination is not None:
         return parser.elimination.texts(fragment, anchored=anchored)
@@ -166,8 +166,8 @@ class _Group(NamedTuple):
     look: str
 
 
-class _Parser:
-    """The state of one run.
+class Parser:
+    """The state of reading one pattern.
 
     Complete alternatives and the unfinished sequence of the innermost group, and a stack of the same for the groups
     around it.
@@ -186,6 +186,7 @@ class _Parser:
         self.elimination: Elimination | None = None  # after the first lookaround
 
     def parse(self) -> _Part:
+        """Returns the pattern. Raises ``PatternError``."""
         scanner = self.scanner
         text, end = scanner.text, len(scanner.text)
         while scanner.position < end:

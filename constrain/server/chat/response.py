@@ -22,6 +22,7 @@ from openai.types.completion_usage import CompletionTokensDetails, PromptTokensD
 
 from constrain.chat.reading.reply import Reply
 from constrain.chat.tools.calls import FunctionCall
+from constrain.engine.captures import captures_object
 from constrain.generation.logprobs import logprob_objects
 from constrain.server.serving.extension import extension
 
@@ -131,5 +132,7 @@ def _tool_call(call: ToolCall) -> ChatCompletionMessageFunctionToolCall | ChatCo
         function = Function(name=call.name, arguments=call.text)
         return ChatCompletionMessageFunctionToolCall(id=call.id, type="function", function=function)
     return ChatCompletionMessageCustomToolCall(
-        id=call.id, type="custom", custom=Custom(name=call.name, input=call.text)
+        id=call.id,
+        type="custom",
+        custom=Custom(name=call.name, input=call.text, **captures_object(call.captures)),
     )

@@ -28,7 +28,10 @@ from constrain.chat.reading.events import (
     RefusalDelta,
     TextDelta,
 )
+from constrain.chat.reading.reply import Reply
+from constrain.chat.tools.calls import CustomCall
 from constrain.chat.tools.kinds import CustomTool
+from constrain.engine.captures import captures_object
 from constrain.generation.completion import Finished
 from constrain.generation.logprobs import logprob_objects
 from constrain.server.chat.response import chat_completion, count_usage, finish_reason
@@ -106,9 +109,16 @@ class ChunkWriter:
                 pass
             case Finished(completion):
                 self._completions[number] = completion
+                yield from self._captures(number, completion)
                 reason = finish_reason(completion, self._shape)
                 facts = extension(completion, is_cut=reason == "length")
                 yield self._chunk(number, ChoiceDelta(), reason, facts=facts)
+
+    def _captures(self, number: int, completion: Completion) -> Iterator[str]:
+        """Yields a chunk with the captures of each custom call that has any."""
+        for index, call in enumerate(completion.value.calls if isinstance(completion.value, Reply) else ()):
+            if isinstance(call, CustomCall) and (members := captures_object(call.captures)):
+                yield self._call(number, index, custom={"input": "", **members})
 
     def end(self) -> Iterator[str]:
         """Yields the chunks after all answers are finished."""

@@ -11,6 +11,7 @@ from openai.types.responses import Response
 
 from constrain.chat.reading.reply import Refusal, Reply
 from constrain.chat.tools.calls import CustomCall
+from constrain.engine.captures import captures_object
 from constrain.generation.logprobs import logprob_objects
 from constrain.server.responses.input import PREFIXES
 from constrain.server.serving.extension import extension
@@ -141,10 +142,9 @@ def _items(head: ResponseHead, completion: Completion) -> Iterator[ItemDocument]
         yield message_item(head, index, [part], status)
         index += 1
     for position, call in enumerate(_calls(completion)):
-        yield call_item(
-            head, index + position, call.id, call.name, call.text,
-            is_custom=isinstance(call, CustomCall), status="completed",
-        )  # fmt: skip
+        is_custom = isinstance(call, CustomCall)
+        item = call_item(head, index + position, call.id, call.name, call.text, is_custom=is_custom, status="completed")
+        yield {**item, **captures_object(call.captures)} if is_custom else item
 
 
 def has_message(completion: Completion, request: ResponsesRequest) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
+from constrain.engine.captures import captures_object
 from constrain.generation.completion import limits_object
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ def extension(completion: Completion, *, is_cut: bool) -> dict[str, Any]:
     if completion.report is not None and completion.report.warnings:
         facts["warnings"] = _shorten(completion.report.warnings)
     facts |= limits_object(completion)
+    facts |= captures_object(completion.captures)
     return {NAME: facts} if facts else {}
 
 

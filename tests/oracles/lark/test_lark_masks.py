@@ -24,6 +24,7 @@ from tests.support.oracles.search import Oracle
 
 BLOCKS = 20
 SEEDS_PER_BLOCK = (4_000 if LONG else 260) // BLOCKS
+LAZY_SEEDS_PER_BLOCK = (3_000 if LONG else 200) // BLOCKS
 VOCABULARIES = 2
 MOST_PREFIXES = 20
 LONGEST_PREFIX = 5
@@ -70,9 +71,9 @@ class Comparison:
         return len(reached)
 
 
-def check_seed(seed: int) -> Counter[str]:
+def check_seed(seed: int, *, lazy: bool = False) -> Counter[str]:
     """What came out: masks compared, or why the grammar was refused and whether rightly so."""
-    case, rng = make_case(seed), Random(seed)
+    case, rng = make_case(seed, lazy=lazy), Random(seed)
     reference = Reference(case.grammar)
     found = Counter({f"made {case.style}": 1, "parametric": int(case.parametric), "nested": int(case.nested)})
     oracle = Oracle(reference, case.alphabet, limit=SEARCH_LIMIT)
@@ -87,11 +88,11 @@ def check_seed(seed: int) -> Counter[str]:
     return found + Counter({"search gave up": oracle.gave_up})
 
 
-def check_and_name(seed: int) -> Counter[str]:
+def check_and_name(seed: int, *, lazy: bool = False) -> Counter[str]:
     try:
-        return check_seed(seed)
+        return check_seed(seed, lazy=lazy)
     except Exception as error:
-        raise AssertionError(f"seed {seed}: {error}\n{make_case(seed).text}") from error
+        raise AssertionError(f"seed {seed}: {error}\n{make_case(seed, lazy=lazy).text}") from error
 
 
 def vocabulary_for(rng: Random, oracle: Oracle) -> RandomVocabulary:
@@ -137,3 +138,26 @@ def test_few_grammars_were_refused_in_the_blocks_above(totals: Counter[str]) -> 
     assert totals["parametric"] > 0.2 * made
     assert totals["nested"] > 0.1 * made
     assert totals["search gave up"] <= 0.01 * totals["masks"]
+
+
+@pytest.fixture(scope="module")
+def lazy_totals() -> Counter[str]:
+    return Counter()
+
+
+@pytest.mark.slow(but=("3",))
+@pytest.mark.parametrize("block", range(BLOCKS))
+def test_masks_with_lazy_lexemes_and_suffixes_equal_the_references(block: int, lazy_totals: Counter[str]) -> None:
+    for seed in range(block * LAZY_SEEDS_PER_BLOCK, (block + 1) * LAZY_SEEDS_PER_BLOCK):
+        lazy_totals.update(check_and_name(seed, lazy=True))
+
+
+@pytest.mark.slow
+def test_few_grammars_with_lazy_lexemes_were_split_or_refused_in_the_blocks_above(lazy_totals: Counter[str]) -> None:
+    print(dict(sorted(lazy_totals.items())))
+    made = sum(lazy_totals[f"made {style}"] for style in MOST_REFUSED)
+    assert made == BLOCKS * LAZY_SEEDS_PER_BLOCK
+    assert lazy_totals["masks"] > 15 * made
+    assert lazy_totals["whole"] > lazy_totals["split"]
+    for style, most in MOST_REFUSED.items():
+        assert lazy_totals[f"refused {style}"] <= most * lazy_totals[f"made {style}"], lazy_totals

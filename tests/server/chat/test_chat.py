@@ -199,6 +199,27 @@ def test_a_grammar_whose_lexemes_collide_is_named(application: Application) -> N
     assert "write" in error["message"]
 
 
+NAMED_GRAMMAR = {"syntax": "lark", "definition": 'start: "hi " name\nname[capture]: /[a-z]{2}/'}
+NAMED_TOOL = {"type": "custom", "custom": {"name": "say", "format": {"type": "grammar", "grammar": NAMED_GRAMMAR}}}
+
+
+@pytest.mark.slow
+def test_a_custom_call_has_its_captures(application: Application) -> None:
+    asked = {"tools": [NAMED_TOOL], "tool_choice": "required", "max_tokens": 200}
+    (choice,) = chat(application, **asked).json()["choices"]
+    custom = choice["message"]["tool_calls"][0]["custom"]
+    assert custom["captures"] == {"name": custom["input"][3:]}
+    assert custom["capture_spans"] == {"name": [3, 5]}
+
+
+@pytest.mark.slow
+def test_content_has_its_captures(application: Application) -> None:
+    asked = {"structured_outputs": {"grammar": NAMED_GRAMMAR["definition"]}, "max_tokens": 200}
+    (choice,) = chat(application, **asked).json()["choices"]
+    assert choice["constrain"]["captures"] == {"name": choice["message"]["content"][3:]}
+    assert choice["constrain"]["capture_spans"] == {"name": [3, 5]}
+
+
 @pytest.mark.slow
 def test_no_call_is_made_where_none_may_be(application: Application) -> None:
     asked = {"tools": TOOLS, "tool_choice": "none", "response_format": BOOK_FORMAT, "max_tokens": 200}

@@ -454,6 +454,20 @@ void bind_grammar(nb::module_& m) {
              }
              return python_bytes(stored);
            })
+      .def("lexemes",
+           [](CompiledGrammar& self, nb::bytes text) -> nb::object {
+             std::optional<std::vector<CompiledGrammar::ReadLexeme>> found;
+             {
+               Locked lock(self);
+               nb::gil_scoped_release release;
+               found = self.lexemes({text.c_str(), text.size()});
+             }
+             if (!found) return nb::none();
+             nb::list result;
+             for (const CompiledGrammar::ReadLexeme& each : *found) result.append(nb::make_tuple(each.end, each.terminals));
+             return result;
+           },
+           "text"_a)
       .def("accepts",
            [](CompiledGrammar& self, nb::bytes text) {
              Locked lock(self);

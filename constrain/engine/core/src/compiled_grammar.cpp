@@ -202,4 +202,26 @@ bool CompiledGrammar::accepts(std::string_view text, std::span<const Detour> det
   return accepted;
 }
 
+std::optional<std::vector<CompiledGrammar::ReadLexeme>> CompiledGrammar::lexemes(std::string_view text) {
+  Stepping& stepping = automaton_->stepping();
+  Lexer& lexer = stepping.lexer();
+  stepping.allow_call();
+  std::vector<ReadLexeme> found;
+  Place place = stepping.start();
+  auto end_lexeme = [&](size_t end) {
+    if (place.fresh) return;
+    ReadLexeme& lexeme = found.emplace_back(ReadLexeme{end, {}});
+    for (TermId t : lexer.terminals_of(lexer.matched(place.lexer))) lexeme.terminals.push_back(index(lexer.base_terminal(t)));
+  };
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<uint8_t>(text[i]);
+    if (lexer.step(place.lexer, byte) == LexId::dead) end_lexeme(i);
+    if (!stepping.step(place, byte)) return std::nullopt;
+  }
+  end_lexeme(text.size());
+  const bool accepted = stepping.accepting(place);
+  renew_if_full();
+  return accepted ? std::optional(std::move(found)) : std::nullopt;
+}
+
 }  // namespace constrain

@@ -10,9 +10,11 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "automaton.h"
 #include "grammar.h"
@@ -52,6 +54,11 @@ class CompiledGrammar {
     std::string instead;
   };
   bool accepts(std::string_view text, std::span<const Detour> detours);  // sorted by `begin`; any of them may be taken
+  struct ReadLexeme {
+    size_t end;                       // offset behind its last byte
+    std::vector<uint32_t> terminals;  // that it matches, of the grammar
+  };
+  std::optional<std::vector<ReadLexeme>> lexemes(std::string_view text);  // none if the text does not match
   uint32_t generation() const { return generation_; }
   uint64_t limited_masks() const { return limited_masks_; }  // given to matchers, in all generations
   void count_limited_mask() { ++limited_masks_; }

@@ -86,7 +86,7 @@ const IndependentTokens* ContextIndependentTokens::after(const Exits& exits, Lex
   if (const uint32_t* found = ids_after_.find(key)) return *found == nothing_kept ? nullptr : tokens_[*found].get();
   const bool shareable = is_shareable(lexer);
   Hash shared = mix(seeded(0x6166746572), exits.key);
-  for (const Lexer::Entry& entry : lexer_.entries(lexer)) shared = mix(shared, lexer_.expressions().hash(entry.expression));
+  for (const Lexer::Entry& entry : lexer_.entries(lexer)) shared = mix(shared, this->key(entry));
   std::shared_ptr<const IndependentTokens> tokens = shareable ? vocabulary_.find_independent(shared) : nullptr;
   if (!tokens && count_after(exits, lexer) > few_suffixes) {
     tokens = make_after(exits, lexer);
@@ -108,15 +108,26 @@ void ContextIndependentTokens::keep(const Hash& key, bool shareable, const std::
 // States with equal keys have equal tokens. Counts beyond the reach of any token are treated as equal.
 Hash ContextIndependentTokens::key(LexId lexer) {
   const std::vector<Lexer::Entry> entries = lexer_.copy_of_entries(lexer);
-  if (const std::optional<Repetition> found = entries.size() == 1 ? repetitions_.find(entries[0].expression) : std::nullopt) {
+  if (const std::optional<Repetition> found = repetition(entries)) {
     const Hash key = mix(seeded(0x72756E), lexer_.expressions().hash(found->unit));
     const uint32_t minimum = std::min(found->minimum, found->tokens->most_units + 1);
     const uint32_t maximum = found->maximum >= found->tokens->most_units ? unbounded : found->maximum;
     return mix(mix(key, lexer_.expressions().hash(found->rest)), paired(minimum, maximum));
   }
   Hash key = seeded(0x73746174);
-  for (const Lexer::Entry& entry : entries) key = mix(key, lexer_.expressions().hash(entry.expression));
+  for (const Lexer::Entry& entry : entries) key = mix(key, this->key(entry));
   return key;
+}
+
+Hash ContextIndependentTokens::key(const Lexer::Entry& entry) const {
+  const Hash& hash = lexer_.expressions().hash(entry.expression);
+  return lexer_.is_lazy(entry.terminal) ? mix(hash, 1) : hash;
+}
+
+// The repetition that a state is, if it is one.
+std::optional<Repetition> ContextIndependentTokens::repetition(const std::vector<Lexer::Entry>& entries) {
+  if (entries.size() != 1 || lexer_.is_lazy(entries[0].terminal)) return std::nullopt;
+  return repetitions_.find(entries[0].expression);
 }
 
 // Whether a state's tokens mean the same in other grammars: terminals made from memory belong to this grammar only.
@@ -139,7 +150,7 @@ std::shared_ptr<const IndependentTokens> ContextIndependentTokens::make(LexId le
       if (lexer_.step(lexer, byte) != LexId::dead) tokens->taken_at_root.add(byte);
     });
   }
-  if (const std::optional<Repetition> found = entries.size() == 1 ? repetitions_.find(entries[0].expression) : std::nullopt) {
+  if (const std::optional<Repetition> found = repetition(entries)) {
     by_repetition(*tokens, lexer, *found);
   } else if (!by_difference(*tokens, lexer) && !by_paths(*tokens, lexer)) {
     by_walk(*tokens, lexer);
@@ -466,10 +477,11 @@ bool ContextIndependentTokens::by_difference(IndependentTokens& tokens, LexId le
   return true;
 }
 
-// The first entry that is an expression without finitely many texts, or a repetition with many tokens.
+// The first entry that is an expression without finitely many texts, or a repetition with many tokens; none that is lazy.
 ContextIndependentTokens::Wide ContextIndependentTokens::find_wide(const std::vector<Lexer::Entry>& entries) {
   ExpressionStore& expressions = lexer_.expressions();
   for (uint32_t i = 0; i < entries.size(); ++i) {
+    if (lexer_.is_lazy(entries[i].terminal)) continue;
     const ExprId e = entries[i].expression;
     if (expressions[e].kind == Kind::intersection) {
       ExprId positive = ExprId::nothing;

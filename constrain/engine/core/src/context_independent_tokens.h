@@ -48,6 +48,8 @@ class ContextIndependentTokens {
   };
 
   Hash key(LexId lexer);
+  Hash key(const Lexer::Entry& entry) const;
+  std::optional<Repetition> repetition(const std::vector<Lexer::Entry>& entries);
   bool is_shareable(LexId lexer) const;
   void keep(const Hash& key, bool shareable, const std::shared_ptr<const IndependentTokens>& tokens);
   std::shared_ptr<const IndependentTokens> make(LexId lexer);

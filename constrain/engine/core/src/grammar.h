@@ -67,6 +67,7 @@ struct Grammar {
   std::vector<std::string> terminal_names;
   std::vector<bool> remembered;  // by terminal: some edge remembers the lexeme
   std::vector<uint8_t> kinds;    // by terminal: which token limit applies; front ends define the kinds
+  std::vector<bool> lazy;        // by terminal: its first match ends the lexeme, whatever else could go on
   std::vector<uint32_t> token_limits;  // by terminal: the most tokens of the lexeme, or `unbounded`
   std::vector<double> temperatures;    // by terminal; negative if none is asked for
   std::vector<Role> roles;         // by terminal; only where `reads_groups`
@@ -88,7 +89,7 @@ struct Grammar {
 
   template <typename Archive>
   void visit(Archive& archive) {  // without `expressions`
-    archive(terminals, terminal_names, remembered, kinds, token_limits, temperatures, roles, labels, ignored, rules, states, edges,
+    archive(terminals, terminal_names, remembered, kinds, lazy, token_limits, temperatures, roles, labels, ignored, rules, states, edges,
             conditions, actions, self_delimiting, has_values, numbers_by_double, strings_by_value, reads_groups, may_need_fresh,
             limits_tokens, has_temperatures);
   }

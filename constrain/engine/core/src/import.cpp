@@ -410,6 +410,7 @@ Grammar import_grammar(nb::handle object, bool prove) {
       grammar.terminals.push_back(is_special(each.attr("expression")) ? expression : without_marks(grammar.expressions, expression));
     });
     grammar.kinds.push_back(nb::cast<uint8_t>(each.attr("kind")));
+    grammar.lazy.push_back(nb::cast<bool>(each.attr("lazy")));
     read_token_options(grammar, each);
   }
   nb::tuple rules = tuple_of(object.attr("rules"));

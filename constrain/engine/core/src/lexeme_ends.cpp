@@ -25,7 +25,8 @@ std::vector<LexemeEnd> LexemeEnds::find(LexId lexer) {
   std::vector<LexemeEnd> ends;
   Walk walk;
   const std::vector<Lexer::Entry> entries = lexer_.copy_of_entries(lexer);
-  const std::optional<Repetition> repetition = entries.size() == 1 ? repetitions_.find(entries[0].expression) : std::nullopt;
+  const bool may_repeat = entries.size() == 1 && !lexer_.is_lazy(lexer);
+  const std::optional<Repetition> repetition = may_repeat ? repetitions_.find(entries[0].expression) : std::nullopt;
   if (repetition) {
     add_repetition(ends, walk, lexer, *repetition);
   } else {

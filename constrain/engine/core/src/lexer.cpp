@@ -28,13 +28,13 @@ ByteSet bytes_of(std::string_view any) {
 
 }  // namespace
 
-Lexer::Lexer(const ExpressionStore& expressions, std::vector<ExprId> terminals, const std::vector<bool>& remembered)
+Lexer::Lexer(const ExpressionStore& expressions, std::vector<ExprId> terminals, const std::vector<bool>& remembered, const std::vector<bool>& lazy)
     : expressions_(expressions) {
-  for (uint32_t i = 0; i < terminals.size(); ++i) terminals_.push_back({terminals[i], TermId{i}, remembered[i], false});
+  for (uint32_t i = 0; i < terminals.size(); ++i) terminals_.push_back({terminals[i], TermId{i}, remembered[i], false, lazy[i]});
   none_ = TermId{static_cast<uint32_t>(terminals_.size())};
-  terminals_.push_back({ExprId::nothing, none_, false, false});
+  for (bool is_lazy : {false, true}) terminals_.push_back({ExprId::nothing, none_, false, false, is_lazy});
   match({});
-  states_.push_back({0, 0, MatchId::none, false, false});
+  states_.push_back({0, 0, MatchId::none, false, false, false});
 }
 
 std::vector<Lexer::Entry> Lexer::copy_of_entries(LexId s) const {
@@ -51,13 +51,14 @@ LexId Lexer::state(std::vector<Entry> entries) {
   Hash key = seeded(entries.size());
   for (const Entry& entry : entries) key = mix(mix(key, index(entry.terminal)), index(entry.expression));
   if (const uint32_t* found = ids_.find(key)) return LexId{*found};
-  State made{static_cast<uint32_t>(entries_.size()), static_cast<uint32_t>(entries.size()), MatchId::none, false, false};
+  State made{static_cast<uint32_t>(entries_.size()), static_cast<uint32_t>(entries.size()), MatchId::none, false, false, false};
   std::vector<TermId> matched;
   for (const Entry& entry : entries) {
     const Terminal& terminal = terminals_[index(entry.terminal)];
     if (expressions_.nullable(entry.expression)) matched.push_back(entry.terminal);
     made.remembers |= terminal.remembered;
     made.context_dependent |= terminal.context_dependent;
+    made.lazy |= terminal.lazy;
   }
   made.matched = match(std::move(matched));
   entries_.insert(entries_.end(), entries.begin(), entries.end());
@@ -78,9 +79,19 @@ LexId Lexer::step(LexId state_id, uint8_t byte) {
     ExprId d = expressions_.derivative(entry.expression, byte);
     if (d != ExprId::nothing) next.push_back({entry.terminal, d});
   }
+  if (now.lazy) end_at_lazy(next);
   LexId result = state(std::move(next));
   steps_.insert(key, index(result));
   return result;
+}
+
+// If lazy terminals match, leaves these alone, at their ends.
+void Lexer::end_at_lazy(std::vector<Entry>& entries) const {
+  std::vector<Entry> ended;
+  for (const Entry& entry : entries) {
+    if (is_lazy(entry.terminal) && expressions_.nullable(entry.expression)) ended.push_back({entry.terminal, ExprId::epsilon});
+  }
+  if (!ended.empty()) entries = std::move(ended);
 }
 
 std::optional<LexId> Lexer::stored_step(LexId state, uint8_t byte) const {
@@ -122,7 +133,7 @@ Lexer::StepRuns Lexer::all_steps() const {
 }
 
 MatchId Lexer::match(std::vector<TermId> terminals) {
-  std::erase(terminals, none_);
+  std::erase_if(terminals, [this](TermId t) { return is_none(t); });
   std::sort(terminals.begin(), terminals.end());
   Hash key = seeded(terminals.size());
   for (TermId t : terminals) key = mix(key, index(t));
@@ -173,7 +184,7 @@ TermId Lexer::derived(TermId t, ExprId used, bool context_dependent) {
   ExprId rest = expressions_.intersection({terminals_[index(t)].expression, expressions_.complement(used)});
   auto id = static_cast<uint32_t>(terminals_.size());
   const Terminal& from = terminals_[index(t)];
-  terminals_.push_back({rest, from.base, from.remembered, context_dependent || from.context_dependent});
+  terminals_.push_back({rest, from.base, from.remembered, context_dependent || from.context_dependent, from.lazy});
   return TermId{id};
 }
 

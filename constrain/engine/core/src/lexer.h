@@ -1,7 +1,10 @@
 // Lexer states: the terminals that the current lexeme may still become, each with the rest of its expression.
 //
 // Invariant: a state is interned; its entries are live, and sorted by (hash of the expression, terminal), so that a
-// position in it means the same in every constraint with the same expressions.
+// position in it means the same in every constraint with the same expressions and the same lazy terminals.
+//
+// Where a lazy terminal matches, the lexeme ends: the state has this terminal alone (all lazy ones that match), and no
+// steps. All other lexemes are as long as possible.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +27,7 @@ class Lexer {
     ExprId expression;
   };
 
-  Lexer(const ExpressionStore& expressions, std::vector<ExprId> terminals, const std::vector<bool>& remembered);
+  Lexer(const ExpressionStore& expressions, std::vector<ExprId> terminals, const std::vector<bool>& remembered, const std::vector<bool>& lazy);
   Lexer() = default;  // an empty lexer to restore
 
   ExpressionStore& expressions() { return expressions_; }
@@ -40,6 +43,8 @@ class Lexer {
   MatchId matched(LexId s) const { return states_[index(s)].matched; }
   bool remembers(LexId s) const { return states_[index(s)].remembers; }
   bool context_dependent(LexId s) const { return states_[index(s)].context_dependent; }
+  bool is_lazy(LexId s) const { return states_[index(s)].lazy; }  // some terminal in it is
+  bool is_lazy(TermId t) const { return terminals_[index(t)].lazy; }
 
   std::span<const TermId> terminals_of(MatchId m) const {
     const auto& run = match_runs_[index(m)];
@@ -57,8 +62,10 @@ class Lexer {
   // Terminal `t` without the texts of the scalars in a list of values; ValueId::unknown_scalar makes it
   // context-dependent.
   TermId without_values(TermId t, uint32_t list, const Memory& memory, const Values& values);
-  TermId none() const { return none_; }  // a terminal without any text; in a state, it takes bytes and matches nothing
-  bool is_none(TermId t) const { return t == none_; }
+  // Terminals without any text. In a state, they take bytes and match nothing; the lazy one ends like a lazy terminal.
+  TermId none() const { return none_; }
+  TermId none_like(TermId t) const { return is_lazy(t) ? TermId{index(none_) + 1} : none_; }
+  bool is_none(TermId t) const { return index(t) == index(none_) || index(t) == index(none_) + 1; }
   bool matches(TermId t, ValueId scalar, const Values& values);  // some text of the scalar
 
   size_t memory_bytes() const {
@@ -87,12 +94,13 @@ class Lexer {
     TermId base;
     bool remembered;
     bool context_dependent;
+    bool lazy;
     std::optional<Notation> notation = std::nullopt;  // the notation of its numbers, once known
   };
   struct State {
     uint32_t begin, count;
     MatchId matched;
-    bool remembers, context_dependent;
+    bool remembers, context_dependent, lazy;
   };
 
   // Stored steps: for each state, runs of bytes that lead to the same state.
@@ -106,6 +114,7 @@ class Lexer {
 
   template <typename F>
   ExprId in_blocks(uint64_t tag, std::span<const uint32_t> numbers, F&& expression_of);
+  void end_at_lazy(std::vector<Entry>& entries) const;
   TermId derived(TermId t, ExprId used, bool context_dependent);
   ExprId all_spelled(const std::vector<ValueId>& scalars, const Values& values, Notation notation);
   ExprId spelled_texts(std::vector<std::string> texts, const Values& values);

@@ -7,6 +7,9 @@
 // ignores long counts, with which expressions have many derivatives; only where it fails does it consider counts and
 // single bytes. For a lossless lexing, V must begin with such a byte in every case.
 //
+// Where a lazy terminal matches, the lexeme ends, so any V may follow it. Of other terminals, only texts count in which
+// no lazy terminal read in parallel matches first.
+//
 // For grammars of thousands of terminals see rule_places.h (places) and terminal_groups.h (groups, joint automaton).
 #include <algorithm>
 #include <array>
@@ -57,6 +60,7 @@ class Proof {
       const uint64_t key = paired(edge.symbol, place);
       if (done.find(key)) continue;
       done.insert(key, 1);
+      if (readable(edge.symbol) == ExprId::nothing) return conflict(edge.symbol, edge.symbol);
       for (const Edge* follower : followers(place)) {
         if (!are_apart(edge.symbol, follower->symbol, follower->excluding >= 0)) return conflict(edge.symbol, follower->symbol);
       }
@@ -322,14 +326,32 @@ class Proof {
     }
   }
 
+  // The texts of a terminal in which no lazy terminal that is read in parallel matches first.
+  ExprId readable(uint32_t t) {
+    readable_.resize(count_);
+    if (!readable_[t]) {
+      ExpressionStore& store = grammar_.expressions;
+      std::vector<ExprId> parts{grammar_.terminals[t]};
+      for (uint32_t u = 0; u < count_; ++u) {
+        if (!grammar_.lazy[u] || u == t || !groups_.in_parallel(t, u) || !begin_alike(t, u)) continue;
+        const ExprId after = store.repetition(store.bytes(ByteSet::all()), grammar_.lazy[t] ? 1 : 0, unbounded);
+        parts.push_back(store.complement(store.concatenation(grammar_.terminals[u], after)));
+      }
+      work_.spend(count_);
+      readable_[t] = parts.size() == 1 ? parts[0] : store.intersection(std::move(parts));
+    }
+    return *readable_[t];
+  }
+
   // Bytes with which `t` may begin; if texts of `t` are excluded, only bytes with infinitely many continuations.
   const ByteSet& begins(uint32_t t, bool excluding) {
     std::optional<ByteSet>& found = begins_[2 * t + excluding];
     if (!found) {
       found.emplace();
       ExpressionStore& store = grammar_.expressions;
-      store.first(grammar_.terminals[t]).each([&](uint8_t byte) {
-        ExprId rest = store.derivative(grammar_.terminals[t], byte);
+      const ExprId own = readable(t);
+      store.first(own).each([&](uint8_t byte) {
+        ExprId rest = store.derivative(own, byte);
         if (rest != ExprId::nothing && (!excluding || store.infinite(rest))) found->add(byte);
       });
     }
@@ -410,6 +432,7 @@ class Proof {
   }
 
   bool are_apart(uint32_t t, uint32_t follower, bool excluding) {
+    if (grammar_.lazy[t]) return true;
     for (bool exact : {false, true}) {
       if (separates(t, follower, excluding, exact)) return true;
       for (uint32_t ignored : grammar_.ignored) {
@@ -462,6 +485,7 @@ class Proof {
   FlatMap<uint64_t, uint32_t> alphabet_ids_;  // by group and first byte
   std::deque<ByteSet> parallel_alphabets_;
   std::vector<std::optional<ByteSet>> begins_, ends_, foreign_;  // by terminal, once known
+  std::vector<std::optional<ExprId>> readable_;                 // by terminal, once known
 };
 
 }  // namespace

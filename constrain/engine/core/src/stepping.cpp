@@ -9,7 +9,7 @@
 namespace constrain {
 
 Stepping::Stepping(const Grammar& grammar, const Limits& limits)
-    : grammar_(grammar), limits_(limits), lexer_(grammar.expressions, grammar.terminals, grammar.remembered), parser_(grammar, lexer_, memory_) {
+    : grammar_(grammar), limits_(limits), lexer_(grammar.expressions, grammar.terminals, grammar.remembered, grammar.lazy), parser_(grammar, lexer_, memory_) {
   expressions().limit_searches(limits);
 }
 

@@ -48,37 +48,30 @@ bool TokenLimits::take(Place& place, std::string_view token) {
 
 bool TokenLimits::settle(Place& place) {
   if (place.fresh) return true;
-  const std::vector<Lexer::Entry> entries = lexer_.copy_of_entries(place.lexer);
   std::vector<Lexer::Entry> left;
-  std::vector<ExprId> beyond;  // what terminals that have ended would go on with
   bool some = false, changed = false;
-  for (const Lexer::Entry& entry : entries) {
+  const auto add = [&left](TermId terminal, ExprId rest) {
+    const auto is_same = [&](const Lexer::Entry& entry) { return entry.terminal == terminal && entry.expression == rest; };
+    if (std::none_of(left.begin(), left.end(), is_same)) left.push_back({terminal, rest});
+  };
+  for (const Lexer::Entry& entry : lexer_.copy_of_entries(place.lexer)) {
     const uint32_t limit = grammar_.token_limit(entry.terminal);
-    const bool is_none = lexer_.is_none(entry.terminal);
-    const bool ends = limit != unbounded && place.used >= limit;
-    if (limit != unbounded && (ends ? !lexer_.expressions().nullable(entry.expression) : rest_of(entry.terminal, entry.expression) > limit - place.used)) {
-      beyond.push_back(entry.expression);
+    if (limit == unbounded) {
+      add(entry.terminal, entry.expression);
+      some |= !lexer_.is_none(entry.terminal);
+      continue;
+    }
+    const bool ends = place.used >= limit;
+    const bool completes = ends ? lexer_.expressions().nullable(entry.expression) : rest_of(entry.terminal, entry.expression) <= limit - place.used;
+    some |= completes;
+    if (completes) add(entry.terminal, ends ? ExprId::epsilon : entry.expression);
+    if ((ends && entry.expression != ExprId::epsilon) || !completes) {
+      add(lexer_.none_like(entry.terminal), entry.expression);
       changed = true;
-    } else if (ends && entry.expression != ExprId::epsilon) {
-      left.push_back({entry.terminal, ExprId::epsilon});
-      beyond.push_back(entry.expression);
-      some = changed = true;
-    } else if (is_none) {
-      beyond.push_back(entry.expression);
-    } else {
-      left.push_back(entry);
-      some = true;
     }
   }
-  if (!some) return false;
-  if (!changed) return true;
-  std::sort(beyond.begin(), beyond.end());
-  beyond.erase(std::unique(beyond.begin(), beyond.end()), beyond.end());
-  for (ExprId e : beyond) {
-    if (e != ExprId::epsilon) left.push_back({lexer_.none(), e});
-  }
-  place.lexer = lexer_.state(std::move(left));
-  return true;
+  if (some && changed) place.lexer = lexer_.state(std::move(left));
+  return some;
 }
 
 // Fewest tokens -----------------------------------------------------------------------------------------------------

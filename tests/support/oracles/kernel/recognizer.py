@@ -4,7 +4,8 @@ The oracle's own reading of ``constrain.language.grammar``. A state is the whole
 boundary), nothing is shared or merged, and closures run until nothing changes.
 
 The lexing rule: a lexeme is read while some usable terminal can take the next byte; when none can, or the text ends,
-what was read must match a usable terminal. There is no going back, and all terminals that match count. Usable are the
+what was read must match a usable terminal. There is no going back, and all terminals that match count. A lazy terminal
+ends the lexeme where it matches, and then only lazy ones count. Usable are the
 terminals of edges that lie on some way to the end of the text, memory aside.
 """
 
@@ -173,7 +174,13 @@ class Recognizer:
     def _lengthen(self, state: State, byte: int) -> State | None:
         readings = [(reading, rx.derivative(node, byte)) for reading, node in state.readings]
         alive = tuple((reading, node) for reading, node in readings if not rx.is_empty(node))
+        lazy = [reading for reading, node in alive if self._is_lazy(reading) and rx.nullable(node)]
+        if lazy:
+            alive = tuple((reading, rx.EMPTY) for reading in lazy)
         return State(state.sets, state.read, state.lexeme + bytes([byte]), alive) if alive else None
+
+    def _is_lazy(self, reading: Reading) -> bool:
+        return self.grammar.terminals[reading.terminal].lazy
 
     def _finish(self, state: State) -> State | None:
         """The state after the lexeme read so far."""

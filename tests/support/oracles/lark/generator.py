@@ -19,6 +19,7 @@ from tests.support.oracles.lark.syntax import (
     Chars,
     If,
     LarkGrammar,
+    Lexeme,
     Name,
     Node,
     Pattern,
@@ -53,10 +54,13 @@ class Case:
     nested: bool = False
 
 
-def make_case(seed: int, also: str = "") -> Case:
-    """The grammar of a seed; the characters of ``also`` are further literals in its rules, and nowhere else."""
+def make_case(seed: int, also: str = "", *, lazy: bool = False) -> Case:
+    """The grammar of a seed; the characters of ``also`` are further literals in its rules, and nowhere else.
+
+    With ``lazy``, the grammar also has rules with the options ``lazy`` and ``suffix``.
+    """
     rng = Random(seed)
-    maker = _Maker(rng, rng.choice(STYLES), also)
+    maker = _Maker(rng, rng.choice(STYLES), also, lazy=lazy)
     grammar = maker.make()
     letters = maker.letters + (maker.letters.upper() if maker.any_case else "")
     alphabet = bytes(sorted(set((letters + maker.marks + maker.blanks + also).encode())))
@@ -90,8 +94,9 @@ def with_values(rng: Random, grammar: LarkGrammar, pieces: list[Node]) -> LarkGr
 class _Maker:
     """The state of one run: what the grammar is made of, and what has been made."""
 
-    def __init__(self, rng: Random, style: str, also: str) -> None:
+    def __init__(self, rng: Random, style: str, also: str, *, lazy: bool) -> None:
         self.rng = rng
+        self.lazy = lazy
         self.style = style
         self.also = also
         self.letters = rng.choice(LETTERS)
@@ -113,7 +118,9 @@ class _Maker:
         self.pieces += [Text(mark) for mark in self.marks]
         self.pieces += [Text(other) for other in self.also * 2]
         ignored = self.ignored() if self.blanks else ()
-        rules = {name: self.body(name) for name in self.rule_names}
+        lexemes = {name: self.lexeme() for name in ("x", "y")[: rng.randint(1, 2)]} if self.lazy else {}
+        self.pieces += [Name(name) for name in lexemes] * 2
+        rules = {name: self.body(name) for name in self.rule_names} | lexemes
         modifiers = {name: rng.choice(("", "", "?", "!")) if name != "_r" else "" for name in rules}
         terminals = list(self.terminals.items())
         rng.shuffle(terminals)
@@ -146,6 +153,15 @@ class _Maker:
                 Seq(tuple(self.range() for _ in range(size))),
             )
         )
+
+    def lexeme(self) -> Lexeme:
+        """One that ends where it first matches: mostly at a mark, and beginning like other words."""
+        rng = self.rng
+        body = Rep(self.pattern_chars(), 0, None, "*") if rng.random() < 0.5 else self.pattern_part(2)
+        mark = Text(rng.choice(self.marks) + (rng.choice(self.marks) if rng.random() < 0.3 else ""))
+        if rng.random() < 0.5:
+            return Lexeme(Pattern(body), rng.choice((mark, mark, self.literal())))
+        return Lexeme(Pattern(Seq((body, mark)) if rng.random() < 0.7 else body), None)
 
     def terminal_part(self, depth: int) -> Node:
         rng = self.rng

@@ -2,9 +2,10 @@
 
 A state is the whole history, one set of items for each end of a lexeme; nothing is merged. The lexing rule: a lexeme is
 read while some usable terminal can take the next byte; when none can, or the text ends, what was read must match a
-usable terminal, all that match count, and there is no going back. Ignored text may stand before every lexeme but the
-first. It is a sequence of ignored lexemes, each read while any ignored terminal can take the next byte, and belongs to
-the lexeme behind it: what may be read as the one or the other is read as both.
+usable terminal, all that match count, and there is no going back. A lexeme with a suffix, or a lazy one, ends where it
+first matches, and then only such lexemes count. Ignored text may stand before every lexeme but the first. It is a
+sequence of ignored lexemes, each read while any ignored terminal can take the next byte, and belongs to the lexeme
+behind it: what may be read as the one or the other is read as both.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from tests.support.oracles import expressions as rx
-from tests.support.oracles.lark.syntax import Alias, Alt, Chars, Name, Pattern, Rep, Seq, Text
+from tests.support.oracles.lark.syntax import Alias, Alt, Chars, Lexeme, Name, Pattern, Rep, Seq, Text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -99,6 +100,9 @@ class Reference:
                 return rx.alternation(self._expression(part, any_case=any_case) for part in parts)
             case Rep(part, low, high, _):
                 return rx.repetition(self._expression(part, any_case=any_case), low, high)
+            case Lexeme(body, suffix):
+                parts = [self._expression(part) for part in (body, suffix) if part is not None]
+                return rx.EMPTY if all(map(rx.nullable, parts)) else _concatenation(parts)
         raise TypeError(node)
 
     def _alphabet(self) -> tuple[int, ...]:
@@ -220,6 +224,8 @@ class Reference:
             gap = rx.derivative(self.ignored, byte)
         alive = frozenset((leaf, node) for leaf, node in readings if not rx.is_empty(node))
         going_on = None if rx.is_empty(gap) or not self.gap_can_end(gap, usable) else gap
+        if first := {leaf for leaf, node in alive if isinstance(leaf, Lexeme) and rx.nullable(node)}:
+            alive, going_on = frozenset((leaf, rx.EMPTY) for leaf in first), None
         return State(state.sets, True, going_on, alive) if alive or going_on is not None else None
 
     def _gap_can_end(self, gap: rx.Node, usable: tuple[Node, ...]) -> bool:
@@ -323,7 +329,7 @@ def _concatenation(parts: list[rx.Node]) -> rx.Node:
 
 
 def _is_terminal(node: Node) -> bool:
-    return isinstance(node, Text | Chars | Pattern) or (isinstance(node, Name) and node.is_terminal)
+    return isinstance(node, Text | Chars | Pattern | Lexeme) or (isinstance(node, Name) and node.is_terminal)
 
 
 def _leaves(node: Node) -> Iterator[Node]:

@@ -91,7 +91,15 @@ class If:
     test: Callable[[int], bool] = field(compare=False)
 
 
-Node = Text | Chars | Pattern | Name | Seq | Alt | Rep | Alias | Valued | If
+@dataclass(frozen=True)
+class Lexeme:
+    """The body of a rule that is one lexeme, which ends where it first matches; ``suffix``: what it ends with."""
+
+    body: Node
+    suffix: Node | None
+
+
+Node = Text | Chars | Pattern | Name | Seq | Alt | Rep | Alias | Valued | If | Lexeme
 
 
 @dataclass(frozen=True)
@@ -131,7 +139,7 @@ class LarkGrammar:
 
     def _rule(self, name: str) -> str:
         value = "::_" if name in self.parametric else ""
-        return f"{self.modifiers[name]}{name}{value}: {_alternatives(self.rules[name])}"
+        return f"{self.modifiers[name]}{name}{value}{_options(self.rules[name])}: {_alternatives(self.rules[name])}"
 
     def _terminals(self) -> list[str]:
         lines = [f"{name}: {_alternatives(body)}" for name, body in self.terminals.items()]
@@ -149,11 +157,20 @@ def names(node: Node) -> set[str]:
             return set().union(*map(names, parts))
         case Rep() | Alias() | If():
             return names(node.part)
-    return set()
+    return set()  # a lexeme has no rules in it
+
+
+def _options(node: Node) -> str:
+    """What stands before the colon, behind the name."""
+    if not isinstance(node, Lexeme):
+        return ""
+    return "[lazy]" if node.suffix is None else f"[suffix={write(node.suffix)}]"
 
 
 def _alternatives(node: Node) -> str:
     """What stands behind the colon."""
+    if isinstance(node, Lexeme):
+        return _alternatives(node.body)
     if isinstance(node, Alt):
         return "\n    | ".join(_alternatives(part) for part in node.parts)
     if isinstance(node, Alias):

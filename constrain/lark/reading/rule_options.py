@@ -42,7 +42,6 @@ MAX_TEMPERATURE = 2.0
 
 _NAMES = tuple(field.name for field in fields(Options))
 _OF_LEXEMES = ("lazy", "suffix", "stop", "max_tokens", "temperature")
-_UNSUPPORTED = tuple(name for name in _NAMES if name not in ("max_tokens", "temperature"))
 
 
 def read_options(text: str, rule: str, tree: Any, body: Node, node: Callable[[Any], Node]) -> Options:
@@ -59,9 +58,6 @@ def read_options(text: str, rule: str, tree: Any, body: Node, node: Callable[[An
     for name in _OF_LEXEMES:
         if name in reading.places and not (name == "temperature" and isinstance(body, Embedded | Nested | Reference)):
             _refuse_rules(text, name, reading.places[name], body)
-    for name in _UNSUPPORTED:
-        if name in reading.places:
-            raise error_at(text, reading.places[name], f"the option {name} is not supported")
     return options
 
 
