@@ -89,15 +89,17 @@ PATTERNS = [
 ]
 
 
+@pytest.mark.slow(only=(PATTERNS[-1],))
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize("pattern", PATTERNS, ids=PATTERNS)
 def test_a_pattern_read_back_has_the_same_texts(pattern: str, target: Any) -> None:
     original = compiled(Regex(pattern))
     exported = original.export(target)
     require_same(original, read_back(exported, target), Random(pattern), WALKS, ["", "AB-1234", "éé", "ab", "foo x"])
 
 
-@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.slow(only=(PATTERNS[-1],))
+@pytest.mark.parametrize("pattern", PATTERNS, ids=PATTERNS)
 def test_python_reads_an_exported_pattern_alike(pattern: str) -> None:
     original = compiled(Regex(pattern))
     exported = original.export("regex")
@@ -149,6 +151,7 @@ def test_the_longest_match_is_kept_or_refused() -> None:
     assert not compiled(lossy).export("lark").startswith("x")
 
 
+@pytest.mark.slow
 def test_compositions() -> None:
     for composed in (
         sequence("x: ", {"enum": [1, 2]}, repeat(Regex("[ab]c?"), 1, 3, separator=", ")),
@@ -198,6 +201,7 @@ def test_parts_of_characters_are_refused() -> None:
             constrain.export(builder.build(), target)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_long_repetitions_keep_to_the_limit_of_llama_cpp() -> None:
     original = compiled(Regex("(ab?){1500,4321}x{2500}[cd]{3000,}"))
     exported = original.export("gbnf")
