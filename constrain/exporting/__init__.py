@@ -6,6 +6,6 @@
   memory is written out (``memory``), bytes become ``characters``; what no target can say is refused here.
 - ``recursion``: the rules without empty texts and without left recursion.
 - ``nodes``: the regular expressions that definitions are made of. ``terminals`` makes them of a terminal's expression,
-  ``reduction`` of an automaton. ``plan`` collects the definitions, and ``names`` names them.
-- ``gbnf``, ``lark`` and ``regex`` write the text; ``spelling`` has the characters, classes and counts.
+  ``reduction`` of an automaton. ``plan`` collects the definitions.
+- ``notations`` write the text.
 """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable  # noqa: TC003 - a field's type
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from constrain.engine import core
 from constrain.errors import ExportError, LimitError
@@ -57,6 +57,13 @@ class Draft:
             raise LimitError(message, pointer=pointer) from error
 
 
+class _Place(NamedTuple):
+    """The nearest rule with a pointer, and the key whose value is meant, if the value's own rule has no pointer."""
+
+    rule: str
+    within: str = ""
+
+
 def pointer_of(name: str) -> str | None:
     """Returns the JSON Pointer that the name of a rule is; None for other names."""
     name = name.removesuffix("/item")
@@ -78,42 +85,59 @@ def draft(grammar: Grammar, target: str, *, repeated_keys: bool = False) -> Draf
         found.rules["item", items] = item
         return "item", items
 
-    waiting = {0: grammar.rules[0].name}  # the rules to come, and where they stand: a rule of any JSON has no place
+    waiting = {0: _Place(grammar.rules[0].name)}
     while waiting:
         index, place = waiting.popitem()
         if pointer_of(grammar.rules[index].name) is not None:
-            place = grammar.rules[index].name
+            place = _Place(grammar.rules[index].name)
         automaton = rule_automaton(grammar.rules[index], grammar)
         before = items
         write_counted_loops(automaton, define)
-        found.limits(place, lambda: _write_memory(found, ("rule", index), automaton, place))  # noqa: B023 - called at once
+        found.limits(place.rule, lambda: _write_memory(found, ("rule", index), automaton, place))  # noqa: B023 - called at once
         for key in [("rule", index), *(("item", number) for number in range(before + 1, items + 1))]:
             _join_bytes(found, found.rules[key])
-            for rule in _rules_in(found.rules[key]):
+            for rule, within in _rules_in(found, found.rules[key]):
                 if ("rule", rule) not in found.rules:
-                    waiting.setdefault(rule, place if pointer_of(place) is not None else grammar.rules[rule].name)
+                    inner = _Place(place.rule, within or place.within)
+                    waiting.setdefault(
+                        rule, inner if pointer_of(place.rule) is not None else _Place(grammar.rules[rule].name)
+                    )
     if grammar.ignored:
         _add_ignored(found)
     return found
 
 
-def _rules_in(automaton: Automaton) -> list[int]:
-    labels = [arc.label for arc in automaton.arcs if arc.label is not None]
-    return list(dict.fromkeys(key[1] for label in labels for key in names_in(label) if key[0] == "rule"))
+def _rules_in(found: Draft, automaton: Automaton) -> list[tuple[int, str]]:
+    """Returns the rules that a rule names, each with the key whose value it is; "" if it is of no named key."""
+    keys: dict[int, str] = {}
+    for arc in automaton.arcs:
+        if isinstance(arc.label, Name) and arc.label.key[0] == "terminal":
+            name = found.terminals[arc.label.key[1]].name
+            keys[arc.target] = name.removeprefix("key ") if name.startswith("key ") else ""
+    rules: dict[int, str] = {}
+    for arc in automaton.arcs:
+        for key in [] if arc.label is None else names_in(arc.label):
+            if key[0] == "rule":
+                rules.setdefault(key[1], keys.get(arc.source, ""))
+    return list(rules.items())
 
 
-def _write_memory(found: Draft, key: Key, automaton: Automaton, place: str) -> None:
+def _write_memory(found: Draft, key: Key, automaton: Automaton, place: _Place) -> None:
     try:
         found.rules[key] = write_memory_out(
             automaton, found.grammar, found.terminals, repeated_keys=found.repeated_keys
         )
     except DifferenceError as error:
-        if error.are_items:
-            found.refuse(place, f"{found.title} cannot say that items differ from all earlier ones, as those here must")
+        within = f" in the value of {place.within!r}" if place.within else ""
+        which = "items" if error.are_items else "keys"
+        remedy = (
+            ""
+            if error.are_items
+            else ("; exclude undeclared keys in the schema, or allow that they repeat (repeated_keys)")
+        )
         found.refuse(
-            place,
-            f"{found.title} cannot say that keys differ from all earlier ones, as those here must; exclude undeclared "
-            "keys in the schema, or allow that they repeat (repeated_keys)",
+            place.rule,
+            f"{found.title} cannot say that {which} differ from all earlier ones, as those here{within} must{remedy}",
         )
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, get_args
 
+from constrain.arguments import wrong_type
 from constrain.exporting.draft import draft
-from constrain.exporting.gbnf import gbnf_text
-from constrain.exporting.lark import lark_text
+from constrain.exporting.notations.gbnf import gbnf_text
+from constrain.exporting.notations.lark import lark_text
+from constrain.exporting.notations.regex import regex_text
 from constrain.exporting.plan import Planning, inline
 from constrain.exporting.recursion import drop_empty_texts, drop_left_recursion, loop_at_ends
 from constrain.exporting.reduction import Graph, as_expression
-from constrain.exporting.regex import regex_text
 
 if TYPE_CHECKING:
     from constrain.language.grammar import Grammar
@@ -28,6 +29,8 @@ def export_grammar(grammar: Grammar, to: Target, *, repeated_keys: bool = False)
     >>> print(export_grammar(Lark('start: "a" start? "b"').grammar(), "gbnf"), end="")
     root ::= "a" root? "b"
     """
+    if not isinstance(to, str):
+        raise wrong_type("to", "a str", to)
     if to not in get_args(Target):
         raise ValueError(f"to must be one of {', '.join(map(repr, get_args(Target)))}, not {to!r}")
     found = draft(grammar, to, repeated_keys=repeated_keys)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from constrain.errors import LimitError
 from constrain.exporting.characters import NotCharactersError
-from constrain.exporting.names import hint_of_rule, hint_of_terminal
 from constrain.exporting.nodes import (
     And,
     Choice,
@@ -23,6 +22,7 @@ from constrain.exporting.nodes import (
     sequence,
     size,
 )
+from constrain.exporting.notations.names import hint_of_rule, hint_of_terminal
 from constrain.exporting.reduction import Graph, as_rules
 from constrain.exporting.terminals import Terminals
 

@@ -429,7 +429,8 @@ def test_export_refuses_what_the_notation_cannot_say(tmp_path: Path) -> None:
     path.write_text('{"type": "object", "properties": {"a": {"type": "object"}}}')
     done = run("export", path)
     assert (done.returncode, done.stdout) == (1, "")
-    assert f"error: {path}: at /properties/a: GBNF cannot say that keys differ" in done.stderr
+    assert f"error: {path}: at the root of the schema: GBNF cannot say that keys differ" in done.stderr
+    assert "as those here in the value of 'a' must" in done.stderr
     assert run("export", path, "--repeated-keys").returncode == 0
     for wrong in ((), (path, "--to", "ebnf"), (path, "--regex", "a")):
         assert run("export", *wrong).returncode == 2

@@ -108,6 +108,7 @@ def closed(schema: Any, **policies: Any) -> constrain.Constraint:
     return compiled(grammar_of(schema, close_objects=True, **policies))
 
 
+@pytest.mark.slow(only=("an object", "named keys only", "different items of a few"))
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_a_schema_read_back_has_the_same_texts(name: str, target: Any) -> None:
@@ -124,6 +125,7 @@ def test_a_recursive_schema_read_back_has_the_same_texts(name: str, target: Any)
     require_same(closed(schema), back, Random(name), WALKS, texts(schema))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policies", POLICIES, ids=str)
 @pytest.mark.parametrize("target", TARGETS)
 def test_policies_are_kept(target: Any, policies: dict[str, Any]) -> None:
@@ -174,6 +176,7 @@ def test_undeclared_keys_may_repeat_if_the_caller_says_so(target: Any) -> None:
         constrain.export(items, target, repeated_keys=True)
 
 
+@pytest.mark.slow
 def test_limits_are_named() -> None:
     keys = {name: {"type": "integer"} for name in "abcdefghijklmnop"}
     with pytest.raises(constrain.LimitError, match="MAX_WRITTEN_STATES") as caught:

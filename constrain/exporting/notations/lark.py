@@ -6,9 +6,9 @@ import json
 import re
 from typing import TYPE_CHECKING
 
-from constrain.exporting.names import Names
 from constrain.exporting.nodes import And, Choice, Class, Name, Not, Repeat, Sequence, Text, Token
-from constrain.exporting.spelling import count_text, has_pattern, only_character, pattern
+from constrain.exporting.notations.names import Names
+from constrain.exporting.notations.spelling import count_text, has_pattern, only_character, pattern
 
 if TYPE_CHECKING:
     from constrain.exporting.draft import Draft

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from constrain.exporting.nodes import Choice, Name, Repeat, Sequence, Token, choice, repeat, sequence
+from constrain.exporting.notations.spelling import pattern
 from constrain.exporting.recursion import find_recursion
 from constrain.exporting.reduction import Graph, as_expression, require_short
-from constrain.exporting.spelling import pattern
 
 if TYPE_CHECKING:
     from constrain.exporting.draft import Draft

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from constrain.exporting.names import Names
 from constrain.exporting.nodes import Choice, Class, Name, Repeat, Sequence, Text, Token, repeat, sequence
-from constrain.exporting.spelling import class_text, count_text, escaped, only_character
+from constrain.exporting.notations.names import Names
+from constrain.exporting.notations.spelling import class_text, count_text, escaped, only_character
 
 if TYPE_CHECKING:
     from constrain.exporting.draft import Draft
