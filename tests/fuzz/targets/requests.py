@@ -304,7 +304,7 @@ _KEYS: dict[str, Any] = {
     "regex": ("[ab]{2}", "(", ""),
     "grammar": ('root ::= "a" root | "b"', 'start: "a"', "root ::=", 1),
     "structural_tag": (*_TAGS, '{"format": {"type": "any_text"}}', "{", 1),
-    "structured_outputs": ({"structural_tag": _TAGS[0]}, {"regex": "a"}, {"json": ...}, {}, {"regex": "a", "choice": ["b"]}),
+    "structured_outputs": ({"structural_tag": _TAG}, {"regex": "a"}, {"json": ...}, {}, {"regex": "a", "choice": ["b"]}),
     "encoding_format": ("float", "base64", "x"),
     "user": ("x", 1),
     "service_tier": ("auto", "x"),
