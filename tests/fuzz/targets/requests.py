@@ -305,7 +305,7 @@ _KEYS: dict[str, Any] = {
     "grammar": ('root ::= "a" root | "b"', 'start: "a"', "root ::=", 1),
     "structural_tag": (*_TAGS, '{"format": {"type": "any_text"}}', "{", 1),
     "structured_outputs": (
-        {"structural_tag": _TAGS[0]},
+        {"structural_tag": _TAG},
         {"regex": "a"},
         {"json": ...},
         {},
