@@ -27,6 +27,7 @@ LIMITS: list[Any] = NOT_INTEGERS[1:]  # None is no limit
 
 CASES: dict[tuple[str, str], list[tuple[dict[str, list[Any]], str]]] = {
     ("Constraint", "accepts"): [({"text": [None, 1, bytearray(b"true"), ["true"]]}, "text must be bytes or str")],
+    ("Constraint", "captures"): [({"text": [None, 1, bytearray(b"true"), ["true"]]}, "text must be bytes or str")],
     ("Constraint", "allocate_bitmask"): [({"batch_size": [*NOT_INTEGERS, (1, 2)]}, "batch_size must be an integer")],
     ("Constraint", "export"): [({"to": [None, 1, b"gbnf", ["gbnf"]]}, "to must be a str")],
     ("Constraint", "matcher"): [

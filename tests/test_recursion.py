@@ -78,7 +78,7 @@ PACKAGE = {
         regex.spelling._Translation.made regex.spelling._Translation.of
         chat.answers.escapes._Characters._after chat.answers.escapes._Characters._repeat
         composition.boundaries._without_counts
-        lark.gaps._beginnings""",
+        lark.lexing.gaps._beginnings""",
     "MAX_CLASS_NESTING": "regex.parsing.brackets.read_class",
     "halves of a bound, so the logarithm of its digits": """
         regex.decimals._greater
@@ -94,7 +94,7 @@ PACKAGE = {
     "hexadecimal digits of a character: 4": "regex.string_spellings._hexadecimal",
     "MAX_BRANCHINGS": "regex.string_spellings._tree",
     "MAX_NESTING of Lark grammars": """
-        lark.gaps._refuse_unreadable
+        lark.lexing.gaps._refuse_unreadable
         lark.reading.rule_options._refuse_rules
         lark.reading.reader._Reader._node
         lark.rules._leaves

@@ -529,9 +529,10 @@ class Matcher(core.Matcher):
     def __reduce__(self) -> NoReturn:
         raise TypeError("a Matcher cannot be pickled; make a new one and let it accept the same tokens")
 
-    def forced_after(self, before: bytes, /) -> tuple[bytes, list[int]]:
+    def forced_after(self, before: bytes) -> tuple[bytes, list[int]]:
         """Returns forced text for decoding as the kernel does; none if the grammar leaves it to the model."""
-        return (b"", []) if self.constraint.no_forcing else super().forced_after(before)
+        found = super().forced_after(before)
+        return (b"", []) if self.constraint.no_forcing else found
 
     def forced_tokens(self) -> list[int]:
         """Returns the token ids that must come next, split as the tokenizer splits text; empty without ``encode``.

@@ -15,10 +15,10 @@ from constrain.language.emptiness import productive_rules
 from constrain.language.grammar import Grammar, Rule, Terminal
 from constrain.language.special import special_token
 from constrain.language.tree import EMPTY_TEXT
+from constrain.lark.lexing.splitting import split_until_lossless
 from constrain.lark.reading.places import error_at, place
 from constrain.lark.reading.syntax import Choice, Repeat, Sequence, Special, Symbol
 from constrain.lark.rules import RuleAutomaton
-from constrain.lark.splitting import split_until_lossless
 from constrain.lark.terminals import non_empty_part
 from constrain.regex.anchors import repetition, sequence, union
 from constrain.regex.parsing.parser import char_class

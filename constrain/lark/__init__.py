@@ -4,15 +4,15 @@
 - ``reading``: a grammar text as data, with places for errors
 - ``literals``: strings, ranges and patterns to expressions; ``common``: the terminals of Lark's ``common`` library
 - ``substrings``: parts of given texts; ``terminals``: terminals, each one expression
-- ``rules``: rules, each one automaton; ``embedded``: JSON Schemas, and numbers after ``%regex``
+- ``rules``: rules, each one automaton; ``lexemes``: rules that are one lexeme and end at their first match
+- ``embedded``: JSON Schemas, and numbers after ``%regex``
 - ``parameters``: parametric rules, one rule for each value; ``token_options``: limits on tokens, temperatures
 - ``named``: grammars with names, as data and in llguidance's JSON; ``library``: grammars inside and beside a grammar
-- ``gaps``: reads ``%ignore``; ``separation``: puts ignored text between lexemes of the grammar
-- ``splitting``: terminals whose longest match could lead into a dead end, as rules over bytes
+- ``lexing``: ignored text, and terminals whose longest match could lead into a dead end
 
 The ``lark`` package is imported for the first text. Patterns have the syntax of Rust's ``regex`` crate, the longest
 match decides where a lexeme ends, and terminals may match the empty text. The kernel proves that the longest match
-never leads into a dead end (``engine/core/README.md``, "Lexing, and its proof"), or ``splitting`` makes it so.
+never leads into a dead end (``engine/core/README.md``, "Lexing, and its proof"), or ``lexing.splitting`` makes it so.
 """
 
 from __future__ import annotations

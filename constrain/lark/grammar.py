@@ -6,13 +6,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from constrain.language.emptiness import productive_rules
+from constrain.lark.lexing.separation import separate
+from constrain.lark.lexing.splitting import settle_lexing
 from constrain.lark.library import Library
 from constrain.lark.named import read_list
 from constrain.lark.reading.places import error_at
 from constrain.lark.reading.reader import read
 from constrain.lark.rules import language
-from constrain.lark.separation import separate
-from constrain.lark.splitting import settle_lexing
 
 if TYPE_CHECKING:
     from constrain.language.grammar import Grammar

@@ -15,8 +15,8 @@ from constrain.language.grammar import EPSILON, Action, Capture, Condition, Edge
 from constrain.language.merging import moved_rules
 from constrain.language.special import special_token
 from constrain.lark.embedded import schema_grammar
-from constrain.lark.gaps import gaps
 from constrain.lark.lexemes import Lexeme, Lexemes, equal, is_lexeme
+from constrain.lark.lexing.gaps import gaps
 from constrain.lark.library import check_inner, check_names, errors_in
 from constrain.lark.parameters import Specializing, check_parameters
 from constrain.lark.reading.places import error_at, place, placed
@@ -46,7 +46,7 @@ from constrain.lark.token_options import with_token_options
 if TYPE_CHECKING:
     from constrain.language.grammar import Grammar
     from constrain.language.tree import Expression
-    from constrain.lark.gaps import Gap
+    from constrain.lark.lexing.gaps import Gap
     from constrain.lark.library import Library
     from constrain.lark.reading.syntax import Definition, Options
 

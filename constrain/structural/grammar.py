@@ -19,7 +19,7 @@ from constrain.language.grammar import EPSILON, VALUE_SET, Action, Condition, Ed
 from constrain.language.merging import moved_rules
 from constrain.language.schema_text import parse_schema
 from constrain.language.special import special_token
-from constrain.lark.splitting import settle_lexing, split_until_lossless
+from constrain.lark.lexing.splitting import settle_lexing, split_until_lossless
 from constrain.lark.terminals import non_empty_part
 from constrain.structural.formats import (
     Constant,

@@ -281,7 +281,7 @@ def test_the_matcher_tells_whether_a_limit_narrowed_the_mask() -> None:
         assert matcher.n_shortened == count
     assert matcher.is_narrowed
     assert not matcher.is_narrowed_by_budget
-    assert "has reached its token limit" in matcher.explain(256)
+    assert "a limit on the tokens of the lexeme leaves it out" in matcher.explain(256)
     assert "is allowed" in matcher.explain(ord('"'))
     assert "fails at byte 0" in matcher.explain(0)
     matcher.fill_bitmask(row)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import constrain
-from constrain.lark.gaps import MAX_IGNORED_LITERAL, MAX_KINDS_OF_IGNORED
+from constrain.lark.lexing.gaps import MAX_IGNORED_LITERAL, MAX_KINDS_OF_IGNORED
 from tests.support import byte_vocabulary
 
 VOCABULARY = byte_vocabulary()

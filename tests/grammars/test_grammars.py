@@ -23,7 +23,7 @@ def test_a_name_that_is_like_none_gets_an_error_with_all_names() -> None:
 
 
 def test_the_examples_of_the_docstrings_run() -> None:
-    assert doctest.testmod(grammars) == (0, 3)
+    assert doctest.testmod(grammars) == (0, 4)
 
 
 def test_a_path_is_no_name() -> None:

@@ -16,7 +16,7 @@ import pytest
 
 import constrain
 from constrain.lark import Lark
-from constrain.lark.splitting import MAX_SPLIT_STATES
+from constrain.lark.lexing.splitting import MAX_SPLIT_STATES
 from tests.support import LONG, byte_vocabulary
 from tests.support.oracles.lark.generator import make_case
 

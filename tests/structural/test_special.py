@@ -125,5 +125,5 @@ def test_a_token_that_the_vocabulary_lacks_is_an_error(given: str | int, message
 
 
 def test_a_token_that_ends_a_generation_is_an_error() -> None:
-    with pytest.raises(constrain.GrammarError, match="ends a generation"):
-        accepts(token(260))
+    with pytest.raises(constrain.GrammarError, match="ends the generation"):
+        accepts({"type": "sequence", "elements": [token(260), token(260)]})

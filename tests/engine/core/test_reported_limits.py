@@ -59,7 +59,7 @@ def limits_of(rng: Random) -> dict[str, int]:
 def limited(grammar: Grammar, vocabulary: constrain.Vocabulary, limits: dict[str, int], **more: int) -> Constraint:
     constraint = Constraint(grammar, vocabulary, {}, ())
     constraint._core = core.CompiledGrammar(
-        resolve_special(grammar, vocabulary), vocabulary._core, limits=limits, **more
+        resolve_special(grammar, vocabulary)[0], vocabulary._core, limits=limits, **more
     )
     return constraint
 

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from constrain.language.emptiness import silent_rules
 from constrain.language.grammar import EPSILON, Edge, Grammar, Rule, Terminal
 from constrain.language.special import terminal_special
-from constrain.lark.gaps import after_gaps
+from constrain.lark.lexing.gaps import after_gaps
 from constrain.regex.anchors import union
 
 if TYPE_CHECKING:
