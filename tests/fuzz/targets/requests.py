@@ -220,6 +220,7 @@ _TAGS = (
         }
     },
 )
+_STRUCTURED = ({"structural_tag": _TAGS[0]}, {"regex": "a"}, {}, {"regex": "a", "choice": ["b"]})
 _GRAMMAR = {"type": "grammar", "grammar": {"syntax": "lark", "definition": 'start: "a" | "b"'}}
 _FLAT_GRAMMAR = {"type": "grammar", "syntax": "regex", "definition": "[ab]{1,3}"}
 _CUSTOM = {"type": "custom", "custom": {"name": "g", "format": _GRAMMAR}}
@@ -304,13 +305,7 @@ _KEYS: dict[str, Any] = {
     "regex": ("[ab]{2}", "(", ""),
     "grammar": ('root ::= "a" root | "b"', 'start: "a"', "root ::=", 1),
     "structural_tag": (*_TAGS, '{"format": {"type": "any_text"}}', "{", 1),
-    "structured_outputs": (
-        {"structural_tag": _TAG},
-        {"regex": "a"},
-        {"json": ...},
-        {},
-        {"regex": "a", "choice": ["b"]},
-    ),
+    "structured_outputs": (*_STRUCTURED, {"json": ...}),
     "encoding_format": ("float", "base64", "x"),
     "user": ("x", 1),
     "service_tier": ("auto", "x"),
