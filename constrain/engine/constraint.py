@@ -364,7 +364,8 @@ class Constraint:
         """
         from constrain.exporting.exporter import export_grammar
 
-        return export_grammar(self.grammar, to, repeated_keys=repeated_keys)
+        with deep_enough():
+            return export_grammar(self.grammar, to, repeated_keys=repeated_keys)
 
     def accepts(self, text: bytes | str) -> bool:
         """Returns whether the whole text matches. A ``str`` is encoded as UTF-8; lone surrogates never match.
@@ -798,7 +799,7 @@ def _compile(
     **options: Unpack[CompileOptions],
 ) -> Constraint:
     """``compile`` with the options of ``generate``: closed objects, and formats restricted to what readers accept."""
-    with _deep_enough(), compilation():
+    with deep_enough(), compilation():
         wanted = to_compile(schema, vocab, close_objects=close_objects, cache=cache, **options)
         found = wanted.find()
         return wanted.compile() if found is None else found
@@ -998,12 +999,12 @@ def _read(schema: object, options: CompileOptions, *, close_objects: bool) -> _S
 
 def grammar_of(schema: object, *, close_objects: bool, **options: Unpack[CompileOptions]) -> Grammar:
     """The grammar of a schema of any kind. Raises the errors of ``compile`` that do not depend on a vocabulary."""
-    with compilation(), _deep_enough():
+    with compilation(), deep_enough():
         return _read(schema, options, close_objects=close_objects).grammar()
 
 
 @contextlib.contextmanager
-def _deep_enough() -> Iterator[None]:
+def deep_enough() -> Iterator[None]:
     """Replaces a RecursionError by a LimitError that says what to do."""
     try:
         yield

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from constrain.engine.constraint import grammar_of
+from constrain.engine.constraint import deep_enough, grammar_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -46,4 +46,6 @@ def export(
     """
     from constrain.exporting.exporter import export_grammar
 
-    return export_grammar(grammar_of(schema, close_objects=closed, **options), to, repeated_keys=repeated_keys)
+    grammar = grammar_of(schema, close_objects=closed, **options)
+    with deep_enough():
+        return export_grammar(grammar, to, repeated_keys=repeated_keys)

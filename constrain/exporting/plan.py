@@ -37,7 +37,7 @@ _SMALL_ONCE = 12
 """Leaves of a definition that is written in the place of its name if it is needed there only."""
 
 
-_MOST_OPEN = 50
+_MOST_OPEN = 12
 """Definitions inside one another that are written in the places of their names."""
 
 

@@ -127,7 +127,10 @@ class Terminals:
             return NOTHING
         found = core.automaton(expression, MAX_WRITTEN_STATES)
         if found is None:
-            raise LimitError(f"its automaton has more than MAX_WRITTEN_STATES = {MAX_WRITTEN_STATES} states")
+            raise LimitError(
+                "written out, a pattern or number with a length or a multiple here takes more than "
+                f"MAX_WRITTEN_STATES = {MAX_WRITTEN_STATES} states"
+            )
         accepting = [at for at, (accepts, _) in enumerate(found) if accepts]
         arcs = (ByteArc(at, tuple(ranges), target) for at, (_, steps) in enumerate(found) for target, ranges in steps)
         automaton = whole_characters(arcs, accepting), accepting

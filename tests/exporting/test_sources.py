@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
+import json
 import re
+import sys
 from itertools import product
 from pathlib import Path
 from random import Random
@@ -174,16 +177,26 @@ def test_the_longest_match_is_kept_or_refused() -> None:
     assert not compiled(lossy).export("lark").startswith("x")
 
 
+CLOSED = {"type": "object", "properties": {"a": {"enum": ["b"]}}, "additionalProperties": False}
+
+
 @pytest.mark.slow
 def test_compositions() -> None:
     for composed in (
         sequence("x: ", {"enum": [1, 2]}, repeat(Regex("[ab]c?"), 1, 3, separator=", ")),
         choice(sequence("a", Lark('start: "b"+')), {"type": "boolean"}),
+        Lark(f'start: "x" pair ";"\npair: %json {json.dumps(CLOSED)}'),
     ):
         original = compiled(composed)
         for target in TARGETS:
             exported = original.export(target)  # type: ignore[arg-type]
-            require_same(original, read_back(exported, target), Random(str(composed)), WALKS, ["x: 1ac, b", "abb", "a"])
+            require_same(
+                original,
+                read_back(exported, target),
+                Random(str(composed)),
+                WALKS,
+                ["x: 1ac, b", "abb", "a", 'x{"a":"b"};'],
+            )
 
 
 def test_ignored_text() -> None:
@@ -222,6 +235,21 @@ def test_parts_of_characters_are_refused() -> None:
     for target in TARGETS:
         with pytest.raises(constrain.ExportError, match="may have parts of them"):
             constrain.export(builder.build(), target)  # type: ignore[arg-type]
+
+
+def test_deep_patterns_are_exported_or_too_deep_for_pythons_stack() -> None:
+    original = compiled(Regex("(?:a|b" * 90 + "c" + ")?x" * 90))
+    text = "b" * 90 + "c" + "x" * 90
+    for target in ("gbnf", "lark"):
+        back = read_back(original.export(target), target)  # type: ignore[arg-type]
+        assert back.accepts(text)
+        assert not back.accepts(text[1:])
+
+    def below(levels: int) -> str:
+        return below(levels - 1) if levels else original.export("gbnf")
+
+    with pytest.raises(constrain.LimitError, match="Python's stack"):
+        below(sys.getrecursionlimit() - len(inspect.stack(0)) - 200)
 
 
 @pytest.mark.slow

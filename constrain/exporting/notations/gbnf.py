@@ -25,6 +25,9 @@ _LAST_OF_ASCII = 0x7F
 """The last character that a class with ^ lacks: llama.cpp takes no first half of a character for such a class if that
 half may become a character which the class lacks."""
 
+_DEEPEST = 20
+"""Parentheses inside one another in one rule; what is deeper becomes a rule of its own."""
+
 _LINE = 100
 """Characters of a rule that stands on one line."""
 
@@ -46,7 +49,7 @@ class _Writer:
         self._given: dict[Key, str] = {}
         self._pending: list[tuple[str, Node]] = []
         self._hoisted: dict[tuple[Node, int], Name] = {}
-        self._bodies: dict[Key, Node] = {}
+        self._level = 0
 
     def text(self) -> str:
         nodes = self._plan.nodes
@@ -94,8 +97,13 @@ class _Writer:
                 return name
             case Repeat(part, minimum, maximum):
                 return self._repeat(part, minimum, maximum, rule)
+        if self._level == _DEEPEST:
+            return self._given[self._hoist(node, 1, rule).key]
+        self._level += 1
         parts = node.parts if isinstance(node, Choice) else (node,)
-        return "(" + " | ".join(self._sequence(part, rule) for part in parts) + ")"
+        text = "(" + " | ".join(self._sequence(part, rule) for part in parts) + ")"
+        self._level -= 1
+        return text
 
     def _repeat(self, part: Node, minimum: int, maximum: int | None, rule: str) -> str:
         if (minimum, maximum) not in ((0, 1), (0, None), (1, None)):
