@@ -32,6 +32,9 @@ MOST_PREFIXES = 16
 LONGEST_PREFIX = 4
 WALKS = 4
 
+SAMPLE_LIMIT = 30
+"""States looked at for the end of a text without sets, which gives tokens."""
+
 LETTERS = "XYZ"
 """The letters of the sets."""
 
@@ -118,7 +121,7 @@ def check_seed(seed: int) -> Counter[str]:
     rng, case = Random(seed), make_case(seed, LETTERS)
     reference = Reference(case.grammar)
     oracle = Oracle(reference, case.alphabet, limit=SEARCH_LIMIT)
-    v = vocabulary_for(rng, Oracle(reference, case.alphabet.translate(None, LETTERS.encode())))
+    v = vocabulary_for(rng, Oracle(reference, case.alphabet.translate(None, LETTERS.encode()), limit=SAMPLE_LIMIT))
     written = [written_set(rng, len(v.tokens), v.end) for _ in LETTERS]
     text = case.text
     for letter, (ids, _) in zip(LETTERS, written, strict=True):
