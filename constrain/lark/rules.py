@@ -53,7 +53,8 @@ class Language:
     """The terminals and rules made so far; the start is the first rule.
 
     ``ignored``: ignored text, in zones; ``zones``: the zone of each rule, ``None`` where nothing is ignored, as in JSON
-    Schemas. ``whole``: terminals of JSON Schemas. ``warnings``: warnings of JSON Schemas.
+    Schemas. ``whole``: terminals of JSON Schemas. ``warnings``: warnings of JSON Schemas. ``no_forcing``: whether a
+    grammar text has this option.
     """
 
     terminals: list[Terminal] = field(default_factory=list)
@@ -62,6 +63,7 @@ class Language:
     zones: list[int | None] = field(default_factory=list)
     whole: set[int] = field(default_factory=set)
     warnings: dict[str, None] = field(default_factory=dict)
+    no_forcing: bool = False
 
 
 def language(syntax: Syntax, start: str, library: Library) -> Language:
@@ -134,6 +136,7 @@ class _Emitter:
             check_parameters(syntax)
             self.named = named_expressions(syntax)
             self.zone = building.zone(gaps(syntax, self.named, building.gaps))
+        building.language.no_forcing |= syntax.options.no_forcing
         self.bodies = Specializing(syntax)
         self.rules: dict[str, int] = {}
         self.leaves: dict[str, tuple[int | None, bool]] = {}
