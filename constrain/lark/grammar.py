@@ -44,4 +44,4 @@ def grammar_of_lexemes(source: LarkSource) -> tuple[Grammar, set[int]]:
         message = f"the language is empty: every way through {source.start} leads back to itself, or to no text at all"
         raise error_at(syntax.text, syntax.rules[source.start].at, message)
     grammar, whole = separate(bare, initial=syntax.settings.allow_initial_skip)
-    return replace(grammar, no_forcing=syntax.settings.no_forcing), whole
+    return replace(grammar, no_forcing=bare.no_forcing), whole

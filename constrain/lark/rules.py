@@ -64,7 +64,8 @@ class Language:
     """The terminals and rules made so far; the start is the first rule.
 
     ``ignored``: ignored text, in zones; ``zones``: the zone of each rule, ``None`` where nothing is ignored, as in JSON
-    Schemas. ``whole``: terminals of JSON Schemas. ``warnings``: warnings of JSON Schemas.
+    Schemas. ``whole``: terminals of JSON Schemas. ``warnings``: warnings of JSON Schemas. ``no_forcing``: whether a
+    grammar text has this option.
     """
 
     terminals: list[Terminal] = field(default_factory=list)
@@ -73,6 +74,7 @@ class Language:
     zones: list[int | None] = field(default_factory=list)
     whole: set[int] = field(default_factory=set)
     warnings: dict[str, None] = field(default_factory=dict)
+    no_forcing: bool = False
 
 
 def language(syntax: Syntax, start: str, library: Library) -> Language:
@@ -154,6 +156,7 @@ class _Emitter:
             check_parameters(syntax)
             self.named = named_expressions(syntax)
             self.zone = building.zone(gaps(syntax, self.named, building.gaps))
+        building.language.no_forcing |= syntax.settings.no_forcing
         self.lexemes = Lexemes(syntax, self.named)
         self.bodies = Specializing(syntax)
         self.rules: dict[str, int] = {}

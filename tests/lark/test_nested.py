@@ -295,11 +295,19 @@ def test_malformed_lists_are_refused_with_the_place(text: str, place: tuple[int,
     assert (error.line, error.column) == place
 
 
-def test_where_the_grammar_says_so_nothing_is_forced() -> None:
-    for option, forced in (("", b"bc"), ('%llguidance {"no_forcing": true}\n', b"")):
-        constraint = constrain.compile(Lark(f'{option}start: "abc"'), byte_vocabulary())
-        for again in (constraint, constrain.compile(Lark(f'{option}start: "abc"'), byte_vocabulary())):
-            matcher = again.matcher()
+def test_where_a_grammar_says_so_nothing_is_forced() -> None:
+    option = '%llguidance {"no_forcing": true}\n'
+    for source, forced in (
+        (Lark('start: "abc"'), b"bc"),
+        (Lark(f'{option}start: "abc"'), b""),
+        (Lark(f'start: %lark {{\n{option}start: "abc"\n}}'), b""),
+        (Lark("start: @n", grammars={"n": f'{option}start: "abc"'}), b""),
+        (constrain.sequence(Lark(f'{option}start: "a"'), "bc"), b""),
+    ):
+        stored = constrain.compile(source, byte_vocabulary())
+        stored.precompute(max_masks=0)
+        for constraint in (stored, constrain.compile(source, byte_vocabulary())):
+            matcher = constraint.matcher()
             assert matcher.accept(ord("a"))
             assert matcher.forced_after(b"")[0] == forced
             assert matcher.shortest_completion() == b"bc"

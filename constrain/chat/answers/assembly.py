@@ -77,6 +77,7 @@ class Assembly:
         self._numbers_by_double = True
         self._strings_by_value = False
         self._warnings: dict[str, None] = {}
+        self._no_forcing = False
 
     def grammar(self) -> Grammar:
         """Returns the finished grammar."""
@@ -88,6 +89,7 @@ class Assembly:
             numbers_by_double=self._numbers_by_double,
             strings_by_value=self._strings_by_value,
             warnings=tuple(self._warnings),
+            no_forcing=self._no_forcing,
         )
 
     def state(self) -> int:
@@ -177,6 +179,7 @@ class Assembly:
         self._self_delimiting &= grammar.self_delimiting
         self._numbers_by_double &= grammar.numbers_by_double
         self._strings_by_value |= grammar.strings_by_value
+        self._no_forcing |= grammar.no_forcing
         self._warnings |= {f"{warning} (in {what})": None for warning in grammar.warnings}
         return symbol
 
