@@ -165,6 +165,8 @@ def test_captures_of_random_grammars_are_texts_of_their_rules(lazy: bool) -> Non
 
 def check_parts(grammar: str, found: Captures) -> int:
     for name, texts in found.items():
+        if f"{name}[suffix" in grammar:  # captured without its suffix
+            continue
         inner = constrain.compile(Lark(grammar, start=name), byte_vocabulary(), cache=False)
         for text in [texts] if isinstance(texts, str) else texts:
             assert inner.accepts(text), f"{name}: {text!r}\n{grammar}"
