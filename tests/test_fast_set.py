@@ -12,10 +12,12 @@ TESTS = Path(__file__).parent
 PACKAGE = TESTS.parent / "constrain"
 
 ELSEWHERE = {
+    "exporting/notations": "exporting",
     "json_schema/emission": "json_schema",
     "json_schema/formats/idn": "json_schema/formats",
     "json_schema/formulas/remembered": "json_schema/formulas",
     "json_schema/keywords": "json_schema",
+    "lark/lexing": "lark",
     "regex/parsing": "regex",
     "regex/unicode": "regex",
     "vocabulary/gguf": "vocabulary",

@@ -49,6 +49,7 @@ KERNEL = {
         Writer::each Writer::put
         Reader::each Reader::get""",
     "another overload, a container's function of the same name, or the class named in its own constructor": """
+        ContextIndependentTokens::key
         Array::begin
         Array::empty
         Array::end
@@ -131,6 +132,27 @@ PACKAGE = {
         conversion.regularity.expression_of
         conversion.regularity.is_nullable
         conversion.writing.spelled conversion.writing._spelled""",
+    "the nesting of a grammar that is exported; what is deeper than Python's stack is a LimitError (deep_enough)": """
+        exporting.characters._Merging._tail
+        exporting.nodes.depth
+        exporting.nodes.is_nullable
+        exporting.nodes.names_in
+        exporting.nodes.size
+        exporting.nodes.without_empty
+        exporting.notations.gbnf._Writer._exactly
+        exporting.notations.gbnf._Writer._item exporting.notations.gbnf._Writer._sequence
+        exporting.notations.gbnf._Writer._up_to
+        exporting.notations.gbnf._symbols
+        exporting.notations.lark._Writer._definition exporting.notations.lark._Writer._expression
+        exporting.notations.regex._Writing._made exporting.notations.regex._Writing._written
+        exporting.notations.spelling.has_pattern
+        exporting.notations.spelling.pattern
+        exporting.plan._Inlining._in_place exporting.plan._Inlining._written
+        exporting.reduction._Rules._rest exporting.reduction._Rules.body
+        exporting.terminals.Terminals._inner exporting.terminals.Terminals._made""",
+    "the nesting of groups in a pattern (MAX_GROUP_NESTING)": """
+        regex.named_groups._Automaton.add regex.named_groups._Automaton.repeat""",
+    "chains of other temperatures have no others: 1": "llama.decoding.sampler.Chain.close",
     "MAX_FORMAT_NESTING of structural tags": """
         structural.showing._item structural.showing.show
         structural.grammar._Emitter.add structural.grammar._Emitter.add_choice structural.grammar._Emitter.add_tag
@@ -225,7 +247,8 @@ PACKAGE = {
         engine.readings.Readings.n_shortened
         engine.readings.Readings.shortest_completion
         json_schema.formulas.disjoint._is_cheap
-        json_schema.emission.emitter.Emitter._argument json_schema.emission.emitter.Emitter.key
+        lark.lexemes.Lexemes.stop
+        structural.grammar._Emitter.schema structural.grammar._Emitter.schema.compile_values
         json_schema.keywords.expansion.Expansion.child
         json_schema.keywords.expansion.Expansion.root
         json_schema.formulas.arrays.ArrayMoves.closes

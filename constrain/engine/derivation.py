@@ -24,6 +24,9 @@ MAX_CAPTURE_WORK = 2_000_000
 """Steps of the second reading of a text, for captures; a step takes about a microsecond. Beyond: LimitError; the answer
 of a model is complete, but has no captures."""
 
+CAPTURES_LIMIT = f"{MAX_CAPTURE_WORK=}".partition("=")[0]
+"""The name of this limit, for ``Completion.limits_met``."""
+
 _Counters = tuple[int, ...]
 
 

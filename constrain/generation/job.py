@@ -13,6 +13,7 @@ from constrain.chat.answers.choices import Choices
 from constrain.chat.reading.text_tokens import TextTokens
 from constrain.engine import constraint as _constraint
 from constrain.engine.captures import Captures
+from constrain.engine.derivation import CAPTURES_LIMIT
 from constrain.engine.source_captures import source_captures
 from constrain.errors import LimitError
 from constrain.generation.completion import Completion, Timings, Usage
@@ -191,7 +192,7 @@ class Writing:
             report=None if job.constraint is None else job.constraint.report,
             shortened=0 if answer.matcher is None else answer.matcher.n_shortened,
             limited_masks=0 if answer.matcher is None else answer.matcher.limited_masks,
-            limits_met=limits if captures is not None else (*limits, "MAX_CAPTURE_WORK"),
+            limits_met=limits if captures is not None else (*limits, CAPTURES_LIMIT),
             reasoning=outcome.reasoning,
             logprobs=None if answer.logprobs is None else tuple(answer.logprobs.tokens),
             text_logprobs=None if self.text_tokens is None else tuple(self.text_tokens.reported),
