@@ -24,7 +24,7 @@ from constrain.engine.classes import Classes
 from constrain.engine.forced import certain_tokens
 from constrain.engine.readings import Readings
 from constrain.engine.special import VocabularyTokens, resolve_special
-from constrain.errors import LimitError, limits_at
+from constrain.errors import GrammarError, LimitError, limits_at
 from constrain.language.digest import grammar_digest, schema_digest, source_digest
 from constrain.language.grammar import Grammar
 from constrain.language.policies import CHOICES, DEFAULTS, refuse_compile_options
@@ -207,6 +207,11 @@ class Constraint:
         self.split = grammar.split
         self.no_forcing = grammar.no_forcing
         self.has_captures = has_captures(grammar)
+        if self.has_captures and self._classes is not None:
+            raise GrammarError(
+                "a grammar with captures reads tokens by name only, such as <|name|>: leave out the captures, or "
+                "tokens by id (<[5]>), tokens with a text and complements (<[^5]>, !<|name|>)"
+            )
         if self._classes is not None:
             self._places = json.dumps([[each.name, each.pointer] for each in resolved.terminals]).encode()
         self._core = core.CompiledGrammar(resolved, self._tokens(), proved=resolved.proved)

@@ -197,3 +197,16 @@ def random_text(rng: Random, constraint: constrain.Constraint, alphabet: bytes) 
         assert matcher.accept(byte)
         text += bytes([byte])
     return (text + matcher.shortest_completion()).decode()
+
+
+@pytest.mark.parametrize("token", ["<[259]>", "<[^257]>", "<[*]>"])
+def test_captures_beside_tokens_by_id_are_refused(token: str) -> None:
+    vocabulary = constrain.Vocabulary.from_tokens(
+        [*(bytes([byte]) for byte in range(256)), b"", b"", b"", b"the"],
+        eos=[256],
+        special={256: "<|end|>", 257: "<think>", 258: "</think>"},
+    )
+    with pytest.raises(constrain.GrammarError, match="a grammar with captures reads tokens by name only"):
+        constrain.compile(Lark(f"start: name {token}\nname[capture]: /[a-d]+/"), vocabulary, cache=False)
+    named = constrain.compile(Lark("start: <[257]> name </think>\nname[capture]: /[a-d]+/"), vocabulary, cache=False)
+    assert named.captures(b"\xff<think>\xfeabc\xff</think>\xfe") == {"name": "abc"}
