@@ -120,3 +120,58 @@ def test_options_that_cannot_hold_are_refused_with_their_place(text: str, messag
     with pytest.raises(constrain.GrammarError, match=message) as caught:
         compiled(text)
     assert (caught.value.line, caught.value.column) == place
+
+
+def temperatures(constraint: constrain.Constraint, text: bytes) -> list[float | None]:
+    """The temperature before each byte of a text."""
+    matcher, found = constraint.matcher(), []
+    for byte in text:
+        found.append(matcher.temperature)
+        assert matcher.accept(byte)
+    return found
+
+
+@pytest.mark.parametrize(
+    "inner", ["%lark {\n start: A\n A: /[0-9]+/\n}", '%lark {\n start: %json {"type": "integer"}\n}']
+)
+def test_a_grammar_in_a_grammar_has_its_own_temperature(inner: str) -> None:
+    constraint = compiled(f'start: "a" inner "b"\ninner[temperature=0.7]: {inner}\n')
+    assert temperatures(constraint, b"a12b") == [None, 0.7, 0.7, 0.7]
+
+
+def test_a_grammar_with_a_name_has_its_own_temperature_where_it_is_read_with_one() -> None:
+    text = 'start: warm "," plain ";" odd\nwarm[temperature=0.7]: @n\nplain: @n\nodd: @m'
+    named = {"n": {"const": "ab"}, "m": "start: x\nx[temperature=0.1]: /[a-z]+/"}
+    constraint = constrain.compile(Lark(text, grammars=named), byte_vocabulary(), cache=False)
+    assert temperatures(constraint, b'"ab","ab";ab') == [*[0.7] * 4, *[None] * 6, 0.1, 0.1]
+
+
+def test_a_rule_keeps_its_temperature_inside_a_grammar_with_another() -> None:
+    constraint = compiled(
+        'start: "a" inner\ninner[temperature=0.7]: %lark {\n start: "x" y\n y[temperature=0.1]: /[0-9]+/\n}\n'
+    )
+    assert temperatures(constraint, b"ax1") == [None, 0.7, 0.1]
+
+
+@pytest.mark.parametrize("budget", [None, 0, 1, 4])
+@pytest.mark.parametrize("ends", ["lazy", 'suffix=";"'])
+def test_lazy_rules_with_max_tokens_end_within_them(ends: str, budget: int | None) -> None:
+    vocabulary = small_vocabulary()
+    body = r"/[a-z ]*;/" if ends == "lazy" else r"/[a-z ]*/"
+    constraint = compiled(f'start: (head "=" /[0-9]+/ ",")* "."\nhead[{ends}, max_tokens=3]: {body}', vocabulary)
+    unlimited = compiled(f'start: (head "=" /[0-9]+/ ",")* "."\nhead[{ends}]: {body}', vocabulary)
+    row, least = constraint.allocate_bitmask()[0], constraint.matcher().min_tokens_left
+    for seed in range(20):
+        rng, written = Random(f"{ends} {budget} {seed}"), b""
+        matcher = constraint.matcher(max_tokens=None if budget is None else least + budget)
+        while not matcher.is_finished and len(written) < 200:
+            token = int(rng.choice(allowed(matcher, row)))
+            if token in vocabulary.eos:
+                break
+            assert matcher.accept(token), written
+            written += vocabulary.token_bytes(token)
+        for token in matcher.completion_tokens():
+            assert matcher.accept(token), written
+            written += vocabulary.token_bytes(token)
+        assert unlimited.accepts(written), written
+        assert constraint.accepts(written), written
