@@ -1,4 +1,4 @@
-"""``precision="double"``: numbers that are valid read as exact decimals and read as IEEE doubles.
+"""``precision="double"`` (``compiler`` decides): numbers that are valid as exact decimals and as IEEE doubles.
 
 Rounding to a double keeps the order of numbers, so the double of a number keeps every inclusive bound that the number
 keeps. Other constraints are narrowed:

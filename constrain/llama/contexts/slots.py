@@ -1,4 +1,4 @@
-"""Slots: the prompt cache; the tokens in the KV cells of each sequence, and the choice of a sequence for a new prompt.
+"""Slots: the prompt cache, kept apart by API key (partition): the tokens of each sequence, and which a prompt reuses.
 
 A new prompt reuses the beginning that it shares with any sequence, active or idle, and with stored states of
 overwritten sequences while main memory has room for them. Only sequences of the same partition count, so a request in

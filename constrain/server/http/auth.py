@@ -1,4 +1,4 @@
-"""API keys: ``Authorization: Bearer KEY``, compared in constant time; whose key keeps its cached prompts apart."""
+"""API keys: ``Authorization: Bearer KEY``, compared in constant time; names the owner of cached prompts."""
 
 from __future__ import annotations
 
