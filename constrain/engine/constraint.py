@@ -364,8 +364,8 @@ class Constraint:
 
         >>> from constrain import Lark, Vocabulary, compile
         >>> vocabulary = Vocabulary.from_tokens([bytes([byte]) for byte in range(256)] + [b""], eos=[256])
-        >>> print(compile(Lark('start: ("a" | "b")+ start?'), vocabulary).export("gbnf"), end="")
-        root ::= [ab]+
+        >>> print(compile(Lark('start: "(" start? ")" | /[0-9]+/'), vocabulary).export("gbnf"), end="")
+        root ::= [0-9]+ | "(" root? ")"
         """
         from constrain.exporting.exporter import export_grammar
 

@@ -42,7 +42,7 @@ def export(
     long, and the errors of ``compile``.
 
     >>> print(export({"type": "array", "items": {"enum": ["a", "b"]}, "minItems": 1}, "regex", whitespace="compact"))
-    \["(?:a|b)"(?:,"(?:a|b)")*\]
+    \[(?:"a"|"b")(?:,(?:"a"|"b"))*\]
     """
     from constrain.exporting.exporter import export_grammar
 
