@@ -27,6 +27,9 @@ START = (ROOT / "docs/start.md").read_text(encoding="utf-8")
 FILES = {
     "person.json": ("docs/guides/schemas.md", "json"),
     "people.jsonl": ("docs/guides/batch.md", "jsonl"),
+    "colour.json": ("docs/guides/exporting.md", "json"),
+    "route.ebnf": ("docs/guides/convert.md", "ebnf"),
+    "route.lark": ("docs/guides/convert.md", "text"),
 }
 """The files that commands read, each with the page and the language of the block that shows it."""
 
@@ -74,7 +77,8 @@ def test_command_lines_run(command: str, tmp_path: Path) -> None:
         content = re.search(rf"```{language}\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL)
         assert content is not None
         (tmp_path / name).write_text(content[1], encoding="utf-8")
-    assert run(tmp_path, "-m", "constrain", *shlex.split(command)) or (tmp_path / "answers.jsonl").stat().st_size
+    shown, output = run(tmp_path, "-m", "constrain", *shlex.split(command)), shlex.split(command)[-1]
+    assert shown or (tmp_path / output).stat().st_size
 
 
 TABLES = str(ROOT / "benchmarks/readme.py")
