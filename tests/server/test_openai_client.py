@@ -143,7 +143,8 @@ def test_a_custom_call_of_a_response_has_its_captures(client: openai.OpenAI) -> 
         model="small", input="Say hi.", tools=[tool], tool_choice="required", max_output_tokens=200
     )
     (item,) = (item for item in response.output if item.type == "custom_tool_call")
-    assert item.model_extra == {"captures": {"name": item.input[2:]}, "capture_spans": {"name": [2, 4]}}
+    extra = {"captures": {"name": item.input[2:]}, "capture_spans": {"name": [2, 4]}}
+    assert item.model_extra == {"status": "completed", **extra}
 
 
 @pytest.mark.slow
