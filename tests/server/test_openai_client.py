@@ -124,7 +124,13 @@ def test_a_streamed_custom_call_ends_with_its_captures(client: openai.OpenAI) ->
     grammar = {"syntax": "lark", "definition": 'start: "hi" name\nname[capture]: /[a-z]{2}/'}
     tool: Any = {"type": "custom", "custom": {"name": "say", "format": {"type": "grammar", "grammar": grammar}}}
     chunks = client.chat.completions.create(
-        model="small", messages=MESSAGES, tools=[tool], tool_choice="required", stream=True, max_tokens=200
+        model="small",
+        messages=MESSAGES,
+        tools=[tool],
+        tool_choice="required",
+        parallel_tool_calls=False,
+        stream=True,
+        max_tokens=200,
     )
     parts: list[Any] = [part for chunk in chunks for part in chunk.choices[0].delta.tool_calls or ()]
     text = "".join(part.custom["input"] for part in parts)
@@ -140,7 +146,12 @@ def test_a_custom_call_of_a_response_has_its_captures(client: openai.OpenAI) -> 
         "format": {"type": "grammar", "syntax": "lark", "definition": definition},
     }
     response = client.responses.create(
-        model="small", input="Say hi.", tools=[tool], tool_choice="required", max_output_tokens=200
+        model="small",
+        input="Say hi.",
+        tools=[tool],
+        tool_choice="required",
+        parallel_tool_calls=False,
+        max_output_tokens=200,
     )
     (item,) = (item for item in response.output if item.type == "custom_tool_call")
     extra = {"captures": {"name": item.input[2:]}, "capture_spans": {"name": [2, 4]}}
