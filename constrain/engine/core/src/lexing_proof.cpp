@@ -326,18 +326,28 @@ class Proof {
     }
   }
 
+  const std::vector<uint32_t>& lazy_terminals() {
+    if (!lazy_terminals_) {
+      lazy_terminals_.emplace();
+      for (uint32_t t = 0; t < count_; ++t) {
+        if (grammar_.lazy[t]) lazy_terminals_->push_back(t);
+      }
+    }
+    return *lazy_terminals_;
+  }
+
   // The texts of a terminal in which no lazy terminal that is read in parallel matches first.
   ExprId readable(uint32_t t) {
     readable_.resize(count_);
     if (!readable_[t]) {
       ExpressionStore& store = grammar_.expressions;
       std::vector<ExprId> parts{grammar_.terminals[t]};
-      for (uint32_t u = 0; u < count_; ++u) {
-        if (!grammar_.lazy[u] || u == t || !groups_.in_parallel(t, u) || !begin_alike(t, u)) continue;
+      for (const uint32_t u : lazy_terminals()) {
+        if (u == t || !groups_.in_parallel(t, u) || !begin_alike(t, u)) continue;
         const ExprId after = store.repetition(store.bytes(ByteSet::all()), grammar_.lazy[t] ? 1 : 0, unbounded);
         parts.push_back(store.complement(store.concatenation(grammar_.terminals[u], after)));
       }
-      work_.spend(count_);
+      work_.spend(lazy_terminals().size());
       readable_[t] = parts.size() == 1 ? parts[0] : store.intersection(std::move(parts));
     }
     return *readable_[t];
@@ -486,6 +496,7 @@ class Proof {
   std::deque<ByteSet> parallel_alphabets_;
   std::vector<std::optional<ByteSet>> begins_, ends_, foreign_;  // by terminal, once known
   std::vector<std::optional<ExprId>> readable_;                 // by terminal, once known
+  std::optional<std::vector<uint32_t>> lazy_terminals_;         // once known
 };
 
 }  // namespace
