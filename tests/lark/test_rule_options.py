@@ -33,7 +33,7 @@ def test_after_the_beginning_of_a_call_only_a_call_follows() -> None:
     matcher = constraint.matcher()
     assert matcher.accept_many(b"Well, <function") == len(b"Well, <function")
     assert matcher.forced_bytes() == b"="
-    assert not matcher.is_accepting()
+    assert not matcher.is_accepting
 
 
 def test_a_terminal_that_a_lazy_one_always_precedes_is_split_with_it() -> None:
@@ -80,13 +80,13 @@ def test_texts_end_within_their_budgets() -> None:
             rng = Random(seed)
             matcher = constraint.matcher(max_tokens=max(least + spare, 1))
             written = 0
-            while not matcher.is_finished():
+            while not matcher.is_finished:
                 allowed = [byte for byte in range(256) if matcher.fork().accept(byte)]
-                if not allowed or (matcher.is_accepting() and rng.random() < 0.1):
+                if not allowed or (matcher.is_accepting and rng.random() < 0.1):
                     break
                 assert matcher.accept(rng.choice(allowed))
                 written += 1
-            assert matcher.is_accepting(), seed
+            assert matcher.is_accepting, seed
             assert written <= max(least + spare, 1)
             walked += 1
     assert walked > 60
