@@ -23,7 +23,7 @@ rule stays a rule; in an exception of EBNF, GrammarError."""
 
 
 def regular_rules(original: Original) -> list[str]:
-    """Returns the rules that use only regular rules and no special tokens, each after those that it uses."""
+    """Returns the regular rules without special tokens, in an order in which used rules come first."""
     bodies = {name: rule.body for name, rule in original.rules.items()}
     uses = {name: {each.name for each in leaves(body) if isinstance(each, Symbol)} for name, body in bodies.items()}
     users: dict[str, list[str]] = {name: [] for name in bodies}

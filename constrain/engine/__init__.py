@@ -3,9 +3,9 @@
 ``compile``, ``Constraint`` and ``Matcher`` are public, in ``constraint``, which is read first;
 ``Matcher.explain(token_id)`` says why a token is refused. ``forced`` writes forced text, which ``core`` finds, in the
 tokenizer's own tokens. ``special`` finds the tokens that a grammar asks for, ``classes`` divides a vocabulary by them,
-and ``readings`` follows them beside text. ``cache`` keeps constraints on disk. ``captures`` finds
-the parts of a finished text that have names, by a ``derivation``, and ``source_captures`` by the groups of a ``Regex``.
-``logits`` applies masks in the decode loops of other libraries. ``export`` writes a schema or grammar for other
-programs. ``core`` is the native kernel: it computes and remembers masks, keeps to ``max_tokens`` and compares distinct
-values (its README.md describes each class); of the package it imports only errors and trees.
+and ``readings`` follows every way to read a token, as itself and as text. ``cache`` keeps constraints on disk.
+``captures`` finds the named parts of a finished text with ``derivation``; ``source_captures`` does it for the groups of
+a ``Regex``. ``logits`` applies masks in the decode loops of other libraries. ``export`` writes a schema or grammar for
+other programs. ``core`` is the native kernel: it computes and remembers masks, keeps to ``max_tokens`` and compares
+distinct values (its README.md describes each class); of the package it imports only errors and trees.
 """

@@ -25,7 +25,7 @@ _LAST = 0x10FFFF
 
 
 class NotCharactersError(Exception):
-    """Bytes that are no whole characters stand in a language; whoever exports it says where."""
+    """A language has bytes that do not form whole characters; the caller adds the place."""
 
 
 class ByteArc(NamedTuple):
