@@ -128,6 +128,8 @@ def generate(
         note += f"; {completion.shortened} strings or numbers were ended early"
     if completion.limited_masks:
         note += f"; {completion.limited_masks} masks were limited by {' and '.join(completion.limits_met)}"
+    elif completion.limits_met:
+        note += f"; limits met: {' and '.join(completion.limits_met)}"
     if console.is_terminal:
         console.print(note, style="dim", highlight=False)
 

@@ -51,6 +51,7 @@ class _Composer:
         self.numbers_by_double = True
         self.strings_by_value = False
         self.warnings: dict[str, None] = {}
+        self.split: dict[str, None] = {}
         self.no_forcing = False
 
     def ways(self, part: Part, place: str) -> Ways:
@@ -127,6 +128,7 @@ class _Composer:
         self.only_schemas &= isinstance(part, Schema)
         self.numbers_by_double &= grammar.numbers_by_double
         self.strings_by_value |= grammar.strings_by_value
+        self.split |= {f"{name} of {written}": None for name in grammar.split}
         self.no_forcing |= grammar.no_forcing
         if grammar.self_delimiting:
             self.self_delimiting.add(symbol)
@@ -151,6 +153,7 @@ class _Composer:
             numbers_by_double=self.numbers_by_double,
             strings_by_value=self.strings_by_value,
             warnings=tuple(self.warnings),
+            split=tuple(self.split),
             no_forcing=self.no_forcing,
         )
         ends = self.is_one_part(ways) or (self.only_schemas and lexemes_end_by_themselves(grammar))

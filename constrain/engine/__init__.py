@@ -4,8 +4,8 @@
 ``Matcher.explain(token_id)`` says why a token is refused. ``forced`` writes forced text, which ``core`` finds, in the
 tokenizer's own tokens. ``special`` finds the tokens that a grammar asks for, ``classes`` divides a vocabulary by them,
 and ``readings`` follows every way to read a token, as itself and as text. ``cache`` keeps constraints on disk.
-``captures`` finds the named parts of a finished text with ``derivation``; ``source_captures`` does it for the groups of
-a ``Regex``. ``logits`` applies masks in the decode loops of other libraries. ``export`` writes a schema or grammar for
-other programs. ``core`` is the native kernel: it computes and remembers masks, keeps to ``max_tokens`` and compares
-distinct values (its README.md describes each class); of the package it imports only errors and trees.
+``captures`` finds the named parts of a finished text with ``derivation``. ``logits`` applies masks in the decode loops
+of other libraries. ``export`` writes a schema or grammar for other programs. ``core`` is the native kernel: it computes
+and remembers masks, keeps to ``max_tokens`` and compares distinct values (its README.md describes each class); of the
+package it imports only errors and trees.
 """

@@ -5,8 +5,9 @@ from __future__ import annotations
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from constrain.engine import core
+from constrain.engine import core, derivation
 from constrain.engine.derivation import Derivation, Lexeme
+from constrain.errors import LimitError
 from constrain.language.special import BEGIN, END, without_special
 
 if TYPE_CHECKING:
@@ -95,6 +96,7 @@ class _Reading:
         self._text = text
         self._lexemes = lexemes
         self._borders = [0, *(lexeme.end for lexeme in lexemes)]
+        self._work = 0
 
     def parts(self) -> list[Named]:
         """Returns the named parts in the order of their starts, outer ones first."""
@@ -122,7 +124,14 @@ class _Reading:
         start = self._borders[first]
         if bare is None:
             return start
-        return next((at for at in range(start, end) if core.matches(bare, self._text[at:end])), start)
+        return next((at for at in range(start, end) if self._matches(bare, at, end)), start)
+
+    def _matches(self, expression: Expression, start: int, end: int) -> bool:
+        """Returns whether an expression matches a part of the text; each byte is a step."""
+        self._work += end - start
+        if self._work > derivation.MAX_CAPTURE_WORK:
+            raise LimitError(derivation.TOO_MUCH_WORK)
+        return core.matches(expression, self._text[start:end])
 
     def _named(self, capture: Capture, start: int, end: int) -> list[Named]:
         """Returns the parts of a rule's text that have names."""
@@ -146,7 +155,7 @@ class _Reading:
     def _ending(self, body: Expression, ending: Expression, start: int, end: int) -> int:
         """Returns where the ending of a text begins: as late as the expressions allow."""
         for at in range(end, start - 1, -1):
-            if core.matches(ending, self._text[at:end]) and core.matches(body, self._text[start:at]):
+            if self._matches(ending, at, end) and self._matches(body, start, at):
                 return at
         raise AssertionError("a body and its ending have the text")
 

@@ -27,6 +27,9 @@ of a model is complete, but has no captures."""
 CAPTURES_LIMIT = f"{MAX_CAPTURE_WORK=}".partition("=")[0]
 """The name of this limit, for ``Completion.limits_met``."""
 
+TOO_MUCH_WORK = f"this text takes too many steps to read again, for its captures ({CAPTURES_LIMIT})"
+"""The message of the error beyond this limit."""
+
 _Counters = tuple[int, ...]
 
 
@@ -86,7 +89,7 @@ class Derivation:
     def _spend(self) -> None:
         self._work += 1
         if self._work > MAX_CAPTURE_WORK:
-            raise LimitError("this text takes too many steps to read again, for its captures (MAX_CAPTURE_WORK)")
+            raise LimitError(TOO_MUCH_WORK)
 
     # Earley's algorithm
 

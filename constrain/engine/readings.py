@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from constrain.engine.classes import Classes
 
 MAX_READINGS = 64
-"""Readings of one text that a matcher follows at once, where tokens named in a grammar stand beside text. Beyond:
-tokens that only further readings allow are left out of masks."""
+"""Ways to read one text that a matcher follows at once: a token may count as itself, where the grammar names it, or as
+its text. Beyond: the further ways are dropped, and masks lack the tokens that only those allow."""
 
 _BETWEEN_COPIES = 256
 """Tokens after which all readings are copied, for a rollback, before their number changes again."""

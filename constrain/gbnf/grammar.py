@@ -131,7 +131,9 @@ class _Emitter:
             automaton.add(self._with_terminals(body), 0, 1)
             self.reserved[self._numbers[name]] = Rule(name, tuple(automaton.edges), (1,))
         rules = tuple(rule for rule in self.reserved if rule is not None)
-        return Grammar(tuple(self._terminals), rules, self_delimiting=self._regular is None)
+        terminals = tuple(self._terminals)
+        split = () if self._regular is not None else tuple(dict.fromkeys(terminal.name for terminal in terminals))
+        return Grammar(terminals, rules, self_delimiting=self._regular is None, split=split)
 
     def rule(self, name: str) -> int:
         """Returns the symbol of a rule."""

@@ -62,7 +62,7 @@ class Completion:
             lexemes that the ``max_tokens`` of a grammar narrowed. They do not change ``finish_reason``.
         limited_masks: number of masks without some allowed tokens, because a limit of the kernel was met. The answer
             matches and is complete nevertheless.
-        limits_met: names of these limits, such as ``"MAX_MASK_WORK"``.
+        limits_met: names of these limits, such as ``"MAX_MASK_WORK"``, and of the one on captures.
         reasoning: text of the model's reasoning before the answer; ``""`` for none.
         logprobs: log-probabilities, one entry for each of ``tokens``; ``None`` without the option ``logprobs``.
         text_logprobs: the entries of ``logprobs`` for the tokens that make up ``text``.
@@ -87,8 +87,8 @@ class Completion:
 
 
 def limits_object(completion: Completion) -> dict[str, Any]:
-    """Returns the member ``limited`` of an answer as JSON: limited masks and the limits met; empty if none."""
-    if not completion.limited_masks:
+    """Returns the member ``limited`` of an answer as JSON: limited masks and the limits met; empty if none was met."""
+    if not completion.limits_met:
         return {}
     return {"limited": {"masks": completion.limited_masks, "limits": list(completion.limits_met)}}
 

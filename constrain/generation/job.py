@@ -9,16 +9,12 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from constrain.chat.answers.choices import Choices
 from constrain.chat.reading.text_tokens import TextTokens
 from constrain.engine import constraint as _constraint
 from constrain.engine.captures import Captures
-from constrain.engine.derivation import CAPTURES_LIMIT
-from constrain.engine.source_captures import source_captures
-from constrain.errors import LimitError
+from constrain.generation.capturing import Capturing, with_captures
 from constrain.generation.completion import Completion, Timings, Usage
 from constrain.language.policies import CompileOptions
-from constrain.language.source import Source
 from constrain.llama.decoding.ranges import seed_of
 from constrain.llama.scheduling.request import Request
 
@@ -179,9 +175,19 @@ class Writing:
 
     def completion(self, cached_tokens: int, timings: Timings) -> Completion:
         """Returns the finished answer; call ``progress.finish`` first. Raises ``OutputValidationError``."""
+        completion, parts = self.without_captures(cached_tokens, timings), self.capturing()
+        vocabulary, whole = self.job.plan.model.vocabulary, self.job.plan.language
+        return with_captures(
+            completion,
+            [
+                (part, part.find(vocabulary, self.job.constraint if whole and part.schema is whole.schema else None))
+                for part in parts
+            ],
+        )
+
+    def without_captures(self, cached_tokens: int, timings: Timings) -> Completion:
+        """Returns the finished answer as ``completion`` does, but without captures."""
         job, answer, outcome = self.job, self.answer, self.progress.outcome()
-        captures = self._captures(outcome.text)
-        limits = () if answer.matcher is None else answer.matcher.limits_met
         return Completion(
             value=outcome.value,
             text=outcome.text,
@@ -192,28 +198,23 @@ class Writing:
             report=None if job.constraint is None else job.constraint.report,
             shortened=0 if answer.matcher is None else answer.matcher.n_shortened,
             limited_masks=0 if answer.matcher is None else answer.matcher.limited_masks,
-            limits_met=limits if captures is not None else (*limits, CAPTURES_LIMIT),
+            limits_met=() if answer.matcher is None else answer.matcher.limits_met,
             reasoning=outcome.reasoning,
             logprobs=None if answer.logprobs is None else tuple(answer.logprobs.tokens),
             text_logprobs=None if self.text_tokens is None else tuple(self.text_tokens.reported),
-            captures=captures,
+            captures=Captures(),
         )
 
-    def _captures(self, text: str) -> Captures | None:
-        """Returns the captures of the answer's text; ``None`` if they take too long to find."""
+    def capturing(self) -> list[Capturing]:
+        """Returns the parts of the finished answer that may have captures; call ``progress.finish`` first."""
         constraint, language = self.job.constraint, self.job.plan.language
         if constraint is None or language is None or not constraint.has_captures:
-            return Captures()
-        if isinstance(language.schema, Choices):  # the text is the content, without calls and reasoning
-            content = language.schema.content
-            return source_captures(content, text) if isinstance(content, Source) and text else Captures()
+            return []
         data = b"".join(map(constraint.vocabulary.marked_bytes, self.answer.tokens))
-        if not constraint.accepts(data):
-            return Captures()
-        try:
-            return constraint.captures(data)
-        except LimitError:
-            return None
+        return [
+            Capturing(part.source or language.schema, language.policies, part.text, part.call)
+            for part in self.progress.parts(data)
+        ]
 
 
 class Run:
@@ -230,17 +231,33 @@ class Run:
         self._show = show
         self.request = Request(self._writing.answer, self._receive, job.plan.settings.timeout, partition)
 
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The vocabulary of the answer's tokens."""
+        return self._writing.job.plan.model.vocabulary
+
     def submit(self) -> None:
         """Puts the answer into the scheduler's queue. Raises ``BudgetError`` and ``ModelError``."""
         self._writing.job.plan.model.scheduler.submit(self.request)
 
     def finish(self) -> tuple[list[StreamEvent], Completion]:
         """Returns the last events and the complete answer. Raises ``OutputValidationError``."""
+        last = self._writing.progress.finish()
+        return last, self._writing.completion(self.request.cached_tokens, self._timings())
+
+    def finish_without_captures(self) -> tuple[list[StreamEvent], Completion, list[Capturing]]:
+        """Returns the last events, the answer without captures, and its parts that may have any.
+
+        For callers who find captures elsewhere. Raises ``OutputValidationError``.
+        """
+        writing = self._writing
+        last = writing.progress.finish()
+        return last, writing.without_captures(self.request.cached_tokens, self._timings()), writing.capturing()
+
+    def _timings(self) -> Timings:
         request = self.request
         seconds = (request.queue_seconds, request.prompt_seconds, request.generation_seconds)
-        timings = Timings(self._writing.job.compile_seconds, *seconds)
-        last = self._writing.progress.finish()
-        return last, self._writing.completion(request.cached_tokens, timings)
+        return Timings(self._writing.job.compile_seconds, *seconds)
 
     def _receive(self, _: tuple[int, ...]) -> None:
         if self._show is not None:

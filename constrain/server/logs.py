@@ -83,6 +83,8 @@ def log_request(account: Account, scope: Scope) -> None:
         pieces.append(f"{account.model}: {account.prompt_tokens} + {account.completion_tokens} tokens")
     if account.limited_masks:
         pieces.append(f"{account.limited_masks} masks limited by {' and '.join(account.limits_met)}")
+    elif account.limits_met:
+        pieces.append(f"limits met: {' and '.join(account.limits_met)}")
     pieces.append(f"from {facts['client']}")
     if account.reason is not None:
         pieces.append(f"because: {account.reason}")

@@ -71,6 +71,8 @@ class _Emitter:
         self.numbers_by_double = True
         self.strings_by_value = False
         self.warnings: dict[str, None] = {}
+        self.split: dict[str, None] = {}
+        self.no_forcing = False
         self.of_schemas: set[int] = set()
         self._merged: dict[object, int] = {}
         self._symbols: dict[Text, tuple[int | None, bool]] = {}
@@ -91,6 +93,8 @@ class _Emitter:
             numbers_by_double=self.numbers_by_double,
             strings_by_value=self.strings_by_value,
             warnings=tuple(self.warnings),
+            split=tuple(self.split),
+            no_forcing=self.no_forcing,
         )
         return split_until_lossless(grammar, self.of_schemas) or settle_lexing(grammar, self.of_schemas)
 
@@ -324,6 +328,8 @@ class _Emitter:
             )
             self.rules.append(replace(rule, edges=tuple(edges)))
         self.warnings |= {f"{warning} (in {where})": None for warning in grammar.warnings}
+        self.split |= {f"{name} (in {where})": None for name in grammar.split}
+        self.no_forcing |= grammar.no_forcing
         self.numbers_by_double &= grammar.numbers_by_double
         self.strings_by_value |= grammar.strings_by_value
         self._merged[key] = symbol

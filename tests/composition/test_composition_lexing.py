@@ -150,3 +150,11 @@ def test_real_schemas_stand_before_and_behind_grammars() -> None:
         constraint = compiled(sequence(schema, "\n", sql, ";", schema))
         value = compiled(schema).matcher().shortest_completion()
         assert constraint.accepts(value + b"\nSELECT a FROM b;" + value)
+
+
+def test_a_composition_names_the_terminals_that_are_split() -> None:
+    constraint = constrain.compile(sequence("a:", Lark('start: "x" ","? /.+/ "\\n"'), "b"), byte_vocabulary())
+    assert constraint.accepts("a:x,,\nb")
+    names = constraint.report.split
+    assert [name.partition(" (")[0] for name in names] == ['","', "/.+/"]
+    assert all("Lark" in name for name in names)

@@ -13,7 +13,6 @@ import constrain
 from constrain import Lark, Regex, engine
 from constrain.engine import derivation
 from constrain.engine.captures import Captures, captures_object
-from constrain.engine.source_captures import source_captures
 from tests.support import byte_vocabulary
 from tests.support.oracles.lark.generator import make_case
 
@@ -111,7 +110,16 @@ def test_a_long_second_reading_meets_its_limit(monkeypatch: pytest.MonkeyPatch) 
     assert len(constraint.captures("x" * 5)["e"]) == 9
     with pytest.raises(constrain.LimitError, match="MAX_CAPTURE_WORK"):
         constraint.captures("x" * 100)
-    assert source_captures(Lark('start: e\ne[capture]: e e | "x"'), "x" * 100) is None
+
+
+def test_the_search_for_ignored_text_meets_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    constraint = compiled('start: "x" a\na[capture]: /[ab ]+b/\n%ignore " "')
+    assert constraint.captures("x" + " " * 40 + "b")["a"] == " " * 40 + "b"
+    monkeypatch.setattr(derivation, "MAX_CAPTURE_WORK", 1_000)
+    other = compiled('start: "x" a\na[capture]: /b+/\n%ignore " "')
+    assert other.captures("x" + " " * 10 + "b")["a"] == "b"
+    with pytest.raises(constrain.LimitError, match="MAX_CAPTURE_WORK"):
+        other.captures("x" + " " * 100 + "b")
 
 
 def test_a_long_list_is_read_again_in_linear_time() -> None:

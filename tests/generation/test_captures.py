@@ -69,6 +69,33 @@ def test_content_beside_tools_has_captures(model: constrain.Model) -> None:
     check(completion)
 
 
+MARKED = Lark('start: "a" <|im_start|> x\nx[capture]: /[bc]{2}/')
+
+
+def test_special_tokens_are_no_part_of_captures(model: constrain.Model) -> None:
+    completion = constrain.complete(model, "Write.", schema=MARKED, max_tokens=10, seed=1)
+    assert completion.captures == {"x": completion.text[1:]}
+    beside = constrain.complete(
+        model, "Write.", schema=MARKED, tools=[CustomTool("write", "Writes.", MARKED)], tool_choice="none", seed=1
+    )
+    assert beside.captures == {"x": beside.text[1:]}
+
+
+def test_special_tokens_in_an_input_are_no_part_of_its_captures(model: constrain.Model) -> None:
+    completion = constrain.complete(
+        model,
+        "Write.",
+        tools=[CustomTool("write", "Writes.", MARKED)],
+        tool_choice="required",
+        parallel_tool_calls=False,
+        max_tokens=60,
+        seed=1,
+    )
+    (call,) = completion.value
+    assert len(call.text) == 3
+    assert (call.captures, call.captures.spans) == ({"x": call.text[1:]}, {"x": [(1, 3)]})
+
+
 def test_answers_without_names_have_none(model: constrain.Model) -> None:
     assert constrain.complete(model, "Hello", schema=bool).captures == {}
     assert constrain.complete(model, "Hello", max_tokens=3).captures == {}

@@ -159,6 +159,23 @@ def test_a_custom_call_of_a_response_has_its_captures(client: openai.OpenAI) -> 
 
 
 @pytest.mark.slow
+def test_a_streamed_response_ends_with_the_captures_of_its_calls(client: openai.OpenAI) -> None:
+    definition = 'start: "hi" name\nname[capture]: /[a-z]{2}/'
+    tool: Any = {
+        "type": "custom",
+        "name": "say",
+        "format": {"type": "grammar", "syntax": "lark", "definition": definition},
+    }
+    stream = client.responses.create(
+        model="small", input="Say hi.", tools=[tool], tool_choice="required", parallel_tool_calls=False, stream=True
+    )
+    (ended,) = (event.response for event in stream if event.type == "response.completed")
+    (item,) = (item for item in ended.output if item.type == "custom_tool_call")
+    extra = {"captures": {"name": item.input[2:]}, "capture_spans": {"name": [2, 4]}}
+    assert item.model_extra == {"status": "completed", **extra}
+
+
+@pytest.mark.slow
 def test_many_at_once_are_served_together(url: str) -> None:
     async def ask_all() -> list[Any]:
         async with openai.AsyncOpenAI(base_url=f"{url}/v1", api_key="any", max_retries=0, timeout=SECONDS) as client:

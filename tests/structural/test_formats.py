@@ -151,3 +151,10 @@ def test_hundreds_of_tags_are_compiled_at_once() -> None:
 def test_a_trigger_that_cannot_occur_is_a_warning() -> None:
     constraint = compiled({"format": CASES["an excluded text in a trigger"].format})
     assert constraint.warnings == ("/format/triggers/0: this trigger cannot occur, because it holds an excluded text",)
+
+
+def test_a_tag_names_the_terminals_of_its_grammars_that_are_split() -> None:
+    grammar = {"type": "grammar", "grammar": 'start: "x" ","? /.+/ "\\n"'}
+    constraint = compiled({"format": {"type": "tag", "begin": "<a>", "content": grammar, "end": "</a>"}})
+    assert constraint.accepts("<a>x,,\n</a>")
+    assert any(name.startswith('"," (') for name in constraint.split)

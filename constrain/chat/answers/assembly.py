@@ -77,6 +77,7 @@ class Assembly:
         self._numbers_by_double = True
         self._strings_by_value = False
         self._warnings: dict[str, None] = {}
+        self._split: dict[str, None] = {}
         self._no_forcing = False
 
     def grammar(self) -> Grammar:
@@ -89,6 +90,7 @@ class Assembly:
             numbers_by_double=self._numbers_by_double,
             strings_by_value=self._strings_by_value,
             warnings=tuple(self._warnings),
+            split=tuple(self._split),
             no_forcing=self._no_forcing,
         )
 
@@ -179,6 +181,7 @@ class Assembly:
         self._self_delimiting &= grammar.self_delimiting
         self._numbers_by_double &= grammar.numbers_by_double
         self._strings_by_value |= grammar.strings_by_value
+        self._split |= {f"{name} of {what}": None for name in grammar.split}
         self._no_forcing |= grammar.no_forcing
         self._warnings |= {f"{warning} (in {what})": None for warning in grammar.warnings}
         return symbol

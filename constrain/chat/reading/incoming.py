@@ -9,7 +9,7 @@ import codecs
 from typing import TYPE_CHECKING
 
 from constrain.json_schema.spelling.canonical import read_content
-from constrain.language.special import BEGIN, END, without_special
+from constrain.language.special import BEGIN, END, mark, split_special, without_special
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -123,6 +123,16 @@ class Incoming:
             if self.at_end:
                 return False
             yield
+
+
+def json_text(spelled: bytes) -> bytes:
+    """Returns the text of a JSON string from what stands between its quotes; special tokens stay marked."""
+    parts = split_special(spelled)
+    for place in range(0, len(parts), 2):
+        parts[place] = read_content(parts[place]).encode()
+    for place in range(1, len(parts), 2):
+        parts[place] = mark(parts[place].decode())
+    return b"".join(parts)
 
 
 def _count_held_back(text: bytearray, stops: list[bytes]) -> int:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from constrain.chat.reading.events import StreamEvent
     from constrain.chat.reading.text_tokens import TextTokens
     from constrain.language.result import ResultType
+    from constrain.language.source import Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,21 @@ class Outcome:
     value: Any
     text: str
     reasoning: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a finished answer that may have captures.
+
+    Attributes:
+        source: language of the part; ``None`` for the language of the whole answer.
+        text: text of the part, with special tokens marked.
+        call: number of the call whose input the part is; ``None`` for the content.
+    """
+
+    source: Source | None
+    text: bytes
+    call: int | None = None
 
 
 class Progress(Protocol):
@@ -42,6 +58,10 @@ class Progress(Protocol):
 
     def outcome(self) -> Outcome:
         """Returns the finished answer. Raises ``OutputValidationError``."""
+        ...
+
+    def parts(self, answer: bytes) -> list[Part]:
+        """Returns the parts of the finished answer that may have captures. ``answer``: all that was fed, joined."""
         ...
 
 
@@ -79,6 +99,10 @@ class TextProgress:
     def outcome(self) -> Outcome:
         """Returns the finished answer. Raises ``OutputValidationError``."""
         return Outcome(self._result.parse(self._text.text), self._text.text)
+
+    def parts(self, answer: bytes) -> list[Part]:
+        """Returns the answer as its only part."""
+        return [Part(None, answer)]
 
     def _deltas(self, piece: str) -> list[StreamEvent]:
         if not piece:

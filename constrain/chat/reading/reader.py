@@ -24,7 +24,7 @@ from constrain.chat.answers.structure import CONTENT, END, PREAMBLE, REASONING, 
 from constrain.chat.answers.trees import answer_trees, has_preamble, value_of
 from constrain.chat.families.format import ArgumentStyle
 from constrain.chat.reading.events import ReasoningDelta, RefusalDelta, TextDelta
-from constrain.chat.reading.incoming import Incoming
+from constrain.chat.reading.incoming import Incoming, json_text
 from constrain.language.source import Source
 
 if TYPE_CHECKING:
@@ -74,8 +74,10 @@ Event = TextDelta | ReasoningDelta | RefusalDelta | CallStarted | ArgumentsDelta
 class Reader:
     """Reads pieces of one answer. A special token is its name between the bytes 0xFF and 0xFE, which occur in no text.
 
-    ``spans``: for each ``TextDelta``, the positions in the answer where its bytes begin and end; the caller removes
-    them.
+    Attributes:
+        spans: for each ``TextDelta``, the positions in the answer where its bytes begin and end; the caller removes
+            them.
+        content: positions where a value or text of the content begins and ends; ``None`` before its end.
     """
 
     def __init__(self, answer: AnswerLanguage) -> None:
@@ -84,6 +86,8 @@ class Reader:
         self._incoming = Incoming()
         self._events: list[Event] = []
         self.spans: deque[tuple[int, int]] = deque()
+        self.content: tuple[int, int] | None = None
+        self._inputs: dict[int, tuple[int, int, bool]] = {}
         self._calls = 0
         self._behind: Node | None = None
         self._reading = self._read()
@@ -98,6 +102,14 @@ class Reader:
         """Returns the events for held-back bytes, after the last piece."""
         self._incoming.at_end = True
         return self._advance()
+
+    def input(self, index: int, answer: bytes) -> bytes:
+        """Returns the input of a custom call, as far as it was read, with its special tokens marked.
+
+        ``answer``: all pieces, joined.
+        """
+        begin, end, is_json = self._inputs.get(index, (0, 0, False))
+        return json_text(answer[begin:end]) if is_json else answer[begin:end]
 
     @property
     def may_end(self) -> bool:
@@ -184,7 +196,10 @@ class Reader:
         if self._answer.refusal and (yield from self._incoming.begins_with([refusal])) is not None:
             self._incoming.take(len(refusal))
             return (yield from self._incoming.text(stops, self._emit_as(RefusalDelta)))
-        return (yield from self._incoming.text(stops, self._emit_as(TextDelta)))
+        begin = self._incoming.position
+        stop = yield from self._incoming.text(stops, self._emit_as(TextDelta))
+        self.content = begin, self._incoming.position
+        return stop
 
     def _read_section(self, reached: int) -> Generator[None]:
         """Reads content, or text before calls, inside its section."""
@@ -243,11 +258,23 @@ class Reader:
                     return (yield from self._read_python(tool, index))
                 case ArgumentStyle.XML:
                     return (yield from self._read_xml(called, tool, index))
+        return (yield from self._read_input(called, tool, index))
+
+    def _read_input(self, called: CustomCalls, tool: int, index: int) -> Generator[None, None, bool]:
+        """Reads the input of a custom tool; returns whether it is complete."""
+
+        def emit(text: str) -> None:
+            self._events.append(InputDelta(index, text))
+
+        begin = self._incoming.position
         if value_of(self._answer.format, called) is Variable.JSON_INPUT:
-            return (yield from self._incoming.json_string(lambda text: self._events.append(InputDelta(index, text))))
+            is_whole = yield from self._incoming.json_string(emit)
+            self._inputs[index] = begin, self._incoming.position - is_whole, True
+            return is_whole
         after = self._trees.after[tool]
         stops = [_to_bytes(step) for step in self._trees.stops(tool)]
-        stop = yield from self._incoming.text(stops, lambda text: self._events.append(InputDelta(index, text)))
+        stop = yield from self._incoming.text(stops, emit)
+        self._inputs[index] = begin, self._incoming.position, False
         return stop is not None or after.reached is not None
 
     # Steps through the structure tree.

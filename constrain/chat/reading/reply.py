@@ -17,10 +17,11 @@ from constrain.chat.reading.events import (
     RefusalDelta,
     TextDelta,
 )
-from constrain.chat.reading.progress import Outcome
+from constrain.chat.reading.progress import Outcome, Part
 from constrain.chat.reading.text import TextStream
 from constrain.chat.tools.calls import CustomCall, FunctionCall
-from constrain.chat.tools.kinds import FunctionTool
+from constrain.chat.tools.kinds import CustomTool, FunctionTool
+from constrain.language.source import Source
 
 if TYPE_CHECKING:
     from constrain.chat.answers.language import AnswerLanguage
@@ -126,6 +127,7 @@ class ReplyProgress:
         *,
         wants_reply: bool,
     ) -> None:
+        self._answer = answer
         self._reader = reading.Reader(answer)
         self._tools = tools
         self._result = result
@@ -172,6 +174,17 @@ class ReplyProgress:
             return Outcome(value, text, self._reasoning)
         calls = tuple(map(self._call, range(len(self._values))))
         return Outcome(Reply(calls, content, self._reasoning, self._refusal, text), text, self._reasoning)
+
+    def parts(self, answer: bytes) -> list[Part]:
+        """Returns content and inputs of calls, if their languages may have captures."""
+        found, content = [], self._answer.content
+        if isinstance(content, Source) and content.may_capture and self._reader.content is not None:
+            found.append(Part(content, answer[slice(*self._reader.content)]))
+        for index, name in enumerate(self._names):
+            tool = self._tools[name]
+            if isinstance(tool, CustomTool) and tool.format is not None and tool.format.may_capture:
+                found.append(Part(tool.format, self._reader.input(index, answer), index))
+        return found
 
     @property
     def _repeats_itself(self) -> bool:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from constrain.engine.source_captures import source_captures
+from constrain.engine.captures import Captures
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from constrain.chat.tools.arguments import Arguments
     from constrain.chat.tools.kinds import CustomTool, FunctionTool
-    from constrain.engine.captures import Captures
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +64,13 @@ class CustomCall:
         id: id of the call, to which the message with its result refers.
         tool: the tool.
         text: input of the tool, as the model wrote it.
+        captures: parts of the text that the tool's grammar gives names to, as ``Completion.captures``.
     """
 
     id: str
     tool: CustomTool
     text: str
+    captures: Captures | None = field(default_factory=Captures, compare=False, repr=False)
 
     def __repr__(self) -> str:
         return f"{self.name}({self.text!r})"
@@ -78,11 +79,6 @@ class CustomCall:
     def name(self) -> str:
         """The name of the tool."""
         return self.tool.name
-
-    @property
-    def captures(self) -> Captures | None:
-        """The parts of the text that the tool's grammar gives names to; ``None`` if they take too long to find."""
-        return source_captures(self.tool.format, self.text)
 
     def call(self, *, context: Any = None) -> Any:
         """Runs the tool's function with the text and returns its result; raises as ``CustomTool.call`` does."""

@@ -266,7 +266,7 @@ class Matcher:
         """Temperature that the grammar asks for the next token; ``None`` if it asks for none.
 
         It is the highest one of the lexemes that the current lexeme may still become; once that cannot continue, of
-        those that may follow. A lexeme without a temperature has no say.
+        those that may follow. Lexemes without a temperature do not count.
         """
 
     @property

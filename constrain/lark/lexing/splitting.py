@@ -87,7 +87,7 @@ def _split(grammar: Grammar, whole: Collection[int], *, lossless: bool) -> Gramm
     while (conflicting := splitting.conflicting()) is not None:
         if not splitting.split(conflicting):
             return None
-    return replace(splitting.grammar, proved=True, split=tuple(splitting.names))
+    return replace(splitting.grammar, proved=True, split=(*grammar.split, *splitting.names))
 
 
 class _Splitting:

@@ -27,6 +27,7 @@ from constrain.server.responses.output import (
     response_json,
     text_part,
     unfinished_response,
+    with_captures,
 )
 
 if TYPE_CHECKING:
@@ -131,8 +132,9 @@ class EventWriter:
             self._close("completed")
             self._start_part("output_text")
         self._close(status)
+        items = with_captures(self._items, completion)
         self.response = make_response(
-            self._head, completion, self._items, completed_at=completed_at, reasoning_tokens=reasoning_tokens
+            self._head, completion, items, completed_at=completed_at, reasoning_tokens=reasoning_tokens
         )
         self._emit(f"response.{self.response.status}", response=response_json(self.response))
         return self._take_events()

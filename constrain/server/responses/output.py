@@ -19,11 +19,18 @@ from constrain.server.serving.extension import extension
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from constrain.chat.tools.calls import ToolCall
     from constrain.generation.completion import Completion
     from constrain.server.responses.request import ResponsesRequest
 
 ItemDocument = dict[str, Any]
 """A JSON object: an item of the output."""
+
+CALLS = ("function_call", "custom_tool_call")
+"""Types of items that are calls."""
+
+_VALUES = {"function_call": "arguments", "custom_tool_call": "input"}
+"""Name of a call's text, by the type of its item."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +151,17 @@ def _items(head: ResponseHead, completion: Completion) -> Iterator[ItemDocument]
     for position, call in enumerate(_calls(completion)):
         is_custom = isinstance(call, CustomCall)
         item = call_item(head, index + position, call.id, call.name, call.text, is_custom=is_custom, status="completed")
-        yield {**item, **captures_object(call.captures)} if is_custom else item
+        yield {**item, **_captures(call)}
+
+
+def with_captures(items: Sequence[ItemDocument], completion: Completion) -> list[ItemDocument]:
+    """Returns the items of a streamed answer, with the captures of its calls: the items were made before those."""
+    calls = iter(_calls(completion))
+    return [{**item, **_captures(next(calls))} if item["type"] in CALLS else item for item in items]
+
+
+def _captures(call: ToolCall) -> dict[str, Any]:
+    return captures_object(call.captures) if isinstance(call, CustomCall) else {}
 
 
 def has_message(completion: Completion, request: ResponsesRequest) -> bool:
@@ -192,9 +209,9 @@ def call_item(
     head: ResponseHead, index: int, call_id: str, name: str, text: str, *, is_custom: bool, status: str
 ) -> ItemDocument:
     """Returns a call item with its arguments or input."""
-    kind, key = ("custom_tool_call", "input") if is_custom else ("function_call", "arguments")
+    kind = CALLS[is_custom]
     item_id = head.item_id(kind, index)
-    return {"id": item_id, "type": kind, "call_id": call_id, "name": name, key: text, "status": status}
+    return {"id": item_id, "type": kind, "call_id": call_id, "name": name, _VALUES[kind]: text, "status": status}
 
 
 def _response(head: ResponseHead, status: str, items: Sequence[ItemDocument], **given: Any) -> Response:

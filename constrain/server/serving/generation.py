@@ -21,6 +21,7 @@ from constrain.server.http.account import current
 from constrain.server.http.errors import ApiError, context_overflow, convert_field_errors, too_busy, unavailable
 from constrain.server.requests.limits import MAX_MESSAGES
 from constrain.server.requests.texts import text_tokens
+from constrain.server.sandbox.capturing import find_captures
 from constrain.server.sandbox.compiling import compile_for
 from constrain.server.sandbox.parts import answer_error
 from constrain.server.sandbox.session import Session, Turns
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
     from constrain.chat.reading.events import StreamEvent
     from constrain.engine.constraint import Constraint
+    from constrain.generation.capturing import Capturing
     from constrain.generation.completion import Completion
     from constrain.generation.job import Job, Plan
     from constrain.generation.options import ChatOptions
@@ -122,7 +124,7 @@ class Generator:
             for question, plan in zip(questions, plans, strict=True)
         ]
         samples = [job.sample(number) for job in jobs for number in range(questions[0].n)]
-        answers = Answers(samples, self._live, self._metrics, account.partition)
+        answers = Answers(samples, self._live, self._metrics, account.partition, session)
         answers.limit_choices(self._limits.seconds)
         answers.end_by(account.until if self._deadline is None else min(account.until, self._deadline))
         try:
@@ -150,10 +152,11 @@ class Answers:
     """The answers to one request, numbered from 0.
 
     Read ``events`` to the end, or call ``close``. ``partition``: name of the prompt cache; requests with the same name
-    share evaluated prompts.
+    share evaluated prompts. ``session``: the session of the request, for work on finished answers.
     """
 
-    def __init__(self, jobs: Sequence[Job], live: set[Run], metrics: Metrics, partition: str) -> None:
+    def __init__(self, jobs: Sequence[Job], live: set[Run], metrics: Metrics, partition: str, session: Session) -> None:
+        self._session = session
         self._metrics = metrics
         self._loop = asyncio.get_running_loop()
         self._events: asyncio.Queue[tuple[int, StreamEvent | None]] = asyncio.Queue()
@@ -203,11 +206,11 @@ class Answers:
                     continue
                 run = self._runs[number]
                 run.request.done.result()
-                last, completion = _finish(run)
+                last, completion, parts = _finish(run)
                 self._metrics.add_masks(run.request.answer)
                 for each in last:
                     yield number, each
-                yield number, Finished(completion)
+                yield number, Finished(await find_captures(completion, parts, run.vocabulary, self._session))
                 left -= 1
         finally:
             self.close()
@@ -229,13 +232,13 @@ class Answers:
             self._loop.call_soon_threadsafe(self._events.put_nowait, (number, None))
 
 
-def _finish(run: Run) -> tuple[list[StreamEvent], Completion]:
-    """Returns the end of an answer.
+def _finish(run: Run) -> tuple[list[StreamEvent], Completion, list[Capturing]]:
+    """Returns the end of an answer; see ``Run.finish_without_captures``.
 
     Raises ``ApiError`` for an answer that clients cannot parse: see ``MAX_ANSWER_NESTING``.
     """
     try:
-        return run.finish()
+        return run.finish_without_captures()
     except OutputValidationError as error:
         raise ApiError(f"The answer cannot be read: {error.message}.", code="invalid_value") from error
 

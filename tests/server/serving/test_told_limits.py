@@ -45,6 +45,12 @@ def test_an_answer_that_met_none_tells_nothing() -> None:
     assert limits_object(WHOLE) == {}
 
 
+def test_an_answer_without_its_captures_tells_the_limit() -> None:
+    assert limits_object(replace(WHOLE, limits_met=("MAX_CAPTURE_WORK",))) == {
+        "limited": {"masks": 0, "limits": ["MAX_CAPTURE_WORK"]}
+    }
+
+
 def test_the_log_tells_them(caplog: pytest.LogCaptureFixture) -> None:
     account = Account(until=0)
     account.add(LIMITED, is_first=True)

@@ -681,7 +681,7 @@ void bind_limits_met(nb::class_<Matcher>& matcher) {
                    },
                    "Temperature that the grammar asks for the next token; ``None`` if it asks for none.\n\n"
                    "It is the highest one of the lexemes that the current lexeme may still become; once that cannot continue, of\n"
-                   "those that may follow. A lexeme without a temperature has no say.")
+                   "those that may follow. Lexemes without a temperature do not count.")
       .def_prop_ro("limits_tokens", [](Matcher& self) { return self.grammar().grammar().limits_tokens; },
                    "Whether the grammar limits the tokens of some lexeme (``max_tokens``). Private.")
       .def_prop_ro("is_narrowed",

@@ -67,7 +67,7 @@ struct Grammar {
   std::vector<std::string> terminal_names;
   std::vector<bool> remembered;  // by terminal: some edge remembers the lexeme
   std::vector<uint8_t> kinds;    // by terminal: which token limit applies; front ends define the kinds
-  std::vector<bool> lazy;        // by terminal: its first match ends the lexeme, whatever else could go on
+  std::vector<bool> lazy;        // by terminal: a lexeme ends where this terminal first matches, even if others could go on
   std::vector<uint32_t> token_limits;  // by terminal: the most tokens of the lexeme, or `unbounded`
   std::vector<double> temperatures;    // by terminal; negative if none is asked for
   std::vector<Role> roles;         // by terminal; only where `reads_groups`
@@ -85,13 +85,14 @@ struct Grammar {
   bool strings_by_value = false;   // JSON strings are compared by the strings that they spell
   bool reads_groups = false;  // some edge reads a rule whose value must be distinct
   bool limits_tokens = false;  // some terminal has a token limit
+  bool reads_bytes = false;    // terminals of the front end are read byte by byte, each as a rule
   bool has_temperatures = false;
 
   template <typename Archive>
   void visit(Archive& archive) {  // without `expressions`
     archive(terminals, terminal_names, remembered, kinds, lazy, token_limits, temperatures, roles, labels, ignored, rules, states, edges,
             conditions, actions, self_delimiting, has_values, numbers_by_double, strings_by_value, reads_groups, may_need_fresh,
-            limits_tokens, has_temperatures);
+            limits_tokens, reads_bytes, has_temperatures);
   }
 
   // The most tokens of a lexeme; `unbounded` for terminals without a limit, and for those made from memory.

@@ -430,6 +430,7 @@ Grammar import_grammar(nb::handle object, bool prove) {
     if (grammar.ignored.back() >= grammar.terminals.size()) throw GrammarError("an ignored terminal does not exist");
   }
   grammar.self_delimiting = nb::cast<bool>(object.attr("self_delimiting"));
+  grammar.reads_bytes = tuple_of(object.attr("split")).size() > 0;
   grammar.numbers_by_double = nb::cast<bool>(object.attr("numbers_by_double"));
   grammar.strings_by_value = nb::cast<bool>(object.attr("strings_by_value"));
   check_token_limits(grammar);

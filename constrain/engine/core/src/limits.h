@@ -76,7 +76,7 @@ inline constexpr NamedLimit MAX_SEARCHED_PLACES{"MAX_SEARCHED_PLACES", 100'000, 
 // Questions about sets and ways to finish, for one mask near the end of a token budget; 256 if each takes a search. Beyond: tokens not yet verified are left out of the mask.
 inline constexpr NamedLimit MAX_BUDGET_QUESTIONS{"MAX_BUDGET_QUESTIONS", 4'000, "questions", Limit::budget_questions};
 
-// Ways to read the beginning of a text that end at one byte, where tokens named in a grammar stand beside text. Beyond: LimitError from `accepts`.
+// Ways to read the beginning of a text up to one byte, in grammars that name tokens. Beyond: LimitError from `accepts`.
 inline constexpr NamedLimit MAX_READINGS_OF_TEXT{"MAX_READINGS_OF_TEXT", 1'000, "readings"};
 
 // States, at the ends of tokens, of one lexeme with a limit on its tokens (`max_tokens`). Beyond: LimitError when compiling.

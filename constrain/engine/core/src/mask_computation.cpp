@@ -2,19 +2,25 @@
 #include "mask_computation.h"
 
 #include <algorithm>
+#include <optional>
 #include <tuple>
+#include <utility>
 
 namespace constrain {
 
 namespace {
 
 constexpr size_t max_additions = 4096;  // more single tokens than this become a bitmask of their own
+constexpr size_t few_additions = 256;   // the same for the masks of walks through rows, which share no bitmask
 
 }  // namespace
 
 void MaskComputation::compute(MaskDraft& mask, const Place& here) {
   const LexId lexer = here.lexer;
   if (lexer == LexId::dead) return;  // only the end of the text is possible here
+  if (grammar_.reads_bytes && is_short(lexer)) {
+    if (const uint32_t row = rows_.of(here); row != PlaceRows::without_row) return by_rows(mask, here, row);
+  }
   const std::shared_ptr<const IndependentTokens> alone = independent_.of(lexer);
   mask.base = alone->base;
   mask.add = alone->add;
@@ -37,6 +43,108 @@ void MaskComputation::compute(MaskDraft& mask, const Place& here) {
     }
   }
   settle(mask);
+}
+
+// Whether no text of the lexeme is long, so that its tokens are soon beyond it.
+bool MaskComputation::is_short(LexId lexer) const {
+  std::span<const Lexer::Entry> entries = lexer_.entries(lexer);
+  return std::ranges::all_of(entries, [&](const Lexer::Entry& entry) { return lexer_.expressions()[entry.expression].finite; });
+}
+
+void MaskComputation::by_rows(MaskDraft& mask, const Place& here, uint32_t row) {
+  if (const Place next = stepping_.finished(here, &recorder_); next.set != SetId::none) {
+    mask.eos = parser_.closure(next.set).accepting;
+  }
+  const std::optional<PlaceRows::Reach> reach = rows_.reach(row);
+  if (reach && take_known(mask, *reach)) return;
+  rows_.new_walk();
+  walk_rows(mask, Trie::root, row);
+  if (!reach) return;
+  mask.own = nullptr;  // others may share it from here on
+  auto tokens = std::make_shared<PlaceTokens>(PlaceTokens{mask.base, mask.add, {}});
+  for (uint32_t number = 0; number < reach->rows.size(); ++number) {
+    if (rows_.has_end(reach->rows[number])) tokens->ends.push_back(number);
+  }
+  vocabulary_.keep_places(reach->key, std::move(tokens));
+}
+
+// Takes the tokens that the vocabulary keeps for these places; false if it has none.
+bool MaskComputation::take_known(MaskDraft& mask, const PlaceRows::Reach& reach) {
+  const std::shared_ptr<const PlaceTokens> known = vocabulary_.find_places(reach.key);
+  if (!known) return false;
+  mask.base = known->base;
+  mask.add = known->add;
+  for (uint32_t number : known->ends) recorder_.record_end(rows_[reach.rows[number]].set);
+  for (uint32_t row : reach.rows) stepping_.finished(rows_.place(row), &recorder_);
+  return true;
+}
+
+// The tokens below `node`, whose byte has led to `row`.
+void MaskComputation::walk_rows(MaskDraft& mask, uint32_t node, uint32_t row) {
+  const Trie& trie = vocabulary_.trie();
+  struct Frame {
+    uint32_t end, row;  // of a node above
+  };
+  std::vector<Frame> above;
+  const uint32_t end = trie.end(node);
+  Frame top{end, row};
+  go_through_row(row);
+  for (++node; node < end;) {
+    while (top.end <= node) {
+      top = above.back();
+      above.pop_back();
+    }
+    const uint32_t next = rows_.step(top.row, trie.byte(node));
+    if (next == PlaceRows::none || next == PlaceRows::without_row) {
+      if (next == PlaceRows::without_row) step_without_row(mask, node, rows_.place(top.row));
+      node = trie.end(node);
+      continue;
+    }
+    if (trie.has_children(node) && rows_.stays_in(next, trie.groups_below(node))) {
+      end_in_row(mask, trie.tokens_below(node), next);
+      go_through_row(next);
+      node = trie.end(node);
+      continue;
+    }
+    end_in_row(mask, trie.tokens(node), next);
+    if (trie.has_children(node)) {
+      go_through_row(next);
+      above.push_back(top);
+      top = {trie.end(node), next};
+    }
+    ++node;
+  }
+}
+
+void MaskComputation::end_in_row(MaskDraft& mask, std::span<const uint32_t> tokens, uint32_t row) {
+  if (tokens.empty()) return;
+  add(mask, tokens);
+  if (rows_.first_end(row)) recorder_.record_end(rows_[row].set);
+}
+
+// Notes that the lexeme may end here, in the middle of a token.
+void MaskComputation::go_through_row(uint32_t row) {
+  if (rows_.first_passage(row)) stepping_.finished(rows_.place(row), &recorder_);
+}
+
+// Steps over the byte of `node` to a place that has no row.
+void MaskComputation::step_without_row(MaskDraft& mask, uint32_t node, const Place& from) {
+  Place next = from;
+  if (!stepping_.step(next, vocabulary_.trie().byte(node), &recorder_)) return;
+  if (next.set != from.set && parser_.closure(next.set).uncertain) {
+    leave_to_text(mask, node);
+  } else {
+    walk_suffixes(mask, node, next);
+  }
+}
+
+void MaskComputation::add(MaskDraft& mask, std::span<const uint32_t> tokens) const {
+  if (!mask.own && mask.add.size() + tokens.size() <= few_additions) {
+    mask.add.insert(mask.add.end(), tokens.begin(), tokens.end());
+    return;
+  }
+  Bitmask& base = mask.own_base(vocabulary_.words());
+  for (uint32_t token : tokens) set_bit(base, token);
 }
 
 // After a lexeme with this text that matches the terminals at these positions of the lexer state.
@@ -100,10 +208,15 @@ void MaskComputation::walk_exits(MaskDraft& mask, std::span<const uint32_t> node
     const uint8_t byte = trie.byte(nodes[i]);
     const LexId entered = lexer_.step(next.lexer, byte);
     const TextId text = lexer_.remembers(entered) ? stepping_.memory().extend(TextId::empty, byte) : TextId::empty;
+    const bool has_row = grammar_.reads_bytes && entered != LexId::dead;
+    const uint32_t row = has_row ? rows_.of({entered, next.set, text, false, next.track}) : PlaceRows::without_row;
     for (; i < nodes.size() && trie.byte(nodes[i]) == byte; ++i) {
       if (entered == LexId::dead) continue;
       if (uncertain) {
         leave_to_text(mask, nodes[i]);
+      } else if (row != PlaceRows::without_row) {
+        end_in_row(mask, trie.tokens(nodes[i]), row);
+        if (trie.has_children(nodes[i])) walk_rows(mask, nodes[i], row);
       } else {
         walk_suffixes(mask, nodes[i], {entered, next.set, text, false, next.track});
       }

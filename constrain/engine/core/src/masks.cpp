@@ -70,7 +70,7 @@ void Masks::make(Mask& mask, const Place& place) {
   SignatureRecorder recorder(parser_, place.set, !stepping_.grammar().reads_groups);
   bool whole = true;
   try {
-    MaskComputation(stepping_, vocabulary_, independent_, [this](const ByteSet& bytes) -> const Bitmask& { return tokens_beginning(bytes); },
+    MaskComputation(stepping_, vocabulary_, independent_, rows_, [this](const ByteSet& bytes) -> const Bitmask& { return tokens_beginning(bytes); },
                     recorder)
         .compute(draft, place);
   } catch (const LimitError& error) {

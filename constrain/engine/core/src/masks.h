@@ -19,6 +19,7 @@
 #include "hashing.h"
 #include "mask.h"
 #include "mask_signatures.h"
+#include "place_rows.h"
 #include "stepping.h"
 #include "vocabulary.h"
 
@@ -28,7 +29,7 @@ class Masks {
  public:
   Masks(Stepping& stepping, const Vocabulary& vocabulary, ContextIndependentTokens& independent, Completions& completions)
       : stepping_(stepping), vocabulary_(vocabulary), independent_(independent), completions_(completions), parser_(stepping.parser()),
-        signatures_(stepping.parser()) {}
+        signatures_(stepping.parser()), rows_(stepping) {}
 
   const Mask& of(const Place& place);
   const Mask* known(const Place& place) const;
@@ -43,7 +44,8 @@ class Masks {
   uint64_t shared() const { return signatures_.found(); }  // masks taken over from other places
   void read(size_t most);  // reads stored masks now, instead of at first use
   size_t memory_bytes() const {
-    return ids_.bytes() + text_ids_.bytes() + token_ids_.bytes() + limited_ids_.bytes() + signatures_.memory_bytes() + bytes_;
+    return ids_.bytes() + text_ids_.bytes() + token_ids_.bytes() + limited_ids_.bytes() + signatures_.memory_bytes() +
+           rows_.memory_bytes() + bytes_;
   }
 
   template <typename Archive>
@@ -74,6 +76,7 @@ class Masks {
   Completions& completions_;
   Parser& parser_;
   MaskSignatures signatures_;
+  PlaceRows rows_;
   FlatMap<uint64_t, uint32_t> ids_;  // numbers of masks, by `mask_key`
   FlatMap<Hash, uint32_t> text_ids_;  // numbers of masks that depend on the text of the current lexeme
   OnDemand<Mask> masks_;  // the masks, by number

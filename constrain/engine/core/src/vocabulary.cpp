@@ -139,6 +139,7 @@ void Vocabulary::charge(size_t bytes) const {
     independent_.clear();
     units_.clear();
     ends_.clear();
+    places_.clear();
     store_bytes_ = 0;
   }
   store_bytes_ += bytes;
@@ -172,6 +173,18 @@ void Vocabulary::keep_ends(const Hash& key, std::shared_ptr<const UnitEnds> ends
   std::scoped_lock lock(mutex_);
   charge(ends->memory_bytes());
   ends_.emplace(key, std::move(ends));
+}
+
+std::shared_ptr<const PlaceTokens> Vocabulary::find_places(const Hash& key) const {
+  std::scoped_lock lock(mutex_);
+  auto found = places_.find(key);
+  return found == places_.end() ? nullptr : found->second;
+}
+
+void Vocabulary::keep_places(const Hash& key, std::shared_ptr<const PlaceTokens> tokens) const {
+  std::scoped_lock lock(mutex_);
+  charge(tokens->memory_bytes());
+  places_.emplace(key, std::move(tokens));
 }
 
 size_t Vocabulary::memory_bytes() const {

@@ -120,6 +120,15 @@ struct UnitEnds {
   size_t memory_bytes() const;
 };
 
+// The tokens that may follow at a place from which every byte leads to one of few places (place_rows.h): they depend on
+// the transitions between these alone. Sets of equal transitions in all grammars share them.
+struct PlaceTokens {
+  std::shared_ptr<const Bitmask> base;  // may be null
+  std::vector<uint32_t> add;            // tokens besides `base`
+  std::vector<uint32_t> ends;           // the places at which tokens end, by their numbers
+  size_t memory_bytes() const { return sizeof(*this) + (base ? 4 * base->size() : 0) + 4 * (add.size() + ends.size()); }
+};
+
 // A special token that a grammar may name has as bytes its name between two bytes that no text has.
 constexpr char mark_begin = '\xFF', mark_end = '\xFE';
 inline bool is_mark(char c) { return c == mark_begin || c == mark_end; }
@@ -169,6 +178,9 @@ class Vocabulary {
   std::shared_ptr<const UnitEnds> find_ends(const Hash& key) const;
   void keep_ends(const Hash& key, std::shared_ptr<const UnitEnds> ends) const;
 
+  std::shared_ptr<const PlaceTokens> find_places(const Hash& key) const;
+  void keep_places(const Hash& key, std::shared_ptr<const PlaceTokens> tokens) const;
+
   // Tokens that begin with a space, a line break or a tab.
   const TokenSet& words_begun() const { return words_begun_; }
 
@@ -204,6 +216,7 @@ class Vocabulary {
   mutable std::unordered_map<Hash, std::shared_ptr<const IndependentTokens>, HashOf> independent_;
   mutable std::unordered_map<Hash, std::shared_ptr<const UnitTokens>, HashOf> units_;
   mutable std::unordered_map<Hash, std::shared_ptr<const UnitEnds>, HashOf> ends_;
+  mutable std::unordered_map<Hash, std::shared_ptr<const PlaceTokens>, HashOf> places_;
   mutable size_t store_bytes_ = 0;
 };
 
