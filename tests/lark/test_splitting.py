@@ -120,6 +120,42 @@ def test_random_grammars_have_the_texts_of_larks_earley_parser() -> None:
     assert counts["True"] > 0.05 * counts["False"]
 
 
+def tokens_for(rng: Random) -> list[bytes]:
+    letters = [each.encode() for each in "abcAB,;.é"] + [b"\xc3", b"\xa9"]
+    made = {b"".join(rng.choices(letters, k=rng.randint(2, 4))) for _ in range(400)}
+    return [*(bytes([byte]) for byte in range(256)), *sorted(made), b""]
+
+
+def walked(constraint: constrain.Constraint, budget: int | None, seed: int) -> list[bytes]:
+    """The masks of a random text, and how many tokens each place needs to finish."""
+    rng, matcher, found = Random(seed), constraint.matcher(budget), []
+    for _ in range(8):
+        row = constraint.allocate_bitmask()[0]
+        matcher.fill_bitmask(row)
+        found.append(row.tobytes() + bytes([matcher.min_tokens_left % 256]))
+        allowed = [bit for bit in range(constraint.vocabulary.n_vocab) if row[bit // 32] >> (bit % 32) & 1]
+        token = rng.choice(allowed)
+        assert matcher.accept(token)
+        if matcher.is_finished:
+            break
+    return found
+
+
+@pytest.mark.slow
+def test_masks_taken_from_another_grammar_are_those_that_are_computed() -> None:
+    tokens = tokens_for(Random(5))
+    end = [len(tokens) - 1]
+    shared = constrain.Vocabulary.from_tokens(tokens, eos=end)
+    for seed, case, _ in islice(cases(), GRAMMARS):
+        alone = constrain.compile(Lark(case.text), constrain.Vocabulary.from_tokens(tokens, eos=end), cache=False)
+        for budget in (None, alone.report.min_tokens + 2):
+            expected = walked(alone, budget, seed)
+            for lines in range(1, 3):  # the second one finds what the first one left in the vocabulary
+                beside = constrain.compile(Lark(case.text + "\n" * lines), shared, cache=False)
+                assert beside is not alone
+                assert walked(beside, budget, seed) == expected, case.text
+
+
 def reader(text: str) -> lark.Lark | None:
     """Lark's parser; None for a grammar that Lark refuses: terminals that may be empty."""
     try:
