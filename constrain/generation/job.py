@@ -228,13 +228,9 @@ class Run:
 
     def __init__(self, job: Job, show: Callable[[StreamEvent], None] | None = None, *, partition: str = "") -> None:
         self._writing = job.begin()
+        self.vocabulary = job.plan.model.vocabulary
         self._show = show
         self.request = Request(self._writing.answer, self._receive, job.plan.settings.timeout, partition)
-
-    @property
-    def vocabulary(self) -> Vocabulary:
-        """The vocabulary of the answer's tokens."""
-        return self._writing.job.plan.model.vocabulary
 
     def submit(self) -> None:
         """Puts the answer into the scheduler's queue. Raises ``BudgetError`` and ``ModelError``."""

@@ -55,9 +55,9 @@ class DenseRows {
     ids_ = {};
   }
 
-  size_t memory_bytes() const { return rows_.size() * (sizeof(Row) + sizeof(void*)); }
-
  protected:
+  size_t table_bytes() const { return rows_.size() * (sizeof(Row) + sizeof(void*)); }
+
   Row& add(Key key, uint32_t fill) {
     ids_.insert(key, static_cast<uint32_t>(rows_.size()));
     Row& made = *rows_.emplace_back(std::make_unique<Row>());

@@ -37,6 +37,7 @@ class PlaceRows : public DenseRows<PlaceRows, uint64_t, PlaceRow> {
   void begin();     // begins the walks for one mask
   void new_walk() { ++walk_; }
   uint32_t of(const Place& place);
+  size_t memory_bytes() const { return table_bytes(); }
   Place place(uint32_t row) const { return {rows_[row]->lexer, rows_[row]->set, TextId::empty, false, TrackId::start}; }
 
   // The rows that texts from a row lead to, numbered in an order that depends on their transitions alone, and a hash of

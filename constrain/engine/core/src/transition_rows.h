@@ -24,6 +24,7 @@ class TransitionRows : public DenseRows<TransitionRows, uint32_t, LexerRow> {
   explicit TransitionRows(Lexer& lexer) : lexer_(lexer) {}
 
   uint32_t of(LexId lexer);
+  size_t memory_bytes() const { return table_bytes(); }
   bool matches(uint32_t row) const { return rows_[row]->matched != MatchId::none; }  // the state is a whole lexeme
 
  private:
