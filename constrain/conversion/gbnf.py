@@ -13,7 +13,7 @@ from constrain.lark.reading.syntax import Choice, Repeat, Sequence, Special, Sym
 
 _MARKS = re.compile(
     r"""
-    "(?:\\.|[^"\\])*" | \[(?:\\.|[^\]\\])*\] | !?<[^<>\s]+>  # strings, classes and special tokens
+    "(?:\\.|[^"\\])*"? | \[(?:\\.|[^\]\\])*\]? | !?<[^<>\s]+>  # strings, classes and special tokens
     | \#(?P<comment>[^\n]*) | (?P<bar>\|)
     """,
     re.VERBOSE | re.DOTALL,

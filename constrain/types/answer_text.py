@@ -20,7 +20,7 @@ Python reads, writes, compares and prints about 990 levels, minus the calls in p
 program's own calls.
 """
 
-_MARKS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{\]}]', re.DOTALL)
+_MARKS = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[{\]}]', re.DOTALL)
 
 
 def read_answer(

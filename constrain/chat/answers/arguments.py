@@ -28,7 +28,7 @@ _WRITINGS = {
     ArgumentStyle.XML: XML_ARGUMENTS,
 }
 
-_PYTHON_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|True|False|None')
+_PYTHON_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"?|True|False|None')
 _PYTHON_CONSTANTS = {"True": "true", "False": "false", "None": "null"}
 _ARGUMENT_NAME = re.compile(r"(?:, )?([A-Za-z_][A-Za-z0-9_]*)=")
 _PYTHON_VALUE = re.compile(rb'"(?:[^"\\]|\\.)*"?|[^"\[\]{}]|[\[\]{}]', re.DOTALL)

@@ -46,12 +46,13 @@ _CATEGORIES = frozenset(
 )  # fmt: skip
 """Words that, at the end of a property's name, suggest one of a few values."""
 
-_ALTERNATIVES = re.compile(
-    r"\b(?:one of|either|must be|can be|possible values|allowed values|valid values)\b.*(?:,|\bor\b|\|)"
-    r"|['\"`][\w -]+['\"`]\s*(?:,|/|\||\bor\b)\s*['\"`][\w -]+['\"`]|\b\w+\|\w+\|\w+\b",
-    re.IGNORECASE | re.DOTALL,
+_ANNOUNCED = re.compile(
+    r"\b(?:one of|either|must be|can be|possible values|allowed values|valid values)\b", re.IGNORECASE
 )
-"""A pattern for descriptions that list the values of a property."""
+_BETWEEN = re.compile(r",|\bor\b|\|", re.IGNORECASE)
+_ALTERNATIVES = re.compile(
+    r"['\"`][\w -]+['\"`]\s*(?:,|/|\||\bor\b)\s*['\"`][\w -]+['\"`]|\b\w+\|\w+\|\w+\b", re.IGNORECASE
+)
 
 _STRUCTURE = {
     "object": frozenset(
@@ -138,6 +139,14 @@ def _unbounded(pointer: str, schema: dict[str, object]) -> Iterator[Finding]:
         yield Finding("unbounded-array", pointer, "an array of any length: give it maxItems")
 
 
+def _lists_values(description: str) -> bool:
+    """Returns whether a description seems to list the values of a property."""
+    announced = _ANNOUNCED.search(description)
+    if announced is not None and _BETWEEN.search(description, announced.end()):
+        return True
+    return _ALTERNATIVES.search(description) is not None
+
+
 def _is_bounded(pattern: str) -> bool:
     """Returns whether the pattern has both anchors and no endless repetition (it takes ``[*]`` for one)."""
     return pattern.startswith("^") and pattern.endswith("$") and _ENDLESS.search(pattern) is None
@@ -202,7 +211,7 @@ def _why_enum(name: str, schema: dict[str, object]) -> str | None:
     if words and words[-1] in _CATEGORIES:
         return f"{name!r:.80} sounds like one of a few values"
     description = schema.get("description")
-    if isinstance(description, str) and _ALTERNATIVES.search(description):
+    if isinstance(description, str) and _lists_values(description):
         return "its description lists values"
     examples = schema.get("examples")
     if isinstance(examples, list) and len(examples) >= _LEAST_EXAMPLES and all(map(_is_label, examples)):

@@ -137,6 +137,8 @@ class _Reader:
         parts, done, end = [], self.begin, self.begin + len(self.content)
         while found := BEYOND_LARK.search(self.text, done, end):
             start, after = found.span()
+            if found["special"]:
+                start = len(self.text[done:start].rstrip(" \t")) + done
             parts.append(self.text[done:start])
             if found["special"]:
                 parts.append(self._named(self._special(found["special"], found.start("special")), after - start))

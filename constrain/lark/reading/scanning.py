@@ -20,12 +20,16 @@ MAX_NESTED_GRAMMARS = 1_000
 
 BEYOND_LARK = re.compile(
     r"""
-    "(?:\\"|\\\\|[^"\n])*?" | /(?!/)(?:\\/|\\\\|[^/])*?/ | //[^\n]* | \#[^\n]*  # strings, patterns, comments
-    | (?P<directive>%(?!(?:ignore|import|declare|override|extend|if)\b)[a-z]*) | [ \t]*(?P<special><[^\s<>"]+>)[ \t]*
+    "(?:\\[^\n]|[^"\\\n])*(?:"|\\?(?=\n)|\\?\Z)  # a string; one without its end is read up to the end of the line
+    | /(?!/)(?:\\.|[^/\\])*(?:/|\\?\Z)  # a pattern; one without its end is all that is left
+    | //[^\n]* | \#[^\n]*
+    | (?P<directive>%(?!(?:ignore|import|declare|override|extend|if)\b)[a-z]*) | (?P<special><[^\s<>"]+>)[ \t]*
     | (?P<brace>[{}])
     """,
-    re.VERBOSE,
+    re.VERBOSE | re.DOTALL,
 )
+"""What Lark's parser does not know, and what may hide it. There is one way to read each text, so the time is linear."""
+
 _BEFORE_BRACE = {
     "%json": "a JSON Schema",
     "%regex": "a JSON object",

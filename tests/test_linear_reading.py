@@ -1,0 +1,116 @@
+"""Regular expressions of the package take linear time: no text, however odd, makes one go back again and again."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import signal
+import time
+from contextlib import contextmanager, suppress
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from constrain import ConstrainError, Gbnf, Lark
+from constrain.grammars import convert
+from constrain.json_schema.lint.linter import lint_schema
+from tests.test_import_order import sources
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from types import FrameType
+
+FRAGMENTS = [
+    *"\\\"/'`<>[](){}?*+|,:;=.$%#&_-~@! \t\n\ra1Aé",
+    *("// a\r\n", "# a\r\n", "a\r\n", "{1", "(*", "a ", "a|", "one of ", "'a", "<a", "<[1", '"a" ', "pattern "),
+    *(" (line 1", "<parameter=a>\n", "$name", "\ud83d", "https://a", "[a:b]"),
+]
+"""Texts that are repeated."""
+
+PAIRED = "\\\"/'<>[](){*|: \n\ra1"
+"""Characters that are repeated in pairs."""
+
+LENGTH, SECONDS = 8_000, 0.1
+"""Characters of a text, and seconds of a search in it: a linear search takes less than a millisecond."""
+
+SEARCHES = re.compile(r"\b(_?[A-Z][A-Z_0-9]*)\.(?:search|finditer|findall|sub|split)\(")
+"""The patterns of a module that it looks for anywhere; others are expected at one place."""
+
+
+@contextmanager
+def alarm(seconds: float) -> Iterator[None]:
+    def ring(_: int, __: FrameType | None) -> None:
+        raise TimeoutError(f"it takes more than {seconds} seconds")
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def readers() -> dict[str, Callable[[Any], object]]:
+    """How modules use the patterns that they keep, by name."""
+    found: dict[str, Callable[[Any], object]] = {}
+    known: set[int] = set()
+    searched = {name for path in sources().values() for name in SEARCHES.findall(path.read_text())}
+    for name in sources():
+        module = importlib.import_module("constrain" if name == "__init__" else f"constrain.{name}")
+        for attribute, value in vars(module).items():
+            if isinstance(value, re.Pattern) and id(value) not in known:
+                known.add(id(value))
+                found[f"{name}.{attribute}"] = value.search if attribute in searched else value.fullmatch
+    return found
+
+
+def is_slow(read: Callable[[Any], object], text: str) -> bool:
+    owner: Any = read
+    subject = text if isinstance(owner.__self__.pattern, str) else text.encode("utf-8", "replace")
+    begun = time.process_time()
+    try:
+        with alarm(20 * SECONDS):
+            read(subject)
+    except TimeoutError:
+        return True
+    return time.process_time() - begun > SECONDS
+
+
+def test_patterns_take_linear_time() -> None:
+    known = readers()
+    assert len(known) > 40
+    repeated = [*FRAGMENTS, *("".join(pair) for pair in product(PAIRED, PAIRED))]
+    slow = [
+        f"{name}: {fragment!r}"
+        for name, read in known.items()
+        for fragment in repeated
+        if is_slow(read, fragment * (LENGTH // len(fragment)))
+    ]
+    assert not slow
+
+
+READ: dict[str, Callable[[], object]] = {
+    "a string without its end": lambda: Lark('start: "' + "\\\\" * 40).grammar(),
+    "a pattern without its end": lambda: Lark("start: /" + "\\\\" * 40).grammar(),
+    "many escaped slashes": lambda: Lark('start: "a"\n' + "\\/" * 50_000).grammar(),
+    "comments in lines of Windows": lambda: Lark('start: "a"\r\n' + "// a\r\n" * 4_000 + 'A: "b"\r\n').grammar(),
+    "the other comments": lambda: Lark('start: "a"\r\n' + "# a\r\n" * 4_000 + 'A: "b"\r\n').grammar(),
+    "comments in front of an alternative": lambda: Lark('start: "a"\r\n' + "# a\r\n" * 4_000 + '| "b"').grammar(),
+    "blanks": lambda: Lark('start: "a"' + " " * 100_000 + '\nA: "b"').grammar(),
+    "empty lines": lambda: Lark('start: "a"' + "\n" * 100_000 + 'A: "b"').grammar(),
+    "comments of GBNF": lambda: Gbnf('root ::= "a"\r\n' + "# a\r\n" * 4_000 + 'x ::= "b"').grammar(),
+    "comments to convert": lambda: convert('root ::= "a"\r\n' + "# a\r\n" * 2_000 + 'x ::= "b"', "gbnf"),
+    "comments of EBNF": lambda: convert('a = "b";' + "(* c *)\r\n" * 2_000, "ebnf"),
+    "comments of EBNF without an end": lambda: convert('a = "b";' + "(*" * 2_000, "ebnf"),
+    "a description": lambda: lint_schema({"type": "string", "description": "one of " * 30_000}),
+    "quotes in a description": lambda: lint_schema({"type": "string", "description": "'a " * 30_000}),
+    "backslashes in a pattern": lambda: lint_schema({"type": "string", "pattern": "\\\\" * 20_000}),
+}
+
+
+@pytest.mark.parametrize("read", READ.values(), ids=READ)
+def test_odd_texts_are_read_or_refused_at_once(read: Callable[[], object]) -> None:
+    with alarm(5), suppress(ConstrainError):
+        read()
