@@ -176,7 +176,8 @@ def _alternatives(node: Node) -> str:
     if isinstance(node, Alias):
         return f"{_alternatives(node.part)} -> {node.name}"
     if isinstance(node, If):
-        return f"{_alternatives(node.part)} %if {node.written}"
+        guarded = write(node.part) if isinstance(node.part, Alt) else _alternatives(node.part)
+        return f"{guarded} %if {node.written}"
     if isinstance(node, Seq):
         return " ".join(map(write, node.parts))
     return write(node)
