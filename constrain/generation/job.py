@@ -212,7 +212,7 @@ class Writing:
             return []
         data = b"".join(map(constraint.vocabulary.marked_bytes, self.answer.tokens))
         return [
-            Capturing(part.source or language.schema, language.policies, part.text, part.call)
+            Capturing(language.schema if part.source is None else part.source, language.policies, part.text, part.call)
             for part in self.progress.parts(data)
         ]
 

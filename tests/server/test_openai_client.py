@@ -137,18 +137,19 @@ def test_a_streamed_custom_call_ends_with_its_captures(client: openai.OpenAI) ->
     assert parts[-1].custom == {"input": "", "captures": {"name": text[2:]}, "capture_spans": {"name": [2, 4]}}
 
 
+NAMED_TOOL: Any = {
+    "type": "custom",
+    "name": "say",
+    "format": {"type": "grammar", "syntax": "lark", "definition": 'start: "hi" name\nname[capture]: /[a-z]{2}/'},
+}
+
+
 @pytest.mark.slow
 def test_a_custom_call_of_a_response_has_its_captures(client: openai.OpenAI) -> None:
-    definition = 'start: "hi" name\nname[capture]: /[a-z]{2}/'
-    tool: Any = {
-        "type": "custom",
-        "name": "say",
-        "format": {"type": "grammar", "syntax": "lark", "definition": definition},
-    }
     response = client.responses.create(
         model="small",
         input="Say hi.",
-        tools=[tool],
+        tools=[NAMED_TOOL],
         tool_choice="required",
         parallel_tool_calls=False,
         max_output_tokens=200,
@@ -160,14 +161,13 @@ def test_a_custom_call_of_a_response_has_its_captures(client: openai.OpenAI) -> 
 
 @pytest.mark.slow
 def test_a_streamed_response_ends_with_the_captures_of_its_calls(client: openai.OpenAI) -> None:
-    definition = 'start: "hi" name\nname[capture]: /[a-z]{2}/'
-    tool: Any = {
-        "type": "custom",
-        "name": "say",
-        "format": {"type": "grammar", "syntax": "lark", "definition": definition},
-    }
     stream = client.responses.create(
-        model="small", input="Say hi.", tools=[tool], tool_choice="required", parallel_tool_calls=False, stream=True
+        model="small",
+        input="Say hi.",
+        tools=[NAMED_TOOL],
+        tool_choice="required",
+        parallel_tool_calls=False,
+        stream=True,
     )
     (ended,) = (event.response for event in stream if event.type == "response.completed")
     (item,) = (item for item in ended.output if item.type == "custom_tool_call")

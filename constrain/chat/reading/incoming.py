@@ -129,7 +129,7 @@ def json_text(spelled: bytes) -> bytes:
     """Returns the text of a JSON string from what stands between its quotes; special tokens stay marked."""
     parts = split_special(spelled)
     for place in range(0, len(parts), 2):
-        parts[place] = read_content(parts[place]).encode()
+        parts[place] = read_content(parts[place]).encode("utf-8", "surrogatepass")  # a cut text may end in half a pair
     for place in range(1, len(parts), 2):
         parts[place] = mark(parts[place].decode())
     return b"".join(parts)

@@ -24,6 +24,7 @@ from constrain import (
 from constrain.chat.answers.choices import CustomCalls, FunctionCalls, Reasoning, Value
 from constrain.chat.answers.language import AnswerLanguage
 from constrain.chat.prompt.messages import check_messages
+from constrain.chat.reading.incoming import json_text
 from constrain.chat.reading.reply import MAX_SAME_CALLS, ReplyProgress
 from constrain.chat.tools.calls import CustomCall, FunctionCall
 from constrain.language.result import result_type
@@ -375,3 +376,8 @@ def test_the_printed_form_is_short() -> None:
     assert repr(WEATHER) == "FunctionTool('get_weather')"
     assert repr(NOTE) == "CustomTool('note')"
     assert isinstance(WEATHER, FunctionTool)
+
+
+def test_a_text_that_was_cut_in_half_a_character_is_read_as_far_as_it_goes() -> None:
+    assert json_text(rb"a\n\ud83d") == b"a\n\xed\xa0\xbd"
+    assert json_text(b'\xff<|a|>\xfe\\"') == b'\xff<|a|>\xfe"'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import random
 import threading
 import time
@@ -73,7 +74,7 @@ def test_patterns_that_cannot_be_told_apart_soon_meet_a_named_limit() -> None:
     begun = time.process_time()
     with pytest.raises(constrain.LimitError, match=r"MAX_PROOF_WORK = 20000000 "):
         constrain.compile(alternatives(patterns), BYTES, cache=False)
-    assert time.process_time() - begun < 30  # an instrumented kernel takes many times as long
+    assert time.process_time() - begun < (30 if "LD_PRELOAD" in os.environ else 10)  # a sanitizer's kernel is slow
 
 
 @pytest.fixture
