@@ -15,6 +15,7 @@ import lark
 import pytest
 
 import constrain
+from constrain.engine import core
 from constrain.lark import Lark
 from constrain.lark.lexing.splitting import MAX_SPLIT_STATES
 from tests.support import LONG, byte_vocabulary
@@ -23,6 +24,7 @@ from tests.support.oracles.lark.generator import make_case
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from constrain.language.grammar import Grammar
     from tests.support.oracles.lark.generator import Case
 
 GRAMMARS = 300 if LONG else 15
@@ -81,6 +83,23 @@ def test_terminals_of_json_are_not_split() -> None:
 def test_a_terminal_with_too_many_states_is_not_split() -> None:
     with pytest.raises(constrain.LimitError, match="MAX_PAIR_STATES"):
         compiled(f'start: /a{{2,{MAX_SPLIT_STATES}}}/ "a"~2')
+
+
+def test_many_conflicts_are_found_by_a_few_proofs(monkeypatch: pytest.MonkeyPatch) -> None:
+    proofs: list[int] = []
+    find = core.conflicting_terminals
+
+    def count(grammar: Grammar, lossless: bool) -> list[int]:
+        proofs.append(len(grammar.terminals))
+        return find(grammar, lossless)
+
+    monkeypatch.setattr(core, "conflicting_terminals", count)
+    terminals = [f'A{number}: "{chr(0x4E00 + 64 * number)}" /[a-z]*/\n' for number in range(50)]
+    rules = [f'A{number} /[a-z]+/ "{number}"' for number in range(50)]
+    constraint = compiled("".join(terminals) + "start: (" + " | ".join(rules) + ")+")
+    assert len(constraint.report.split) > 50
+    assert len(proofs) <= 5
+    assert constraint.accepts("一ab0")
 
 
 def cases() -> Iterator[tuple[int, Case, constrain.Constraint]]:

@@ -16,6 +16,7 @@ __all__ = [
     "Vocabulary",
     "automaton",
     "checksum",
+    "conflicting_terminals",
     "has_endless_matches",
     "is_empty",
     "lexing_conflict",
@@ -63,6 +64,13 @@ def lexing_conflict(grammar: Grammar, lossless: bool = False) -> tuple[int, int,
 
     A conflict is a terminal, one that may follow it and whose beginning may be taken, and the terminals that may take
     it: those read in parallel with the first, and itself. Raises LimitError if deciding takes too long.
+    """
+
+def conflicting_terminals(grammar: Grammar, lossless: bool) -> list[int]:
+    """Terminals without which there is no conflict, in ascending order; others made in their place may conflict again.
+
+    Of each conflict, they are those that may take the beginning, unless its first terminal is already among them.
+    Raises LimitError if deciding takes too long.
     """
 
 class StorageError(ValueError):

@@ -18,7 +18,7 @@ from constrain.language.special import terminal_special
 from constrain.language.tree import ByteClass
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection
 
     from constrain.language.grammar import Terminal
     from constrain.language.tree import Ranges
@@ -84,7 +84,7 @@ def _has_conflict(grammar: Grammar) -> bool:
 
 def _split(grammar: Grammar, whole: Collection[int], *, lossless: bool) -> Grammar | None:
     splitting = _Splitting(grammar, whole, lossless=lossless)
-    while (conflicting := splitting.conflicting()) is not None:
+    while conflicting := splitting.conflicting():
         if not splitting.split(conflicting):
             return None
     return replace(splitting.grammar, proved=True, split=(*grammar.split, *splitting.names))
@@ -105,15 +105,14 @@ class _Splitting:
         }
         self._states = 0
 
-    def conflicting(self) -> Iterable[int] | None:
-        """Returns the terminals of a conflict; None if there is no conflict. All, if deciding takes too long."""
+    def conflicting(self) -> Collection[int]:
+        """Returns the terminals of all conflicts; all terminals if deciding takes too long."""
         try:
-            conflict = core.lexing_conflict(self.grammar, self._lossless)
+            return core.conflicting_terminals(self.grammar, self._lossless)
         except LimitError:
             return range(len(self.grammar.terminals))
-        return None if conflict is None else conflict[2]
 
-    def split(self, terminals: Iterable[int]) -> bool:
+    def split(self, terminals: Collection[int]) -> bool:
         """Splits those of some terminals that can be split; returns whether there are any."""
         chosen = self._splittable.intersection(terminals)
         made: dict[int, int] = {}

@@ -400,6 +400,17 @@ void bind_grammar(nb::module_& m) {
           return nb::make_tuple(found->terminal, found->follower, found->parallel);
         },
         "grammar"_a, "lossless"_a = false);
+  m.def("conflicting_terminals",
+        [](nb::handle grammar, bool lossless) {
+          try {
+            Grammar imported = import_grammar(grammar, false);
+            nb::gil_scoped_release release;
+            return imported.self_delimiting ? std::vector<uint32_t>{} : find_conflicting_terminals(imported, lossless);
+          } catch (const LimitError& error) {
+            throw placed(error, grammar);
+          }
+        },
+        "grammar"_a, "lossless"_a);
   nb::class_<CompiledGrammar>(m, "CompiledGrammar")
       .def("__init__",
            [](CompiledGrammar* self, nb::handle grammar, std::shared_ptr<Vocabulary> vocabulary, size_t limit, const nb::dict& limits,

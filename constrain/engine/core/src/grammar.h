@@ -121,6 +121,10 @@ struct LexingConflict {
 // every text of the rules. Returns the first conflict found where it cannot be proved.
 std::optional<LexingConflict> find_lexing_conflict(Grammar& grammar, bool lossless = false);
 
+// Returns terminals without which no conflict is found, in ascending order: of each conflict, `parallel`, unless its
+// `terminal` is among those already.
+std::vector<uint32_t> find_conflicting_terminals(Grammar& grammar, bool lossless);
+
 // Throws GrammarError with the names of both terminals if there is a conflict.
 void prove_lexing(Grammar& grammar);
 

@@ -48,10 +48,12 @@ class Proof {
     }
   }
 
-  // Returns the first conflict found.
-  std::optional<LexingConflict> run() {
+  // Calls f(terminal, follower) for each conflict found, until it returns false.
+  template <typename F>
+  void each_conflict(F&& f) {
     for (uint32_t ignored : grammar_.ignored) {
-      if (const std::optional<uint32_t> follower = conflict_of_ignored(ignored)) return conflict(ignored, *follower);
+      const std::optional<uint32_t> follower = conflict_of_ignored(ignored);
+      if (follower && !f(ignored, *follower)) return;
     }
     FlatMap<uint64_t, uint8_t> done;
     for (const Edge& edge : grammar_.edges) {
@@ -60,12 +62,26 @@ class Proof {
       const uint64_t key = paired(edge.symbol, place);
       if (done.find(key)) continue;
       done.insert(key, 1);
-      if (readable(edge.symbol) == ExprId::nothing) return conflict(edge.symbol, edge.symbol);
+      if (readable(edge.symbol) == ExprId::nothing) {
+        if (!f(edge.symbol, edge.symbol)) return;
+        continue;
+      }
       for (const Edge* follower : followers(place)) {
-        if (!are_apart(edge.symbol, follower->symbol, follower->excluding >= 0)) return conflict(edge.symbol, follower->symbol);
+        if (are_apart(edge.symbol, follower->symbol, follower->excluding >= 0)) continue;
+        if (!f(edge.symbol, follower->symbol)) return;
+        break;  // others would name the same terminal
       }
     }
-    return std::nullopt;
+  }
+
+  // The terminals that may go on in place of a follower of `t`: those read in parallel with it, and itself.
+  std::vector<uint32_t> going_on(uint32_t t) {
+    std::vector<uint32_t> result{t};
+    work_.spend(count_);
+    for (uint32_t u = 0; u < count_; ++u) {
+      if (u != t && groups_.in_parallel(t, u)) result.push_back(u);
+    }
+    return result;
   }
 
  private:
@@ -465,14 +481,6 @@ class Proof {
     return std::nullopt;
   }
 
-  LexingConflict conflict(uint32_t t, uint32_t follower) {
-    LexingConflict result{t, follower, {t}};
-    for (uint32_t u = 0; u < count_; ++u) {
-      if (u != t && groups_.in_parallel(t, u)) result.parallel.push_back(u);
-    }
-    return result;
-  }
-
   const std::string& name(uint32_t t) const { return grammar_.terminal_names[t]; }
 
   Grammar& grammar_;
@@ -501,7 +509,31 @@ class Proof {
 
 }  // namespace
 
-std::optional<LexingConflict> find_lexing_conflict(Grammar& grammar, bool lossless) { return Proof(grammar, lossless).run(); }
+std::optional<LexingConflict> find_lexing_conflict(Grammar& grammar, bool lossless) {
+  Proof proof(grammar, lossless);
+  std::optional<LexingConflict> found;
+  proof.each_conflict([&](uint32_t terminal, uint32_t follower) {
+    found = {terminal, follower, proof.going_on(terminal)};
+    return false;
+  });
+  return found;
+}
+
+std::vector<uint32_t> find_conflicting_terminals(Grammar& grammar, bool lossless) {
+  Proof proof(grammar, lossless);
+  std::vector<uint8_t> is_found(grammar.terminals.size());
+  proof.each_conflict([&](uint32_t terminal, uint32_t) {
+    if (!is_found[terminal]) {
+      for (uint32_t each : proof.going_on(terminal)) is_found[each] = 1;
+    }
+    return true;
+  });
+  std::vector<uint32_t> found;
+  for (uint32_t t = 0; t < is_found.size(); ++t) {
+    if (is_found[t]) found.push_back(t);
+  }
+  return found;
+}
 
 void prove_lexing(Grammar& grammar) {
   const std::optional<LexingConflict> found = find_lexing_conflict(grammar);
