@@ -39,7 +39,7 @@ from rich.progress import track
 from rich.table import Table
 
 import constrain
-from constrain.engine.constraint import _compile
+from constrain.engine.compiling import compile_any
 from constrain.language.hint import describe
 from constrain.llama.decoding.answer import Answer
 from constrain.llama.decoding.decode import Decoding
@@ -178,7 +178,7 @@ def prepared(
     tasks = []
     for entry in entries:
         try:
-            constraint = _compile(entry["schema"], model.vocabulary, close_objects=True, whitespace="compact")
+            constraint = compile_any(entry["schema"], model.vocabulary, close_objects=True, whitespace="compact")
         except (constrain.SchemaError, constrain.LimitError):
             continue
         prompt = prompt_tokens(model, PROMPT, shown=describe(entry["schema"]), constrained=True)

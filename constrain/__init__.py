@@ -29,7 +29,9 @@ from constrain.chat.reading.events import (
     TextDelta,
 )
 from constrain.engine.captures import Captures
-from constrain.engine.constraint import Constraint, Matcher, Precomputed, Report, compile
+from constrain.engine.compiling import compile
+from constrain.engine.constraint import Constraint, Matcher, Precomputed
+from constrain.engine.report import Report
 from constrain.errors import (
     BudgetError,
     ConstrainError,

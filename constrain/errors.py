@@ -17,6 +17,7 @@ ConstrainError
 from __future__ import annotations
 
 import contextlib
+import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -126,6 +127,19 @@ def limits_at(pointer: str) -> Iterator[None]:
         if error.pointer is None and error.line is None:
             error.pointer = pointer
         raise
+
+
+@contextlib.contextmanager
+def deep_enough() -> Iterator[None]:
+    """Replaces a RecursionError by a LimitError that says what to do."""
+    try:
+        yield
+    except RecursionError as error:  # the deepest allowed nesting needs half of Python's default stack
+        raise LimitError(
+            "the schema or grammar is nested too deeply for what is left of Python's stack; make it flatter, call this "
+            "from a shallower function, or raise the recursion limit (sys.setrecursionlimit; now "
+            f"{sys.getrecursionlimit()})"
+        ) from error
 
 
 class ExportError(ConstrainError):

@@ -227,7 +227,7 @@ PACKAGE = {
         chat.tools.kinds.FunctionTool.read
         engine.constraint.Constraint.accepts
         engine.constraint.Constraint.precompute
-        engine.constraint._Kept.memory_bytes
+        engine.remembered._Kept.memory_bytes
         engine.readings.Readings._keep_copy engine.readings.Readings.accept engine.readings.Readings.rollback
         engine.readings.Readings._words engine.readings.Readings.fill_bitmask
         engine.readings.Readings.completion_tokens

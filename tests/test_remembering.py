@@ -51,8 +51,8 @@ ALLOWANCE_MIB = 110
 def test_a_process_that_compiles_many_large_enums_stays_within_the_limit() -> None:
     program = """
         import constrain
-        from constrain.engine import constraint as constraints
-        constraints.CACHED_BYTES = 32 << 20
+        from constrain.engine import remembered
+        remembered.CACHED_BYTES = 32 << 20
         resident = lambda: int(open("/proc/self/statm").read().split()[1]) * 4096 >> 20
         vocabulary = constrain.Vocabulary.from_tokens([bytes([byte]) for byte in range(256)] + [b""], eos=[256])
         constrain.compile(dict(enum=["a", "b"]), vocabulary, cache=False)

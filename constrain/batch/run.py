@@ -145,13 +145,13 @@ def answerer(model: Model, schema: str | Source | None, options: Options) -> Ans
 
     Raises the errors of ``complete`` if ``schema``, the schema of most lines, is invalid.
     """
-    from constrain.engine import constraint
+    from constrain.engine.compiling import compile_any
     from constrain.generation.job import Run
     from constrain.generation.options import compile_options
     from constrain.generation.planning import prepare
 
     if schema is not None:
-        constraint._compile(schema, model.vocabulary, close_objects=True, **compile_options(options, schema))
+        compile_any(schema, model.vocabulary, close_objects=True, **compile_options(options, schema))
 
     def answer(task: Task, stop: Future[None]) -> Completion:
         try:

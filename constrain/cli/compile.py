@@ -69,7 +69,8 @@ def compile_(
     if not (schemas or regex or lark or gbnf or structural_tag):
         raise typer.BadParameter("no schema, pattern or grammar to compile")
     patterns = [shared.read_pattern(pattern, dialect) for pattern in regex or []]
-    from constrain.engine.constraint import PRECOMPUTED_BYTES, PRECOMPUTED_MASKS, _compile
+    from constrain.engine.compiling import compile_any
+    from constrain.engine.constraint import PRECOMPUTED_BYTES, PRECOMPUTED_MASKS
     from constrain.vocabulary.vocabulary import Vocabulary
 
     if model is None:
@@ -86,7 +87,7 @@ def compile_(
     ]
     for name, file, wanted, options in _list_sources(schemas or [], patterns, lark or [], files, policies):
         with shared.name_file(file), shared.show_progress(console, f"Compiling {name}"):
-            constraint = _compile(wanted, vocabulary, close_objects=closed, cache=cache, **options)
+            constraint = compile_any(wanted, vocabulary, close_objects=closed, cache=cache, **options)
             done = constraint.precompute(
                 max_masks=PRECOMPUTED_MASKS if max_masks is None else max_masks,
                 max_bytes=PRECOMPUTED_BYTES if max_mib is None else max_mib << 20,

@@ -1,68 +1,37 @@
-"""``Constraint``: a schema or grammar for one vocabulary; ``Matcher``: one generation, and why a token is refused.
-
-``compile`` makes a ``Constraint`` (immutable, shared between threads, cached); its ``matcher()`` makes a ``Matcher``
-(small, one per sequence), for use in any decode loop.
-"""
+"""``Constraint``: a schema or grammar for one vocabulary; ``Matcher``: one generation, and why a token is refused."""
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
 import json
-import sys
-import threading
-from collections import OrderedDict
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from constrain.arguments import integer, wrong_type
 from constrain.engine import core
-from constrain.engine.cache import RejectedFileError, find_cache, store_independent_tokens
+from constrain.engine.cache import RejectedFileError, store_independent_tokens
 from constrain.engine.captures import Captures, has_captures, read_captures
 from constrain.engine.classes import Classes
 from constrain.engine.forced import certain_tokens
 from constrain.engine.readings import Readings
-from constrain.engine.special import VocabularyTokens, resolve_special
-from constrain.errors import GrammarError, LimitError, limits_at
-from constrain.language.digest import grammar_digest, schema_digest, source_digest
-from constrain.language.grammar import Grammar
-from constrain.language.policies import CHOICES, DEFAULTS, refuse_compile_options
-from constrain.language.schema_text import is_type, parse_schema, schema_text
-from constrain.language.source import Source
+from constrain.engine.report import Report, digits_of
+from constrain.engine.special import resolve_special
+from constrain.errors import GrammarError, deep_enough
 from constrain.language.special import special_name
-from constrain.suggestions import unknown_names
-from constrain.vocabulary.vocabulary import Vocabulary, as_vocabulary
-from constrain.work import compilation, garbage_kept
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     import numpy as np
-    from llama_cpp import Llama
     from numpy.typing import NDArray
-    from typing_extensions import Unpack
 
-    from constrain.engine.cache import Cache, Directory
+    from constrain.engine.cache import Cache
     from constrain.engine.classes import Ranges
     from constrain.engine.logits import LogitsProcessor
     from constrain.exporting.exporter import Target
-    from constrain.json_schema.compiler import CompiledSchema
-    from constrain.language.policies import CompileOptions
-    from constrain.vocabulary.vocabulary import HasVocabulary
-
-CACHED_CONSTRAINTS = 128
-"""Constraints that ``compile`` remembers; beyond them it drops the least recently used one."""
-
-CACHED_BYTES = 256 << 20
-"""Bytes, of tables and schemas, that all remembered constraints may take together; beyond them ``compile`` drops the
-least recently used ones. A caller can go on using a dropped constraint. A single constraint above the limit is not
-remembered."""
-
-CALLS_BETWEEN_COUNTS = 16
-"""Calls of ``compile`` after which it measures all remembered constraints again, because masks add to their tables.
-Other calls measure only the constraint that they find or make."""
+    from constrain.language.grammar import Grammar
+    from constrain.vocabulary.vocabulary import Vocabulary
 
 PRECOMPUTED_MASKS = 2500
 """Masks that ``Constraint.precompute`` computes by default: a file of about 2 MiB, read in about 1 ms."""
@@ -73,67 +42,13 @@ PRECOMPUTED_BYTES = 12 << 20
 _DESCRIPTION_SHARE = 2
 """Bytes of a grammar's Python objects for each byte of its first tables: an estimate."""
 
-_POLICIES = tuple(sorted(CHOICES))
-
 _NO_LIMIT = 2**62
 """A number of tokens, masks or bytes that is never reached."""
-
-_LIMITS = ("max_string_tokens", "max_number_tokens", "max_reasoning_tokens")
 
 EXPLAINED_TERMINALS = 5
 """Terminals that ``Matcher.explain`` names; beyond them it gives the number of the others."""
 
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """The facts about a constraint: policies, warnings and sizes.
-
-    Attributes:
-        policies: values of the policies that ``compile`` used, by name.
-        digits: the most digits of numbers that are written, by name (see ``constrain.json_schema.spelling.numbers``);
-            empty if there is no JSON Schema.
-        warnings: facts that a reader of the schema should know, such as unknown keywords.
-        split: terminals of a Lark grammar that are read byte by byte, by name and place, because their longest match
-            could lead into a dead end: every way to divide a text among them counts. All others are read by the
-            longest match.
-        min_tokens: tokens of a shortest text.
-        rules: number of rules of the grammar.
-        states: number of states of all rules.
-        terminals: number of terminals of the grammar.
-        memory_bytes: bytes of the tables built so far.
-        limited_masks: number of masks, of all matchers so far, without some allowed tokens, because a limit of the
-            kernel was met; texts are complete nevertheless. ``Matcher.limited_masks`` counts those of one text.
-    """
-
-    policies: Mapping[str, str | bool]
-    digits: Mapping[str, int]
-    warnings: tuple[str, ...]
-    split: tuple[str, ...]
-    min_tokens: int
-    rules: int
-    states: int
-    terminals: int
-    memory_bytes: int
-    limited_masks: int
-
-    def __reduce__(self) -> tuple[object, ...]:
-        """Pickles read-only mappings as dicts, because they cannot be pickled or copied themselves."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return _report_of, ({**values, "policies": dict(self.policies), "digits": dict(self.digits)},)
-
-
-def _report_of(values: dict[str, Any]) -> Report:
-    read_only = {name: MappingProxyType(values[name]) for name in ("policies", "digits")}
-    return Report(**{**values, **read_only})
-
-
-def _digits(policies: Mapping[str, str | bool]) -> Mapping[str, int]:
-    """The most digits of numbers under the policies, by name."""
-    if "precision" not in policies:
-        return MappingProxyType({})
-    from constrain.json_schema.spelling.numbers import digits_of
-
-    return MappingProxyType(digits_of(policies["precision"] == "double"))
+_LIMITS = ("max_string_tokens", "max_number_tokens", "max_reasoning_tokens")
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +75,7 @@ class Packed:
 
 
 @dataclass(frozen=True, slots=True)
-class _Keeping:
+class Keeping:
     """The cache and key of a constraint, and a function that makes its grammar, which the cache does not store."""
 
     cache: Cache
@@ -194,7 +109,7 @@ class Constraint:
         vocabulary: Vocabulary,
         policies: Mapping[str, str | bool],
         warnings: tuple[str, ...],
-        keeping: _Keeping | None = None,
+        keeping: Keeping | None = None,
     ) -> None:
         self._grammar: Grammar | None = grammar
         self._make: Callable[[], Grammar] | None = None
@@ -233,7 +148,7 @@ class Constraint:
         raise TypeError("a Constraint cannot be pickled; pickle its schema or grammar, and compile that again")
 
     @classmethod
-    def _kept(cls, vocabulary: Vocabulary, keeping: _Keeping) -> Constraint | None:
+    def _kept(cls, vocabulary: Vocabulary, keeping: Keeping) -> Constraint | None:
         """The constraint from the cache; None if the cache does not have it. Raises RejectedFileError."""
         stored = keeping.cache.load(vocabulary, keeping.digest())
         if stored is None:
@@ -245,7 +160,7 @@ class Constraint:
 
     @classmethod
     def _unpacked(
-        cls, vocabulary: Vocabulary, packed: Packed, make: Callable[[], Grammar], keeping: _Keeping | None
+        cls, vocabulary: Vocabulary, packed: Packed, make: Callable[[], Grammar], keeping: Keeping | None
     ) -> Constraint:
         """A constraint that another process has packed; ``make`` makes its grammar on demand."""
         return cls._read(vocabulary, memoryview(packed.tables), packed.notes, make, keeping)
@@ -257,7 +172,7 @@ class Constraint:
         tables: memoryview,
         notes: bytes,
         make: Callable[[], Grammar],
-        keeping: _Keeping | None,
+        keeping: Keeping | None,
     ) -> Constraint:
         """Reads a constraint that ``_packed`` wrote. Raises ``core.StorageError``."""
         self = cls.__new__(cls)
@@ -345,7 +260,7 @@ class Constraint:
         stats = self._core.stats()
         return Report(
             policies=self.policies,
-            digits=_digits(self.policies),
+            digits=digits_of(self.policies),
             warnings=self.warnings,
             split=self.split,
             min_tokens=self.matcher().min_tokens_left,
@@ -613,6 +528,11 @@ class _MatcherOfReadings(Readings, Matcher):
         return _MatcherOfReadings(self.constraint, self)
 
 
+def name_terminal(name: str, pointer: str) -> str:
+    """A terminal as messages show it, with its place in the schema if that is known."""
+    return f"{name} (from {pointer})" if pointer else name
+
+
 def _count(name: str, given: int | None, least: int) -> int | None:
     """Checks a limit on tokens for the kernel. Raises ``TypeError`` and ``ValueError``."""
     if given is None:
@@ -621,407 +541,3 @@ def _count(name: str, given: int | None, least: int) -> int | None:
     if count < least:
         raise ValueError(f"{name} is {count}; it must be {least} or more")
     return min(count, _NO_LIMIT)
-
-
-def name_terminal(name: str, pointer: str) -> str:
-    """A terminal as messages show it, with its place in the schema if that is known."""
-    return f"{name} (from {pointer})" if pointer else name
-
-
-@dataclass(slots=True)
-class CacheCounts:
-    """How often ``compile`` found a remembered constraint (``known``), and how often it did not (``new``)."""
-
-    known: int = 0
-    new: int = 0
-
-
-class _Kept:
-    """A remembered constraint, with its size: the bytes of its description, its key and its tables."""
-
-    __slots__ = ("_fixed_bytes", "_tables", "bytes_counted", "constraint")
-
-    def __init__(self, constraint: Constraint, key: tuple[object, ...]) -> None:
-        self.constraint = constraint
-        self._tables = constraint._core
-        self._fixed_bytes = constraint._bytes_beside + _source_bytes(key[0])
-        self.bytes_counted = self.memory_bytes
-
-    @property
-    def memory_bytes(self) -> int:
-        """Bytes that the constraint takes now; masks add to its tables."""
-        return self._fixed_bytes + self._tables.memory_bytes
-
-
-class _Remembered:
-    """The constraints that ``compile`` remembers, by its arguments; callers hold ``_cache_lock``."""
-
-    def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[object, ...], _Kept] = OrderedDict()  # the least recently used one first
-        self._bytes = 0  # the sum of bytes_counted
-        self._calls_until_count = CALLS_BETWEEN_COUNTS
-
-    def values(self) -> Iterable[_Kept]:
-        """The remembered constraints."""
-        return self._kept.values()
-
-    def find(self, key: tuple[object, ...], vocabulary: Vocabulary) -> Constraint | None:
-        """Finds the constraint for a key and makes it the most recently used one."""
-        kept = self._kept.get(key)
-        if kept is None or kept.constraint.vocabulary is not vocabulary:
-            return None
-        self._kept.move_to_end(key)
-        self._count(kept)
-        self._drop_oldest()
-        return kept.constraint
-
-    def add(self, key: tuple[object, ...], constraint: Constraint) -> None:
-        """Remembers a constraint for the next equal ``compile``, unless it alone takes more than ``CACHED_BYTES``."""
-        self._forget(key)
-        kept = _Kept(constraint, key)
-        if kept.bytes_counted <= CACHED_BYTES:
-            self._kept[key] = kept
-            self._bytes += kept.bytes_counted
-        self._drop_oldest()
-
-    def forget(self, vocabulary: Vocabulary) -> None:
-        """Forgets the constraints of a vocabulary."""
-        for key in [key for key, kept in self._kept.items() if kept.constraint.vocabulary is vocabulary]:
-            self._forget(key)
-
-    def _forget(self, key: tuple[object, ...]) -> None:
-        kept = self._kept.pop(key, None)
-        if kept is not None:
-            self._bytes -= kept.bytes_counted
-
-    def _count(self, kept: _Kept) -> None:
-        """Measures a constraint again."""
-        now = kept.memory_bytes
-        self._bytes += now - kept.bytes_counted
-        kept.bytes_counted = now
-
-    def _drop_oldest(self) -> None:
-        """Drops the least recently used constraints until the others are within the limits."""
-        self._calls_until_count -= 1
-        if self._calls_until_count == 0:
-            self._calls_until_count = CALLS_BETWEEN_COUNTS
-            for kept in self._kept.values():
-                self._count(kept)
-        while len(self._kept) > CACHED_CONSTRAINTS or self._bytes > CACHED_BYTES:
-            _, dropped = self._kept.popitem(last=False)
-            self._bytes -= dropped.bytes_counted
-
-
-def _source_bytes(source: object) -> int:
-    """Bytes of the source of a constraint, which is part of its key: a ``Source`` or the text of a JSON Schema."""
-    return len(repr(source)) if isinstance(source, Source) else sys.getsizeof(source)
-
-
-cache_counts = CacheCounts()
-"""The counts of this process."""
-
-_cache = _Remembered()
-_cache_lock = threading.Lock()
-
-
-def compile(  # noqa: A001 - the name of the public function
-    schema: object,
-    vocab: Vocabulary | HasVocabulary | Llama,
-    *,
-    whitespace: str = "flexible",
-    property_order: str = "schema",
-    formats: str = "assert",
-    numbers: str = "canonical",
-    precision: str = "double",
-    escapes: str = "canonical",
-    strict: bool = False,
-    registry: object = None,
-    cache: Directory = None,
-) -> Constraint:
-    r"""Compiles a schema or grammar for the tokens of a vocabulary. An equal call returns the same constraint, quickly.
-
-    Args:
-        schema: a JSON Schema (``dict``, ``bool`` or JSON text); anything that ``pydantic.TypeAdapter`` takes (Pydantic
-            models, dataclasses, ``TypedDict``, ``list[int]``, ...); a ``Regex``, ``Lark`` or ``Grammar``; or a
-            composition by ``sequence``, ``choice``, ``repeat`` or ``text``. The schema of a type is Pydantic's,
-            narrowed to values that its validators accept, such as the bounds of a date.
-        vocab: a ``Vocabulary``, or a model (``Model`` or ``llama_cpp.Llama``).
-        whitespace: ``"flexible"`` (white space as ``json.dumps`` and pretty printers write it), ``"compact"`` (none) or
-            ``"any"`` (all of RFC 8259).
-        property_order: ``"schema"`` (keys in the order of ``properties``, then other named keys, then all others) or
-            ``"any"``.
-        formats: ``"assert"`` (known formats are enforced), ``"annotation"`` (none is) or ``"strict"`` (unknown formats
-            raise ``UnsupportedSchemaError``).
-        numbers: ``"canonical"`` (no exponent, no ``1.0`` for an integer) or ``"any"`` (also ``1.0``, ``1e2``, ``-0``;
-            the value counts).
-        precision: ``"double"`` (a number must be valid both as an exact decimal and as the IEEE double that most
-            readers make of it) or ``"decimal"`` (as an exact decimal).
-        escapes: ``"canonical"`` (each character of a string has one spelling) or ``"any"`` (all spellings of JSON:
-            ``\u0061`` is an a).
-        strict: whether the schema must keep the structural rules of OpenAI's strict mode, those of
-            ``check_strict(schema, subset="structural")``. A ``SchemaError`` lists all violations; ``strict_schema``
-            converts a schema.
-        registry: mapping from URIs to schemas, such as a ``referencing.Registry``, for ``$ref`` to other documents and
-            for metaschemas of your own. Metaschemas of the drafts are known. Nothing is fetched from the network.
-        cache: directory of stored constraints, as ``Constraint.precompute`` and ``constrain compile`` write them;
-            ``compile`` itself only reads it. By default the directory in the environment variable CONSTRAIN_CACHE (none
-            if it is empty or "0"), or else the user's cache directory; ``False`` for none. A damaged file is compiled
-            again, with a warning. Each version and build of this package has its own files.
-
-    The policies (``whitespace`` to ``escapes``), ``strict`` and ``registry`` apply to JSON Schemas and types; with
-    another language they raise ``ValueError``, as does a value that a policy does not have.
-
-    Raises ``SchemaError``, ``UnsupportedSchemaError`` or ``UnsatisfiableSchemaError`` with the JSON Pointer of the
-    place; ``PatternError``; ``GrammarError``; ``LimitError``.
-
-    >>> from constrain import Vocabulary, compile
-    >>> vocabulary = Vocabulary.from_tokens([bytes([byte]) for byte in range(256)] + [b""], eos=[256])
-    >>> compile({"type": "integer", "minimum": 3}, vocabulary).accepts("12")
-    True
-    """
-    return _compile(
-        schema,
-        as_vocabulary(vocab),
-        close_objects=False,
-        cache=cache,
-        whitespace=whitespace,
-        property_order=property_order,
-        formats=formats,
-        numbers=numbers,
-        precision=precision,
-        escapes=escapes,
-        strict=strict,
-        registry=registry,
-    )
-
-
-def _compile(
-    schema: object,
-    vocab: Vocabulary,
-    *,
-    close_objects: bool,
-    cache: Directory = None,
-    **options: Unpack[CompileOptions],
-) -> Constraint:
-    """``compile`` with the options of ``generate``: closed objects, and formats restricted to what readers accept."""
-    with deep_enough(), compilation():
-        wanted = to_compile(schema, vocab, close_objects=close_objects, cache=cache, **options)
-        found = wanted.find()
-        return wanted.compile() if found is None else found
-
-
-class _Schema:
-    """The text of a JSON Schema, and the options to compile it with."""
-
-    __slots__ = ("_close_objects", "_plain_integers", "_policies", "_registry", "_strict", "text")
-
-    def __init__(
-        self,
-        text: str,
-        settings: tuple[bool, bool, bool],
-        policies: dict[str, Any],
-        registry: object,
-    ) -> None:
-        self.text = text
-        self._close_objects, self._strict, self._plain_integers = settings
-        self._policies = policies
-        self._registry = registry
-
-    def digest(self) -> bytes:
-        """32 bytes that identify the schema and its options, but not the registry."""
-        return schema_digest(self.text, (self._close_objects, self._strict, self._plain_integers, self._policies))
-
-    def settings(self) -> tuple[object, ...]:
-        """The options as a part of a key."""
-        return (self._close_objects, self._strict, self._plain_integers, *self._policies.values())
-
-    def grammar(self) -> Grammar:
-        """The grammar of the schema. Raises the errors of schemas."""
-        return self._compiled().grammar
-
-    def constraint(self, vocabulary: Vocabulary, keeping: _Keeping | None) -> Constraint:
-        """Compiles the schema in this process."""
-        compiled = self._compiled()
-        with limits_at(""):
-            return Constraint(compiled.grammar, vocabulary, compiled.policies, compiled.warnings, keeping)
-
-    def _compiled(self) -> CompiledSchema:
-        from constrain.json_schema.compiler import compile_schema
-
-        document = parse_schema(self.text)
-        if self._strict:
-            from constrain.json_schema.strict.subset import require_strict
-
-            require_strict(document)
-        return compile_schema(
-            document,
-            close_objects=self._close_objects,
-            plain_integers=self._plain_integers,
-            registry=self._registry,
-            **self._policies,
-        )
-
-
-class _Text:
-    """A ``Source`` or a ``Grammar`` to compile."""
-
-    __slots__ = ("of",)
-
-    def __init__(self, of: Grammar | Source) -> None:
-        self.of = of
-
-    def digest(self) -> bytes:
-        """32 bytes that identify the source or grammar."""
-        return source_digest(self.of) if isinstance(self.of, Source) else grammar_digest(self.of)
-
-    def grammar(self) -> Grammar:
-        """The grammar of the source. Raises the errors of grammars and patterns."""
-        return self.of.grammar() if isinstance(self.of, Source) else self.of
-
-    def constraint(self, vocabulary: Vocabulary, keeping: _Keeping | None) -> Constraint:
-        """Compiles the source in this process."""
-        policies = self.of.policies_in_force() if isinstance(self.of, Source) else {}
-        with garbage_kept():
-            grammar = self.grammar()
-        return Constraint(grammar, vocabulary, policies, grammar.warnings, keeping)
-
-
-class ToCompile:
-    """A schema or grammar to be compiled for one vocabulary. Made by ``to_compile``.
-
-    Call ``find`` first. If it returns None, call ``compile`` to make the constraint in this process, or ``unpack`` to
-    make it from the bytes of another process.
-    """
-
-    __slots__ = ("_cache", "_is_file_useless", "_key", "_vocabulary", "_what")
-
-    def __init__(
-        self, what: _Schema | _Text, vocabulary: Vocabulary, key: tuple[object, ...] | None, cache: Cache | None
-    ) -> None:
-        self._what = what
-        self._vocabulary = vocabulary
-        self._key = key  # of the remembered constraint; None if it is never remembered
-        self._cache = cache
-        self._is_file_useless = False
-
-    def identity(self) -> bytes:
-        """32 bytes that are equal for equal sources, options and vocabularies."""
-        return hashlib.sha256(self._what.digest() + self._vocabulary.fingerprint).digest()
-
-    def find(self) -> Constraint | None:
-        """The constraint if this process remembers it or the cache has it; None otherwise."""
-        if self._key is not None:
-            with _cache_lock:
-                known = _cache.find(self._key, self._vocabulary)
-                if known is not None:
-                    cache_counts.known += 1
-                    return known
-                cache_counts.new += 1
-        if self._cache is None:
-            return None
-        kept = self._find_kept(self._cache)
-        return None if kept is None else self._remember(kept)
-
-    def compile(self) -> Constraint:
-        """Compiles in this process. Raises the errors of ``constrain.compile``."""
-        return self._finish(self._what.constraint(self._vocabulary, self._keeping()))
-
-    def unpack(self, packed: Packed) -> Constraint:
-        """The constraint that another process has compiled and packed. Raises ``core.StorageError``."""
-        return self._finish(Constraint._unpacked(self._vocabulary, packed, self._what.grammar, self._keeping()))
-
-    def _keeping(self) -> _Keeping | None:
-        return None if self._cache is None else _Keeping(self._cache, self._what.digest, self._what.grammar)
-
-    def _find_kept(self, cache: Cache) -> Constraint | None:
-        """The constraint from the cache; also notes whether the cache has an unusable file for it."""
-        keeping = _Keeping(cache, self._what.digest, self._what.grammar)
-        try:
-            kept = Constraint._kept(self._vocabulary, keeping) if cache.has(self._vocabulary) else None
-        except RejectedFileError as error:
-            cache.warn_rejected(error)
-            self._is_file_useless = True
-            return None
-        if kept is None:
-            self._is_file_useless = cache.open() and cache.has_of_another_build(self._vocabulary, keeping.digest())
-        return kept
-
-    def _finish(self, constraint: Constraint) -> Constraint:
-        """Remembers a new constraint and replaces an unusable file in the cache by it."""
-        if self._is_file_useless:
-            assert self._cache is not None
-            try:
-                constraint._keep()
-            except (OSError, MemoryError) as error:
-                self._cache.warn_not_stored(error)
-        return self._remember(constraint)
-
-    def _remember(self, constraint: Constraint) -> Constraint:
-        if self._key is not None:
-            with _cache_lock:
-                _cache.add(self._key, constraint)
-        return constraint
-
-
-def to_compile(
-    schema: object,
-    vocab: Vocabulary,
-    *,
-    close_objects: bool,
-    cache: Directory = None,
-    **options: Unpack[CompileOptions],
-) -> ToCompile:
-    """Prepares a schema of any kind and its options for compiling. Raises TypeError, ValueError and SchemaError."""
-    bound = schema.bound(VocabularyTokens(vocab)) if isinstance(schema, Source) else schema
-    what = _read(bound, options, close_objects=close_objects)
-    directory = find_cache(cache) if options.get("registry") is None else None
-    if isinstance(what, _Schema):
-        if options.get("registry") is not None:
-            return ToCompile(what, vocab, None, None)
-        return ToCompile(what, vocab, (what.text, id(vocab), directory and directory.path, *what.settings()), directory)
-    # The expressions of a Grammar are compared by identity, so a lookup would find no equal one.
-    if isinstance(what.of, Grammar):
-        return ToCompile(what, vocab, None, directory)
-    if not what.of.is_known_by_repr:
-        return ToCompile(what, vocab, None, None)
-    return ToCompile(what, vocab, (what.of, id(vocab), directory and directory.path), directory)
-
-
-def _read(schema: object, options: CompileOptions, *, close_objects: bool) -> _Schema | _Text:
-    """Reads a schema of any kind and its options. Raises TypeError, ValueError and SchemaError."""
-    if not options.keys() <= DEFAULTS.keys():
-        raise TypeError(unknown_names("options", options.keys() - DEFAULTS.keys(), DEFAULTS))
-    settled: CompileOptions = {**DEFAULTS, **options}
-    if isinstance(schema, Grammar | Source):
-        refuse_compile_options(options, f"this is a {type(schema).__name__}")
-        return _Text(schema.closed() if close_objects and isinstance(schema, Source) else schema)
-    policies: dict[str, Any] = {name: settled[name] for name in _POLICIES}  # type: ignore[literal-required]
-    text = schema_text(schema, tightened=True)
-    # Pydantic reads 7e35 as a float, and refuses a float of that size as an integer.
-    plain_integers = settled["numbers"] == "any" and is_type(schema)
-    return _Schema(text, (close_objects, settled["strict"], plain_integers), policies, settled["registry"])
-
-
-def grammar_of(schema: object, *, close_objects: bool, **options: Unpack[CompileOptions]) -> Grammar:
-    """The grammar of a schema of any kind. Raises the errors of ``compile`` that do not depend on a vocabulary."""
-    with compilation(), deep_enough():
-        return _read(schema, options, close_objects=close_objects).grammar()
-
-
-@contextlib.contextmanager
-def deep_enough() -> Iterator[None]:
-    """Replaces a RecursionError by a LimitError that says what to do."""
-    try:
-        yield
-    except RecursionError as error:  # the deepest allowed nesting needs half of Python's default stack
-        raise LimitError(
-            "the schema or grammar is nested too deeply for what is left of Python's stack; make it flatter, call this "
-            "from a shallower function, or raise the recursion limit (sys.setrecursionlimit; now "
-            f"{sys.getrecursionlimit()})"
-        ) from error
-
-
-def forget(vocabulary: Vocabulary) -> None:
-    """Frees the constraints of a vocabulary that will not be used again."""
-    with _cache_lock:
-        _cache.forget(vocabulary)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from constrain.engine.constraint import deep_enough, grammar_of
+from constrain.engine.compiling import grammar_of
+from constrain.errors import deep_enough
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from constrain.chat.reading.reply import Reply
 from constrain.chat.tools.calls import CustomCall
-from constrain.engine import constraint as _constraint
+from constrain.engine import compiling as _compiling
 from constrain.engine.captures import Captures
 from constrain.engine.derivation import CAPTURES_LIMIT
 from constrain.errors import LimitError
@@ -44,7 +44,7 @@ class Capturing:
         """
         try:
             if constraint is None:
-                constraint = _constraint._compile(self.schema, vocabulary, close_objects=True, **self.policies)
+                constraint = _compiling.compile_any(self.schema, vocabulary, close_objects=True, **self.policies)
             return constraint.captures(self.text) if constraint.accepts(self.text) else Captures()
         except LimitError:
             return None

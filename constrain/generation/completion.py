@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from constrain.engine.captures import Captures
-    from constrain.engine.constraint import Report
+    from constrain.engine.report import Report
     from constrain.llama.decoding.answer import FinishReason
     from constrain.llama.decoding.token_logprob import TokenLogprob
 

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from constrain.chat.reading.text_tokens import TextTokens
-from constrain.engine import constraint as _constraint
+from constrain.engine import compiling as _compiling
 from constrain.engine.captures import Captures
 from constrain.generation.capturing import Capturing, with_captures
 from constrain.generation.completion import Completion, Timings, Usage
@@ -44,7 +44,7 @@ class Language:
 
     def compile(self, vocabulary: Vocabulary, *, cache: Directory = None) -> Constraint:
         """Compiles the language for a vocabulary."""
-        return _constraint._compile(self.schema, vocabulary, close_objects=True, cache=cache, **self.policies)
+        return _compiling.compile_any(self.schema, vocabulary, close_objects=True, cache=cache, **self.policies)
 
 
 @dataclass(frozen=True, slots=True)

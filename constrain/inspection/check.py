@@ -6,14 +6,15 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from constrain.engine.constraint import _compile
+from constrain.engine.compiling import compile_any
 from constrain.errors import ConstrainError, GrammarError, LimitError
 from constrain.json_schema.documents.subschemas import subschemas
 from constrain.json_schema.lint.findings import Finding
 from constrain.json_schema.lint.linter import Lint, lint_schema
 
 if TYPE_CHECKING:
-    from constrain.engine.constraint import Constraint, Matcher, Report
+    from constrain.engine.constraint import Constraint, Matcher
+    from constrain.engine.report import Report
     from constrain.vocabulary.vocabulary import Vocabulary
 
 WALKS = 20
@@ -61,13 +62,13 @@ def check_schema(schema: object, vocabulary: Vocabulary, *, registry: object = N
         return Check(lint, None, None)
     try:
         opened = {"close_objects": False, "registry": registry}
-        constraint = _compile(lint.remaining, vocabulary, **opened, **policies)  # type: ignore[arg-type]
+        constraint = compile_any(lint.remaining, vocabulary, **opened, **policies)  # type: ignore[arg-type]
     except (GrammarError, LimitError) as error:
         refused = Finding("refused", error.pointer or "", error.message)
         return Check(replace(lint, refused=(*lint.refused, refused)), None, None)
     try:
         closing = {"close_objects": True, "registry": registry}
-        full = _compile(filled(lint.remaining), vocabulary, **closing, **policies)  # type: ignore[arg-type]
+        full = compile_any(filled(lint.remaining), vocabulary, **closing, **policies)  # type: ignore[arg-type]
     except ConstrainError:  # for example a schema that contains itself has no value with all properties
         full = constraint
     return Check(lint, constraint.report, typical_tokens(full))

@@ -9,7 +9,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from constrain.engine.constraint import _compile, name_terminal
+from constrain.engine.compiling import compile_any
+from constrain.engine.constraint import name_terminal
 from constrain.engine.special import some_token
 from constrain.inspection.characters import CharacterRange, in_words, next_bytes, next_characters
 from constrain.language.grammar import Grammar
@@ -171,7 +172,7 @@ def explain(
         raise ValueError(f"closed applies to JSON Schemas only, but this is a {type(schema).__name__}")
     whole = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text  # a lone surrogate never matches
     names = _special_names(schema)
-    constraint = _compile(schema, _byte_vocabulary(names), close_objects=closed, cache=False, **policies)
+    constraint = compile_any(schema, _byte_vocabulary(names), close_objects=closed, cache=False, **policies)
     matcher = constraint.matcher()
     tokens: list[int] = []
     offsets = [0]
@@ -201,7 +202,8 @@ def explain(
         ()
         if vocabulary is None
         else _steps(
-            _compile(schema, as_vocabulary(vocabulary), close_objects=closed, **policies), _parts(whole, names)
+            compile_any(schema, as_vocabulary(vocabulary), close_objects=closed, **policies),
+            _parts(whole, names),
         ),
     )
 

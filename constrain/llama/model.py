@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, SupportsIndex
 
 import llama_cpp
 
-from constrain.engine.constraint import forget
+from constrain.engine.remembered import remembered_constraints
 from constrain.errors import ModelError
 from constrain.llama.contexts.context import Context
 from constrain.llama.contexts.sequences import Sequences
@@ -227,7 +227,7 @@ class Model:
             if self._owns_llama:
                 self.tokenizer.close()
                 self.llama.close()
-                forget(self.vocabulary)
+                remembered_constraints.forget(self.vocabulary)
 
     def __enter__(self) -> Self:
         self._require_open()

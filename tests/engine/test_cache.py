@@ -21,7 +21,8 @@ import pytest
 
 import constrain
 from constrain.engine import cache as _cache
-from constrain.engine import constraint
+from constrain.engine import remembered
+from constrain.engine.compiling import compile_any
 from constrain.language import tree
 from tests.support import Tokens, Walker, demo_vocabulary, small_vocabulary
 
@@ -41,7 +42,7 @@ def cache(tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def _forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is remembered from one call to the next, but for what is on disk."""
-    monkeypatch.setattr(constraint, "CACHED_CONSTRAINTS", 0)
+    monkeypatch.setattr(remembered, "CACHED_CONSTRAINTS", 0)
 
 
 def is_found(made: constrain.Constraint) -> bool:
@@ -141,7 +142,7 @@ def test_other_policies_are_another_constraint(name: str) -> None:
 
 def test_closed_objects_are_another_constraint() -> None:
     keep()
-    closed = constraint._compile(SCHEMA, small_vocabulary(), close_objects=True)
+    closed = compile_any(SCHEMA, small_vocabulary(), close_objects=True)
     assert not is_found(closed)
     assert not closed.accepts(b'{"name": "x", "more": 1}')
 
@@ -207,7 +208,7 @@ def test_the_cache_can_be_another_one_or_none(tmp_path: Path, cache: Path, monke
 def test_a_constraint_in_memory_is_not_mistaken_for_one_of_another_cache(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(constraint, "CACHED_CONSTRAINTS", 8)
+    monkeypatch.setattr(remembered, "CACHED_CONSTRAINTS", 8)
     vocabulary = small_vocabulary()
     one = constrain.compile(SCHEMA, vocabulary)
     assert constrain.compile(SCHEMA, vocabulary) is one
@@ -684,13 +685,13 @@ def test_generate_finds_what_the_command_line_kept(policies: dict[str, Any], tmp
     assert all(Path(line).is_file() for line in done.stdout.splitlines())
     vocabulary = demo_vocabulary()
     for given in (SCHEMA, (tmp_path / "schema.json").read_text(encoding="utf-8")):
-        found = constraint._compile(given, vocabulary, close_objects=True, **policies)
+        found = compile_any(given, vocabulary, close_objects=True, **policies)
         assert is_found(found)
         row = found.allocate_bitmask()[0]
         found.matcher().fill_bitmask(row)
         assert np.any(row)
     assert not is_found(constrain.compile(SCHEMA, vocabulary))
-    assert not is_found(constraint._compile(SCHEMA, vocabulary, close_objects=True, formats="annotation"))
+    assert not is_found(compile_any(SCHEMA, vocabulary, close_objects=True, formats="annotation"))
 
 
 @pytest.mark.slow

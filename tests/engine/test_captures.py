@@ -144,7 +144,7 @@ def test_captures_as_json() -> None:
 def test_a_kept_constraint_has_the_captures(tmp_path: Path) -> None:
     grammar = Lark("start: a\na[capture]: /[a-z]+/")
     assert constrain.compile(grammar, byte_vocabulary(), cache=tmp_path).precompute().file is not None
-    engine.constraint.forget(byte_vocabulary())
+    engine.remembered.remembered_constraints.forget(byte_vocabulary())
     assert constrain.compile(grammar, byte_vocabulary(), cache=tmp_path).captures("abc") == {"a": "abc"}
 
 

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import constrain
-from constrain.engine.constraint import cache_counts, to_compile
+from constrain.engine.compiling import to_compile
+from constrain.engine.remembered import remembered_constraints
 from tests.support import byte_vocabulary
 
 if TYPE_CHECKING:
-    from constrain.engine.constraint import ToCompile
+    from constrain.engine.compiling import ToCompile
 
 VOCABULARY = byte_vocabulary()
 
@@ -37,11 +38,11 @@ def test_what_is_compiled_is_remembered() -> None:
 
 def test_a_constraint_is_counted_once() -> None:
     schema = {"const": "counted"}
-    before = cache_counts.known, cache_counts.new
+    before = remembered_constraints.counts.known, remembered_constraints.counts.new
     one = wanted(schema)
     assert one.find() is None
     one.compile()
-    assert (cache_counts.known, cache_counts.new) == (before[0], before[1] + 1)
+    assert (remembered_constraints.counts.known, remembered_constraints.counts.new) == (before[0], before[1] + 1)
 
 
 def test_what_is_compiled_alike_has_one_identity() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import constrain
 from constrain import work as _work
-from constrain.engine.constraint import to_compile
+from constrain.engine.compiling import to_compile
 from constrain.json_schema.compiler import compile_schema
 from constrain.language.schema_text import parse_schema
 from tests.support import LONG, byte_vocabulary

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import constrain
-from constrain.engine.constraint import grammar_of
+from constrain.engine.compiling import grammar_of
 from tests.exporting.test_schemas import RECURSIVE, SCHEMAS, STYLES, closed, texts
 from tests.exporting.test_sources import RECURSIVE as RECURSIVE_LARK
 from tests.support import LONG, maskbench

@@ -10,7 +10,7 @@ import pytest
 from pydantic import BaseModel
 
 import constrain
-from constrain.engine.constraint import grammar_of
+from constrain.engine.compiling import grammar_of
 from tests.support import LONG
 from tests.support.exporting import TARGETS, compiled, read_back, require_same
 

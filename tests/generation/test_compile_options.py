@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import constrain
-from constrain.engine.constraint import _compile
+from constrain.engine.compiling import compile_any
 from constrain.generation.completion import Finished
 from constrain.language import tree
 from constrain.language.grammar import GrammarBuilder
@@ -111,12 +111,12 @@ def test_without_a_json_schema_there_are_no_policies(model: constrain.Model) -> 
 
 def test_policies_may_be_named_in_any_order_or_not_at_all() -> None:
     vocabulary = small_vocabulary()
-    made = _compile(SCHEMA, vocabulary, close_objects=True, numbers="any", formats="annotation")
-    again = _compile(SCHEMA, vocabulary, close_objects=True, formats="annotation", numbers="any")
+    made = compile_any(SCHEMA, vocabulary, close_objects=True, numbers="any", formats="annotation")
+    again = compile_any(SCHEMA, vocabulary, close_objects=True, formats="annotation", numbers="any")
     assert again is made
-    swapped = _compile({"enum": [1]}, vocabulary, close_objects=False, whitespace="any", numbers="any")
-    assert swapped is not _compile({"enum": [1]}, vocabulary, close_objects=False, property_order="any")
-    plain = _compile(SCHEMA, vocabulary, close_objects=False)
+    swapped = compile_any({"enum": [1]}, vocabulary, close_objects=False, whitespace="any", numbers="any")
+    assert swapped is not compile_any({"enum": [1]}, vocabulary, close_objects=False, property_order="any")
+    plain = compile_any(SCHEMA, vocabulary, close_objects=False)
     assert constrain.compile(SCHEMA, vocabulary) is plain
 
 

@@ -12,8 +12,8 @@ import pytest
 
 import constrain
 from constrain.engine.classes import MAX_SET_PARTS, complement, divide, joined, without
-from constrain.engine.constraint import forget
 from constrain.engine.readings import MAX_READINGS
+from constrain.engine.remembered import remembered_constraints
 from constrain.language.special import mark
 from tests.support.matching import allowed_tokens as allowed
 
@@ -297,7 +297,7 @@ def test_a_packed_constraint_has_the_same_masks() -> None:
 def test_a_cached_constraint_has_the_same_masks(tmp_path: Path) -> None:
     grammar = constrain.Lark('start: <[262]> "c" | "abd"')
     assert constrain.compile(grammar, VOCABULARY, cache=tmp_path).precompute().file is not None
-    forget(VOCABULARY)
+    remembered_constraints.forget(VOCABULARY)
     again = constrain.compile(grammar, VOCABULARY, cache=tmp_path)
     assert again._grammar is None, "compiled anew"
     matcher = again.matcher()

@@ -10,7 +10,7 @@ import pytest
 
 import constrain
 from constrain import Regex
-from constrain.engine import constraint
+from constrain.engine import remembered
 from constrain.generation.options import AnswerSettings
 from constrain.language.result import result_type
 from tests.support import Tokens, Walker, byte_vocabulary, small_vocabulary
@@ -98,7 +98,7 @@ def test_equal_patterns_are_compiled_once() -> None:
 def test_patterns_are_kept_on_disk_and_found_by_pattern_and_dialect(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(constraint, "CACHED_CONSTRAINTS", 0)
+    monkeypatch.setattr(remembered, "CACHED_CONSTRAINTS", 0)
     pattern = Regex("(?:a|é\ud800?)+")
     assert constrain.compile(pattern, small_vocabulary(), cache=tmp_path).precompute().file is not None
     found = constrain.compile(Regex(pattern.pattern), small_vocabulary(), cache=tmp_path)

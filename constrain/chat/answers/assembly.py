@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from constrain.chat.answers.structure import SpecialName, structure_parts
 from constrain.engine import core
-from constrain.engine.constraint import compile as compile_grammar
+from constrain.engine.compiling import compile as compile_grammar
 from constrain.errors import ConstrainError, GrammarError
 from constrain.language.grammar import EPSILON, Edge, Grammar, Kind, Rule, Terminal
 from constrain.language.merging import moved_rules

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from constrain.chat.answers.language import AnswerLanguage
 from constrain.chat.reading.events import TextDelta
 from constrain.chat.reading.reader import CallEnded, CallStarted, Reader
-from constrain.engine.constraint import to_compile
+from constrain.engine.compiling import to_compile
 from constrain.errors import BudgetError, ConstrainError, LimitError
 from constrain.server.http.errors import ApiError
 from constrain.server.requests.places import report_place
@@ -26,7 +26,8 @@ from constrain.server.sandbox.parts import answer_error, part_error, parts_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from constrain.engine.constraint import Constraint, Matcher, Packed, ToCompile
+    from constrain.engine.compiling import ToCompile
+    from constrain.engine.constraint import Constraint, Matcher, Packed
     from constrain.generation.job import Language, Plan
     from constrain.generation.options import AnswerSettings
     from constrain.server.requests.formats import Format

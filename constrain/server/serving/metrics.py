@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Proc
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
-from constrain.engine.constraint import cache_counts
+from constrain.engine.remembered import remembered_constraints
 from constrain.server.http.account import current
 
 if TYPE_CHECKING:
@@ -101,8 +101,8 @@ class _Found:
         constraints = CounterMetricFamily(
             "constrain_constraints", "Schemas and grammars that were asked for, in this process.", labels=("found",)
         )
-        constraints.add_metric(("known",), cache_counts.known)
-        constraints.add_metric(("compiled",), cache_counts.new)
+        constraints.add_metric(("known",), remembered_constraints.counts.known)
+        constraints.add_metric(("compiled",), remembered_constraints.counts.new)
         yield constraints
         loaded = GaugeMetricFamily("constrain_model_loaded", "Whether a model is loaded.", labels=("model",))
         memory = GaugeMetricFamily("constrain_model_memory_bytes", "What a loaded model takes.", labels=("model",))

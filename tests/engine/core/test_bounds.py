@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 import constrain
-from constrain.engine import constraint as constraints
-from constrain.engine import core
+from constrain.engine import compiling as _compiling
+from constrain.engine import core, remembered
+from constrain.engine.remembered import Remembered
 from constrain.language.grammar import Edge, Grammar, Rule, Terminal
 from constrain.language.tree import Intersection, Literal, LiteralSet
 from constrain.regex.parsing.parser import parse_pattern
@@ -78,19 +79,22 @@ def test_patterns_that_cannot_be_told_apart_soon_meet_a_named_limit() -> None:
 
 
 @pytest.fixture
-def empty_cache(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(constraints, "_cache", type(constraints._cache)())
+def empty_cache(monkeypatch: pytest.MonkeyPatch) -> Remembered:
+    empty = Remembered()
+    monkeypatch.setattr(_compiling, "remembered_constraints", empty)
+    return empty
 
 
 def enum(number: int, size: int = 2000) -> dict[str, object]:
     return {"enum": [f"{number}-{index:06d}-abcdefgh" for index in range(size)]}
 
 
-@pytest.mark.usefixtures("empty_cache")
-def test_the_least_recently_used_large_constraints_are_dropped_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_least_recently_used_large_constraints_are_dropped_first(
+    empty_cache: Remembered, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first = constrain.compile(enum(0), BYTES, cache=False)
-    (kept,) = constraints._cache.values()
-    monkeypatch.setattr(constraints, "CACHED_BYTES", int(2.5 * kept.memory_bytes))
+    (kept,) = empty_cache.values()
+    monkeypatch.setattr(remembered, "CACHED_BYTES", int(2.5 * kept.memory_bytes))
     second = constrain.compile(enum(1), BYTES, cache=False)
     assert constrain.compile(enum(0), BYTES, cache=False) is first
     constrain.compile(enum(2), BYTES, cache=False)
@@ -102,22 +106,21 @@ def test_the_least_recently_used_large_constraints_are_dropped_first(monkeypatch
 @pytest.mark.usefixtures("empty_cache")
 def test_a_constraint_larger_than_the_limit_drops_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
     small = constrain.compile({"type": "null"}, BYTES, cache=False)
-    monkeypatch.setattr(constraints, "CACHED_BYTES", 200_000)
+    monkeypatch.setattr(remembered, "CACHED_BYTES", 200_000)
     large = constrain.compile(enum(0, 5000), BYTES, cache=False)
     assert constrain.compile(enum(0, 5000), BYTES, cache=False) is not large
     assert constrain.compile({"type": "null"}, BYTES, cache=False) is small
 
 
-@pytest.mark.usefixtures("empty_cache")
-def test_memory_that_constraints_grow_by_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_that_constraints_grow_by_counts(empty_cache: Remembered, monkeypatch: pytest.MonkeyPatch) -> None:
     grown = constrain.compile(enum(0), BYTES, cache=False)
     small = constrain.compile({"type": "null"}, BYTES, cache=False)
-    monkeypatch.setattr(constraints, "CACHED_BYTES", sum(kept.memory_bytes for kept in constraints._cache.values()))
+    monkeypatch.setattr(remembered, "CACHED_BYTES", sum(kept.memory_bytes for kept in empty_cache.values()))
     grown.precompute(max_masks=200)
     grown.matcher().fill_bitmask(grown.allocate_bitmask()[0])
-    for _ in range(constraints.CALLS_BETWEEN_COUNTS):
+    for _ in range(remembered.CALLS_BETWEEN_COUNTS):
         assert constrain.compile({"type": "null"}, BYTES, cache=False) is small
-    assert [kept.constraint for kept in constraints._cache.values()] == [small]
+    assert [kept.constraint for kept in empty_cache.values()] == [small]
 
 
 def large_grammar(texts: int = 300_000) -> Grammar:

@@ -12,7 +12,7 @@ import pytest
 
 import constrain
 from constrain.engine import core
-from constrain.engine.constraint import Constraint, Matcher
+from constrain.engine.constraint import Constraint
 from constrain.engine.special import resolve_special
 from tests.support import LONG, demo_vocabulary, small_vocabulary
 from tests.support.engine.hostile import HOSTILE
@@ -20,6 +20,7 @@ from tests.support.matching import accepted_by_forks, mask_of
 from tests.support.oracles.kernel.generator import RandomVocabulary, make_case, make_vocabulary
 
 if TYPE_CHECKING:
+    from constrain.engine.constraint import Matcher
     from constrain.language.grammar import Grammar
 
 SEEDS = range(600 if LONG else 60)

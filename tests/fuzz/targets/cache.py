@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import constrain
 from constrain.engine import cache as _cache
-from constrain.engine import constraint as compiling
-from constrain.engine import core
+from constrain.engine import core, remembered
 from tests.fuzz.judge import BrokenPromiseError
 from tests.fuzz.walking import vocabulary
 
@@ -82,13 +81,13 @@ def _kept() -> tuple[Path, tuple[Path, ...], list[bytes]]:
 
 def _with_cache(path: Path, make: Callable[[], Any]) -> Any:
     """What is made while this is the cache, and nothing is remembered but what is on disk."""
-    before, remembered = os.environ.get("CONSTRAIN_CACHE"), compiling.CACHED_CONSTRAINTS
+    before, most = os.environ.get("CONSTRAIN_CACHE"), remembered.CACHED_CONSTRAINTS
     os.environ["CONSTRAIN_CACHE"] = str(path)
-    compiling.CACHED_CONSTRAINTS = 0
+    remembered.CACHED_CONSTRAINTS = 0
     try:
         return make()
     finally:
-        compiling.CACHED_CONSTRAINTS = remembered
+        remembered.CACHED_CONSTRAINTS = most
         if before is None:
             del os.environ["CONSTRAIN_CACHE"]
         else:

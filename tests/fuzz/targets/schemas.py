@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import constrain
-from constrain.engine import constraint as compiling
+from constrain.engine.compiling import compile_any
 from tests.fuzz.judge import BrokenPromiseError
 from tests.fuzz.mutation import Trees
 from tests.fuzz.walking import random_of, vocabulary, walk
@@ -37,7 +37,7 @@ def run(data: bytes, meter: Meter) -> None:
     policies = {"close_objects": False, **POLICIES[(data[:1] or b"0")[0] % len(POLICIES)]}
     text = data[1:].decode("utf-8", "surrogateescape")
     with meter.call("compile"):
-        made = compiling._compile(text, vocabulary(), cache=False, **policies)
+        made = compile_any(text, vocabulary(), cache=False, **policies)
     found = walk(made, random_of(data), meter)
     if found is None:
         return

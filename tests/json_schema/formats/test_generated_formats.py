@@ -15,7 +15,7 @@ import pytest
 
 import constrain
 from constrain.engine import core
-from constrain.engine.constraint import _compile
+from constrain.engine.compiling import compile_any
 from constrain.json_schema.formats.expressions import format_expression
 from constrain.json_schema.formats.generated import GENERATED_FORMATS, generated_format
 from constrain.language.tree import Complement, Intersection
@@ -26,7 +26,7 @@ WALKS = 150
 
 
 def _generating(schema: dict[str, Any]) -> constrain.Constraint:
-    return _compile({"type": "string", **schema}, byte_vocabulary(), close_objects=True, cache=False)
+    return compile_any({"type": "string", **schema}, byte_vocabulary(), close_objects=True, cache=False)
 
 
 CASES: dict[str, tuple[list[str], list[str]]] = {
@@ -184,7 +184,7 @@ def test_a_negated_format_leaves_out_all_that_it_allows() -> None:
 def test_different_items_do_not_run_out() -> None:
     item = {"type": "string", "format": "email", "pattern": "^[ab]@(localhost|x[.]de)$"}
     schema = {"type": "array", "items": item, "uniqueItems": True, "minItems": 2}
-    constraint = _compile(schema, byte_vocabulary(), close_objects=True, cache=False)
+    constraint = compile_any(schema, byte_vocabulary(), close_objects=True, cache=False)
     assert constraint.accepts('["a@x.de", "b@x.de"]')
     assert not constraint.accepts('["a@x.de", "b@x.de", "a@localhost"]')
 

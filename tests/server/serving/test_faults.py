@@ -33,7 +33,7 @@ import pytest
 
 import constrain
 from constrain.engine import cache as _cache
-from constrain.engine import constraint
+from constrain.engine import remembered
 from constrain.llama.contexts import sequences
 from constrain.llama.contexts.sequences import Sequences
 from constrain.llama.decoding.answer import Answer
@@ -164,7 +164,7 @@ def _contexts() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Sequences, "__init__", made)
-        patch.setattr(constraint, "CACHED_CONSTRAINTS", CLIENTS)
+        patch.setattr(remembered, "CACHED_CONSTRAINTS", CLIENTS)
         patch.setattr(session, "_WAITING_SECONDS", PATIENCE)
         yield
     made_contexts.clear()
