@@ -267,6 +267,21 @@ def test_a_lone_surrogate_in_a_schema_is_refused() -> None:
             constrain.compile(schema, byte_vocabulary())
 
 
+@pytest.mark.parametrize("keyword", ["$defs", "definitions"])
+def test_a_lone_surrogate_may_stand_in_the_name_of_a_part(keyword: str) -> None:
+    part = {
+        "type": "object",
+        "patternProperties": {"\udcca": True},
+        "properties": {"a": {"type": "string", "pattern": "a"}},
+    }
+    schema = {"type": "array", "items": {"$ref": f"#/{keyword}/o\udcca"}, keyword: {"o\udcca": part}}
+    constraint = constrain.compile(schema, byte_vocabulary(), cache=False)
+    assert constraint.accepts('[{"a": "a"}]')
+    matcher = constraint.matcher()
+    matcher.accept_many(b'[{"a": ')
+    assert "o\udcca" in matcher.explain(ord("x"))
+
+
 @pytest.mark.parametrize("text", [b'"\xff"', b'"\xc0\xaf"', b'"\xf4\x90\x80\x80"', b'"\xe2\x82"', b'"\x00"', b'"\x1f"'])
 def test_what_is_no_utf8_or_must_be_escaped(text: bytes) -> None:
     assert not accepts({}, text)

@@ -371,8 +371,8 @@ Limits limits_of(const nb::dict& given) {
 LimitError placed(const LimitError& error, nb::handle grammar) {
   if (!error.terminal) return error;
   nb::object terminal = grammar.attr("terminals")[*error.terminal];
-  LimitError result("terminal " + nb::cast<std::string>(terminal.attr("name")) + ": " + error.what(), error.limit);
-  result.pointer = nb::cast<std::string>(terminal.attr("pointer"));
+  LimitError result("terminal " + text_of(terminal.attr("name")) + ": " + error.what(), error.limit);
+  result.pointer = text_of(terminal.attr("pointer"));
   return result;
 }
 

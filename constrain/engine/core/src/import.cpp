@@ -202,7 +202,7 @@ class RuleImporter {
 
   void add(nb::handle rule) {
     Rule made;
-    made.name = nb::cast<std::string>(rule.attr("name"));
+    made.name = text_of(rule.attr("name"));
     auto index = static_cast<uint32_t>(grammar_.rules.size());
     for (nb::handle slot : tuple_of(rule.attr("slots"))) {
       long long cap = nb::cast<long long>(slot);
@@ -399,12 +399,18 @@ void check_token_limits(const Grammar& grammar) {
 
 }  // namespace
 
+std::string text_of(nb::handle text) {
+  const nb::object encoded = nb::steal(PyUnicode_AsEncodedString(text.ptr(), "utf-8", "backslashreplace"));
+  if (!encoded) throw nb::python_error();
+  return bytes_of(encoded);
+}
+
 Grammar import_grammar(nb::handle object, bool prove) {
   Grammar grammar;
   grammar.expressions.allow(MAX_COMPILE_WORK.value, &MAX_COMPILE_WORK);
   Importer importer(grammar.expressions);
   for (nb::handle each : tuple_of(object.attr("terminals"))) {
-    grammar.terminal_names.push_back(nb::cast<std::string>(each.attr("name")));
+    grammar.terminal_names.push_back(text_of(each.attr("name")));
     of_terminal(static_cast<uint32_t>(grammar.terminals.size()), [&] {
       const ExprId expression = importer.expression(each.attr("expression"));
       grammar.terminals.push_back(is_special(each.attr("expression")) ? expression : without_marks(grammar.expressions, expression));

@@ -4,6 +4,7 @@
 #include <nanobind/nanobind.h>
 
 #include <optional>
+#include <string>
 
 #include "grammar.h"
 
@@ -33,6 +34,9 @@ class LongWork {
   ExpressionStore& store_;
   std::optional<nanobind::gil_scoped_release> release_;
 };
+
+// A Python string as UTF-8. Lone surrogates, which schemas may have in the names of their parts, become escapes.
+std::string text_of(nanobind::handle text);
 
 // Throws GrammarError or LimitError; checks what the Python types do not. Releases the GIL during long computations.
 // `prove`: whether the longest match has to be proved to lead to no dead end.
