@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     from constrain.language.source import Source
     from constrain.lark.source import Lark
     from constrain.llama.model import Model
+    from constrain.partial.reader import FieldEvent, FieldReader
     from constrain.regex.source import Regex
     from constrain.structural.source import StructuralTag
 
@@ -100,6 +101,8 @@ __all__ = [
     "CustomTool",
     "ExpectedTerminal",
     "ExportError",
+    "FieldEvent",
+    "FieldReader",
     "Finished",
     "FunctionCall",
     "FunctionTool",
@@ -177,6 +180,8 @@ _MODULES = {
     "CustomCall": "constrain.chat.tools.calls",
     "CustomTool": "constrain.chat.tools.kinds",
     "ExpectedTerminal": "constrain.inspection.explanation",
+    "FieldEvent": "constrain.partial.reader",
+    "FieldReader": "constrain.partial.reader",
     "FunctionCall": "constrain.chat.tools.calls",
     "FunctionTool": "constrain.chat.tools.kinds",
     "Gbnf": "constrain.gbnf.source",

@@ -24,6 +24,7 @@ _ORDER = """
     types
     engine.core engine.cache
     language
+    partial
     regex.classes regex.anchors regex.lookaround regex.unicode regex.parsing regex
     json_schema.policies json_schema.documents json_schema.spelling json_schema.formats json_schema.shapes
     json_schema.formulas json_schema.values json_schema.keywords json_schema.emission json_schema.compiler

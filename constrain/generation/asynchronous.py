@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from constrain.generation.completion import Completion, Finished
 from constrain.generation.job import Job, Run
+from constrain.generation.partial import PartialEvents
 from constrain.generation.planning import prepare
 from constrain.llama.lookup import as_model
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from constrain.language.grammar import Grammar
     from constrain.language.source import Source
     from constrain.llama.lookup import AnyModel
+    from constrain.partial.reader import FieldEvent
 
 T = TypeVar("T")
 
@@ -65,14 +67,15 @@ async def acomplete(
 
 
 async def astream(
-    model: AnyModel, prompt: Prompt, *, schema: Any = None, **options: Unpack[ChatOptions]
-) -> AsyncIterator[StreamEvent | Finished]:
+    model: AnyModel, prompt: Prompt, *, schema: Any = None, partial: bool = False, **options: Unpack[ChatOptions]
+) -> AsyncIterator[StreamEvent | FieldEvent | Finished]:
     """``stream`` for asynchronous code: yields pieces of an answer while a model writes it; see ``agenerate``.
 
     Closing the iterator ends the generation. The model does not wait for the reader, because other answers are
-    generated at the same time.
+    generated at the same time. ``partial`` has the meaning that it has for ``stream``.
     """
     job = await asyncio.to_thread(_prepare, model, prompt, schema, options)
+    fields = PartialEvents(job.plan) if partial else None
     loop = asyncio.get_running_loop()
     events: asyncio.Queue[StreamEvent | None] = asyncio.Queue()
 
@@ -90,11 +93,15 @@ async def astream(
         done = asyncio.wrap_future(run.request.done)
         done.add_done_callback(end_events)
         while (event := await events.get()) is not None:
-            yield event
+            for read in [event] if fields is None else fields.read(event):
+                yield read
         await done
         last, completion = run.finish()
         for event in last:
-            yield event
+            for read in [event] if fields is None else fields.read(event):
+                yield read
+        for read in [] if fields is None else fields.finish():
+            yield read
         yield Finished(completion)
     finally:
         run.request.done.cancel()  # reached when the caller closes the iterator

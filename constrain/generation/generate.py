@@ -17,9 +17,11 @@ if TYPE_CHECKING:
     from constrain.chat.reading.events import StreamEvent
     from constrain.generation.job import Job
     from constrain.generation.options import ChatOptions
+    from constrain.generation.partial import PartialEvents
     from constrain.language.grammar import Grammar
     from constrain.language.source import Source
     from constrain.llama.lookup import AnyModel
+    from constrain.partial.reader import FieldEvent
 
 T = TypeVar("T")
 
@@ -77,12 +79,16 @@ def complete(model: AnyModel, prompt: Prompt, *, schema: Any = None, **options: 
 
 
 def stream(
-    model: AnyModel, prompt: Prompt, *, schema: Any = None, **options: Unpack[ChatOptions]
-) -> Iterator[StreamEvent | Finished]:
+    model: AnyModel, prompt: Prompt, *, schema: Any = None, partial: bool = False, **options: Unpack[ChatOptions]
+) -> Iterator[StreamEvent | FieldEvent | Finished]:
     """Has a model answer a prompt, and yields events while it writes: pieces of the answer, then ``Finished``.
 
     Arguments and errors are those of ``complete``. The schema is compiled at once. The answer begins when the first
     event is read, and other callers of the model wait until the last event was read or the iterator is closed.
+
+    With ``partial=True``, the answer's pieces of text, and those of the arguments of calls, are read as they come: a
+    ``FieldEvent`` in their place says which part of the value begins, grows or is complete, and has the value so far,
+    an instance of the type. It needs a type, a JSON Schema or tools; ``ValueError`` otherwise.
 
     >>> events = list(stream(None, "Name a colour.", schema={"enum": ["red", "blue"]}, temperature=0))
     >>> "".join(event.text for event in events[:-1]) == events[-1].completion.text
@@ -91,7 +97,23 @@ def stream(
     # Imported here: prompts and tools take long to import.
     from constrain.generation.planning import prepare
 
-    return _run(prepare(as_model(model), prompt, schema, options))
+    job = prepare(as_model(model), prompt, schema, options)
+    if not partial:
+        return _run(job)
+    from constrain.generation.partial import PartialEvents
+
+    return _fields(PartialEvents(job.plan), _run(job))
+
+
+def _fields(
+    fields: PartialEvents, events: Iterator[StreamEvent | Finished]
+) -> Iterator[StreamEvent | FieldEvent | Finished]:
+    for event in events:
+        if isinstance(event, Finished):
+            yield from fields.finish()
+            yield event
+        else:
+            yield from fields.read(event)
 
 
 def _run(job: Job) -> Iterator[StreamEvent | Finished]:

@@ -19,13 +19,15 @@ from constrain.llama.decoding.ranges import seed_of
 from constrain.llama.scheduling.request import Request
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from constrain.chat.reading.events import StreamEvent
     from constrain.chat.reading.progress import Progress
+    from constrain.chat.tools.kinds import Tool
     from constrain.engine.cache import Directory
     from constrain.engine.constraint import Constraint, Matcher
     from constrain.generation.options import AnswerSettings
+    from constrain.language.result import ResultType
     from constrain.llama.decoding.answer import Answer, LogitAdjuster
     from constrain.llama.decoding.sampler import Sampling
     from constrain.llama.model import Model
@@ -59,6 +61,8 @@ class Plan:
             and, if log-probabilities are wanted, the object that finds the tokens of its text.
         sampling: options for choosing tokens.
         settings: the other options.
+        result: type of the answer, or of the content beside calls.
+        tools: tools of the answer, by name.
         call_or_content: function that makes the object which adjusts logits until one answer has become content or a
             call; None if there is no such choice.
         shown: function that returns the texts that the prompt adds to the caller's text, by name.
@@ -70,6 +74,8 @@ class Plan:
     progress: Callable[[int, TextTokens | None], Progress]
     sampling: Sampling
     settings: AnswerSettings
+    result: ResultType
+    tools: Mapping[str, Tool] = field(default_factory=dict)
     call_or_content: Callable[[Sampling], LogitAdjuster] | None = None
     shown: Callable[[], dict[str, str]] = dict
 

@@ -104,12 +104,13 @@ def make_plan(model: Model, prompt: Prompt, schema: Any, given: Options) -> Plan
 
     if answer is None:
         progress = _text_progress(result, settings, language)
-        return Plan(model, language, prompted.tokens, progress, sampling, settings, shown=shown)
+        return Plan(model, language, prompted.tokens, progress, sampling, settings, result, shown=shown)
     answer = replace(answer, reasoning=_read_reasoning(prompted.thinking, wanted=wants_reasoning))
     by_name = {tool.name: tool for tool in tools}
     reply = partial(ReplyProgress, answer, by_name, result, settings.stops, prompted.tokens, wants_reply=bool(tools))
     call_or_content = make_call_or_content(answer, model.vocabulary)
-    return Plan(model, Language(answer), prompted.tokens, reply, sampling, settings, call_or_content, shown)
+    language = Language(answer)
+    return Plan(model, language, prompted.tokens, reply, sampling, settings, result, by_name, call_or_content, shown)
 
 
 def _make_answer_language(
@@ -142,7 +143,8 @@ def plan_continuation(model: Model, tokens: list[int], schema: Any, options: Opt
     """Plans an answer that continues the given tokens: no chat template is applied and the schema is not shown."""
     sampling, settings = split_options(options)
     language = _text_language(schema, options)
-    return Plan(model, language, tokens, _text_progress(result_type(schema), settings, language), sampling, settings)
+    result = result_type(schema)
+    return Plan(model, language, tokens, _text_progress(result, settings, language), sampling, settings, result)
 
 
 def _text_language(schema: Any, options: Options) -> Language | None:

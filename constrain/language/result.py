@@ -44,7 +44,7 @@ class ResultType:
             from constrain.types.exact_decimals import ExactValidator, holds_decimals
 
             if holds_decimals(self.adapter):
-                object.__setattr__(self, "exact", ExactValidator(self.adapter))
+                object.__setattr__(self, "exact", ExactValidator(self.adapter.core_schema))
 
     def parse(self, text: str) -> Any:
         """Returns the value of a finished text. Raises ``OutputValidationError``."""

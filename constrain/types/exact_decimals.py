@@ -35,13 +35,11 @@ _HAS_PREBUILT = pydantic.VERSION.startswith("2.11.")
 
 
 class ExactValidator:
-    """A validator of JSON texts for a type with decimals."""
+    """A validator of JSON texts for the core schema of a type with decimals."""
 
-    def __init__(self, adapter: TypeAdapter[Any]) -> None:
+    def __init__(self, schema: Any) -> None:
         has_choice = _USE_PREBUILT in (SchemaValidator.__text_signature__ or "")
-        self._validator = SchemaValidator(
-            _exact(adapter.core_schema), None, **({_USE_PREBUILT: False} if has_choice else {})
-        )
+        self._validator = SchemaValidator(_exact(schema), None, **({_USE_PREBUILT: False} if has_choice else {}))
 
     def validate_json(self, text: str) -> Any:
         """Returns the value of a text. Raises ``pydantic.ValidationError``."""
@@ -63,19 +61,20 @@ class ExactValidator:
 
 def holds_decimals(adapter: TypeAdapter[Any]) -> bool:
     """Returns whether a type reads a decimal anywhere."""
-    return any(part.get("type") == "decimal" for part in _parts(adapter))
+    return any(part.get("type") == "decimal" for part in parts_of(adapter.core_schema))
 
 
 def reads_exactly(adapter: TypeAdapter[Any]) -> bool:
     """Returns whether ``ExactValidator`` reaches all decimals of a type, except in models that build themselves."""
     return not any(
         part.get("custom_init") or (_HAS_PREBUILT and part.get("type") in ("model", "dataclass"))
-        for part in _parts(adapter)
+        for part in parts_of(adapter.core_schema)
     )
 
 
-def _parts(adapter: TypeAdapter[Any]) -> Iterator[Mapping[str, Any]]:
-    pending: list[Any] = [adapter.core_schema]
+def parts_of(schema: object) -> Iterator[Mapping[str, Any]]:
+    """Yields a core schema and all core schemas within it."""
+    pending: list[Any] = [schema]
     while pending:
         part = pending.pop()
         if isinstance(part, Mapping):

@@ -69,18 +69,19 @@ class CallSignature:
         takes_context: whether the first parameter is the context.
         document: JSON Schema of the model for the prompt.
         tightened: JSON Schema of the model for compilation.
+        result: the model, as the type of an answer.
     """
 
     model: type[BaseModel]
     takes_context: bool
     document: dict[str, Any]
     tightened: dict[str, Any]
-    _result: ResultType
+    result: ResultType
     _arguments: tuple[_Argument, ...]
 
     def read(self, text: str) -> Arguments:
         """Reads the call in a JSON text. Raises ``OutputValidationError``."""
-        fields = vars(self._result.parse(text))
+        fields = vars(self.result.parse(text))
         values: dict[str, Any] = {}
         args: list[Any] = []
         kwargs: dict[str, Any] = {}
