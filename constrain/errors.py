@@ -21,7 +21,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 
 class ConstrainError(Exception):
@@ -64,6 +64,11 @@ class ConstrainError(Exception):
 def describe_pointer(pointer: str) -> str:
     """Returns a JSON Pointer into a schema as messages show it: in words for the root, whose pointer is empty."""
     return pointer or ConstrainError._root
+
+
+def pointer_to(steps: Iterable[str | int]) -> str:
+    """Returns the JSON Pointer of keys and positions."""
+    return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in steps)
 
 
 class SchemaError(ConstrainError):

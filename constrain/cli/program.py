@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from enum import Enum
 from pathlib import Path  # noqa: TC003 - typer reads the annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
-from constrain.errors import ConstrainError, ModelError, describe_pointer
+from constrain.errors import ConstrainError, ModelError, describe_pointer, pointer_to
 from constrain.generation.options import Options  # noqa: TC001 - typer reads the annotations
 from constrain.language.policies import CompileOptions  # noqa: TC001
 
@@ -37,6 +38,14 @@ if TYPE_CHECKING:
     from constrain.json_schema.lint.findings import Finding
     from constrain.language.source import Source
     from constrain.vocabulary.vocabulary import Vocabulary
+
+
+class Streamed(Enum):
+    """What ``constrain generate`` prints while the model writes."""
+
+    TEXT = "text"
+    FIELDS = "fields"
+
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
@@ -95,6 +104,13 @@ def generate(
     show_prompt: Annotated[
         bool, typer.Option("--show-prompt", help="Print the text that the model would read, and do not generate.")
     ] = False,
+    stream: Annotated[
+        Streamed | None,
+        typer.Option(
+            help="What to print while the model writes: the text as it comes (so on a terminal), or a line of JSON for "
+            "each part of the value that begins, grows or is complete, with its JSON Pointer."
+        ),
+    ] = None,
 ) -> None:
     """Asks a model and prints its answer: JSON that matches the schema, or text that matches the grammar."""
     asked = read_prompt(prompt)
@@ -117,7 +133,10 @@ def generate(
             sys.stdout.write(shown_prompt(loaded, asked, schema=wanted, **settings) + "\n")
         return
     with shared.name_file(language.file):
-        completion = _answer(console, loaded, asked, wanted, settings)
+        if stream is Streamed.FIELDS:
+            completion = _answer_in_fields(loaded, asked, wanted, settings)
+        else:
+            completion = _answer(console, loaded, asked, wanted, settings, live=stream is Streamed.TEXT)
     shared.show_warnings(() if completion.report is None else completion.report.warnings)
     note = f"{completion.usage.completion_tokens} tokens in {completion.timings.generation:.2f} s"
     if completion.timings.generation > 0 and completion.usage.completion_tokens > 1:
@@ -134,14 +153,37 @@ def generate(
         console.print(note, style="dim", highlight=False)
 
 
-def _answer(console: Console, model: Any, prompt: str, wanted: str | Source | None, options: Options) -> Completion:
-    """Writes the answer to standard output: piece by piece on a terminal, otherwise once it is complete."""
+def _answer_in_fields(model: Any, prompt: str, wanted: str | Source | None, options: Options) -> Completion:
+    """Writes a line of JSON to standard output for each event of a field."""
+    import json
+
+    from constrain.generation.completion import Finished
+    from constrain.generation.generate import stream
+    from constrain.partial.reader import FieldEvent
+
+    for event in stream(model, prompt, schema=wanted, partial=True, **options):
+        if isinstance(event, FieldEvent):
+            line = {"event": event.kind, "path": pointer_to(event.path)}
+            if event.kind == "grow":
+                line["text"] = event.text
+            elif event.kind == "complete":
+                line["value"] = event.value
+            sys.stdout.write(json.dumps(line) + "\n")
+            sys.stdout.flush()
+    assert isinstance(event, Finished)
+    return event.completion
+
+
+def _answer(
+    console: Console, model: Any, prompt: str, wanted: str | Source | None, options: Options, *, live: bool
+) -> Completion:
+    """Writes the answer to standard output: piece by piece if ``live`` or on a terminal, otherwise all at once."""
     from constrain.chat.reading.events import TextDelta
     from constrain.errors import OutputValidationError
     from constrain.generation.completion import Finished
     from constrain.generation.generate import stream
 
-    live = sys.stdout.isatty()
+    live = live or sys.stdout.isatty()
     events = stream(model, prompt, schema=wanted, **options)
     with contextlib.ExitStack() as waiting:
         waiting.enter_context(shared.show_progress(console, "Reading the prompt" if live else "Writing the answer"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from constrain.errors import OutputValidationError, SchemaError
+from constrain.errors import OutputValidationError, SchemaError, pointer_to
 from constrain.language.grammar import Grammar
 from constrain.language.schema_text import parse_schema, plain_schema
 from constrain.language.source import Source
@@ -101,15 +101,15 @@ def _explain(error: ValidationError, text: str) -> tuple[str, str]:
     if details[0]["type"] == "json_invalid":  # the text is JSON; Pydantic reads about 200 levels
         return f"Pydantic cannot read the text: {details[0]['msg']}; the text is {text}", ""
     place: Any = read_answer(text)
-    pointer = ""
+    steps: list[str | int] = []
     # A location also names union branches and validators; the pointer keeps only steps into the value.
     for part in details[0]["loc"]:
         if isinstance(place, dict) and part in place:
-            pointer += "/" + str(part).replace("~", "~0").replace("/", "~1")
+            place = place[str(part)]
         elif isinstance(place, list) and isinstance(part, int) and 0 <= part < len(place):
-            pointer += f"/{part}"
+            place = place[part]
         else:
             continue
-        place = place[part]
+        steps.append(part)
     more = f" (and {len(details) - 1} more)" if len(details) > 1 else ""
-    return f"{details[0]['msg']}{more}; the text is {text}", pointer
+    return f"{details[0]['msg']}{more}; the text is {text}", pointer_to(steps)

@@ -71,6 +71,17 @@ def test_generate_on_a_terminal_shows_what_it_does(schema: Path) -> None:
 
 
 @pytest.mark.slow
+def test_generate_prints_fields_while_they_are_written(schema: Path) -> None:
+    asked = ("generate", "Make up a person.", "--schema", schema, "--seed", "1", "--max-tokens", "60")
+    lines = [json.loads(line) for line in run(*asked, "--stream", "fields").stdout.splitlines()]
+    assert lines[0] == {"event": "begin", "path": ""}
+    assert lines[-1] == {"event": "complete", "path": "", "value": json.loads(run(*asked).stdout)}
+    assert {line["path"] for line in lines} == {"", *(f"/{name}" for name in lines[-1]["value"])}
+    refused = run("generate", "x", "--regex", "a", "--stream", "fields")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "--stream fields needs an answer with fields" in refused.stderr
+
+
 def test_generate_takes_policies_and_limits(schema: Path) -> None:
     limits = ("--max-string-tokens", "3", "--max-number-tokens", "2")
     done = run("generate", "A person?", "--schema", schema, "--whitespace", "compact", "--seed", "1", *limits)

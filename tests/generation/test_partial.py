@@ -69,8 +69,8 @@ def test_arguments_of_calls_are_read_too(model: constrain.Model) -> None:
     assert any(isinstance(event, ArgumentsDelta) for event in plain)
     assert found[-1].kind == "complete"
     assert (found[-1].value.city, found[-1].value.days) == (
-        call.arguments.values["city"],
-        call.arguments.values["days"],
+        call.arguments["city"],
+        call.arguments["days"],
     )
 
 
