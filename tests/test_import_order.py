@@ -25,6 +25,7 @@ _ORDER = """
     engine.core engine.cache
     language
     partial
+    voting
     regex.classes regex.anchors regex.lookaround regex.unicode regex.parsing regex
     json_schema.policies json_schema.documents json_schema.spelling json_schema.formats json_schema.shapes
     json_schema.formulas json_schema.values json_schema.keywords json_schema.emission json_schema.compiler

@@ -38,6 +38,7 @@ def generate_batch(
     schema: Any = None,
     schemas: Iterable[Any] | None = None,
     n: int | None = None,
+    vote: bool = False,
     return_errors: bool = False,
     **options: Unpack[ChatOptions],
 ) -> list[Any]: ...
@@ -50,18 +51,27 @@ def generate_batch(
     schema: Any = None,
     schemas: Iterable[Any] | None = None,
     n: int | None = None,
+    vote: bool = False,
     return_errors: bool = False,
     **options: Unpack[ChatOptions],
 ) -> list[Any]:
     """Has a model answer many prompts, several at once, and returns the values in the order of the prompts.
 
-    Arguments and errors are those of ``complete_batch``. With ``n``, the list has a list of ``n`` values per prompt.
+    Arguments and errors are those of ``complete_batch``. With ``n``, the list has a list of ``n`` values per prompt;
+    with ``vote``, too, the value that they agree on.
 
     >>> generate_batch(None, ["Is the sky blue?", "Is grass red?"], schema={"const": "yes"})
     ['yes', 'yes']
     """
-    outcomes = _complete(_make_jobs(model, prompts, schema, schemas, n, options), return_errors=return_errors)
-    return _arrange(list(map(_value, outcomes)), n, return_errors=return_errors)
+    try:
+        return _values(
+            complete_batch(
+                model, prompts, schema=schema, schemas=schemas, n=n, vote=vote, return_errors=return_errors, **options
+            )
+        )
+    except OutputValidationError as error:
+        error.outcomes = None if error.outcomes is None else _values(error.outcomes)
+        raise
 
 
 def complete_batch(
@@ -71,6 +81,7 @@ def complete_batch(
     schema: Any = None,
     schemas: Iterable[Any] | None = None,
     n: int | None = None,
+    vote: bool = False,
     return_errors: bool = False,
     **options: Unpack[ChatOptions],
 ) -> list[Any]:
@@ -85,6 +96,9 @@ def complete_batch(
         schema: shape of all answers, as for ``complete``.
         schemas: shapes of the answers instead of ``schema``, one for each prompt; ``None`` stands for free text.
         n: number of answers to each prompt. With a ``seed``, answer ``i`` is sampled with ``seed + i``.
+        vote: whether the ``n`` answers to a prompt become one: of JSON values the majority of each field (a valid value
+            of the schema; the nearest answer where the majorities together are none), of other answers the one that
+            has most in common with all. ``Completion.agreement`` tells how many agree, ``Completion.votes`` has all.
         return_errors: whether the list has an error in the place of an answer that failed (``OutputValidationError``,
             ``BudgetError``, or a prompt that does not fit into the context). Otherwise the first such error is raised
             and ends the batch. An ``OutputValidationError`` is raised only when all prompts are answered; its
@@ -92,11 +106,25 @@ def complete_batch(
         options: options of ``complete``, for all answers. The seconds of ``timeout`` count for each answer from its
             own beginning.
 
-    Returns a list in the order of the prompts: a ``Completion`` for each, or with ``n`` a list of ``n`` of them. Raises
-    the errors of ``complete``.
+    Returns a list in the order of the prompts: a ``Completion`` for each, or with ``n`` and without ``vote`` a list of
+    ``n`` of them. Raises the errors of ``complete``.
     """
-    outcomes = _complete(_make_jobs(model, prompts, schema, schemas, n, options), return_errors=return_errors)
-    return _arrange(outcomes, n, return_errors=return_errors)
+    if vote and n is None:
+        raise ValueError("vote=True needs n, the number of answers that vote; 5, for example")
+    jobs = _make_jobs(model, prompts, schema, schemas, n, options)
+    if not vote:
+        return _arrange(_complete(jobs, return_errors=return_errors), n, return_errors=return_errors)
+    samples = _arrange(_complete(jobs, return_errors=True), n, return_errors=True)
+    decided = [_decide(job, each) for job, each in zip(jobs[::n], samples, strict=True)]
+    return _arrange(decided, None, return_errors=return_errors)
+
+
+def _decide(job: Job, samples: list[Completion | ConstrainError]) -> Completion | ConstrainError:
+    """Returns what those answers agree on that have not failed; the first error if all of them have."""
+    from constrain.generation.voting import decide
+
+    answered = [each for each in samples if not isinstance(each, ConstrainError)]
+    return decide(job, answered) if answered else samples[0]
 
 
 def _make_jobs(
@@ -168,6 +196,10 @@ def _outcome(run: Run) -> Completion | ConstrainError:
         return run.finish()[1]
     except ConstrainError as error:
         return error
+
+
+def _values(outcomes: list[Any]) -> list[Any]:
+    return [_values(each) if isinstance(each, list) else _value(each) for each in outcomes]
 
 
 def _value(outcome: Completion | ConstrainError) -> Any:

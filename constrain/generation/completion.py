@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from constrain.engine.captures import Captures
     from constrain.engine.report import Report
     from constrain.llama.decoding.answer import FinishReason
@@ -68,6 +70,10 @@ class Completion:
         text_logprobs: the entries of ``logprobs`` for the tokens that make up ``text``.
         captures: parts of ``text`` that the grammar gives names to, with their spans; empty without names, and if the
             answer was cut. ``None`` if they take too long to find; ``MAX_CAPTURE_WORK`` is then in ``limits_met``.
+        agreement: with ``vote``, the share of the samples that have the same value in a place, by the path of the place
+            (keys and positions; ``()`` for the whole). Items of lists are lined up by content. ``None`` otherwise.
+        votes: with ``vote``, the samples. ``tokens`` is then empty if no sample is the winner as a whole, and ``usage``
+            counts the tokens of all samples.
     """
 
     value: Any
@@ -84,6 +90,8 @@ class Completion:
     logprobs: tuple[TokenLogprob, ...] | None = None
     text_logprobs: tuple[TokenLogprob, ...] | None = None
     captures: Captures | None = None
+    agreement: Mapping[tuple[str | int, ...], float] | None = None
+    votes: tuple[Completion, ...] = ()
 
 
 def limits_object(completion: Completion) -> dict[str, Any]:

@@ -27,20 +27,50 @@ T = TypeVar("T")
 
 
 @overload
-def generate(model: AnyModel, prompt: Prompt, *, schema: type[T], **options: Unpack[ChatOptions]) -> T: ...
+def generate(
+    model: AnyModel,
+    prompt: Prompt,
+    *,
+    schema: type[T],
+    n: int | None = None,
+    vote: bool = False,
+    **options: Unpack[ChatOptions],
+) -> T: ...
 
 
 @overload
 def generate(
-    model: AnyModel, prompt: Prompt, *, schema: Grammar | Source | None = None, **options: Unpack[ChatOptions]
+    model: AnyModel,
+    prompt: Prompt,
+    *,
+    schema: Grammar | Source | None = None,
+    n: int | None = None,
+    vote: bool = False,
+    **options: Unpack[ChatOptions],
 ) -> str: ...
 
 
 @overload
-def generate(model: AnyModel, prompt: Prompt, *, schema: Any, **options: Unpack[ChatOptions]) -> Any: ...
+def generate(
+    model: AnyModel,
+    prompt: Prompt,
+    *,
+    schema: Any,
+    n: int | None = None,
+    vote: bool = False,
+    **options: Unpack[ChatOptions],
+) -> Any: ...
 
 
-def generate(model: AnyModel, prompt: Prompt, *, schema: Any = None, **options: Unpack[ChatOptions]) -> Any:
+def generate(
+    model: AnyModel,
+    prompt: Prompt,
+    *,
+    schema: Any = None,
+    n: int | None = None,
+    vote: bool = False,
+    **options: Unpack[ChatOptions],
+) -> Any:
     """Has a model answer a prompt in exactly the shape of ``schema``, and returns the value.
 
     Arguments and errors are those of ``complete``.
@@ -48,10 +78,18 @@ def generate(model: AnyModel, prompt: Prompt, *, schema: Any = None, **options: 
     >>> generate(None, "Is the sky blue on a clear day?", schema=bool, seed=1) in (True, False)
     True
     """
-    return complete(model, prompt, schema=schema, **options).value
+    return complete(model, prompt, schema=schema, n=n, vote=vote, **options).value
 
 
-def complete(model: AnyModel, prompt: Prompt, *, schema: Any = None, **options: Unpack[ChatOptions]) -> Completion:
+def complete(
+    model: AnyModel,
+    prompt: Prompt,
+    *,
+    schema: Any = None,
+    n: int | None = None,
+    vote: bool = False,
+    **options: Unpack[ChatOptions],
+) -> Completion:
     """Has a model answer a prompt, and returns a ``Completion``: the value with its text, tokens, timings and more.
 
     Args:
@@ -64,6 +102,8 @@ def complete(model: AnyModel, prompt: Prompt, *, schema: Any = None, **options: 
             ``TypedDict``, ``Literal``, enums, unions, ``list[...]``), a JSON Schema as ``dict`` or JSON text, a
             ``Regex``, a ``Lark``, a ``Grammar``, or a composition. ``None`` stands for free text. Answers have only
             keys that the schema declares, unless it sets ``additionalProperties`` itself.
+        n: with ``vote``, the number of answers that vote; the model writes several of them at once.
+        vote: whether the answer is what ``n`` samples agree on, field by field; see ``complete_batch``.
         options: length of the answer, sampling, tools and more. ``help(constrain.Options)`` and
             ``help(constrain.ChatOptions)`` list them; docs/reference/options.md has them with types and defaults.
 
@@ -73,9 +113,23 @@ def complete(model: AnyModel, prompt: Prompt, *, schema: Any = None, **options: 
     ``ToolError`` for functions that cannot be tools; ``TypeError`` for unknown options and ``ValueError`` for values
     out of range.
     """
+    if vote or n is not None:
+        return _vote(model, prompt, schema, n, vote=vote, options=options)
     *_, last = stream(model, prompt, schema=schema, **options)
     assert isinstance(last, Finished)
     return last.completion
+
+
+def _vote(
+    model: AnyModel, prompt: Prompt, schema: Any, n: int | None, *, vote: bool, options: ChatOptions
+) -> Completion:
+    from constrain.generation.batch import complete_batch
+
+    if not vote:
+        raise ValueError("n needs vote=True here; complete_batch returns several answers to a prompt")
+    (completion,) = complete_batch(model, [prompt], schema=schema, n=n, vote=True, **options)
+    assert isinstance(completion, Completion)
+    return completion
 
 
 def stream(

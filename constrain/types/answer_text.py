@@ -29,15 +29,17 @@ def read_answer(
     pairs: Callable[[list[tuple[str, Any]]], Any] | None = None,
     constant: Callable[[str], Any] | None = None,
     decimal: Callable[[str], Any] | None = None,
+    integer: Callable[[str], Any] | None = None,
 ) -> Any:
     """Returns the value of a JSON text, at any depth of the caller's stack.
 
-    ``pairs``, ``constant`` and ``decimal``: functions of ``json.loads`` for objects, for constants outside JSON, and
-    for numbers with a fraction or an exponent. Raises ``OutputValidationError`` for more than ``MAX_ANSWER_NESTING``
-    levels, and the errors of ``json.loads``.
+    ``pairs``, ``constant``, ``decimal`` and ``integer``: functions of ``json.loads`` for objects, for constants outside
+    JSON, for numbers with a fraction or an exponent, and for all others. Raises ``OutputValidationError`` for more than
+    ``MAX_ANSWER_NESTING`` levels, and the errors of ``json.loads``.
     """
     require_shallow(text)
-    read = partial(json.loads, text, object_pairs_hook=pairs, parse_constant=constant, parse_float=decimal)
+    hooks: dict[str, Any] = {"parse_constant": constant, "parse_float": decimal, "parse_int": integer}
+    read = partial(json.loads, text, object_pairs_hook=pairs, **hooks)
     try:
         return read()
     except RecursionError:  # the caller's stack leaves too little room; a new thread has an empty one

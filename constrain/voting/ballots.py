@@ -1,0 +1,93 @@
+"""JSON values of samples, with numbers as they are spelled, and JSON Pointers of their parts."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from constrain.types.answer_text import read_answer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number: its value counts for votes, and its spelling is kept."""
+
+    value: Decimal
+    spelled: str
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Number) and self.value == other.value
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+
+Ballot: TypeAlias = "dict[str, Ballot] | list[Ballot] | str | bool | Number | None"
+"""The value of one sample, or a part of it."""
+
+Path = tuple[str | int, ...]
+
+
+def read_ballot(text: str) -> Ballot:
+    """Returns the value of a JSON text."""
+    value: Ballot = read_answer(text, decimal=_number, integer=_number)
+    return value
+
+
+def _number(spelled: str) -> Number:
+    return Number(Decimal(spelled), spelled)
+
+
+def write_ballot(value: Ballot, *, compact: bool = False) -> str:
+    """Returns a value as JSON text, as ``json.dumps`` spells it (``compact``: without white space)."""
+    comma, colon = (",", ":") if compact else (", ", ": ")
+    pieces: list[str] = []
+    pending: list[Any] = [value]
+    while pending:
+        each = pending.pop()
+        if isinstance(each, _Piece):
+            pieces.append(each.text)
+        elif isinstance(each, dict):
+            pending += _reversed("{", "}", comma, [(f"{_string(key)}{colon}", item) for key, item in each.items()])
+        elif isinstance(each, list):
+            pending += _reversed("[", "]", comma, [("", item) for item in each])
+        elif isinstance(each, Number):
+            pieces.append(each.spelled)
+        else:
+            pieces.append(_string(each) if isinstance(each, str) else json.dumps(each))
+    return "".join(pieces)
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    text: str
+
+
+def _string(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _reversed(opening: str, closing: str, comma: str, items: list[tuple[str, Any]]) -> Iterator[Any]:
+    """Yields the parts of an object or array, last first."""
+    yield _Piece(closing)
+    for number, (before, item) in reversed(list(enumerate(items))):
+        yield item
+        yield _Piece((comma if number else "") + before)
+    yield _Piece(opening)
+
+
+def parts(value: Ballot, path: Path = ()) -> Iterator[tuple[Path, Ballot]]:
+    """Yields a value and all its parts, each with its path."""
+    pending: list[tuple[Path, Ballot]] = [(path, value)]
+    while pending:
+        place, each = pending.pop()
+        yield place, each
+        if isinstance(each, dict):
+            pending += [((*place, key), item) for key, item in each.items()]
+        elif isinstance(each, list):
+            pending += [((*place, number), item) for number, item in enumerate(each)]

@@ -1,0 +1,98 @@
+"""Votes on JSON values: majorities by field, lists lined up by content, and the agreement on each part."""
+
+from __future__ import annotations
+
+import json
+from random import Random
+from typing import Any
+
+import pytest
+
+from constrain.voting.alignment import align_lists
+from constrain.voting.ballots import parts, read_ballot, write_ballot
+from constrain.voting.election import agreement_with, elect, nearest
+from constrain.voting.similarity import similarity
+
+
+def vote(*values: Any) -> Any:
+    return json.loads(write_ballot(elect([read_ballot(json.dumps(value)) for value in values]).value))
+
+
+@pytest.mark.parametrize(
+    ("values", "winner"),
+    [
+        ([1, 2, 2], 2),
+        (["a", "b", "a"], "a"),
+        ([True, True, 1], True),
+        ([{"a": 1, "b": 2}, {"a": 1, "b": 3}, {"a": 2, "b": 3}], {"a": 1, "b": 3}),
+        ([{"a": 1}, {"a": 1, "b": 2}, {"a": 1, "b": 2}], {"a": 1, "b": 2}),
+        ([{"a": 1}, {"a": 1}, {"a": 1, "b": 2}], {"a": 1}),
+        ([None, {"a": 1}, {"a": 2}, {"a": 2}], {"a": 2}),
+        ([["x", "y"], ["y"], ["x", "y", "z"]], ["x", "y"]),
+        ([[{"n": "pen", "p": 1}, {"n": "ink", "p": 5}], [{"n": "ink", "p": 5}], []], [{"n": "ink", "p": 5}]),
+        (["The cat sat.", "A cat sat.", "The cat sat down."], "The cat sat."),
+    ],
+)  # fmt: skip
+def test_winners(values: list[Any], winner: Any) -> None:
+    assert vote(*values) == winner
+
+
+def test_numbers_keep_their_spelling_and_are_equal_by_value() -> None:
+    election = elect([read_ballot("1.10"), read_ballot("1.1"), read_ballot("2")])
+    assert write_ballot(election.value) == "1.10"
+    assert election.agreement == {(): pytest.approx(2 / 3)}
+
+
+def test_agreement_is_told_by_path() -> None:
+    ballots = [read_ballot(json.dumps(each)) for each in ({"a": [1, 2], "b": 1}, {"a": [1, 2]}, {"a": [1], "b": 2})]
+    election = elect(ballots)
+    assert json.loads(write_ballot(election.value)) == {"a": [1, 2], "b": 1}
+    thirds = {path: round(3 * share) for path, share in election.agreement.items()}
+    assert thirds == {("a", 0): 3, ("a", 1): 2, ("a",): 2, ("b",): 1, (): 1}
+    assert agreement_with(election.value, ballots) == election.agreement
+    assert nearest(ballots, election.value) == 0
+
+
+def random_value(rng: Random, depth: int = 3) -> Any:
+    kind = rng.random()
+    if depth and kind < 0.4:
+        return {key: random_value(rng, depth - 1) for key in rng.sample("abcd", rng.randint(0, 3))}
+    if depth and kind < 0.6:
+        return [random_value(rng, depth - 1) for _ in range(rng.randint(0, 3))]
+    return rng.choice((1, 2.5, True, None, "red", "red cat", "blue"))
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_random_values(seed: int) -> None:
+    rng = Random(seed)
+    values = [random_value(rng) for _ in range(rng.randint(1, 6))]
+    ballots = [read_ballot(json.dumps(value)) for value in values]
+    for value, ballot in zip(values, ballots, strict=True):
+        assert write_ballot(ballot) == json.dumps(value)
+        assert write_ballot(ballot, compact=True) == json.dumps(value, separators=(",", ":"))
+        assert elect([ballot, ballot, *ballots[:1]]).value == ballot
+        assert similarity(ballot, ballot) == 1
+        for other in ballots:
+            assert 0 <= similarity(ballot, other) <= 1
+            assert similarity(ballot, other) == pytest.approx(similarity(other, ballot))
+    election = elect(ballots)
+    assert set(election.agreement) >= {path for path, _ in parts(election.value)}
+    assert all(0 <= share <= 1 for share in election.agreement.values())
+    if len({json.dumps(value) for value in values}) == 1:
+        assert set(election.agreement.values()) == {1.0}
+
+
+def test_items_are_lined_up_in_order() -> None:
+    lists = [["a", "b", "c"], ["b", "c"], ["a", "x", "c"]]
+    columns = align_lists(lists)
+    assert [{number: column[number] for number in sorted(column)} for column in columns] == [
+        {0: "a", 2: "a"},
+        {0: "b", 1: "b"},
+        {2: "x"},
+        {0: "c", 1: "c", 2: "c"},
+    ]
+
+
+def test_long_lists_are_compared_by_position() -> None:
+    long = list(range(150))
+    assert vote(long, long, long[1:]) == long
