@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from enum import Enum
 from pathlib import Path  # noqa: TC003 - typer reads the annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -39,13 +38,7 @@ if TYPE_CHECKING:
     from constrain.language.source import Source
     from constrain.vocabulary.vocabulary import Vocabulary
 
-
-class Streamed(Enum):
-    """What ``constrain generate`` prints while the model writes."""
-
-    TEXT = "text"
-    FIELDS = "fields"
-
+_STREAMED = ("text", "fields")
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
@@ -105,10 +98,11 @@ def generate(
         bool, typer.Option("--show-prompt", help="Print the text that the model would read, and do not generate.")
     ] = False,
     stream: Annotated[
-        Streamed | None,
-        typer.Option(
-            help="What to print while the model writes: the text as it comes (so on a terminal), or a line of JSON for "
-            "each part of the value that begins, grows or is complete, with its JSON Pointer."
+        str | None,
+        shared.one_of(
+            _STREAMED,
+            "What to print while the model writes: its text, as on a terminal; or a line of JSON for each part of the "
+            "value that begins, grows or is complete, with its JSON Pointer.",
         ),
     ] = None,
 ) -> None:
@@ -133,10 +127,10 @@ def generate(
             sys.stdout.write(shown_prompt(loaded, asked, schema=wanted, **settings) + "\n")
         return
     with shared.name_file(language.file):
-        if stream is Streamed.FIELDS:
+        if stream == "fields":
             completion = _answer_in_fields(loaded, asked, wanted, settings)
         else:
-            completion = _answer(console, loaded, asked, wanted, settings, live=stream is Streamed.TEXT)
+            completion = _answer(console, loaded, asked, wanted, settings, live=stream == "text")
     shared.show_warnings(() if completion.report is None else completion.report.warnings)
     note = f"{completion.usage.completion_tokens} tokens in {completion.timings.generation:.2f} s"
     if completion.timings.generation > 0 and completion.usage.completion_tokens > 1:

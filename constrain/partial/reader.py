@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 
 MAX_PARTIAL_NESTING = 50
-"""Levels of objects and arrays of which a partial value shows the parts while they are written; deeper ones appear when
-they are complete."""
+"""Levels of objects and arrays of which a partial value shows the parts while they are written. Beyond: they appear
+when they are complete."""
 
 
 @dataclass(frozen=True, slots=True)

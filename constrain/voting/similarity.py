@@ -15,7 +15,7 @@ LEAST_SIMILAR = 0.5
 """Similarity below which two items of lists never stand for each other."""
 
 MAX_ALIGNED_ITEMS = 100
-"""Items of a list that are lined up by content. In longer lists, items stand for each other by their positions."""
+"""Items of a list that are lined up by content in a vote. Beyond: items stand for each other by their positions."""
 
 _WORDS = re.compile(r"\w+|[^\w\s]")
 
