@@ -45,7 +45,7 @@ _SECTIONS = (
     ("Structural tags", "structural/"),
     ("Every compilation", ("work.py", "language/")),
     ("The kernel", "engine/"),
-    ("Models and answers", ("llama/", "vocabulary/", "generation/", "types/", "chat/")),
+    ("Models and answers", ("llama/", "vocabulary/", "generation/", "types/", "chat/", "partial/", "voting/")),
     ("Requests to the server, and lines of a batch", ("server/", "fields/")),
 )
 
