@@ -109,6 +109,8 @@ def generate(
     """Asks a model and prints its answer: JSON that matches the schema, or text that matches the grammar."""
     asked = read_prompt(prompt)
     wanted = language.read()
+    if stream == "fields" and not isinstance(wanted, str):
+        raise typer.BadParameter("fields need --schema, because only JSON has them", param_hint="--stream")
     console = Console(stderr=True)
     with shared.show_progress(console, f"Loading {model.name if model else 'the default model'}"):
         from constrain.llama.model import Model

@@ -78,8 +78,8 @@ def test_generate_prints_fields_while_they_are_written(schema: Path) -> None:
     assert lines[-1] == {"event": "complete", "path": "", "value": json.loads(run(*asked).stdout)}
     assert {line["path"] for line in lines} == {"", *(f"/{name}" for name in lines[-1]["value"])}
     refused = run("generate", "x", "--regex", "a", "--stream", "fields")
-    assert (refused.returncode, refused.stdout) == (1, "")
-    assert "--stream fields needs an answer with fields" in refused.stderr
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "fields need --schema" in refused.stderr
 
 
 def test_generate_takes_policies_and_limits(schema: Path) -> None:
