@@ -84,18 +84,18 @@ def _tokens(text: str, messages: object, tools: list[dict[str, Any]]) -> list[in
 
 def _require_no_special(text: str, messages: Any, tools: list[dict[str, Any]], tokens: list[int]) -> None:
     """With a plain word in place of each tag that a content says, the prompt has the same special tokens."""
-    plain = [
-        {**message, "content": _without_tags(message["content"])}
-        if isinstance(message.get("content"), str)
-        else message
-        for message in messages
-    ]
+    plain = _without_tags(messages) if isinstance(messages, str) else [*map(_plain, messages)]
     if plain == messages:
         return
     expected, found = ([token for token in each if token < 1000] for each in (_tokens(text, plain, tools), tokens))
     if expected != found:
         names = [[_tokenizer().name(token) for token in each] for each in (expected, found)]
         raise BrokenPromiseError(f"special tokens are {names[1]}; with plain words in messages they are {names[0]}")
+
+
+def _plain(message: dict[str, Any]) -> dict[str, Any]:
+    content = message.get("content")
+    return {**message, "content": _without_tags(content)} if isinstance(content, str) else message
 
 
 def _without_tags(text: str) -> str:
