@@ -43,6 +43,7 @@ PRIVATE_TYPES = {
     "Context": "of Model.turn, which only this package calls",
     "Dialect": "a Literal of three texts",
     "Embedder": "of Model.embedder, which only this package uses",
+    "EventKind": "a Literal of three texts",
     "FinishReason": "a Literal of three texts",
     "Masking": "a protocol that Constraint fulfils",
     "Rule": "public in constrain.language.grammar",

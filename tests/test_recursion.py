@@ -153,6 +153,15 @@ PACKAGE = {
     "the nesting of groups in a pattern (MAX_GROUP_NESTING)": """
         regex.named_groups._Automaton.add regex.named_groups._Automaton.repeat""",
     "chains of other temperatures have no others: 1": "llama.decoding.sampler.Chain.close",
+    "MAX_PARTIAL_NESTING": """
+        partial.types.PartialType._fits partial.types.PartialType.fitting
+        partial.types.PartialType._build partial.types.PartialType.value
+        partial.written.Written.plain""",
+    "MAX_VOTED_NESTING": """
+        voting.election._merge voting.election._merge_lists voting.election._merge_objects
+        voting.election._count
+        voting.similarity.align_pair voting.similarity.similarity""",
+    "answers to one prompt, in a list: 2 calls": "generation.batch._values",
     "MAX_FORMAT_NESTING of structural tags": """
         structural.showing._item structural.showing.show
         structural.grammar._Emitter.add structural.grammar._Emitter.add_choice structural.grammar._Emitter.add_tag
@@ -198,7 +207,8 @@ PACKAGE = {
         chat.tools.signatures._make_model""",
     "levels of a type, which Pydantic has built with more calls for each": """
         types.exact_decimals._exact
-        types.schema._field_of""",
+        types.schema._field_of
+        partial.types.PartialType._expand""",
     "structure around calls that a chat template writes, of a few pieces": """
         chat.answers.structure.tree
         chat.reading.reader._leads_to_end""",
@@ -209,6 +219,10 @@ PACKAGE = {
     "a method or function of the same name of something else, which is within it or made by it": """
         types.exact_decimals.ExactValidator.validate_json
         generation.job.Run.finish
+        generation.partial.PartialEvents.finish
+        partial.reader.FieldReader.feed partial.reader.Fields.feed
+        partial.reader.FieldReader.finish partial.reader.Fields.finish
+        partial.reader.FieldReader.value partial.reader.Fields.partial
         generation.job.Run.submit
         server.completions.response.CompletionWriter._told server.completions.response.CompletionWriter.write
         chat.reading.progress.TextProgress.feed

@@ -171,7 +171,7 @@ def _answer_in_fields(model: Any, prompt: str, wanted: str | Source | None, opti
 
 
 def _answer(
-    console: Console, model: Any, prompt: str, wanted: str | Source | None, options: Options, *, live: bool
+    console: Console, model: Any, prompt: str, wanted: str | Source | None, options: Options, *, live: bool = False
 ) -> Completion:
     """Writes the answer to standard output: piece by piece if ``live`` or on a terminal, otherwise all at once."""
     from constrain.chat.reading.events import TextDelta

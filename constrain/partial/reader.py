@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
@@ -14,7 +14,7 @@ from constrain.types.answer_text import read_answer
 
 if TYPE_CHECKING:
     from constrain.language.result import ResultType
-    from constrain.partial.scanner import Path, Scanned
+    from constrain.partial.scanner import EventKind, Path, Scanned
     from constrain.partial.types import Schema
 
 
@@ -39,7 +39,7 @@ class FieldEvent:
         call: number of the tool call whose arguments these are; None for the answer itself.
     """
 
-    kind: Literal["begin", "grow", "complete"]
+    kind: EventKind
     path: Path
     text: str
     value: Any

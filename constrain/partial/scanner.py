@@ -10,6 +10,8 @@ from typing import Any, Literal, NamedTuple
 Step = str | int
 """A key of an object, or a position in an array."""
 
+EventKind = Literal["begin", "grow", "complete"]
+
 Path = tuple[Step, ...]
 """The steps from the whole value to a part of it; ``()`` for the whole."""
 
@@ -30,7 +32,7 @@ class Scanned(NamedTuple):
     ends where the text ends.
     """
 
-    kind: Literal["begin", "grow", "complete"]
+    kind: EventKind
     path: Path
     begin: int
     end: int
@@ -235,7 +237,7 @@ class Scanner:
             self._at = begin
             raise self._wrong() from error
 
-    def _emit(self, kind: Literal["begin", "grow", "complete"], begin: int, end: int, text: str = "") -> None:
+    def _emit(self, kind: EventKind, begin: int, end: int, text: str = "") -> None:
         self._found.append(Scanned(kind, self.path(), begin, end, text))
 
     def _wrong(self) -> ValueError:

@@ -23,7 +23,8 @@ def align_lists(lists: Sequence[Sequence[Ballot]]) -> list[dict[int, Ballot]]:
         items = lists[number]
         merged: list[dict[int, Ballot]] = []
         at = 0
-        matched = dict(align_pair([next(iter(column.values())) for column in columns], items))
+        pairs = align_pair([next(iter(column.values())) for column in columns], items)
+        matched = {column: item for column, item, _ in pairs}
         for index, column in enumerate(columns):
             if index in matched:
                 merged += [{number: item} for item in items[at : matched[index]]]

@@ -27,16 +27,40 @@ class Number:
         return hash(self.value)
 
 
-Ballot: TypeAlias = "dict[str, Ballot] | list[Ballot] | str | bool | Number | None"
+@dataclass(frozen=True, slots=True)
+class Deep:
+    """An object or array that is nested too deeply to be voted on by its parts."""
+
+    spelled: str
+
+
+Ballot: TypeAlias = "dict[str, Ballot] | list[Ballot] | str | bool | Number | Deep | None"
 """The value of one sample, or a part of it."""
+
+MAX_VOTED_NESTING = 50
+"""Levels of objects and arrays that a vote looks into. Beyond: a part is voted on as a whole."""
 
 Path = tuple[str | int, ...]
 
 
 def read_ballot(text: str) -> Ballot:
     """Returns the value of a JSON text."""
-    value: Ballot = read_answer(text, decimal=_number, integer=_number)
-    return value
+    value: Any = read_answer(text, decimal=_number, integer=_number)
+    level = [value]
+    for _ in range(MAX_VOTED_NESTING):
+        level = [item for each in level for item in _items(each) if isinstance(item, dict | list)]
+    for each in level:
+        for key, item in list(each.items() if isinstance(each, dict) else enumerate(each)):
+            if isinstance(item, dict | list):
+                each[key] = Deep(write_ballot(item))
+    ballot: Ballot = value
+    return ballot
+
+
+def _items(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else []
 
 
 def _number(spelled: str) -> Number:
@@ -56,7 +80,7 @@ def write_ballot(value: Ballot, *, compact: bool = False) -> str:
             pending += _reversed("{", "}", comma, [(f"{_string(key)}{colon}", item) for key, item in each.items()])
         elif isinstance(each, list):
             pending += _reversed("[", "]", comma, [("", item) for item in each])
-        elif isinstance(each, Number):
+        elif isinstance(each, Number | Deep):
             pieces.append(each.spelled)
         else:
             pieces.append(_string(each) if isinstance(each, str) else json.dumps(each))

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from constrain.voting.alignment import align_lists
-from constrain.voting.ballots import Number
 from constrain.voting.similarity import similarity
 
 if TYPE_CHECKING:
@@ -108,4 +107,4 @@ def _kind(value: Ballot) -> str:
         return "object"
     if isinstance(value, list):
         return "array"
-    return "number" if isinstance(value, Number) else type(value).__name__
+    return type(value).__name__

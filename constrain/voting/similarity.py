@@ -29,7 +29,7 @@ def similarity(one: Ballot, other: Ballot) -> float:
         return sum(similarity(one[key], other[key]) for key in one.keys() & other.keys()) / len(keys)
     if isinstance(one, list) and isinstance(other, list):
         longer = max(len(one), len(other))
-        return sum(similarity(one[left], other[right]) for left, right in align_pair(one, other)) / longer
+        return sum(score for _, _, score in align_pair(one, other)) / longer
     if isinstance(one, str) and isinstance(other, str):
         return common(words_of(one), words_of(other))
     return 0.0
@@ -46,15 +46,15 @@ def common(one: Counter[str], other: Counter[str]) -> float:
     return 2 * (one & other).total() / total if total else 0.0
 
 
-def align_pair(one: Sequence[Ballot], other: Sequence[Ballot]) -> list[tuple[int, int]]:
-    """Returns the pairs of positions of items that stand for each other, in order."""
+def align_pair(one: Sequence[Ballot], other: Sequence[Ballot]) -> list[tuple[int, int, float]]:
+    """Returns the pairs of positions of items that stand for each other, in order, each with its similarity."""
     return _align(len(one), len(other), lambda left, right: similarity(one[left], other[right]))
 
 
-def _align(rows: int, columns: int, score: Callable[[int, int], float]) -> list[tuple[int, int]]:
+def _align(rows: int, columns: int, score: Callable[[int, int], float]) -> list[tuple[int, int, float]]:
     """Returns the pairs that keep the order and have the greatest sum of scores (Needleman and Wunsch, 1970)."""
     if max(rows, columns) > MAX_ALIGNED_ITEMS:
-        return [(at, at) for at in range(min(rows, columns))]
+        return [(at, at, score(at, at)) for at in range(min(rows, columns))]
     best = [[0.0] * (columns + 1) for _ in range(rows + 1)]
     scores = [[score(row, column) for column in range(columns)] for row in range(rows)]
     for row in range(rows - 1, -1, -1):
@@ -67,7 +67,7 @@ def _align(rows: int, columns: int, score: Callable[[int, int], float]) -> list[
     while row < rows and column < columns:
         matched = scores[row][column] >= LEAST_SIMILAR
         if matched and best[row][column] == scores[row][column] + best[row + 1][column + 1]:
-            found.append((row, column))
+            found.append((row, column, scores[row][column]))
             row, column = row + 1, column + 1
         elif best[row][column] == best[row + 1][column]:
             row += 1

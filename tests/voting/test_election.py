@@ -96,3 +96,16 @@ def test_items_are_lined_up_in_order() -> None:
 def test_long_lists_are_compared_by_position() -> None:
     long = list(range(150))
     assert vote(long, long, long[1:]) == long
+
+
+def test_deeply_nested_values_are_voted_on() -> None:
+    deep: Any = 1
+    for level in range(400):
+        deep = [deep] if level % 2 else {"a": deep}
+    other = json.loads(json.dumps(deep).replace("1", "2"))
+    assert vote(deep, deep, other) == deep
+    ballots = [read_ballot(json.dumps(each)) for each in (deep, other)]
+    assert similarity(*ballots) == 0
+    assert nearest(ballots, ballots[1]) == 1
+    wide: Any = [[[[["x", "y"]] * 3] * 3] * 3] * 3
+    assert vote(wide, wide[:2], wide) == wide
