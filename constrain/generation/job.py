@@ -61,7 +61,7 @@ class Plan:
             and, if log-probabilities are wanted, the object that finds the tokens of its text.
         sampling: options for choosing tokens.
         settings: the other options.
-        result: type of the answer, or of the content beside calls.
+        result: type of the answer; with tools, type of its content.
         tools: tools of the answer, by name.
         call_or_content: function that makes the object which adjusts logits until one answer has become content or a
             call; None if there is no such choice.

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from constrain.chat.reading.reply import Refusal, Reply
 from constrain.chat.tools.calls import FunctionCall
 from constrain.errors import OutputValidationError
-from constrain.generation.completion import Usage
 from constrain.voting.ballots import read_ballot, write_ballot
 from constrain.voting.election import agreement_with, elect, nearest
 
@@ -24,22 +23,22 @@ if TYPE_CHECKING:
 def decide(job: Job, samples: Sequence[Completion]) -> Completion:
     """Returns the answer that some samples (at least one) of a job agree on.
 
-    JSON values are merged field by field. Where the result is no text of the schema, where the type refuses it, and for
-    all other answers, the winner is the sample that has most in common with it.
+    If most samples are refusals, one of these wins. Otherwise JSON values are merged field by field. Where the result
+    is no text of the schema, where the type refuses it, and for all other answers, the winner is the sample that has
+    most in common with it.
     """
+    refusals = [sample for sample in samples if isinstance(sample.value, Refusal)]
+    answers = [sample for sample in samples if not isinstance(sample.value, Refusal)]
+    voters = refusals if len(refusals) > len(answers) else answers
     ballots = [_ballot(job, sample) for sample in samples]
-    election = elect(ballots)
-    found = _merged(job, election.value, samples) if _is_structured(job) else None
-    number = nearest(ballots, election.value)
-    winner = samples[number] if found is None else found
-    ballot = ballots[number] if found is None else election.value
-    usages = [sample.usage for sample in samples]
-    usage = Usage(
-        usages[0].prompt_tokens,
-        usages[0].cached_tokens,
-        sum(each.completion_tokens for each in usages),
-    )
-    return replace(winner, usage=usage, agreement=agreement_with(ballot, ballots), votes=tuple(samples))
+    elected = elect([_ballot(job, sample) for sample in voters])
+    winner = _merged(job, elected, voters) if voters is answers and _is_structured(job) else None
+    if winner is None:
+        winner = voters[nearest([_ballot(job, sample) for sample in voters], elected)]
+        elected = _ballot(job, winner)
+    tokens = sum(sample.usage.completion_tokens for sample in samples)
+    usage = replace(samples[0].usage, completion_tokens=tokens)
+    return replace(winner, usage=usage, agreement=agreement_with(elected, ballots), votes=tuple(samples))
 
 
 def _is_structured(job: Job) -> bool:
@@ -66,7 +65,7 @@ def _call(call: ToolCall) -> Ballot:
 def _merged(job: Job, value: Ballot, samples: Sequence[Completion]) -> Completion | None:
     """Returns the answer with a merged value, a sample if possible; None if the schema has no such value."""
     for sample in samples:
-        if not isinstance(sample.value, Refusal) and read_ballot(sample.text) == value:
+        if read_ballot(sample.text) == value:
             return sample
     assert job.constraint is not None
     for compact in (False, True):
@@ -76,6 +75,6 @@ def _merged(job: Job, value: Ballot, samples: Sequence[Completion]) -> Completio
                 parsed = job.plan.result.parse(text)
             except OutputValidationError:
                 return None
-            like = next(sample for sample in samples if not isinstance(sample.value, Refusal))
-            return replace(like, value=parsed, text=text, tokens=(), logprobs=None, text_logprobs=None, captures=None)
+            unknown: dict[str, Any] = {"tokens": (), "logprobs": None, "text_logprobs": None, "captures": None}
+            return replace(samples[0], value=parsed, text=text, **unknown)
     return None

@@ -55,7 +55,6 @@ class Fields:
     """
 
     def __init__(self, result: ResultType, call: int | None = None, *, closed: bool = True) -> None:
-        self._result = result
         self._call = call
         self._type = None if result.adapter is None else PartialType(result.adapter, closed=closed)
         self._scanner = Scanner()

@@ -163,7 +163,16 @@ class PartialType:
     def _has_part(self, schema: Schema, step: Step) -> bool:
         if schema["type"] in ("model", "dataclass", "typed-dict"):
             return str(step) in self._fields_of(schema) or self._takes_others(schema)
+        if schema["type"] == "dict":
+            return self._is_key(schema, str(step))
         return schema["type"] != "tuple" or _tuple_item(schema, int(step)) is not None
+
+    def _is_key(self, schema: Schema, key: str) -> bool:
+        try:
+            self._name(schema, key)
+        except ValidationError:
+            return False
+        return True
 
     def _takes_others(self, schema: Schema) -> bool:
         """Returns whether an object may have keys that are no fields."""
@@ -334,7 +343,7 @@ def _tuple_item(schema: Schema, position: int) -> Schema | None:
     items: list[Schema] = schema["items_schema"]
     variadic = schema.get("variadic_item_index")
     if variadic is not None and position >= variadic:
-        return items[variadic] if len(items) == variadic + 1 else None
+        return items[variadic]
     return items[position] if position < len(items) else None
 
 
@@ -352,9 +361,9 @@ def _make_model(model: type[BaseModel], values: dict[str, Any]) -> Any:
     """Returns an instance of a model as ``model_construct`` does, but without defaults and without running its code."""
     own = model.model_fields
     made = object.__new__(model)
-    beside = {name: value for name, value in values.items() if name not in own}
+    extra = {name: value for name, value in values.items() if name not in own}
     object.__setattr__(made, "__dict__", {name: values.get(name) for name in own})
     object.__setattr__(made, "__pydantic_fields_set__", set(values))
-    object.__setattr__(made, "__pydantic_extra__", beside if model.model_config.get("extra") == "allow" else None)
+    object.__setattr__(made, "__pydantic_extra__", extra if model.model_config.get("extra") == "allow" else None)
     object.__setattr__(made, "__pydantic_private__", None)
     return made

@@ -1,4 +1,4 @@
-"""JSON values of samples, with numbers as they are spelled, and JSON Pointers of their parts."""
+"""JSON values of samples, with numbers as they are spelled."""
 
 from __future__ import annotations
 
@@ -103,15 +103,3 @@ def _reversed(opening: str, closing: str, comma: str, items: list[tuple[str, Any
         yield item
         yield _Piece((comma if number else "") + before)
     yield _Piece(opening)
-
-
-def parts(value: Ballot, path: Path = ()) -> Iterator[tuple[Path, Ballot]]:
-    """Yields a value and all its parts, each with its path."""
-    pending: list[tuple[Path, Ballot]] = [(path, value)]
-    while pending:
-        place, each = pending.pop()
-        yield place, each
-        if isinstance(each, dict):
-            pending += [((*place, key), item) for key, item in each.items()]
-        elif isinstance(each, list):
-            pending += [((*place, number), item) for number, item in enumerate(each)]

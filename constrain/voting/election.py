@@ -1,9 +1,8 @@
-"""The value that most samples agree on, field by field, and how many of them agree."""
+"""The value that most samples agree on, field by field, and how many of them do."""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from constrain.voting.alignment import align_lists
@@ -15,24 +14,13 @@ if TYPE_CHECKING:
     from constrain.voting.ballots import Ballot, Path
 
 
-@dataclass(frozen=True, slots=True)
-class Election:
-    """The result of a vote.
-
-    Attributes:
-        value: the winner.
-        agreement: share of the samples that have the same value in this place, by path.
-    """
-
-    value: Ballot
-    agreement: dict[Path, float]
-
-
-def elect(ballots: Sequence[Ballot]) -> Election:
+def elect(ballots: Sequence[Ballot]) -> Ballot:
     """Returns the value that most of some samples (at least one) agree on, field by field."""
-    agreement: dict[Path, float] = {}
-    value = _merge(list(ballots), len(ballots), (), agreement)
-    return Election(value, agreement)
+    kind, _ = Counter(map(_kind, ballots)).most_common(1)[0]
+    same: list[Any] = [each for each in ballots if _kind(each) == kind]
+    if kind == "object":
+        return _merge_objects(same)
+    return _merge_lists(same) if kind == "array" else _most_common(same)
 
 
 def nearest(ballots: Sequence[Ballot], winner: Ballot) -> int:
@@ -47,35 +35,16 @@ def agreement_with(value: Ballot, ballots: Sequence[Ballot]) -> dict[Path, float
     return agreement
 
 
-def _merge(ballots: list[Ballot], voters: int, path: Path, agreement: dict[Path, float]) -> Ballot:
-    """Returns the winner among the values that samples have in one place; adds the agreement on it and its parts."""
-    kind, _ = Counter(map(_kind, ballots)).most_common(1)[0]
-    same: list[Any] = [each for each in ballots if _kind(each) == kind]
-    value: Ballot
-    if kind == "object":
-        value = _merge_objects(same, voters, path, agreement)
-    elif kind == "array":
-        value = _merge_lists(same, voters, path, agreement)
-    else:
-        value = _most_common(same)
-    agreement[path] = sum(_kind(each) == kind and each == value for each in ballots) / voters
-    return value
-
-
-def _merge_objects(
-    ballots: list[dict[str, Ballot]], voters: int, path: Path, agreement: dict[Path, float]
-) -> dict[str, Ballot]:
+def _merge_objects(ballots: list[dict[str, Ballot]]) -> dict[str, Ballot]:
     keys: dict[str, None] = {}
     for each in sorted(ballots, key=len, reverse=True):
         keys.update(dict.fromkeys(each))
     having = {key: [each[key] for each in ballots if key in each] for key in keys}
-    kept = [key for key in keys if 2 * len(having[key]) > len(ballots)]
-    return {key: _merge(having[key], voters, (*path, key), agreement) for key in kept}
+    return {key: elect(having[key]) for key in keys if 2 * len(having[key]) > len(ballots)}
 
 
-def _merge_lists(ballots: list[list[Ballot]], voters: int, path: Path, agreement: dict[Path, float]) -> list[Ballot]:
-    kept = [list(column.values()) for column in align_lists(ballots) if 2 * len(column) > len(ballots)]
-    return [_merge(column, voters, (*path, number), agreement) for number, column in enumerate(kept)]
+def _merge_lists(ballots: list[list[Ballot]]) -> list[Ballot]:
+    return [elect([*column.values()]) for column in align_lists(ballots) if 2 * len(column) > len(ballots)]
 
 
 def _most_common(ballots: list[Any]) -> Any:
