@@ -1,7 +1,7 @@
 """Reads texts by a grammar, one byte at a time: Earley's algorithm with positions, the lexing rule, plain memory.
 
 The oracle's own reading of ``constrain.language.grammar``. A state is the whole history (one item set for each lexeme
-boundary), nothing is shared or merged, and closures run until nothing changes.
+boundary), and nothing is merged.
 
 The lexing rule: a lexeme is read while some usable terminal can take the next byte; when none can, or the text ends,
 what was read must match a usable terminal. There is no going back, and all terminals that match count. A lazy terminal
@@ -53,6 +53,8 @@ class Recognizer:
         self.grammar = grammar
         self.expressions = [rx.from_tree(terminal.expression) for terminal in grammar.terminals]
         self.rules, self.productive = self._without_useless_edges()
+        self._edges = [edges_by_state(rule) for rule in self.rules]
+        self._callers: dict[frozenset[Item], dict[int, list[tuple[Item, Edge]]]] = {}
         self._rest: dict[tuple[int, int, tuple], float] = {}
         self._lengths = self._shortest_lengths()
 
@@ -93,8 +95,8 @@ class Recognizer:
         return Item(rule, 0, memory, position)
 
     def open_edges(self, item: Item) -> Iterator[Edge]:
-        for edge in self.rules[item.rule].edges:
-            if edge.source == item.state and all(
+        for edge in self._edges[item.rule].get(item.state, ()):
+            if all(
                 c.minimum <= item.memory[c.slot] and (c.maximum is None or item.memory[c.slot] <= c.maximum)
                 for c in edge.conditions
             ):
@@ -119,26 +121,48 @@ class Recognizer:
         self, kernel: frozenset[Item], sets: tuple[frozenset[Item], ...], read: tuple[values.Lexeme, ...] = ()
     ) -> frozenset[Item]:
         """Predicts and completes until nothing changes; ``sets`` are those before this position."""
-        items = set(kernel)
-        while True:
-            new: set[Item] = set()
+        items: set[Item] = set()
+        pending = list(kernel)
+        callers: dict[int, list[tuple[Item, Edge]]] = {}  # at this position, by the rule they wait for
+        empty: dict[int, list[Item]] = {}  # complete items that begin at this position, by rule
+
+        def advance(parent: Item, edge: Edge, part: Item) -> None:
+            value = values.group(read[part.origin :]) if edge.distinct >= 0 else None
+            if value is None or value not in parent.memory[edge.distinct]:
+                pending.append(self.along(parent, edge, value=value))
+
+        while pending:
+            item = pending.pop()
+            if item in items:
+                continue
+            items.add(item)
+            for edge in self.open_edges(item):
+                if edge.symbol is EPSILON:
+                    pending.append(self.along(item, edge))
+                elif edge.symbol < 0:
+                    pending.append(self.first_item(~edge.symbol, len(sets)))
+                    callers.setdefault(~edge.symbol, []).append((item, edge))
+                    for part in empty.get(~edge.symbol, ()):
+                        advance(item, edge, part)
+            if self.is_complete(item):
+                is_empty = item.origin == len(sets)
+                if is_empty:
+                    empty.setdefault(item.rule, []).append(item)
+                waiting = callers if is_empty else self._callers_in(sets[item.origin])
+                for parent, edge in waiting.get(item.rule, ()):
+                    advance(parent, edge, item)
+        return frozenset(items)
+
+    def _callers_in(self, items: frozenset[Item]) -> dict[int, list[tuple[Item, Edge]]]:
+        """The items of a set that wait for a rule, by rule, with their edges."""
+        if items not in self._callers:
+            found: dict[int, list[tuple[Item, Edge]]] = {}
             for item in items:
                 for edge in self.open_edges(item):
-                    if edge.symbol is EPSILON:
-                        new.add(self.along(item, edge))
-                    elif edge.symbol < 0:
-                        new.add(self.first_item(~edge.symbol, len(sets)))
-                if self.is_complete(item):
-                    waiting = items if item.origin == len(sets) else sets[item.origin]
-                    for parent in waiting:
-                        for edge in self.open_edges(parent):
-                            if edge.symbol == ~item.rule:
-                                value = values.group(read[item.origin :]) if edge.distinct >= 0 else None
-                                if value is None or value not in parent.memory[edge.distinct]:
-                                    new.add(self.along(parent, edge, value=value))
-            if new <= items:
-                return frozenset(items)
-            items |= new
+                    if edge.symbol is not EPSILON and edge.symbol < 0:
+                        found.setdefault(~edge.symbol, []).append((item, edge))
+            self._callers[items] = found
+        return self._callers[items]
 
     # States
 
@@ -297,3 +321,11 @@ class Recognizer:
                 needs += map(left, state.sets[-1])
             best = min(best, rx.shortest(node) + min(needs, default=float("inf")))
         return best
+
+
+def edges_by_state(rule: Rule) -> dict[int, tuple[Edge, ...]]:
+    """The edges of a rule, by the state they leave."""
+    found: dict[int, tuple[Edge, ...]] = {}
+    for edge in rule.edges:
+        found[edge.source] = (*found.get(edge.source, ()), edge)
+    return found
