@@ -85,6 +85,7 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "Alternative",
     "Arguments",
     "ArgumentsDelta",
     "BudgetError",
@@ -101,6 +102,7 @@ __all__ = [
     "CustomTool",
     "ExpectedTerminal",
     "ExportError",
+    "FieldConfidence",
     "FieldEvent",
     "FieldReader",
     "Finished",
@@ -173,6 +175,7 @@ __all__ = [
 
 
 _MODULES = {
+    "Alternative": "constrain.confidence.alternatives",
     "Arguments": "constrain.chat.tools.arguments",
     "CharacterRange": "constrain.inspection.characters",
     "ChatOptions": "constrain.generation.options",
@@ -180,6 +183,7 @@ _MODULES = {
     "CustomCall": "constrain.chat.tools.calls",
     "CustomTool": "constrain.chat.tools.kinds",
     "ExpectedTerminal": "constrain.inspection.explanation",
+    "FieldConfidence": "constrain.confidence.fields",
     "FieldEvent": "constrain.partial.reader",
     "FieldReader": "constrain.partial.reader",
     "FunctionCall": "constrain.chat.tools.calls",

@@ -41,6 +41,7 @@ _ORDER = """
     engine
     inspection
     llama.binding llama.threads llama.decoding llama.contexts llama.scheduling llama
+    confidence
     chat.prompt.template chat.families chat.tools chat.answers chat.prompt chat.reading chat
     generation
     fields

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from constrain.confidence.fields import FieldConfidence
     from constrain.engine.captures import Captures
     from constrain.engine.report import Report
     from constrain.llama.decoding.answer import FinishReason
@@ -72,6 +73,10 @@ class Completion:
             answer was cut. ``None`` if they take too long to find; ``MAX_CAPTURE_WORK`` is then in ``limits_met``.
         agreement: with ``vote``, the share of the samples that have the same value in a place, by the path of the place
             (keys and positions; ``()`` for the whole). Items of lists are lined up by content. ``None`` otherwise.
+        fields: with ``confidence``, the parts of a JSON value with their probabilities, by path in ``value`` (keys and
+            positions; ``()`` for the whole). With ``tools``, paths begin with ``"content"``, or with ``"calls"``, the
+            number of the call and ``"arguments"``, where the model's family writes arguments as JSON. ``None`` without
+            the option.
         votes: with ``vote``, the samples. ``tokens`` is then empty if no sample is the winner as a whole, and ``usage``
             counts the tokens of all samples.
     """
@@ -91,6 +96,7 @@ class Completion:
     text_logprobs: tuple[TokenLogprob, ...] | None = None
     captures: Captures | None = None
     agreement: Mapping[tuple[str | int, ...], float] | None = None
+    fields: Mapping[tuple[str | int, ...], FieldConfidence] | None = None
     votes: tuple[Completion, ...] = ()
 
 

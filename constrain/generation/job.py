@@ -10,6 +10,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from constrain.chat.reading.text_tokens import TextTokens
+from constrain.confidence.alternatives import Replay
+from constrain.confidence.fields import Confidence
 from constrain.engine import compiling as _compiling
 from constrain.engine.captures import Captures
 from constrain.generation.capturing import Capturing, with_captures
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from constrain.chat.reading.events import StreamEvent
     from constrain.chat.reading.progress import Progress
     from constrain.chat.tools.kinds import Tool
+    from constrain.confidence.fields import FieldConfidence
     from constrain.engine.cache import Directory
     from constrain.engine.constraint import Constraint, Matcher
     from constrain.generation.options import AnswerSettings
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from constrain.llama.decoding.answer import Answer, LogitAdjuster
     from constrain.llama.decoding.sampler import Sampling
     from constrain.llama.model import Model
+    from constrain.partial.scanner import Path
     from constrain.vocabulary.vocabulary import Vocabulary
 
 SCHEMA, TOOLS = "the schema of the answer", "the tools"
@@ -126,14 +130,16 @@ class Job:
     def begin(self) -> Writing:
         """Makes an answer without tokens."""
         from constrain.llama.decoding.answer import Answer
+        from constrain.llama.decoding.chosen import Choices
         from constrain.llama.decoding.logprobs import Logprobs
         from constrain.llama.decoding.sampler import Chain
 
         plan, settings = self.plan, self.plan.settings
         vocabulary = plan.model.vocabulary
         assert vocabulary.encode is not None
-        logprobs = Logprobs(settings.top_logprobs, self._describe_token) if settings.logprobs else None
-        text_tokens = None if logprobs is None else TextTokens(logprobs.tokens)
+        is_scored = settings.logprobs or settings.confidence
+        logprobs = Logprobs(settings.top_logprobs, self._describe_token) if is_scored else None
+        text_tokens = TextTokens(logprobs.tokens) if logprobs is not None and settings.logprobs else None
         progress = plan.progress(self.number, text_tokens)
         answer = Answer(
             plan.tokens,
@@ -147,9 +153,10 @@ class Job:
             wants_stop=lambda token: progress.feed(vocabulary.marked_bytes(token)),
             call_or_content=None if plan.call_or_content is None else plan.call_or_content(plan.sampling),
             logprobs=logprobs,
+            choices=Choices() if settings.confidence else None,
             about_prompt=partial(plan.describe_shown, "show_schema=False leaves the schema out"),
         )
-        return Writing(self, answer, progress, text_tokens)
+        return Writing(self, answer, progress, text_tokens, self._start())
 
     def _describe_token(self, token: int) -> tuple[str, bytes]:
         """Returns the text and the bytes of a token."""
@@ -178,6 +185,7 @@ class Writing:
     answer: Answer
     progress: Progress
     text_tokens: TextTokens | None
+    start: Callable[[int], Matcher] | None
 
     def completion(self, cached_tokens: int, timings: Timings) -> Completion:
         """Returns the finished answer; call ``progress.finish`` first. Raises ``OutputValidationError``."""
@@ -206,10 +214,28 @@ class Writing:
             limited_masks=0 if answer.matcher is None else answer.matcher.limited_masks,
             limits_met=() if answer.matcher is None else answer.matcher.limits_met,
             reasoning=outcome.reasoning,
-            logprobs=None if answer.logprobs is None else tuple(answer.logprobs.tokens),
+            logprobs=tuple(answer.logprobs.tokens)
+            if answer.logprobs is not None and job.plan.settings.logprobs
+            else None,
             text_logprobs=None if self.text_tokens is None else tuple(self.text_tokens.reported),
             captures=Captures(),
+            fields=self._fields(),
         )
+
+    def _fields(self) -> dict[Path, FieldConfidence] | None:
+        """Returns the parts of the finished answer with their probabilities; None if they were not asked for."""
+        answer, vocabulary = self.answer, self.job.plan.model.vocabulary
+        if answer.choices is None:
+            return None
+        assert answer.logprobs is not None
+        constraint, replay = self.job.constraint, None
+        if self.start is not None and constraint is not None:
+            bitmask = partial(lambda made: made.allocate_bitmask()[0], constraint)
+            start = partial(self.start, answer.limit)
+            replay = Replay(start, bitmask, answer.tokens, vocabulary.token_bytes, frozenset(vocabulary.eos))
+        pieces = [vocabulary.marked_bytes(token) for token in answer.tokens]
+        logprobs = [each.logprob for each in answer.logprobs.tokens]
+        return Confidence(pieces, logprobs, answer.choices.made, replay).fields(self.progress.located())
 
     def capturing(self) -> list[Capturing]:
         """Returns the parts of the finished answer that may have captures; call ``progress.finish`` first."""

@@ -63,10 +63,13 @@ class Options(CompileOptions, total=False):
         frequency_penalty: number that is subtracted from the logit of a token once for each time that the answer
             already has it; -2 to 2, 0 (the default) for none.
         logprobs: whether to report the natural logarithm of the probability of each token, in ``Completion.logprobs``
-            and ``TextDelta.logprobs``; ``False`` by default. It makes answers slower: forced tokens are evaluated one
-            by one.
+            and ``TextDelta.logprobs``; ``False`` by default. It makes answers slower: the model also computes the
+            probabilities of forced tokens, in batches one by one.
         top_logprobs: number of most likely tokens to report at each position, 0 (the default) to 20; needs
             ``logprobs=True``.
+        confidence: whether to report, in ``Completion.fields``, how likely each part of the answer was, and what else
+            was likely; ``False`` by default. It makes answers slower: the model also computes the probabilities of
+            forced tokens.
         timeout: seconds after which the answer is completed as briefly as possible (without a schema, it ends at once);
             ``None`` (the default) for no limit. They count from when the model begins with the prompt; waiting for
             other answers does not count.
@@ -93,6 +96,7 @@ class Options(CompileOptions, total=False):
     frequency_penalty: float
     logprobs: bool
     top_logprobs: int
+    confidence: bool
     timeout: float | None
     show_schema: bool | str
 
@@ -202,6 +206,7 @@ class AnswerSettings:
     stop: str | Sequence[str] = ()
     logprobs: bool = False
     top_logprobs: int = 0
+    confidence: bool = False
     timeout: float | None = None
     show_schema: bool | str = True
     stops: tuple[str, ...] = field(init=False)

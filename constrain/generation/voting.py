@@ -75,6 +75,12 @@ def _merged(job: Job, value: Ballot, samples: Sequence[Completion]) -> Completio
                 parsed = job.plan.result.parse(text)
             except OutputValidationError:
                 return None
-            unknown: dict[str, Any] = {"tokens": (), "logprobs": None, "text_logprobs": None, "captures": None}
+            unknown: dict[str, Any] = {
+                "tokens": (),
+                "logprobs": None,
+                "text_logprobs": None,
+                "captures": None,
+                "fields": None,
+            }
             return replace(samples[0], value=parsed, text=text, **unknown)
     return None

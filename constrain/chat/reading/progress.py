@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from constrain.chat.reading.events import TextDelta
+from constrain.confidence.fields import Located
 from constrain.language.special import without_special
 
 if TYPE_CHECKING:
@@ -64,6 +65,10 @@ class Progress(Protocol):
         """Returns the parts of the finished answer that may have captures. ``answer``: all that was fed, joined."""
         ...
 
+    def located(self) -> list[Located]:
+        """Returns the texts of the finished answer whose places in it are known: its value, and arguments of calls."""
+        ...
+
 
 class TextProgress:
     """The reader of an answer that is a text without calls, reasoning and refusals."""
@@ -103,6 +108,10 @@ class TextProgress:
     def parts(self, answer: bytes) -> list[Part]:
         """Returns the answer as its only part."""
         return [Part(None, answer)]
+
+    def located(self) -> list[Located]:
+        """Returns the text of the answer."""
+        return [Located((), self._text.text, 0, is_json=self._result.document is not None, is_whole=True)]
 
     def _deltas(self, piece: str) -> list[StreamEvent]:
         if not piece:

@@ -78,6 +78,7 @@ class Reader:
         spans: for each ``TextDelta``, the positions in the answer where its bytes begin and end; the caller removes
             them.
         content: positions where a value or text of the content begins and ends; ``None`` before its end.
+        arguments: positions where the arguments of a call begin and end, by its number, if they are written as JSON.
     """
 
     def __init__(self, answer: AnswerLanguage) -> None:
@@ -87,6 +88,7 @@ class Reader:
         self._events: list[Event] = []
         self.spans: deque[tuple[int, int]] = deque()
         self.content: tuple[int, int] | None = None
+        self.arguments: dict[int, tuple[int, int]] = {}
         self._inputs: dict[int, tuple[int, int, bool]] = {}
         self._calls = 0
         self._behind: Node | None = None
@@ -249,11 +251,12 @@ class Reader:
         if not isinstance(called, CustomCalls):
             match self._answer.format.style:
                 case ArgumentStyle.JSON:
-                    return (
-                        yield from self._incoming.json_object(
-                            lambda text: self._events.append(ArgumentsDelta(index, text))
-                        )
+                    begin = self._incoming.position
+                    is_whole = yield from self._incoming.json_object(
+                        lambda text: self._events.append(ArgumentsDelta(index, text))
                     )
+                    self.arguments[index] = begin, self._incoming.position
+                    return is_whole
                 case ArgumentStyle.PYTHON:
                     return (yield from self._read_python(tool, index))
                 case ArgumentStyle.XML:

@@ -21,6 +21,7 @@ from constrain.chat.reading.progress import Outcome, Part
 from constrain.chat.reading.text import TextStream
 from constrain.chat.tools.calls import CustomCall, FunctionCall
 from constrain.chat.tools.kinds import CustomTool, FunctionTool
+from constrain.confidence.fields import Located
 from constrain.language.source import Source
 
 if TYPE_CHECKING:
@@ -184,6 +185,17 @@ class ReplyProgress:
             tool = self._tools[name]
             if isinstance(tool, CustomTool) and tool.format is not None and tool.format.may_capture:
                 found.append(Part(tool.format, self._reader.input(index, answer), index))
+        return found
+
+    def located(self) -> list[Located]:
+        """Returns the content, if it is a value, and the arguments of calls that are written as JSON."""
+        found = []
+        if self._reader.content is not None and self._content.text and self._refusal is None:
+            path = ("content",) if self._wants_reply else ()
+            is_json = self._result.document is not None
+            found.append(Located(path, self._content.text, self._reader.content[0], is_json=is_json))
+        for index, (begin, _) in self._reader.arguments.items():
+            found.append(Located(("calls", index, "arguments"), self._values[index], begin, is_json=True))
         return found
 
     @property

@@ -8,42 +8,24 @@ copying of prefixes, but rounding would differ, and with it many an answer of a 
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import llama_cpp
 import numpy as np
 from llama_cpp._internals import LlamaContext
-from numpy.typing import NDArray
 
 from constrain.errors import ModelError
+from constrain.llama.contexts.batch import Batch
 from constrain.llama.contexts.stored_states import ContextStates
 from constrain.llama.threads.threads import Threads
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import NDArray
+
+    from constrain.llama.contexts.batch import Piece
     from constrain.llama.decoding.sampler import Chain
-
-Tokens: TypeAlias = NDArray[np.intc]
-"""Token ids, int32 of shape (n,)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """Tokens to be evaluated next.
-
-    Attributes:
-        sequence: the number of the sequence, 0 to ``count`` - 1.
-        position: tokens that the sequence already has.
-        tokens: the new tokens, at least one.
-        wants_logits: whether the logits after the last token are read.
-    """
-
-    sequence: int
-    position: int
-    tokens: Tokens = field(repr=False)
-    wants_logits: bool
 
 
 class Sequences:
@@ -79,7 +61,7 @@ class Sequences:
             self._states = ContextStates(self._pointer)
             self.n_batch: int = llama_cpp.llama_n_batch(self._pointer)
             self._threads = Threads(self._pointer)
-            self._batch = _Batch(self.n_batch)
+            self._batch = Batch(self.n_batch)
         except BaseException:
             self.close()  # otherwise the model would keep the context
             raise
@@ -171,45 +153,6 @@ class Sequences:
         oldest_needed = max(0, length - self._window) if self._window else 0
         first: int = llama_cpp.llama_memory_seq_pos_min(self._memory, sequence)
         return self.one_state or first <= oldest_needed
-
-
-class _Batch:
-    """A ``llama_batch`` over numpy arrays, with room for ``size`` tokens."""
-
-    def __init__(self, size: int) -> None:
-        self._token = np.zeros(size, np.int32)
-        self._position = np.zeros(size, np.int32)
-        self._sequence = np.zeros(size, np.int32)
-        self._wanted = np.zeros(size, np.int8)
-        self._one = np.ones(size, np.int32)  # each token belongs to one sequence
-        steps = self._sequence.itemsize * np.arange(size, dtype=np.uintp)
-        self._addresses = self._sequence.ctypes.data + steps
-        self.batch = llama_cpp.llama_batch()
-        batch = self.batch
-        batch.token = _pointer(self._token, llama_cpp.llama_token)
-        batch.pos = _pointer(self._position, llama_cpp.llama_pos)
-        batch.n_seq_id = _pointer(self._one, ctypes.c_int32)
-        batch.seq_id = _pointer(self._addresses, ctypes.POINTER(llama_cpp.llama_seq_id))
-        batch.logits = _pointer(self._wanted, ctypes.c_int8)
-
-    def fill(self, pieces: Sequence[Piece]) -> list[int]:
-        """Writes the pieces one after another; returns the index of the last token of each."""
-        rows = []
-        end = 0
-        for piece in pieces:
-            start, end = end, end + len(piece.tokens)
-            self._token[start:end] = piece.tokens
-            self._position[start:end] = np.arange(piece.position, piece.position + len(piece.tokens))
-            self._sequence[start:end] = piece.sequence
-            self._wanted[start:end] = 0
-            self._wanted[end - 1] = piece.wants_logits
-            rows.append(end - 1)
-        self.batch.n_tokens = end
-        return rows
-
-
-def _pointer(array: NDArray[Any], kind: Any) -> Any:
-    return ctypes.cast(array.ctypes.data, ctypes.POINTER(kind))
 
 
 def _make_context(llama: llama_cpp.Llama, count: int, n_ctx: int, *, flash_attn: bool) -> LlamaContext:

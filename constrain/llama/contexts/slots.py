@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from constrain.errors import ModelError
-from constrain.llama.contexts.sequences import Piece
+from constrain.llama.contexts.batch import Piece
 from constrain.llama.contexts.stored_states import States, StoredStates, reusable_prefix
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from constrain.llama.contexts.sequences import Tokens
+    from constrain.llama.contexts.batch import Tokens
     from constrain.llama.decoding.sampler import Chain
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from constrain.llama.binding import Candidates
+    from constrain.llama.decoding.chosen import Choices
     from constrain.llama.decoding.logprobs import Logprobs
     from constrain.llama.decoding.sampler import Chain
 
@@ -151,6 +152,7 @@ class Answer:
         wants_stop: called with each token; ``True`` ends the answer.
         call_or_content: adjusts the logits of early choices; ``None`` leaves them to the chain.
         logprobs: records the log-probabilities of the tokens; ``None`` to record none.
+        choices: records the choices; ``None`` to record none.
         about_prompt: describes parts of the prompt that are not the caller's text, for the error about a long prompt.
 
     Attributes:
@@ -179,6 +181,7 @@ class Answer:
     wants_stop: Callable[[int], bool] = _never
     call_or_content: LogitAdjuster | None = None
     logprobs: Logprobs | None = None
+    choices: Choices | None = None
     about_prompt: Callable[[], str] = _nothing
 
     matcher: AnswerMatcher | None = field(default=None, init=False)
@@ -243,6 +246,8 @@ class Answer:
         started = time.perf_counter()
         count = matcher.fill_candidates(logits, candidates.buffer)
         self.mask_seconds += time.perf_counter() - started
+        if self.choices is not None:
+            self.choices.see(logits, candidates.buffer[:count])
         if self.call_or_content is not None and not self.call_or_content.allows(
             self.tokens, logits, candidates.buffer[:count]
         ):
@@ -250,6 +255,8 @@ class Answer:
             return ()
         token = candidates.first() if count == 1 else self.chain.choose(candidates, count, matcher.temperature)
         self._accept(matcher, token)
+        if self.choices is not None and count > 1:
+            self.choices.take(len(self.tokens), token, logits)
         if token in self.eos:
             return self._end(matcher)
         if self.call_or_content is not None and self.call_or_content.doubts(token):
@@ -266,6 +273,8 @@ class Answer:
         del self.tokens[len(self.tokens) - count :]
         if self.logprobs is not None:
             del self.logprobs.tokens[len(self.tokens) :]
+        if self.choices is not None:
+            self.choices.cut(len(self.tokens))
         self.n_taken_back = count
 
     def _settle(self) -> bool:
@@ -297,6 +306,11 @@ class Answer:
     def end_by(self, deadline: float) -> None:
         """Ends the answer at ``deadline`` (``time.monotonic()``) at the latest."""
         self.deadline = deadline if self.deadline is None else min(self.deadline, deadline)
+
+    @property
+    def limit(self) -> int:
+        """The most tokens of the answer, once it has begun."""
+        return self._limit
 
     @property
     def unscored(self) -> int:

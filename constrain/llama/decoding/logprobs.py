@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from constrain.llama.decoding.chosen import log_sum
 from constrain.llama.decoding.token_logprob import TokenLogprob
 
 if TYPE_CHECKING:
@@ -37,8 +38,7 @@ class Logprobs:
 
     def add(self, token: int, logits: NDArray[np.float32]) -> None:
         """Records the next token of the answer; ``logits`` are those before it, float32 of shape (n_vocab,)."""
-        highest = float(logits.max())
-        total = highest + float(np.log(np.exp(logits - highest).sum(dtype=np.float64)))
+        total = log_sum(logits)
         top = tuple(self._one(each, logits, total) for each in _largest(logits, self._top))
         self.tokens.append(self._one(token, logits, total, top))
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from constrain.llama.contexts.sequences import Tokens
+    from constrain.llama.contexts.batch import Tokens
     from constrain.llama.contexts.slots import Slot
     from constrain.llama.decoding.answer import Answer
     from constrain.llama.scheduling.deciding import Decision

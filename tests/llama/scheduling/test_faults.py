@@ -319,7 +319,7 @@ def test_a_scheduler_that_cannot_be_made_leaves_no_context(
         raise MemoryError
 
     monkeypatch.setattr(model_module, "Sequences", Noted)
-    for module, name in ((scheduler_module, "Candidates"), (sequences, "_Batch")):
+    for module, name in ((scheduler_module, "Candidates"), (sequences, "Batch")):
         with monkeypatch.context() as patch:
             patch.setattr(module, name, fail)
             with pytest.raises(MemoryError):

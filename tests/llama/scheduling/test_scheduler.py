@@ -25,7 +25,7 @@ from tests.support.waiting import wait_until
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from constrain.llama.contexts.sequences import Piece
+    from constrain.llama.contexts.batch import Piece
 
 
 @pytest.fixture

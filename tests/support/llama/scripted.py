@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import threading
     from collections.abc import Sequence
 
-    from constrain.llama.contexts.sequences import Piece
+    from constrain.llama.contexts.batch import Piece
 
 
 N_VOCAB = 32

@@ -1,0 +1,75 @@
+"""Batches of tokens, in the form that ``llama_decode`` takes."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import llama_cpp
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Tokens: TypeAlias = NDArray[np.intc]
+"""Token ids, int32 of shape (n,)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Tokens to be evaluated next.
+
+    Attributes:
+        sequence: the number of the sequence, 0 to ``count`` - 1.
+        position: tokens that the sequence already has.
+        tokens: the new tokens, at least one.
+        wants_logits: whether the logits after the last token are read.
+        wants_all: whether the logits after each token are read.
+    """
+
+    sequence: int
+    position: int
+    tokens: Tokens = field(repr=False)
+    wants_logits: bool
+    wants_all: bool = False
+
+
+class Batch:
+    """A ``llama_batch`` over numpy arrays, with room for ``size`` tokens."""
+
+    def __init__(self, size: int) -> None:
+        self._token = np.zeros(size, np.int32)
+        self._position = np.zeros(size, np.int32)
+        self._sequence = np.zeros(size, np.int32)
+        self._wanted = np.zeros(size, np.int8)
+        self._one = np.ones(size, np.int32)  # each token belongs to one sequence
+        steps = self._sequence.itemsize * np.arange(size, dtype=np.uintp)
+        self._addresses = self._sequence.ctypes.data + steps
+        self.batch = llama_cpp.llama_batch()
+        batch = self.batch
+        batch.token = _pointer(self._token, llama_cpp.llama_token)
+        batch.pos = _pointer(self._position, llama_cpp.llama_pos)
+        batch.n_seq_id = _pointer(self._one, ctypes.c_int32)
+        batch.seq_id = _pointer(self._addresses, ctypes.POINTER(llama_cpp.llama_seq_id))
+        batch.logits = _pointer(self._wanted, ctypes.c_int8)
+
+    def fill(self, pieces: Sequence[Piece]) -> list[int]:
+        """Writes the pieces one after another; returns the index of the last token of each."""
+        rows = []
+        end = 0
+        for piece in pieces:
+            start, end = end, end + len(piece.tokens)
+            self._token[start:end] = piece.tokens
+            self._position[start:end] = np.arange(piece.position, piece.position + len(piece.tokens))
+            self._sequence[start:end] = piece.sequence
+            self._wanted[start:end] = piece.wants_all
+            self._wanted[end - 1] = piece.wants_logits or piece.wants_all
+            rows.append(end - 1)
+        self.batch.n_tokens = end
+        return rows
+
+
+def _pointer(array: NDArray[Any], kind: Any) -> Any:
+    return ctypes.cast(array.ctypes.data, ctypes.POINTER(kind))

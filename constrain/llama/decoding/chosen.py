@@ -1,0 +1,93 @@
+"""The choices of an answer: how likely each chosen token was among the allowed ones, and what else was likely.
+
+A choice is a place where the mask allows several tokens. Probabilities are those of the model's own distribution,
+before biases, penalties and the temperature, restricted to the allowed tokens.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+MAX_COMPARED_TOKENS = 4096
+"""Allowed tokens of a choice among which the likeliest are kept. Beyond: none are, as in the middle of free text."""
+
+_KEPT = 16
+"""Likeliest allowed tokens that a choice keeps."""
+
+_LEAST_KEPT = 1e-4
+"""Probability below which a token is not kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One choice of an answer.
+
+    Attributes:
+        index: number of the chosen token in the answer. Where forced text follows, the tokens that stand there in the
+            end may be others with the same beginning.
+        token: id of the chosen token.
+        logprob: natural logarithm of its probability among the allowed tokens.
+        mass: natural logarithm of the probability that the model gives to all allowed tokens together.
+        likely: ids of the likeliest allowed tokens, with their probabilities among the allowed ones; the likeliest
+            first. Empty where more than ``MAX_COMPARED_TOKENS`` are allowed.
+    """
+
+    index: int
+    token: int
+    logprob: float
+    mass: float
+    likely: tuple[tuple[int, float], ...]
+
+
+class Choices:
+    """Records the choices of one answer.
+
+    Attributes:
+        made: the choices so far, in order.
+    """
+
+    def __init__(self) -> None:
+        self.made: list[Choice] = []
+        self._mass = self._allowed = 0.0
+        self._likely: tuple[tuple[int, float], ...] = ()
+
+    def see(self, logits: NDArray[np.float32], candidates: NDArray[Any]) -> None:
+        """Takes the logits before a choice, float32 of shape (n_vocab,), and the allowed tokens with theirs.
+
+        Called before a sampler changes the candidates, an array of ``CANDIDATE``.
+        """
+        allowed = candidates["logit"]
+        self._allowed = log_sum(allowed)
+        self._mass = min(0.0, self._allowed - log_sum(logits))
+        self._likely = ()
+        if 1 < len(allowed) <= MAX_COMPARED_TOKENS:
+            least = self._allowed + math.log(_LEAST_KEPT)
+            found = np.flatnonzero(allowed >= least)
+            order = found[np.argsort(-allowed[found], kind="stable")[:_KEPT]]
+            tokens = candidates["id"]
+            self._likely = tuple(
+                (int(tokens[place]), math.exp(float(allowed[place]) - self._allowed)) for place in order
+            )
+
+    def take(self, index: int, token: int, logits: NDArray[np.float32]) -> None:
+        """Records the choice of a token as number ``index`` of the answer, with the logits that ``see`` was given."""
+        logprob = min(0.0, float(logits[token]) - self._allowed)
+        self.made.append(Choice(index, token, logprob, self._mass, self._likely))
+
+    def cut(self, length: int) -> None:
+        """Removes the choices behind the first ``length`` tokens of the answer."""
+        while self.made and self.made[-1].index >= length:
+            self.made.pop()
+
+
+def log_sum(logits: NDArray[np.float32]) -> float:
+    """Returns the logarithm of the sum of the exponentials of some logits, summed in double precision."""
+    highest = float(logits.max())
+    return highest + math.log(float(np.exp(logits - highest).sum(dtype=np.float64)))

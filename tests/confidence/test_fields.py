@@ -1,0 +1,197 @@
+"""Confidence of answers: spans, tokens and sums of the fields, and probabilities against all answers of a language."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING, Any, Literal
+
+import pytest
+from pydantic import BaseModel
+
+import constrain
+from constrain.generation.planning import prepare
+from constrain.llama.decoding.decode import Decoding
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from constrain.confidence.fields import FieldConfidence
+    from constrain.generation.completion import Completion
+    from constrain.llama.binding import Candidates
+
+
+class Person(BaseModel):
+    name: str
+    age: int
+    mood: Literal["happy", "sad", "angry"]
+    alive: bool
+    tags: list[str]
+
+
+class Script:
+    """A chain that takes given numbers of candidates, then always the first, and notes how many there were."""
+
+    def __init__(self, wanted: list[int]) -> None:
+        self.wanted, self.counts, self.taken = wanted, list[int](), list[int]()
+
+    def choose(self, candidates: Candidates, count: int, _: float | None = None) -> int:
+        number = self.wanted[len(self.taken)] if len(self.taken) < len(self.wanted) else 0
+        self.counts.append(count)
+        self.taken.append(number)
+        return int(candidates.buffer[number]["id"])
+
+    def accept(self, _: int) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+def every_answer(model: constrain.Model, prompt: str, schema: Any) -> list[Completion]:
+    """All ways to write all texts of a small language."""
+    found = []
+    wanted: list[int] | None = []
+    while wanted is not None:
+        writing = prepare(model, prompt, schema, {"confidence": True, "show_schema": False}).begin()
+        script = Script(wanted)
+        writing.answer.chain.close()
+        writing.answer.chain = script  # type: ignore[assignment]
+        with model.turn() as context:
+            for _ in Decoding(context, writing.answer).steps():
+                pass
+        writing.progress.finish()
+        found.append(writing.completion(0, constrain.Timings(0, 0, 0, 0)))
+        wanted = following(script)
+    return found
+
+
+def following(script: Script) -> list[int] | None:
+    taken = script.taken
+    while taken and taken[-1] + 1 == script.counts[len(taken) - 1]:
+        taken.pop()
+    return [*taken[:-1], taken[-1] + 1] if taken else None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("schema", "texts", "least_told_apart"),
+    [
+        ({"enum": ["red", "green", "great"]}, 3, 0),
+        ({"enum": ["red", "green", "blue"]}, 3, 0.95),
+        ({"type": "boolean"}, 2, 0.95),
+        ({"type": "integer", "minimum": 7, "maximum": 12}, 6, 0.95),
+    ],
+)
+def test_probabilities_of_all_answers_of_a_language_add_up_to_one(
+    model: constrain.Model, schema: Any, texts: int, least_told_apart: float
+) -> None:
+    answers = every_answer(model, "Is the grass red or green?", schema)
+    values: dict[str, float] = {}
+    for each in answers:
+        values[each.text] = values.get(each.text, 0.0) + whole(each).probability
+    assert len(values) == texts
+    assert sum(values.values()) == pytest.approx(1, abs=1e-6)
+    for each in answers:
+        alternatives = {json.dumps(other.value): other.probability for other in whole(each).alternatives}
+        assert alternatives.keys() <= values.keys()
+        unknown = 1 - sum(alternatives.values())
+        for text, probability in alternatives.items():
+            assert probability - 1e-6 <= values[text] <= probability + unknown + 1e-6
+    told_apart = max(sum(other.probability for other in whole(each).alternatives) for each in answers)
+    assert told_apart >= least_told_apart
+
+
+def whole(completion: Completion) -> FieldConfidence:
+    assert completion.fields is not None
+    return completion.fields[()]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_fields_have_the_spans_and_tokens_of_their_values(model: constrain.Model, seed: int) -> None:
+    asked: dict[str, Any] = {"schema": Person, "seed": seed, "max_tokens": 120, "max_string_tokens": 8}
+    prompt = "Ada Lovelace — 36 years, happy, « née Byron » 🎩."
+    completion = constrain.complete(model, prompt, confidence=True, logprobs=True, **asked)
+    plain = constrain.complete(model, prompt, **asked)
+    assert plain.fields is None
+    assert completion.tokens == plain.tokens
+    assert completion.fields is not None
+    assert completion.logprobs is not None
+    value = json.loads(completion.text)
+    assert set(completion.fields) == set(paths(value))
+    assert next(iter(completion.fields)) == ()
+    for path, field in completion.fields.items():
+        assert json.loads(completion.text[field.begin : field.end]) == field.value == at(value, path)
+        spelled = b"".join(completion.logprobs[number].bytes for number in field.tokens)
+        assert completion.text[field.begin : field.end] in spelled.decode(errors="replace")
+        assert field.logprob == pytest.approx(sum(completion.logprobs[number].logprob for number in field.tokens))
+        assert 0 <= field.mass <= 1
+        assert field.logprob <= 1e-9
+        assert field.constrained_logprob <= 0
+        assert field.is_forced == (field.choices == 0)
+        assert field.probability == 1 if field.is_forced else field.probability <= 1
+    mood = completion.fields["mood",]
+    assert {other.value for other in mood.alternatives} <= {"happy", "sad", "angry"}
+    assert completion.fields["alive",].choices > 0
+
+
+def paths(value: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
+    inner: Mapping[Any, Any] = value if isinstance(value, dict) else {}
+    if isinstance(value, list):
+        inner = dict(enumerate(value))
+    return [path, *(each for key, item in inner.items() for each in paths(item, (*path, key)))]
+
+
+def at(value: Any, path: tuple[str | int, ...]) -> Any:
+    for step in path:
+        value = value[step]
+    return value
+
+
+def test_what_is_forced_is_certain(model: constrain.Model) -> None:
+    schema = {"type": "object", "properties": {"kind": {"const": "a long constant text"}, "n": {"enum": [1, 2]}}}
+    schema |= {"required": ["kind", "n"]}
+    completion = constrain.complete(model, "Anything.", schema=schema, confidence=True, temperature=0)
+    assert completion.fields is not None
+    kind, number = completion.fields["kind",], completion.fields["n",]
+    assert kind.logprob < -0.1
+    assert kind.mass < 0.9
+    assert number.choices > 0
+    assert [other.value for other in number.alternatives][:1] == [number.value]
+
+
+def test_answers_of_a_batch_have_the_same_fields(model: constrain.Model) -> None:
+    asked: dict[str, Any] = {"schema": {"enum": ["red", "green", "blue"]}, "temperature": 0, "confidence": True}
+    single = constrain.complete(model, "The colour of grass?", **asked)
+    [batched] = constrain.complete_batch(model, ["The colour of grass?"], **asked)
+    assert whole(batched).value == whole(single).value
+    assert whole(batched).probability == pytest.approx(whole(single).probability, abs=0.1)
+    assert len(whole(batched).alternatives) == len(whole(single).alternatives)
+
+
+def test_arguments_of_calls_have_fields(model: constrain.Model) -> None:
+    def weather(city: str, unit: Literal["C", "F"]) -> str:
+        """Tells the weather of a city."""
+        return city + unit
+
+    completion = constrain.complete(
+        model, "The weather in Paris?", tools=[weather], tool_choice="required", confidence=True, temperature=0,
+        parallel_tool_calls=False, max_tokens=100,
+    )  # fmt: skip
+    assert completion.fields is not None
+    call = completion.value.calls[0]
+    assert completion.fields["calls", 0, "arguments", "city"].value == call.arguments["city"]
+    assert completion.fields["calls", 0, "arguments", "unit"].choices > 0
+
+
+def test_an_answer_that_is_not_json_is_one_field(model: constrain.Model) -> None:
+    for schema in (None, constrain.Regex("(yes|no), (always|never)")):
+        completion = constrain.complete(
+            model, "Does water boil?", schema=schema, confidence=True, logprobs=True, max_tokens=12, seed=3
+        )
+        assert completion.fields is not None
+        assert completion.logprobs is not None
+        assert list(completion.fields) == [()]
+        assert whole(completion).value == completion.text
+        assert whole(completion).logprob == pytest.approx(sum(each.logprob for each in completion.logprobs))
+        assert math.isclose(whole(completion).probability, math.exp(whole(completion).constrained_logprob))
