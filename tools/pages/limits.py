@@ -45,7 +45,10 @@ _SECTIONS = (
     ("Structural tags", "structural/"),
     ("Every compilation", ("work.py", "language/")),
     ("The kernel", "engine/"),
-    ("Models and answers", ("llama/", "vocabulary/", "generation/", "types/", "chat/", "partial/", "voting/")),
+    (
+        "Models and answers",
+        ("llama/", "vocabulary/", "generation/", "types/", "chat/", "partial/", "voting/", "confidence/"),
+    ),
     ("Requests to the server, and lines of a batch", ("server/", "fields/")),
 )
 

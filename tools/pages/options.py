@@ -44,7 +44,7 @@ _GROUPS = {
         "frequency_penalty",
     ),
     "The prompt": ("show_schema",),
-    "Log-probabilities": ("logprobs", "top_logprobs"),
+    "Probabilities": ("logprobs", "top_logprobs", "confidence"),
     "The schema": (*CHOICES, "strict", "registry"),
     "Tools, refusals and reasoning": (
         "tools",
