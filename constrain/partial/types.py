@@ -31,6 +31,9 @@ _NEVER_TEXT = frozenset(("int", "float", "bool", "none", "complex"))
 
 _ARRAYS = frozenset(("list", "set", "frozenset", "tuple"))
 _OBJECTS = frozenset(("model", "dataclass", "typed-dict", "dict"))
+_REWRITING = ("to_lower", "to_upper", "strip_whitespace")
+"""Members of a schema of texts with which its values are other texts than the written ones."""
+
 _ROOT_OF = "constrain:root_of"
 """The entry of a core schema that names the ``RootModel`` whose root it is."""
 
@@ -67,6 +70,7 @@ class PartialType:
         self._exact = any(part.get("type") == "decimal" for part in parts_of(adapter.core_schema))
         self._validators: dict[int, SchemaValidator | ExactValidator] = {}
         self._fields: dict[int, dict[str, _Part]] = {}
+        self._configs: dict[int, Any] = {}  # of the type around a part, by the id of the part's schema
         self._concrete_of: dict[int, list[Schema]] = {}
 
     def complete(self, schema: Schema, text: str) -> Any:
@@ -74,7 +78,8 @@ class PartialType:
         validator = self._validators.get(id(schema))
         if validator is None:
             whole: Any = core_schema.definitions_schema(schema, self._definitions) if self._definitions else schema
-            validator = ExactValidator(whole) if self._exact else SchemaValidator(whole)
+            config = self._configs.get(id(schema))
+            validator = ExactValidator(whole, config) if self._exact else SchemaValidator(whole, config)
             self._validators[id(schema)] = validator
         return validator.validate_json(text)
 
@@ -82,7 +87,7 @@ class PartialType:
         """Returns the value of a schema so far. Raises ``UncertainError``."""
         fitting = self.fitting(schema, written)
         if written.kind == "string":
-            fitting = [each for each in fitting if each["type"] in ("str", "any")]
+            fitting = [each for each in fitting if each["type"] == "any" or self._keeps_text(each)]
         if len(fitting) != 1 or written.kind in ("other", "unseen"):
             raise UncertainError
         value = written.text if written.kind == "string" else self._build(fitting[0], written)
@@ -95,11 +100,17 @@ class PartialType:
 
     def part(self, schema: Schema, step: Step) -> Schema | None:
         """Returns the schema of a part; None if the type has no such part, or cannot tell it before its end."""
+        part = self._find_part(schema, step)
+        if part is not None:
+            self._configs.setdefault(id(part), self._config_inside(schema))
+        return part
+
+    def _find_part(self, schema: Schema, step: Step) -> Schema | None:
         kind = schema["type"]
         if kind in ("model", "dataclass", "typed-dict"):
             if (found := self._fields_of(schema).get(str(step))) is not None:
                 return found.schema
-            return _ANY if _beside(schema) == "allow" else None
+            return _schema_of_others(schema) if _beside(schema) == "allow" else None
         if kind == "dict":
             values: Schema | None = schema.get("values_schema")
             return _ANY if values is None else values
@@ -114,6 +125,8 @@ class PartialType:
         known = self._concrete_of.get(id(schema))
         if known is None:
             known = self._concrete_of[id(schema)] = list(self._expand(schema, set()))
+            for each in known:
+                self._configs.setdefault(id(each), self._configs.get(id(schema)))
         return known
 
     def _expand(self, schema: Schema, seen: set[str]) -> Iterator[Schema]:
@@ -142,7 +155,7 @@ class PartialType:
                 return any(isinstance(each, str) and each.startswith(written.text) for each in schema["expected"])
             return kind not in _ARRAYS and kind not in _OBJECTS and kind not in _NEVER_TEXT
         if written.kind == "other":
-            return kind not in _ARRAYS and kind not in _OBJECTS and kind != "str"
+            return kind not in _ARRAYS and kind not in _OBJECTS and (kind != "str" or self._reads_numbers(schema))
         if kind not in (_OBJECTS if written.kind == "object" else _ARRAYS):
             return (
                 kind not in _OBJECTS
@@ -159,6 +172,27 @@ class PartialType:
             return False
         part = self.part(schema, written.step)
         return part is None or bool(self.fitting(part, written.part))
+
+    def _keeps_text(self, schema: Schema) -> bool:
+        """Returns whether the values of a schema are the texts as they are written."""
+        config = self._configs.get(id(schema)) or {}
+        return schema["type"] == "str" and not any(schema.get(name, config.get(f"str_{name}")) for name in _REWRITING)
+
+    def _reads_numbers(self, schema: Schema) -> bool:
+        """Returns whether a type of texts takes numbers, too."""
+        name = "coerce_numbers_to_str"
+        return bool(schema.get(name, (self._configs.get(id(schema)) or {}).get(name)))
+
+    def _config_inside(self, schema: Schema) -> Any:
+        """Returns the configuration of the parts of a schema."""
+        inner: Schema = schema
+        while inner["type"] in ("model", "dataclass", "typed-dict", "function-after"):
+            if "config" in inner:
+                return inner["config"]
+            if "schema" not in inner:
+                break
+            inner = inner["schema"]
+        return self._configs.get(id(schema))
 
     def _has_part(self, schema: Schema, step: Step) -> bool:
         if schema["type"] in ("model", "dataclass", "typed-dict"):
@@ -232,7 +266,10 @@ class PartialType:
         """Returns the name of a field, or the key of a mapping as its type has it."""
         if schema["type"] == "dict":
             keys = schema.get("keys_schema")
-            return step if keys is None else self.complete(keys, to_json(step).decode())
+            if keys is None:
+                return step
+            self._configs.setdefault(id(keys), self._config_inside(schema))
+            return self.complete(keys, to_json(step).decode())
         found = self._fields_of(schema).get(str(step))
         return step if found is None else found.name
 
@@ -305,6 +342,13 @@ def _beside(schema: Schema) -> str:
         if inner["type"] in ("model-fields", "dataclass-args", "typed-dict"):
             return "ignore"
         inner = inner["schema"]
+
+
+def _schema_of_others(schema: Schema) -> Schema:
+    """Returns the schema of keys that are no fields."""
+    inner: Schema = _inner_fields(schema) or {}
+    others: Schema | None = inner.get("extras_schema")
+    return _ANY if others is None else others
 
 
 def _list_fields(schema: Schema) -> Iterator[tuple[str, _Part]]:

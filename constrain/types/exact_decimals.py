@@ -35,11 +35,14 @@ _HAS_PREBUILT = pydantic.VERSION.startswith("2.11.")
 
 
 class ExactValidator:
-    """A validator of JSON texts for the core schema of a type with decimals."""
+    """A validator of JSON texts for the core schema of a type with decimals.
 
-    def __init__(self, schema: Any) -> None:
+    ``config``: Pydantic's configuration for the parts of the schema without one of their own.
+    """
+
+    def __init__(self, schema: Any, config: Any = None) -> None:
         has_choice = _USE_PREBUILT in (SchemaValidator.__text_signature__ or "")
-        self._validator = SchemaValidator(_exact(schema), None, **({_USE_PREBUILT: False} if has_choice else {}))
+        self._validator = SchemaValidator(_exact(schema), config, **({_USE_PREBUILT: False} if has_choice else {}))
 
     def validate_json(self, text: str) -> Any:
         """Returns the value of a text. Raises ``pydantic.ValidationError``."""

@@ -33,12 +33,19 @@ class Types(Models):
             return self.rng.choice((self.dataclass, self.typed_dict, self.tagged, self.root, self.anything))(depth - 1)
         return super().kind(depth)
 
+    def config(self) -> pydantic.ConfigDict:
+        """Settings under which the values of texts are other texts."""
+        if self.rng.random() < 0.5:
+            return {}
+        return {"str_strip_whitespace": self.rng.random() < 0.5, "str_to_upper": self.rng.random() < 0.5}
+
     def fields(self, depth: int) -> list[tuple[str, Any]]:
         return [(name, self.kind(depth)) for name in self.rng.sample(("a", "b", "c"), self.rng.randint(1, 3))]
 
     def dataclass(self, depth: int) -> Any:
         self.made += 1
-        return pydantic.dataclasses.dataclass(dataclasses.make_dataclass(f"D{self.made}", self.fields(depth)))
+        made = dataclasses.make_dataclass(f"D{self.made}", self.fields(depth))
+        return pydantic.dataclasses.dataclass(made, config=self.config())
 
     def typed_dict(self, depth: int) -> Any:
         self.made += 1
@@ -52,7 +59,7 @@ class Types(Models):
                 "tag": (Literal[tag], ...),
                 **{name: (kind, ...) for name, kind in self.fields(depth)},
             }  # type: ignore[valid-type]
-            made.append(pydantic.create_model(f"U{self.made}", **fields))
+            made.append(pydantic.create_model(f"U{self.made}", __config__=self.config(), **fields))
         discriminated = Union[made[0], made[1]]  # type: ignore[valid-type]  # noqa: UP007
         return Annotated[discriminated, Field(discriminator="tag")] if self.rng.random() < 0.5 else discriminated
 
@@ -211,6 +218,39 @@ def test_validators_that_need_other_fields_wait_for_the_end() -> None:
 
     events = read(Span, '{"low": 1, "high": 2}')
     assert [event.partial.high for event in events] == [None] * (len(events) - 1) + [4]
+
+
+class Loud(BaseModel):
+    model_config = pydantic.ConfigDict(str_to_upper=True, str_strip_whitespace=True)
+    words: list[str]
+    by_name: dict[str, str]
+    own: Annotated[str, pydantic.StringConstraints(to_lower=True)]
+
+
+def test_texts_that_a_type_rewrites_appear_when_they_are_complete() -> None:
+    events = read(Loud, '{"words": [" ab "], "by_name": {"k": "v"}, "own": "Ab"}')
+    final = events[-1].value
+    assert final.words == ["AB"]
+    for event in events:
+        assert event.partial.words in (None, [], ["AB"])
+        assert event.partial.by_name in (None, {}, {"K": "V"})
+        assert event.partial.own in (None, final.own)
+        if event.kind == "complete":
+            assert equal(event.value, at(final, tuple("K" if step == "k" else step for step in event.path)))
+
+
+class Lenient(BaseModel):
+    model_config = pydantic.ConfigDict(coerce_numbers_to_str=True, extra="allow")
+    __pydantic_extra__: dict[str, Decimal] = Field(init=False)
+    code: str
+
+
+def test_settings_of_a_model_hold_for_its_parts() -> None:
+    events = read(Lenient, '{"code": 12, "other": 1.10}')
+    assert all(isinstance(event.partial, Lenient) for event in events)
+    complete = {event.path: event.value for event in events if event.kind == "complete"}
+    assert complete["code",] == "12"
+    assert equal(complete["other",], Decimal("1.10"))
 
 
 @pytest.mark.parametrize(
