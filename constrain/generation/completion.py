@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from constrain.errors import pointer_to
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -105,6 +107,13 @@ def limits_object(completion: Completion) -> dict[str, Any]:
     if not completion.limits_met:
         return {}
     return {"limited": {"masks": completion.limited_masks, "limits": list(completion.limits_met)}}
+
+
+def agreement_object(completion: Completion) -> dict[str, Any]:
+    """Returns the member ``agreement`` of an answer as JSON: shares by JSON Pointer; empty without a vote."""
+    if completion.agreement is None:
+        return {}
+    return {"agreement": {pointer_to(path): share for path, share in completion.agreement.items()}}
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,10 @@ MAX_TOP_LOGPROBS = 20
 """Most likely tokens that a request may ask for at each position, as at OpenAI. Beyond: ValueError, or status 400."""
 
 
+MIN_VOTERS = 2
+"""Smallest number of answers that can vote."""
+
+
 class Options(CompileOptions, total=False):
     """Keyword arguments of ``generate``, ``complete``, ``stream`` and their variants; all are optional.
 

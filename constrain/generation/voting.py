@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 from constrain.chat.reading.reply import Refusal, Reply
 from constrain.chat.tools.calls import FunctionCall
-from constrain.errors import OutputValidationError
+from constrain.errors import LimitError, OutputValidationError
 from constrain.voting.ballots import read_ballot, write_ballot
 from constrain.voting.election import agreement_with, elect, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from constrain.chat.reading.progress import Outcome
     from constrain.chat.tools.calls import ToolCall
     from constrain.generation.completion import Completion
     from constrain.generation.job import Job
     from constrain.voting.ballots import Ballot
-
 
 def decide(job: Job, samples: Sequence[Completion]) -> Completion:
     """Returns the answer that some samples (at least one) of a job agree on.
@@ -27,18 +27,21 @@ def decide(job: Job, samples: Sequence[Completion]) -> Completion:
     is no text of the schema, where the type refuses it, and for all other answers, the winner is the sample that has
     most in common with it.
     """
-    refusals = [sample for sample in samples if isinstance(sample.value, Refusal)]
-    answers = [sample for sample in samples if not isinstance(sample.value, Refusal)]
+    refusals = [sample for sample in samples if _refuses(sample)]
+    answers = [sample for sample in samples if not _refuses(sample)]
     voters = refusals if len(refusals) > len(answers) else answers
-    ballots = [_ballot(job, sample) for sample in samples]
-    elected = elect([_ballot(job, sample) for sample in voters])
-    winner = _merged(job, elected, voters) if voters is answers and _is_structured(job) else None
-    if winner is None:
-        winner = voters[nearest([_ballot(job, sample) for sample in voters], elected)]
-        elected = _ballot(job, winner)
+    ballots = [_ballot(job, sample) for sample in voters]
+    elected = elect(ballots)
+    winner = voters[nearest(ballots, elected)]
+    is_merged = voters is answers and _is_structured(job)
+    for value in (elected, elect(ballots, keeps_length=True)) if is_merged else ():
+        if (found := _merged(job, value, voters[nearest(ballots, value)])) is not None:
+            winner = found
+            break
     tokens = sum(sample.usage.completion_tokens for sample in samples)
+    agreement = agreement_with(_ballot(job, winner), [_ballot(job, sample) for sample in samples])
     usage = replace(samples[0].usage, completion_tokens=tokens)
-    return replace(winner, usage=usage, agreement=agreement_with(elected, ballots), votes=tuple(samples))
+    return replace(winner, usage=usage, agreement=agreement, votes=tuple(samples))
 
 
 def _is_structured(job: Job) -> bool:
@@ -46,41 +49,60 @@ def _is_structured(job: Job) -> bool:
     return job.plan.result.document is not None and not job.plan.tools
 
 
+def _refuses(sample: Completion) -> bool:
+    value = sample.value
+    return isinstance(value, Refusal) or (isinstance(value, Reply) and value.refusal is not None)
+
+
 def _ballot(job: Job, sample: Completion) -> Ballot:
-    """Returns what counts of a sample: its JSON value, its calls and content, or its text."""
+    """Returns the part of a sample that votes: its JSON value, its calls and content, its refusal, or its text."""
     value: Any = sample.value
     if isinstance(value, Refusal):
         return {"refusal": value.text}
     if isinstance(value, Reply):
-        content = read_ballot(value.text) if value.text and job.plan.result.document is not None else value.text
-        return {"calls": [_call(call) for call in value.calls], "content": content}
+        content: Ballot = value.text or None
+        if value.text and job.plan.result.document is not None:
+            content = read_ballot(value.text)
+        refusal: dict[str, Ballot] = {} if value.refusal is None else {"refusal": value.refusal}
+        return {"content": content, "calls": [_call(call) for call in value.calls], **refusal}
     return read_ballot(sample.text) if _is_structured(job) else sample.text
 
 
 def _call(call: ToolCall) -> Ballot:
-    given = read_ballot(call.text) if isinstance(call, FunctionCall) else call.text
-    return {"name": call.name, "input": given}
+    if isinstance(call, FunctionCall):
+        return {"name": call.name, "arguments": read_ballot(call.text)}
+    return {"name": call.name, "input": call.text}
 
 
-def _merged(job: Job, value: Ballot, samples: Sequence[Completion]) -> Completion | None:
-    """Returns the answer with a merged value, a sample if possible; None if the schema has no such value."""
-    for sample in samples:
-        if read_ballot(sample.text) == value:
-            return sample
+def _merged(job: Job, value: Ballot, sample: Completion) -> Completion | None:
+    """Returns the answer with a merged value: the nearest sample, with another text if its value differs.
+
+    None if the schema has no such value, if the type refuses it, or if finding this out meets a limit.
+    """
+    if _ballot(job, sample) == value:
+        return sample
     assert job.constraint is not None
+    data = b"".join(map(job.constraint.vocabulary.marked_bytes, sample.tokens))
+    begin = data.rfind(sample.text.encode())
+    before, after = data[:begin], data[begin + len(sample.text.encode()) :]
     for compact in (False, True):
         text = write_ballot(value, compact=compact)
-        if job.constraint.accepts(text):
-            try:
-                parsed = job.plan.result.parse(text)
-            except OutputValidationError:
-                return None
-            unknown: dict[str, Any] = {
-                "tokens": (),
-                "logprobs": None,
-                "text_logprobs": None,
-                "captures": None,
-                "fields": None,
-            }
-            return replace(samples[0], value=parsed, text=text, **unknown)
+        whole = before + text.encode() + after
+        try:
+            if not job.constraint.accepts(whole):
+                continue
+            outcome = _read(job, whole)
+        except (LimitError, OutputValidationError):
+            return None
+        if outcome.text == text:
+            unknown: dict[str, Any] = {"tokens": (), "logprobs": None, "text_logprobs": None, "fields": None}
+            return replace(sample, value=outcome.value, text=text, **unknown)
     return None
+
+
+def _read(job: Job, data: bytes) -> Outcome:
+    """Reads the bytes of a whole answer. Raises ``OutputValidationError``."""
+    progress = job.plan.progress(job.number, None)
+    progress.feed(data)
+    progress.finish()
+    return progress.outcome()

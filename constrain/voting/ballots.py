@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -39,6 +40,9 @@ Ballot: TypeAlias = "dict[str, Ballot] | list[Ballot] | str | bool | Number | De
 
 MAX_VOTED_NESTING = 50
 """Levels of objects and arrays that a vote looks into. Beyond: a part is voted on as a whole."""
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+"""Halves of characters, which UTF-8 cannot encode: JSON spells them as escapes."""
 
 Path = tuple[str | int, ...]
 
@@ -93,7 +97,7 @@ class _Piece:
 
 
 def _string(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
+    return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(text, ensure_ascii=False))
 
 
 def _reversed(opening: str, closing: str, comma: str, items: list[tuple[str, Any]]) -> Iterator[Any]:

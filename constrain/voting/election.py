@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from constrain.voting.alignment import align_lists
-from constrain.voting.similarity import similarity
+from constrain.voting.similarity import align_pair, common, similarity, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,18 +15,27 @@ if TYPE_CHECKING:
     from constrain.voting.ballots import Ballot, Path
 
 
-def elect(ballots: Sequence[Ballot]) -> Ballot:
-    """Returns the value that most of some samples (at least one) agree on, field by field."""
-    kind, _ = Counter(map(_kind, ballots)).most_common(1)[0]
-    same: list[Any] = [each for each in ballots if _kind(each) == kind]
-    if kind == "object":
-        return _merge_objects(same)
-    return _merge_lists(same) if kind == "array" else _most_common(same)
+def elect(ballots: Sequence[Ballot], *, keeps_length: bool = False) -> Ballot:
+    """Returns the value that most of some samples (at least one) agree on, field by field.
+
+    ``keeps_length``: whether lists of one length become a list of this length, by the positions of their items, if
+    their items lined up by content do not.
+    """
+    same = _of_one_kind(ballots)
+    if isinstance(same[0], dict):
+        return _merge_objects(same, keeps_length=keeps_length)
+    if isinstance(same[0], list):
+        return _merge_lists(same, keeps_length=keeps_length)
+    return _most_common(same)
 
 
 def nearest(ballots: Sequence[Ballot], winner: Ballot) -> int:
     """Returns the number of the sample that has most in common with a value; the first of several."""
-    return max(range(len(ballots)), key=lambda number: (similarity(ballots[number], winner), -number))
+
+    def nearness(number: int) -> tuple[bool, float, int]:
+        return _equal(ballots[number], winner), similarity(ballots[number], winner), -number
+
+    return max(range(len(ballots)), key=nearness)
 
 
 def agreement_with(value: Ballot, ballots: Sequence[Ballot]) -> dict[Path, float]:
@@ -35,16 +45,49 @@ def agreement_with(value: Ballot, ballots: Sequence[Ballot]) -> dict[Path, float
     return agreement
 
 
-def _merge_objects(ballots: list[dict[str, Ballot]]) -> dict[str, Ballot]:
-    keys: dict[str, None] = {}
-    for each in sorted(ballots, key=len, reverse=True):
-        keys.update(dict.fromkeys(each))
-    having = {key: [each[key] for each in ballots if key in each] for key in keys}
-    return {key: elect(having[key]) for key in keys if 2 * len(having[key]) > len(ballots)}
+def _of_one_kind(ballots: Sequence[Ballot]) -> list[Any]:
+    """Returns the samples of the most frequent kind; of several such kinds, the one with the most frequent value."""
+    kinds: dict[type, list[Ballot]] = {}
+    for each in ballots:
+        kinds.setdefault(type(each), []).append(each)
+    most = max(map(len, kinds.values()))
+    leading = [same for same in kinds.values() if len(same) == most]
+    return leading[0] if len(leading) == 1 else max(leading, key=_most_equal)
 
 
-def _merge_lists(ballots: list[list[Ballot]]) -> list[Ballot]:
-    return [elect([*column.values()]) for column in align_lists(ballots) if 2 * len(column) > len(ballots)]
+def _most_equal(ballots: Sequence[Ballot]) -> int:
+    """Returns how often the most frequent value occurs."""
+    return max(sum(_equal(each, other) for other in ballots) for each in ballots)
+
+
+def _merge_objects(ballots: list[dict[str, Ballot]], *, keeps_length: bool) -> dict[str, Ballot]:
+    having = {key: [each[key] for each in ballots if key in each] for key in _merge_keys(ballots)}
+    return {
+        key: elect(values, keeps_length=keeps_length) for key, values in having.items() if 2 * len(values) > len(ballots)
+    }
+
+
+def _merge_keys(ballots: list[dict[str, Ballot]]) -> list[str]:
+    """Returns the keys of all objects in an order that each of them has, if there is one."""
+    before: dict[str, set[str]] = {}
+    for each in ballots:
+        for key in each:
+            before.setdefault(key, set())
+        for earlier, later in pairwise(each):
+            before[later].add(earlier)
+    merged: list[str] = []
+    while before:
+        first = next((key for key, earlier in before.items() if not earlier & before.keys()), next(iter(before)))
+        del before[first]
+        merged.append(first)
+    return merged
+
+
+def _merge_lists(ballots: list[list[Ballot]], *, keeps_length: bool) -> list[Ballot]:
+    columns = [[*column.values()] for column in align_lists(ballots) if 2 * len(column) > len(ballots)]
+    if keeps_length and len(columns) != len(ballots[0]) and len({len(each) for each in ballots}) == 1:
+        columns = [list(items) for items in zip(*ballots, strict=True)]
+    return [elect(items, keeps_length=keeps_length) for items in columns]
 
 
 def _most_common(ballots: list[Any]) -> Any:
@@ -54,26 +97,26 @@ def _most_common(ballots: list[Any]) -> Any:
     leading = [each for each, count in counts.items() if count == most]
     if len(leading) == 1 or not isinstance(leading[0], str):
         return leading[0]
-    return max(leading, key=lambda each: sum(similarity(each, other) for other in ballots))
+    words = {each: words_of(each) for each in counts}
+    return max(leading, key=lambda each: sum(n * common(words[each], words[other]) for other, n in counts.items()))
 
 
 def _count(value: Ballot, ballots: list[Ballot], voters: int, path: Path, agreement: dict[Path, float]) -> None:
-    agreement[path] = sum(type(each) is type(value) and each == value for each in ballots) / voters
+    agreement[path] = sum(_equal(each, value) for each in ballots) / voters
     if isinstance(value, dict):
         objects = [each for each in ballots if isinstance(each, dict)]
         for key, item in value.items():
             _count(item, [each[key] for each in objects if key in each], voters, (*path, key), agreement)
     elif isinstance(value, list):
-        lists = [value, *(each for each in ballots if isinstance(each, list))]
-        columns = [column for column in align_lists(lists) if 0 in column]
-        for number, column in enumerate(columns):
-            others = [item for voter, item in column.items() if voter]
+        items: list[list[Ballot]] = [[] for _ in value]
+        for each in ballots:
+            if isinstance(each, list):
+                ordered, moved = align_pair(value, each)
+                for number, at in {**ordered, **moved}.items():
+                    items[number].append(each[at])
+        for number, others in enumerate(items):
             _count(value[number], others, voters, (*path, number), agreement)
 
 
-def _kind(value: Ballot) -> str:
-    if isinstance(value, dict):
-        return "object"
-    if isinstance(value, list):
-        return "array"
-    return type(value).__name__
+def _equal(one: Ballot, other: Ballot) -> bool:
+    return type(one) is type(other) and one == other

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -17,44 +17,77 @@ LEAST_SIMILAR = 0.5
 MAX_ALIGNED_ITEMS = 100
 """Items of a list that are lined up by content in a vote. Beyond: items stand for each other by their positions."""
 
-_WORDS = re.compile(r"\w+|[^\w\s]")
+_SINGLE = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+"""Kana and Chinese characters, which are written without spaces: each counts as a word."""
+
+_WORDS = re.compile(rf"[{_SINGLE}]|[^\W{_SINGLE}]+|[^\w\s]")
 
 
 def similarity(one: Ballot, other: Ballot) -> float:
-    """Returns what two values have in common: of objects and lists, the mean of their members or aligned items."""
+    """Returns how much two values have in common: of objects the mean of their members, of others the words."""
     if type(one) is type(other) and one == other:
         return 1.0
     if isinstance(one, dict) and isinstance(other, dict):
         keys = one.keys() | other.keys()
         return sum(similarity(one[key], other[key]) for key in one.keys() & other.keys()) / len(keys)
-    if isinstance(one, list) and isinstance(other, list):
-        longer = max(len(one), len(other))
-        return sum(score for _, _, score in align_pair(one, other)) / longer
-    if isinstance(one, str) and isinstance(other, str):
+    if isinstance(one, list | str) and type(one) is type(other):
         return common(words_of(one), words_of(other))
     return 0.0
 
 
-def words_of(text: str) -> Counter[str]:
-    """Returns the words and other marks of a text, in any case, with their numbers."""
-    return Counter(_WORDS.findall(text.casefold()))
+def words_of(value: Ballot) -> Counter[Any]:
+    """Returns the words and other marks of all texts in a value, in any case, and its other parts; with their numbers.
+
+    Keys of objects do not count.
+    """
+    found: Counter[Any] = Counter()
+    pending: list[Ballot] = [value]
+    while pending:
+        each = pending.pop()
+        if isinstance(each, dict):
+            pending += each.values()
+        elif isinstance(each, list):
+            pending += each
+        elif isinstance(each, str):
+            found.update(_WORDS.findall(each.casefold()))
+        else:
+            found[each] += 1
+    return found
 
 
-def common(one: Counter[str], other: Counter[str]) -> float:
-    """Returns the share of words that two texts have in common (Dice's coefficient)."""
+def common(one: Counter[Any], other: Counter[Any]) -> float:
+    """Returns the share of words that two values have in common (Dice's coefficient)."""
     total = one.total() + other.total()
     return 2 * (one & other).total() / total if total else 0.0
 
 
-def align_pair(one: Sequence[Ballot], other: Sequence[Ballot]) -> list[tuple[int, int, float]]:
-    """Returns the pairs of positions of items that stand for each other, in order, each with its similarity."""
-    return _align(len(one), len(other), lambda left, right: similarity(one[left], other[right]))
+class Alignment(NamedTuple):
+    """The items of two lists that stand for each other: positions in the second list, by position in the first.
+
+    ``ordered``: pairs in the same order in both lists. ``moved``: equal items that stand elsewhere in the other list.
+    """
+
+    ordered: dict[int, int]
+    moved: dict[int, int]
 
 
-def _align(rows: int, columns: int, score: Callable[[int, int], float]) -> list[tuple[int, int, float]]:
+def align_pair(one: Sequence[Ballot], other: Sequence[Ballot]) -> Alignment:
+    """Returns the items of two lists that stand for each other: first as many as possible in the same order."""
+    if max(len(one), len(other)) > MAX_ALIGNED_ITEMS:
+        return Alignment({at: at for at in range(min(len(one), len(other)))}, {})
+    ordered = _align(len(one), len(other), lambda left, right: similarity(one[left], other[right]))
+    moved: dict[int, int] = {}
+    left_over = [at for at in range(len(other)) if at not in ordered.values()]
+    for at in range(len(one)):
+        found = None if at in ordered else next((right for right in left_over if one[at] == other[right]), None)
+        if found is not None:
+            moved[at] = found
+            left_over.remove(found)
+    return Alignment(ordered, moved)
+
+
+def _align(rows: int, columns: int, score: Callable[[int, int], float]) -> dict[int, int]:
     """Returns the pairs that keep the order and have the greatest sum of scores (Needleman and Wunsch, 1970)."""
-    if max(rows, columns) > MAX_ALIGNED_ITEMS:
-        return [(at, at, score(at, at)) for at in range(min(rows, columns))]
     best = [[0.0] * (columns + 1) for _ in range(rows + 1)]
     scores = [[score(row, column) for column in range(columns)] for row in range(rows)]
     for row in range(rows - 1, -1, -1):
@@ -62,12 +95,12 @@ def _align(rows: int, columns: int, score: Callable[[int, int], float]) -> list[
             best[row][column] = max(best[row + 1][column], best[row][column + 1])
             if scores[row][column] >= LEAST_SIMILAR:
                 best[row][column] = max(best[row][column], scores[row][column] + best[row + 1][column + 1])
-    found = []
+    found = {}
     row = column = 0
     while row < rows and column < columns:
         matched = scores[row][column] >= LEAST_SIMILAR
         if matched and best[row][column] == scores[row][column] + best[row + 1][column + 1]:
-            found.append((row, column, scores[row][column]))
+            found[row] = column
             row, column = row + 1, column + 1
         elif best[row][column] == best[row + 1][column]:
             row += 1
