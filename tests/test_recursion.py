@@ -160,7 +160,7 @@ PACKAGE = {
     "MAX_VOTED_NESTING": """
         voting.election.elect voting.election._merge_lists voting.election._merge_objects
         voting.election._count
-        voting.similarity.align_pair voting.similarity.similarity""",
+        voting.similarity.similarity""",
     "answers to one prompt, in a list: 2 calls": "generation.batch._values",
     "MAX_FORMAT_NESTING of structural tags": """
         structural.showing._item structural.showing.show

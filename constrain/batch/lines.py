@@ -19,6 +19,7 @@ from constrain.fields.values import (
     required_text,
     wrong_type,
 )
+from constrain.fields.votes import read_vote
 from constrain.generation.options import MAY_BE_NONE, ChatOptions, options_beside
 from constrain.language.policies import CHOICES
 from constrain.llama.decoding.ranges import seed_of
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 Id: TypeAlias = str | int | float | None
 
-_FIELDS = frozenset(("prompt", "messages", "id", "schema", *ChatOptions.__annotations__))
+_FIELDS = frozenset(("prompt", "messages", "id", "schema", "n", "vote", *ChatOptions.__annotations__))
 _SOFT_LIMITS = ("max_string_tokens", "max_number_tokens", "max_reasoning_tokens")
 _FLAGS = ("logprobs", "parallel_tool_calls", "allow_refusal", "thinking", "strict")
 
@@ -49,6 +50,7 @@ class Task:
         line: number of the line, from 1.
         id: name that the line gives itself, if any; copied to the answer.
         prompt, schema, options: arguments for ``complete``.
+        voters: number of answers that vote; ``None`` without a vote.
     """
 
     line: int
@@ -56,6 +58,7 @@ class Task:
     prompt: Prompt
     schema: object
     options: ChatOptions
+    voters: int | None = None
 
 
 class LineError(ValueError):
@@ -78,18 +81,22 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
                 yield number, text
 
 
-def read_task(line_number: int, line: bytes, schema: str | Source | None, options: Options) -> Task:
+def read_task(
+    line_number: int, line: bytes, schema: str | Source | None, options: Options, voters: int | None = None
+) -> Task:
     """Returns the task that a line stands for. Raises ``LineError``.
 
     A line is a JSON object with ``prompt`` (a text) or ``messages``, and optionally ``id``, ``schema`` (``null`` for
-    none) and the ``ChatOptions`` that can be written as JSON (tools in OpenAI's form). A line can also be a JSON
-    string: the prompt.
+    none), ``n`` with ``vote``, and the ``ChatOptions`` that can be written as JSON (tools in OpenAI's form). A line can
+    also be a JSON string: the prompt.
 
     Args:
         line_number: number of the line, from 1.
         line: bytes of the line, without its line end.
         schema: JSON text or another source, for lines without a ``schema`` field.
-        options: defaults for the other fields. ``seed`` is the seed of line 1; each later line adds one.
+        options: defaults for the other fields. ``seed`` is the seed of line 1; each later line adds the number
+            of its answers.
+        voters: number of answers that vote, for lines without ``vote``; ``None`` for no vote.
     """
     found = _parse(line)
     if isinstance(found, str):
@@ -104,6 +111,7 @@ def read_task(line_number: int, line: bytes, schema: str | Source | None, option
         raise LineError("give either prompt or messages, and not both", id=known)
     try:
         prompt, fields = _read_prompt(found), _read_options(found)
+        voting = _read_voters(found, voters, logprobs=fields.get("logprobs", False))
         used = _read_schema(found["schema"]) if "schema" in found else schema
         if known is not name:
             raise wrong_type("id", "a string or a number", name)
@@ -112,10 +120,21 @@ def read_task(line_number: int, line: bytes, schema: str | Source | None, option
     seed = options.get("seed")
     given: ChatOptions = {**options}  # type: ignore[typeddict-item]
     if seed is not None:
-        given["seed"] = seed_of(seed, line_number - 1)
+        given["seed"] = seed_of(seed, (line_number - 1) * (voting or 1))
     if "tools" in fields:
         given["tools"] = fields["tools"]
-    return Task(line_number, known, prompt, used, {**options_beside(given, used), **fields})
+    return Task(line_number, known, prompt, used, {**options_beside(given, used), **fields}, voting)
+
+
+def _read_voters(line: Mapping[str, Any], voters: int | None, *, logprobs: bool) -> int | None:
+    """Reads ``n`` and ``vote``: how many answers vote; None without a vote. ``voters``: the number without them."""
+    given, n = line.get("vote"), integer(line, "n", 1)
+    votes = {"vote": voters is not None if given is None else given}
+    if read_vote(votes, n or voters or 1, logprobs=logprobs):
+        return n or voters
+    if n is not None and n > 1:
+        raise FieldError("Invalid 'n': it needs 'vote': true; a line has one answer.", param="n", code="invalid_value")
+    return None
 
 
 def _read_prompt(line: Mapping[str, Any]) -> Prompt:

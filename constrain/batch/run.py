@@ -18,7 +18,7 @@ from constrain.chat.reading.reply import Refusal, Reply
 from constrain.chat.tools.calls import FunctionCall
 from constrain.engine.captures import captures_object
 from constrain.errors import ConstrainError, OutputValidationError
-from constrain.generation.completion import limits_object
+from constrain.generation.completion import agreement_object, limits_object
 from constrain.generation.logprobs import logprob_objects
 from constrain.types.answer_text import read_answer
 
@@ -71,7 +71,14 @@ class _Outcome:
 
 
 def run(
-    prompts: Path, files: BatchFiles, answer: Answerer, schema: str | Source | None, options: Options, *, threads: int
+    prompts: Path,
+    files: BatchFiles,
+    answer: Answerer,
+    schema: str | Source | None,
+    options: Options,
+    *,
+    voters: int | None = None,
+    threads: int,
 ) -> Iterator[Progress]:
     """Answers all lines that have no answer yet; yields once before the first line and once after each.
 
@@ -81,7 +88,8 @@ def run(
         answer: function that answers one line; ``threads`` threads call it.
         schema: JSON text or another source, for lines without a schema of their own.
         options: options for lines without options of their own. ``seed`` is the seed of line 1; each later line adds
-            one, so that equal prompts get different answers.
+            the number of its answers, so that equal prompts get different answers.
+        voters: number of answers that vote, for lines that do not say it themselves; ``None`` for no vote.
         threads: number of lines that are answered at the same time.
     """
     progress = Progress(len(files.answered))
@@ -91,7 +99,7 @@ def run(
     def attempt(number: int, line: bytes, stop: Future[None]) -> _Outcome:
         found: Id = None
         try:
-            task = read_task(number, line, schema, options)
+            task = read_task(number, line, schema, options, voters)
             found = task.id
             return _Outcome(number, found, answer(task, stop))
         except LineError as error:
@@ -146,6 +154,7 @@ def answerer(model: Model, schema: str | Source | None, options: Options) -> Ans
     Raises the errors of ``complete`` if ``schema``, the schema of most lines, is invalid.
     """
     from constrain.engine.compiling import compile_any
+    from constrain.generation.batch import decide_outcomes, outcome_of
     from constrain.generation.job import Run
     from constrain.generation.options import compile_options
     from constrain.generation.planning import prepare
@@ -158,14 +167,22 @@ def answerer(model: Model, schema: str | Source | None, options: Options) -> Ans
             job = prepare(model, task.prompt, task.schema, task.options)
         except ValueError as error:
             raise LineError(str(error)) from error
-        run = Run(job)
-        done = run.request.done
-        run.submit()
-        wait((done, stop), return_when=FIRST_COMPLETED)
-        if not done.done():
-            done.cancel()  # The model drops the request before its next step.
-        done.result()
-        return run.finish()[1]
+        samples = [job] if task.voters is None else [job.sample(number) for number in range(task.voters)]
+        runs = [Run(each) for each in samples]
+        unfinished = {run.request.done for run in runs}
+        try:
+            for run in runs:
+                run.submit()
+            while unfinished and not stop.done():
+                unfinished = wait((*unfinished, stop), return_when=FIRST_COMPLETED).not_done - {stop}
+        finally:
+            for done in unfinished:
+                done.cancel()  # The model drops the request before its next step.
+        outcomes = [outcome_of(run) for run in runs]
+        decided = outcomes[0] if task.voters is None else decide_outcomes(samples[0], outcomes)
+        if isinstance(decided, ConstrainError):
+            raise decided
+        return decided
 
     return answer
 
@@ -202,6 +219,7 @@ def _answer(completion: Completion) -> dict[str, object]:
         answer["shortened"] = completion.shortened
     answer |= limits_object(completion)
     answer |= captures_object(completion.captures)
+    answer |= agreement_object(completion)
     if completion.text_logprobs is not None:
         answer["logprobs"] = logprob_objects(completion.text_logprobs)
     return {**answer, "reasoning": completion.reasoning} if completion.reasoning else answer

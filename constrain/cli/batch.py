@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from constrain.cli import shared
-from constrain.generation.options import Options  # noqa: TC001 - typer reads the annotations
+from constrain.generation.options import MIN_VOTERS, Options
 from constrain.language.policies import CompileOptions  # noqa: TC001
 
 if TYPE_CHECKING:
@@ -38,11 +38,18 @@ def batch(
     ] = None,
     restart: Annotated[bool, typer.Option("--restart", help="Throw away existing answers.")] = False,
     parallel: Annotated[int, typer.Option(min=1, help="Lines that are answered at the same time.")] = 8,
+    vote: Annotated[
+        int | None,
+        typer.Option(
+            min=MIN_VOTERS, metavar="N", help="Write this many answers to a line, and keep one that they agree on."
+        ),
+    ] = None,
     language: shared.Language,
     model: shared.ModelFile = None,
     options: Options,
     seed: Annotated[
-        int | None, typer.Option(min=0, help="Makes sampling reproducible: line n uses this seed plus n - 1.")
+        int | None,
+        typer.Option(min=0, help="Makes sampling reproducible: line n uses this seed plus n - 1 (times N of --vote)."),
     ] = None,
     policies: CompileOptions,
     registry: shared.RegistryFile = None,
@@ -53,7 +60,8 @@ def batch(
     """Answers a file of prompts. After an interruption, the same command continues where it stopped.
 
     A line of the input is a JSON string, or an object with "prompt" or "messages", and optionally "id", "schema",
-    "tools", "max_tokens", "temperature" and so on. The exit status is 3 if some lines could not be answered.
+    "tools", "max_tokens", "temperature", "n" with "vote" and so on. The exit status is 3 if some lines could not be
+    answered.
     """
     from constrain.batch import run as batches
     from constrain.batch.files import BatchFiles, check_paths
@@ -66,7 +74,7 @@ def batch(
     wanted = language.read()
     options = {**options, **policies, **shared.read_registry(registry), "seed": seed}
     console = Console(stderr=True, highlight=False, soft_wrap=True)
-    made_from = {**batches.settings(prompts, wanted, model, options), "ctx": n_ctx}
+    made_from = {**batches.settings(prompts, wanted, model, options), "ctx": n_ctx, "vote": vote}
     with BatchFiles(output, errors, made_from, restart=restart) as files, contextlib.ExitStack() as loaded:
         with shared.show_progress(console, f"Loading {model.name}"):
             used = loaded.enter_context(
@@ -80,7 +88,7 @@ def batch(
             )
             with shared.name_file(language.file):
                 answer = batches.answerer(used, wanted, options)
-        run = batches.run(prompts, files, answer, wanted, options, threads=parallel + _READY)
+        run = batches.run(prompts, files, answer, wanted, options, voters=vote, threads=parallel + _READY)
         counts = _follow(console, prompts, run)
     console.print(_summary(counts, output, errors), markup=False)
     if counts.failed:

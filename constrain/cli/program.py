@@ -11,7 +11,7 @@ from pathlib import Path  # noqa: TC003 - typer reads the annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 from constrain.errors import ConstrainError, ModelError, describe_pointer, pointer_to
-from constrain.generation.options import Options  # noqa: TC001 - typer reads the annotations
+from constrain.generation.options import MIN_VOTERS, Options
 from constrain.language.policies import CompileOptions  # noqa: TC001
 
 try:
@@ -97,6 +97,14 @@ def generate(
     show_prompt: Annotated[
         bool, typer.Option("--show-prompt", help="Print the text that the model would read, and do not generate.")
     ] = False,
+    vote: Annotated[
+        int | None,
+        typer.Option(
+            min=MIN_VOTERS,
+            metavar="N",
+            help="Write this many answers, and print the one that they agree on, field by field.",
+        ),
+    ] = None,
     stream: Annotated[
         str | None,
         shared.one_of(
@@ -111,6 +119,8 @@ def generate(
     wanted = language.read()
     if stream == "fields" and not isinstance(wanted, str):
         raise typer.BadParameter("fields need --schema, because only JSON has them", param_hint="--stream")
+    if vote is not None and stream is not None:
+        raise typer.BadParameter("answers vote when all are written; leave --stream out", param_hint="--vote")
     console = Console(stderr=True)
     with shared.show_progress(console, f"Loading {model.name if model else 'the default model'}"):
         from constrain.llama.model import Model
@@ -131,12 +141,16 @@ def generate(
     with shared.name_file(language.file):
         if stream == "fields":
             completion = _answer_in_fields(loaded, asked, wanted, settings)
+        elif vote is not None:
+            completion = _answer_by_vote(console, loaded, asked, wanted, settings, vote)
         else:
             completion = _answer(console, loaded, asked, wanted, settings, live=stream == "text")
     shared.show_warnings(() if completion.report is None else completion.report.warnings)
     note = f"{completion.usage.completion_tokens} tokens in {completion.timings.generation:.2f} s"
     if completion.timings.generation > 0 and completion.usage.completion_tokens > 1:
         note += f" ({completion.usage.completion_tokens / completion.timings.generation:.0f} per second)"
+    if completion.agreement is not None:
+        note += f"; {_describe_agreement(completion)}"
     if completion.finish_reason != "stop":
         note += f", ended early by {completion.finish_reason}"
     if completion.shortened:
@@ -168,6 +182,27 @@ def _answer_in_fields(model: Any, prompt: str, wanted: str | Source | None, opti
             sys.stdout.flush()
     assert isinstance(event, Finished)
     return event.completion
+
+
+def _answer_by_vote(
+    console: Console, model: Any, prompt: str, wanted: str | Source | None, options: Options, voters: int
+) -> Completion:
+    """Writes the answer that several answers agree on to standard output."""
+    from constrain.generation.generate import complete
+
+    with shared.show_progress(console, f"Writing {voters} answers"):
+        completion = complete(model, prompt, schema=wanted, n=voters, vote=True, **options)
+    text = completion.text.translate(shared.HARMLESS) if sys.stdout.isatty() else completion.text
+    sys.stdout.write(text + "\n")
+    return completion
+
+
+def _describe_agreement(completion: Completion) -> str:
+    """Says how many answers agree with the whole value, and with the part on which fewest agree."""
+    agreement, n = completion.agreement or {}, len(completion.votes)
+    said = f"{round(agreement[()] * n)} of {n} answers agree"
+    path, share = min(agreement.items(), key=lambda each: (each[1], -len(each[0])))
+    return f"{said}, fewest ({round(share * n)}) on {pointer_to(path)}" if path else said
 
 
 def _answer(

@@ -115,11 +115,11 @@ def complete_batch(
     if not vote:
         return _arrange(_complete(jobs, return_errors=return_errors), n, return_errors=return_errors)
     samples = _arrange(_complete(jobs, return_errors=True), n, return_errors=True)
-    decided = [_decide(job, each) for job, each in zip(jobs[::n], samples, strict=True)]
+    decided = [decide_outcomes(job, each) for job, each in zip(jobs[::n], samples, strict=True)]
     return _arrange(decided, None, return_errors=return_errors)
 
 
-def _decide(job: Job, samples: list[Completion | ConstrainError]) -> Completion | ConstrainError:
+def decide_outcomes(job: Job, samples: list[Completion | ConstrainError]) -> Completion | ConstrainError:
     """Returns what those answers agree on that have not failed; the first error if all of them have."""
     from constrain.generation.voting import decide
 
@@ -164,7 +164,7 @@ def _complete(jobs: list[Job], *, return_errors: bool) -> list[Completion | Cons
         for future in finished:
             if not return_errors:
                 future.result()  # raises the error, if any
-        return [_outcome(run) for run in runs]
+        return [outcome_of(run) for run in runs]
     finally:
         for run in runs:  # After an error or Ctrl-C, the remaining answers are cancelled: the caller gets none of them.
             run.request.done.cancel()
@@ -190,7 +190,8 @@ def _submit(run: Run, *, return_errors: bool) -> None:
         run.request.done.set_exception(error)
 
 
-def _outcome(run: Run) -> Completion | ConstrainError:
+def outcome_of(run: Run) -> Completion | ConstrainError:
+    """Returns the answer of a run that has ended, or the error that ended it."""
     try:
         run.request.done.result()
         return run.finish()[1]

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from constrain.generation.job import Job
     from constrain.voting.ballots import Ballot
 
+
 def decide(job: Job, samples: Sequence[Completion]) -> Completion:
     """Returns the answer that some samples (at least one) of a job agree on.
 

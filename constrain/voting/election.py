@@ -26,7 +26,8 @@ def elect(ballots: Sequence[Ballot], *, keeps_length: bool = False) -> Ballot:
         return _merge_objects(same, keeps_length=keeps_length)
     if isinstance(same[0], list):
         return _merge_lists(same, keeps_length=keeps_length)
-    return _most_common(same)
+    winner: Ballot = _most_common(same)
+    return winner
 
 
 def nearest(ballots: Sequence[Ballot], winner: Ballot) -> int:
@@ -63,7 +64,9 @@ def _most_equal(ballots: Sequence[Ballot]) -> int:
 def _merge_objects(ballots: list[dict[str, Ballot]], *, keeps_length: bool) -> dict[str, Ballot]:
     having = {key: [each[key] for each in ballots if key in each] for key in _merge_keys(ballots)}
     return {
-        key: elect(values, keeps_length=keeps_length) for key, values in having.items() if 2 * len(values) > len(ballots)
+        key: elect(values, keeps_length=keeps_length)
+        for key, values in having.items()
+        if 2 * len(values) > len(ballots)
     }
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from constrain.fields.logprobs import read_logprobs
 from constrain.fields.sampling import read_max_tokens, read_parallel, read_sampling, read_show_schema
+from constrain.fields.votes import read_vote
 from constrain.server.http.errors import convert_field_errors
 from constrain.server.requests.body import model_name
 from constrain.server.requests.formats import RESPONSE_FORMAT, read_format
@@ -76,5 +77,7 @@ def read_chat_request(body: Mapping[str, Any], settings: Settings) -> ChatReques
         tools = read_tools(body, settings.strict_subset, is_flat=False)
     options |= tools.options(parallel=read_parallel(body) and not has_functions)
     places = Places("messages", name, tools.field, tools.places)
-    question = Question(messages, content, options, places, read_n(body))
+    n = read_n(body)
+    vote = read_vote(body, n, stream=streaming.is_wanted, logprobs=options.get("logprobs", False))
+    question = Question(messages, content, options, places, n, vote)
     return ChatRequest(model, question, tools.all, has_functions, streaming)

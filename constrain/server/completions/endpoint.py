@@ -17,8 +17,8 @@ def make_completion_writer(request: CompletionRequest, served: ServedModel) -> C
     return CompletionWriter(
         request.model,
         [_prompt_text(prompt, served) if request.echo else "" for prompt in request.prompts],
-        request.n,
-        request.best_of,
+        1 if request.vote else request.n,
+        1 if request.vote else request.best_of,
         is_text=request.content is None,
         logprobs=request.logprobs,
         include_usage=request.streaming.include_usage,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from constrain.fields.logprobs import logprobs_options
 from constrain.fields.sampling import read_max_tokens, read_sampling
 from constrain.fields.values import boolean, integer
+from constrain.fields.votes import read_vote
 from constrain.server.http.errors import ApiError, convert_field_errors
 from constrain.server.requests.body import model_name
 from constrain.server.requests.formats import RESPONSE_FORMAT, read_format
@@ -43,6 +44,7 @@ class CompletionRequest:
         prompts: texts to continue.
         n: answers per prompt that are returned.
         best_of: answers per prompt that are written.
+        vote: whether the answers to a prompt become one, the one that they agree on.
         content: format that an answer must match; None for any text.
         options: options for the generation.
         logprobs: whether answers have log-probabilities.
@@ -54,6 +56,7 @@ class CompletionRequest:
     prompts: tuple[Text, ...]
     n: int
     best_of: int
+    vote: bool
     content: Format | None
     options: ChatOptions
     logprobs: bool
@@ -64,7 +67,9 @@ class CompletionRequest:
     def questions(self) -> tuple[Question, ...]:
         """One question per prompt."""
         places = Places(_PROMPT, _MAX_TOKENS)
-        return tuple(Question(prompt, self.content, self.options, places, self.best_of) for prompt in self.prompts)
+        return tuple(
+            Question(prompt, self.content, self.options, places, self.best_of, self.vote) for prompt in self.prompts
+        )
 
 
 @convert_field_errors()
@@ -80,6 +85,13 @@ def read_completion_request(body: Mapping[str, Any], settings: Settings) -> Comp
     streaming = read_streaming(body)
     best_of = _best_of(body, n, stream=streaming.is_wanted)
     top_logprobs = _top_logprobs(body)
+    vote = read_vote(body, n, stream=streaming.is_wanted, logprobs=top_logprobs is not None)
+    if vote and best_of > n:
+        raise ApiError(
+            "Invalid 'best_of': all answers that are written vote; leave 'best_of' out.",
+            param="best_of",
+            code="invalid_value",
+        )
     options = read_sampling(body, RANGES)
     if top_logprobs is not None or best_of > n:  # log-probabilities decide which answers are the best
         options |= logprobs_options(top_logprobs or 0)
@@ -94,6 +106,7 @@ def read_completion_request(body: Mapping[str, Any], settings: Settings) -> Comp
         prompts=prompts,
         n=n,
         best_of=best_of,
+        vote=vote,
         content=content,
         options=options,
         logprobs=top_logprobs is not None,

@@ -67,6 +67,9 @@ _SAMPLING: dict[str, Schema] = {
 _SHOWING: dict[str, Schema] = {"show_schema": _FLAG}
 """Members of requests whose prompt shows a schema to the model."""
 
+_VOTING: dict[str, Schema] = {"vote": _FLAG}
+"""Members of requests whose answers can vote."""
+
 _TEXT: Schema = {"type": ["string", "null"]}
 _SCHEMA: Schema = {"type": ["object", "string", "null"]}
 _TAG: Schema = {"type": ["object", "string", "null"]}
@@ -110,6 +113,7 @@ _EXTENSION: dict[str, Schema] = {
                 },
                 "required": ["masks", "limits"],
             },
+            "agreement": {"type": "object", "additionalProperties": {"type": "number", "minimum": 0, "maximum": 1}},
         },
     }
 }
@@ -179,7 +183,7 @@ CHAT_REQUEST = Shape(
         "top_p": _range_schema(SHARES),
     },
     own={
-        "": {**_SAMPLING, **_SHOWING, **_CONTENT, "logprobs": _FLAG, "model": MODEL_NAME, "stream": _FLAG},
+        "": {**_SAMPLING, **_SHOWING, **_VOTING, **_CONTENT, "logprobs": _FLAG, "model": MODEL_NAME, "stream": _FLAG},
         **_STREAM_OPTIONS,
     },
     required={"": ("model",), "JSONSchema": ("schema",)},
@@ -277,9 +281,11 @@ RESPONSES_REQUEST = Shape(
         "": {
             **_SAMPLING,
             **_SHOWING,
+            **_VOTING,
             **_CONTENT,
             "frequency_penalty": _range_schema(PENALTIES, "number"),
             "model": MODEL_NAME,
+            "n": {"type": ["integer", "null"], "minimum": 1, "maximum": MAX_CHOICES},
             "presence_penalty": _range_schema(PENALTIES, "number"),
             "reasoning": {"type": ["object", "null"]},
             "stream": _FLAG,
@@ -368,7 +374,14 @@ COMPLETION_REQUEST = Shape(
         "top_p": _range_schema(SHARES),
     },
     own={
-        "": {**_SAMPLING, **_CONTENT, "model": MODEL_NAME, "response_format": _RESPONSE_FORMAT, "stream": _FLAG},
+        "": {
+            **_SAMPLING,
+            **_VOTING,
+            **_CONTENT,
+            "model": MODEL_NAME,
+            "response_format": _RESPONSE_FORMAT,
+            "stream": _FLAG,
+        },
         **_STREAM_OPTIONS,
     },
     required={"": ("model",)},

@@ -28,6 +28,7 @@ class Question:
         options: options for the generation.
         places: names of the request's fields for later errors.
         n: number of answers.
+        vote: whether the answers become one, the one that they agree on.
     """
 
     prompt: list[dict[str, Any]] | Text
@@ -35,6 +36,7 @@ class Question:
     options: ChatOptions
     places: Places
     n: int = 1
+    vote: bool = False
 
     @property
     def schema(self) -> str | Source | None:

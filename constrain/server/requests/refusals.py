@@ -72,7 +72,6 @@ RESPONSES_FIELDS = {
     "max_completion_tokens": "Use 'max_output_tokens'.",
     "max_tokens": "Use 'max_output_tokens'.",
     "messages": "Use 'input'.",
-    "n": "A response is one answer; send the request again for another one.",
     "prompt": "This server keeps no prompts; send the text as instructions and input.",
     "response_format": "Use 'text.format'.",
     "suffix": "This server writes what follows the input, not what stands between two texts.",
@@ -98,7 +97,6 @@ _NEUTRAL: dict[str, float] = {
     "length_penalty": 1,
     "min_new_tokens": 0,
     "min_tokens": 0,
-    "n": 1,
     "repetition_penalty": 1,
 }
 """Values of fields that have no effect."""

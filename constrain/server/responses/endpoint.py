@@ -28,6 +28,7 @@ from constrain.server.responses.output import (
 )
 from constrain.server.responses.request import read_request
 from constrain.server.responses.store import ResponseStore, input_items_page
+from constrain.server.serving.answering import require_room
 from constrain.server.serving.endpoint import Endpoint, send_stream
 
 if TYPE_CHECKING:
@@ -106,15 +107,17 @@ class Responses(Endpoint):
             read = partial(read_request, strict_subset=self._serving.settings.strict_subset)
             asked = await self.read(body, read, session)
             previous, question = await generator.run_in_thread(partial(self._resolve_question, asked, owner))
-            async with self._serving.models.lease(asked.model) as served:
-                answers = await generator.start(served, (question,), session)
-                head = ResponseHead(asked, new_response_id(), time.time(), asked.model)
-                with contextlib.closing(answers):
-                    made = _Made(head, previous, owner, served)
-                    if asked.stream:
-                        await send_stream(send, self._events(answers, made))
-                        return
-                    response = await self._response(answers, made)
+            require_room((question,), generator.room)
+            with generator.admit(question.n - 1):
+                async with self._serving.models.lease(asked.model) as served:
+                    answers = await generator.start(served, (question,), session)
+                    head = ResponseHead(asked, new_response_id(), time.time(), asked.model)
+                    with contextlib.closing(answers):
+                        made = _Made(head, previous, owner, served)
+                        if asked.stream:
+                            await send_stream(send, self._events(answers, made))
+                            return
+                        response = await self._response(answers, made)
         await response(request.scope, request.receive, send)
 
     def _resolve_question(self, asked: ResponsesRequest, owner: str) -> tuple[StoredResponse | None, Question]:
@@ -124,11 +127,15 @@ class Responses(Endpoint):
 
     async def _response(self, answers: Answers, made: _Made) -> JSONResponse:
         try:
-            [completion] = await answers.completions()
+            completions = await answers.completions()
         except ConstrainError as error:
             _log.exception("a generation failed")
             raise failure() from error
-        self._serving.metrics.add(completion)
+        for number, each in enumerate(completions):
+            self._serving.metrics.add(each, is_first=number == 0)
+        if len(completions) > 1:
+            completions = await self._serving.generator.decide(answers, completions)
+        [completion] = completions
         response = finished_response(made.head, completion, **made.ending(completion))
         await self._keep(made, response)
         return JSONResponse(response_json(response))
@@ -178,5 +185,6 @@ class _Made:
 
     def ending(self, completion: Completion) -> dict[str, Any]:
         """Returns the facts that are known once the answer is finished."""
-        reasoning_tokens = count_reasoning(completion, self.served.model.vocabulary.token_bytes)
+        token_bytes = self.served.model.vocabulary.token_bytes
+        reasoning_tokens = sum(count_reasoning(each, token_bytes) for each in completion.votes or (completion,))
         return {"completed_at": time.time(), "reasoning_tokens": reasoning_tokens}

@@ -19,14 +19,15 @@ from constrain.fields.values import (
     optional_text,
     wrong_type,
 )
+from constrain.fields.votes import read_vote
 from constrain.server.http.errors import ApiError, convert_field_errors
 from constrain.server.requests.body import model_name
 from constrain.server.requests.formats import TEXT_FORMAT, read_format
 from constrain.server.requests.limits import MAX_METADATA, RANGES
 from constrain.server.requests.peers import read_content
 from constrain.server.requests.places import Places
-from constrain.server.requests.question import Question
-from constrain.server.requests.refusals import RESPONSES_FIELDS, refuse_fields
+from constrain.server.requests.question import Question, read_n
+from constrain.server.requests.refusals import RESPONSES_FIELDS, refuse_fields, unsupported
 from constrain.server.requests.streams import read_stream
 from constrain.server.requests.tools import read_tools
 from constrain.server.responses.input import conversation, read_items
@@ -65,6 +66,7 @@ class ResponsesRequest:
         options: options for the generation.
         places: names of the request's fields for later errors.
         custom_tools: names of the tools that take a text.
+        n: number of answers that vote on the response; 1 without a vote.
         stream: whether the answer is sent as events.
         store: whether the response is kept.
         repeated: fields that the response repeats.
@@ -78,13 +80,15 @@ class ResponsesRequest:
     options: ChatOptions
     places: Places
     custom_tools: frozenset[str]
+    n: int
     stream: bool
     store: bool
     repeated: dict[str, Any]
 
     def question(self, previous: Sequence[Item] = ()) -> Question:
         """Returns the question to the model; ``previous`` as for ``messages``. Raises ``ApiError``."""
-        return Question(self.messages(previous), self.content, self.options, self.places)
+        messages = self.messages(previous)
+        return Question(messages, self.content, self.options, self.places, self.n, vote=self.n > 1)
 
     def messages(self, previous: Sequence[Item] = ()) -> list[dict[str, Any]]:
         """Returns the conversation as chat messages.
@@ -118,6 +122,8 @@ def read_request(body: Mapping[str, Any], *, strict_subset: StrictSubset = "stru
     options: ChatOptions = {**read_sampling(body, RANGES), **read_show_schema(body)}
     max_tokens, name = read_max_tokens(body, "max_output_tokens", least=1)
     options |= {**max_tokens, **tools.options(parallel=parallel), **_logprobs(body)}
+    stream = read_stream(body)
+    n = _read_voters(body, stream=stream, logprobs=options.get("logprobs", False))
     instructions = optional_text(body, "instructions")
     repeated = {
         **repeat_sampling(options),
@@ -145,10 +151,20 @@ def read_request(body: Mapping[str, Any], *, strict_subset: StrictSubset = "stru
         options=options,
         places=Places("input", name, tools.field, tools.places),
         custom_tools=frozenset(tool.name for tool in tools.all if isinstance(tool, CustomTool)),
-        stream=read_stream(body),
+        n=n,
+        stream=stream,
         store=store,
         repeated=repeated,
     )
+
+
+def _read_voters(body: Mapping[str, Any], *, stream: bool, logprobs: bool) -> int:
+    """Reads ``n`` and ``vote``: how many answers vote on the response; 1 without a vote."""
+    n = read_n(body)
+    vote = read_vote(body, n, stream=stream, logprobs=logprobs)
+    if n > 1 and not vote:
+        raise unsupported("n", "A response is one answer; with 'vote': true, it is the one that 'n' answers agree on.")
+    return n
 
 
 def _logprobs(body: Mapping[str, Any]) -> ChatOptions:

@@ -109,7 +109,7 @@ class Answering(Endpoint, Generic[R]):
         with generator.admit(1), generator.session() as session:
             asked = await self.read(body, partial(self._read, settings=self._serving.settings), session)
             questions = asked.questions
-            _require_room(questions, generator.room)
+            require_room(questions, generator.room)
             with generator.admit(_count(questions) - 1):
                 async with self._serving.models.lease(asked.model) as served:
                     answers = await generator.start(served, questions, session)
@@ -129,6 +129,8 @@ class Answering(Endpoint, Generic[R]):
             raise failure() from error
         for number, completion in enumerate(completions):
             self._serving.metrics.add(completion, is_first=_is_first(number, questions))
+        if questions[0].vote:
+            completions = await self._serving.generator.decide(answers, completions)
         return JSONResponse(writer.response(completions))
 
     async def _chunks(
@@ -164,7 +166,7 @@ def _is_first(number: int, questions: Sequence[Question]) -> bool:
     return number % questions[0].n == 0
 
 
-def _require_room(questions: Sequence[Question], room: int) -> None:
+def require_room(questions: Sequence[Question], room: int) -> None:
     """Raises ``ApiError`` for more answers than the server ever has room for."""
     count, prompt = _count(questions), questions[0].places.prompt
     if count <= room:

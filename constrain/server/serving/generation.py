@@ -17,6 +17,7 @@ from constrain.fields.values import array
 from constrain.generation.completion import Finished
 from constrain.generation.job import Run
 from constrain.generation.planning import make_plan, plan_continuation
+from constrain.generation.voting import decide
 from constrain.server.http.account import current
 from constrain.server.http.errors import ApiError, context_overflow, convert_field_errors, too_busy, unavailable
 from constrain.server.requests.limits import MAX_MESSAGES
@@ -124,7 +125,7 @@ class Generator:
             for question, plan in zip(questions, plans, strict=True)
         ]
         samples = [job.sample(number) for job in jobs for number in range(questions[0].n)]
-        answers = Answers(samples, self._live, self._metrics, account.partition, session)
+        answers = Answers(samples, questions[0].n, self._live, self._metrics, account.partition, session)
         answers.limit_choices(self._limits.seconds)
         answers.end_by(account.until if self._deadline is None else min(account.until, self._deadline))
         try:
@@ -136,6 +137,14 @@ class Generator:
             raise
         account.has_answer = True
         return answers
+
+    async def decide(self, answers: Answers, completions: Sequence[Completion]) -> list[Completion]:
+        """Returns the answers to questions with a vote: for each, the one that its finished answers agree on."""
+        size = answers.per_question
+        groups = [
+            (answers.jobs[begin], completions[begin : begin + size]) for begin in range(0, len(completions), size)
+        ]
+        return [await self.run_in_thread(partial(decide, job, samples)) for job, samples in groups]
 
     def end_by(self, seconds: float) -> None:
         """Refuses new requests, and ends the running answers within a time."""
@@ -151,11 +160,28 @@ class Generator:
 class Answers:
     """The answers to one request, numbered from 0.
 
-    Read ``events`` to the end, or call ``close``. ``partition``: name of the prompt cache; requests with the same name
-    share evaluated prompts. ``session``: the session of the request, for work on finished answers.
+    Read ``events`` to the end, or call ``close``.
+
+    Args:
+        jobs: jobs of the answers; those of one question follow each other.
+        per_question: number of answers to each question.
+        live: set of all running answers, to which these are added.
+        metrics: counters to update.
+        partition: name of the prompt cache; requests with the same name share evaluated prompts.
+        session: the session of the request, for work on finished answers.
     """
 
-    def __init__(self, jobs: Sequence[Job], live: set[Run], metrics: Metrics, partition: str, session: Session) -> None:
+    def __init__(
+        self,
+        jobs: Sequence[Job],
+        per_question: int,
+        live: set[Run],
+        metrics: Metrics,
+        partition: str,
+        session: Session,
+    ) -> None:
+        self.jobs = jobs
+        self.per_question = per_question
         self._session = session
         self._metrics = metrics
         self._loop = asyncio.get_running_loop()
