@@ -77,13 +77,19 @@ def weather(city: Literal["Oslo", "Rome"]) -> str:
     return city
 
 
+def cities(reply: Reply) -> tuple[str, ...]:
+    return tuple(json.loads(call.text)["city"] for call in reply)
+
+
 @pytest.mark.slow
 def test_calls_are_voted_on_as_a_whole(shared: constrain.Model) -> None:
     asked: dict[str, Any] = {"tools": [weather], "tool_choice": "required", "max_tokens": 60, "seed": 1}
     answer = constrain.complete(shared, "The weather in Oslo?", n=3, vote=True, **asked)
     assert isinstance(answer.value, Reply)
-    counts = Counter(json.dumps([call.text for call in sample.value]) for sample in answer.votes)
-    assert counts[json.dumps([call.text for call in answer.value])] == max(counts.values())
+    counts = Counter(cities(sample.value) for sample in answer.votes)
+    assert counts[cities(answer.value)] == max(counts.values())
+    assert answer.agreement is not None
+    assert ("calls", 0, "arguments", "city") in answer.agreement
 
 
 @pytest.mark.slow
@@ -97,5 +103,7 @@ def test_texts_are_voted_on(shared: constrain.Model) -> None:
 def test_votes_need_their_number(shared: constrain.Model) -> None:
     with pytest.raises(ValueError, match="vote=True needs n"):
         constrain.complete(shared, "x", schema=bool, vote=True)
+    with pytest.raises(ValueError, match="of 2 or more"):
+        constrain.complete(shared, "x", schema=bool, n=1, vote=True)
     with pytest.raises(ValueError, match="n needs vote=True here"):
         constrain.complete(shared, "x", schema=bool, n=3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from random import Random
 from typing import Any
 
@@ -107,3 +108,66 @@ def test_deeply_nested_values_are_voted_on() -> None:
     assert nearest(ballots, ballots[1]) == 1
     wide: Any = [[[[["x", "y"]] * 3] * 3] * 3] * 3
     assert vote(wide, wide[:2], wide) == wide
+
+
+def test_keys_are_in_an_order_that_all_samples_have() -> None:
+    samples = [{"a": 1, "c": 1}, {"c": 1}, {"b": 1}, {"b": 1, "c": 1}, {"a": 1, "b": 1}, {"a": 1, "b": 1}]
+    assert list(vote(*samples)) == ["b", "c"] or list(vote(*samples)) == ["b"]
+    assert list(vote({"a": 1, "c": 1}, {"b": 1, "c": 1}, {"a": 1, "b": 1})) == ["a", "b", "c"]
+    assert list(vote({"b": 1, "a": 1}, {"a": 1, "b": 1}, {"a": 1, "b": 1})) in (["a", "b"], ["b", "a"])
+
+
+@pytest.mark.parametrize(
+    ("values", "winner"),
+    [
+        ([1, 2, "a", "a"], "a"),
+        (["a", "a", 1, 2], "a"),
+        ([None, None, {"a": 1}, {"a": 2}], None),
+        ([{"a": 1}, {"a": 1}, None, None], {"a": 1}),
+        ([False, 0, 0], 0),
+        ([[], [], ["a"]], []),
+        ([["a", "a"], ["a", "a"], ["a"]], ["a", "a"]),
+        ([["a"], ["a"], ["a", "a"]], ["a"]),
+        ([[1.0, 2], [1, 2.00], [3]], [1.0, 2]),
+        ([[["x"], ["y"]], [["x"]], [["x"], ["y"]]], [["x"], ["y"]]),
+        (["猫が好きです", "犬が嫌いだ", "猫が好きだ"], "猫が好きだ"),
+    ],
+)
+def test_ties_nulls_and_duplicates(values: list[Any], winner: Any) -> None:
+    found = vote(*values)
+    assert (type(found), found) == (type(winner), winner)
+
+
+def test_items_in_another_order_count() -> None:
+    samples = [["a", "b"], ["a", "b"], ["b", "a"], ["b", "a"], ["c"]]
+    winner = vote(*samples)
+    assert sorted(winner) == ["a", "b"]
+    ballots = [read_ballot(json.dumps(each)) for each in samples]
+    agreement = agreement_with(read_ballot(json.dumps(winner)), ballots)
+    assert agreement == {(): 0.4, (0,): 0.8, (1,): 0.8}
+
+
+def test_lists_of_one_length_can_keep_it() -> None:
+    ballots = [read_ballot(text) for text in ("[1, 5]", "[2, 5]", "[1, 6]", "[3, 5]")]
+    assert write_ballot(elect(ballots)) == "[5]"
+    assert write_ballot(elect(ballots, keeps_length=True)) == "[1, 5]"
+    others = [read_ballot(text) for text in ("[1, 5]", "[5]", "[1, 5]")]
+    assert elect(others, keeps_length=True) == elect(others) == others[0]
+
+
+def test_an_equal_sample_is_nearer_than_one_of_the_same_words() -> None:
+    ballots = [read_ballot(text) for text in ('["a", "b"]', '["b", "a"]')]
+    assert nearest(ballots, ballots[1]) == 1
+
+
+def test_lists_of_lists_take_little_time() -> None:
+    rng = Random(0)
+    samples = [[[rng.randrange(9) for _ in range(60)] for _ in range(60)] for _ in range(4)]
+    began = time.process_time()
+    ballots = [read_ballot(json.dumps(each)) for each in samples]
+    agreement_with(elect(ballots), ballots)
+    assert time.process_time() - began < 30
+
+
+def test_halves_of_characters_are_written_as_escapes() -> None:
+    assert write_ballot(read_ballot(r'{"\ud800": "a\udfff😀"}')) == r'{"\ud800": "a\udfff😀"}'
