@@ -23,15 +23,19 @@ _SINGLE = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _WORDS = re.compile(rf"[{_SINGLE}]|[^\W{_SINGLE}]+|[^\w\s]")
 
 
-def similarity(one: Ballot, other: Ballot) -> float:
-    """Returns how much two values have in common: of objects the mean of their members, of others the words."""
+def similarity(one: Ballot, other: Ballot, words: Callable[[Ballot], Counter[Any]] | None = None) -> float:
+    """Returns how much two values have in common: of objects the mean of their members, of others the words.
+
+    ``words``: a function like ``words_of`` that remembers its results.
+    """
     if type(one) is type(other) and one == other:
         return 1.0
     if isinstance(one, dict) and isinstance(other, dict):
         keys = one.keys() | other.keys()
-        return sum(similarity(one[key], other[key]) for key in one.keys() & other.keys()) / len(keys)
+        return sum(similarity(one[key], other[key], words) for key in one.keys() & other.keys()) / len(keys)
     if isinstance(one, list | str) and type(one) is type(other):
-        return common(words_of(one), words_of(other))
+        find = words or words_of
+        return common(find(one), find(other))
     return 0.0
 
 
@@ -75,7 +79,14 @@ def align_pair(one: Sequence[Ballot], other: Sequence[Ballot]) -> Alignment:
     """Returns the items of two lists that stand for each other: first as many as possible in the same order."""
     if max(len(one), len(other)) > MAX_ALIGNED_ITEMS:
         return Alignment({at: at for at in range(min(len(one), len(other)))}, {})
-    ordered = _align(len(one), len(other), lambda left, right: similarity(one[left], other[right]))
+    known: dict[int, Counter[Any]] = {}
+
+    def words(value: Ballot) -> Counter[Any]:
+        if id(value) not in known:
+            known[id(value)] = words_of(value)
+        return known[id(value)]
+
+    ordered = _align(len(one), len(other), lambda left, right: similarity(one[left], other[right], words))
     moved: dict[int, int] = {}
     left_over = [at for at in range(len(other)) if at not in ordered.values()]
     for at in range(len(one)):

@@ -159,6 +159,30 @@ def test_what_a_line_says_overrides_what_is_said_for_all() -> None:
     assert read_task(9, b'{"prompt": "a", "seed": null}', None, defaults).options["seed"] is None
 
 
+def test_a_line_can_have_a_vote() -> None:
+    def voters(line: bytes, given: int | None = None) -> int | None:
+        return read_task(1, line, None, {}, given).voters
+
+    assert voters(b'"a"') is None
+    assert voters(b'"a"', 5) == 5
+    assert voters(b'{"prompt": "a", "n": 3, "vote": true}') == 3
+    assert voters(b'{"prompt": "a", "n": 3}', 5) == 3
+    assert voters(b'{"prompt": "a", "vote": true}', 5) == 5
+    assert voters(b'{"prompt": "a", "vote": false}', 5) is None
+    assert voters(b'{"prompt": "a", "n": 1, "vote": null}') is None
+
+
+def test_seeds_of_voters_are_their_own() -> None:
+    assert [read_task(n, b'"a"', None, {"seed": 5}, 3).options["seed"] for n in (1, 2, 3)] == [5, 8, 11]
+
+
+def test_an_answer_has_its_agreement(tmp_path: Path) -> None:
+    batch = Batch(tmp_path, b'"a"')
+    batch.run(lambda task, _: replace(completion(task.prompt), agreement={(): 0.5, ("a/b", 0): 1}))
+    (record,) = records(batch.output)
+    assert record["agreement"] == {"": 0.5, "/a~1b/0": 1}
+
+
 def test_policies_are_for_the_tools_of_a_line_without_schema() -> None:
     policies: Any = {"whitespace": "compact", "strict": True}
     line = b'{"prompt": "a", "schema": null, "tools": [{"type": "function", "name": "f"}]}'

@@ -256,6 +256,20 @@ def test_the_command_cannot_begin(more: list[str], status: int, message: str, fo
 
 
 @pytest.mark.slow
+def test_answers_to_a_line_vote(folder: Path) -> None:
+    lines: list[object] = ["Who is Ada?", {"prompt": "A colour?", "schema": {"enum": ["red", "blue"]}, "vote": False}]
+    (folder / "in.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    done = finished(folder, "--vote", "3", "--seed", "1")
+    assert (done.returncode, done.stderr) == (0, "out.jsonl: 2 answers\n")
+    found = {each["line"]: each for each in records(folder / "out.jsonl")}
+    assert found[1]["agreement"].keys() == {"", *(f"/{name}" for name in found[1]["value"])}
+    assert all(round(3 * share, 6) in (0, 1, 2, 3) for share in found[1]["agreement"].values())
+    assert "agreement" not in found[2]
+    other = finished(folder, "--vote", "5", "--seed", "1")
+    assert "was made with another vote (it was 3)" in other.stderr
+
+
+@pytest.mark.slow
 def test_a_schema_that_is_refused_ends_the_command(folder: Path) -> None:
     (folder / "schema.json").write_text('{"type": "string", "pattern": "(a)\\\\1"}')
     done = finished(folder)

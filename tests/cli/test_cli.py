@@ -82,6 +82,22 @@ def test_generate_prints_fields_while_they_are_written(schema: Path) -> None:
     assert "fields need --schema" in refused.stderr
 
 
+@pytest.mark.slow
+def test_generate_prints_the_answer_that_several_agree_on(tmp_path: Path) -> None:
+    (tmp_path / "schema.json").write_text('{"enum": ["red", "green", "blue"]}')
+    asked = ("generate", "A colour?", "--schema", tmp_path / "schema.json", "--seed", "1")
+    done = run(*asked, "--vote", "3")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout) in ("red", "green", "blue")
+    status, shown = run_on_terminal(*map(str, asked), "--vote", "3")
+    assert status == 0
+    assert re.search("[123] of 3 answers agree", shown)
+    assert run(*asked, "--vote", "1").returncode == 2
+    refused = run(*asked, "--vote", "3", "--stream", "text")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "leave --stream out" in refused.stderr
+
+
 def test_generate_takes_policies_and_limits(schema: Path) -> None:
     limits = ("--max-string-tokens", "3", "--max-number-tokens", "2")
     done = run("generate", "A person?", "--schema", schema, "--whitespace", "compact", "--seed", "1", *limits)

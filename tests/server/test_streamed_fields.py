@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-import openai
 import pytest
 from pydantic import BaseModel, Field
 
@@ -12,6 +11,8 @@ from constrain import FieldReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    import openai
 
 
 class Address(BaseModel):
