@@ -222,7 +222,8 @@ def _answer(completion: Completion) -> dict[str, object]:
     answer |= agreement_object(completion)
     if completion.text_logprobs is not None:
         answer["logprobs"] = logprob_objects(completion.text_logprobs)
-    return {**answer, "reasoning": completion.reasoning} if completion.reasoning else answer
+    texts = {"reasoning": completion.reasoning, "draft": completion.draft}
+    return {**answer, **{name: text for name, text in texts.items() if text}}
 
 
 def _json_value(value: object) -> object:

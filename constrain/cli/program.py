@@ -208,20 +208,32 @@ def _describe_agreement(completion: Completion) -> str:
 def _answer(
     console: Console, model: Any, prompt: str, wanted: str | Source | None, options: Options, *, live: bool = False
 ) -> Completion:
-    """Writes the answer to standard output: piece by piece if ``live`` or on a terminal, otherwise all at once."""
-    from constrain.chat.reading.events import TextDelta
+    """Writes the answer to standard output: piece by piece if ``live`` or on a terminal, otherwise all at once.
+
+    A draft appears on standard error, if that is a terminal.
+    """
+    from constrain.chat.reading.events import ReasoningDelta, TextDelta
     from constrain.errors import OutputValidationError
     from constrain.generation.completion import Finished
     from constrain.generation.generate import stream
 
     live = live or sys.stdout.isatty()
+    drafted = False
     events = stream(model, prompt, schema=wanted, **options)
     with contextlib.ExitStack() as waiting:
         waiting.enter_context(shared.show_progress(console, "Reading the prompt" if live else "Writing the answer"))
         try:
             for event in events:
+                if drafted and not isinstance(event, ReasoningDelta):
+                    console.print()
+                    drafted = False
                 if isinstance(event, Finished):
                     break
+                if console.is_terminal and isinstance(event, ReasoningDelta):
+                    waiting.close()
+                    thoughts = event.text.translate(shared.HARMLESS)
+                    console.print(thoughts, style="dim", end="", markup=False, highlight=False, soft_wrap=True)
+                    drafted = True
                 if live and isinstance(event, TextDelta):
                     waiting.close()
                     sys.stdout.write(event.text.translate(shared.HARMLESS))

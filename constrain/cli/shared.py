@@ -172,6 +172,13 @@ def options(
     ] = 0.0,
     timeout: Annotated[float | None, typer.Option(min=0, help="Seconds after which the answer is ended early.")] = None,
     show_schema: Annotated[bool, typer.Option(help="Whether the prompt shows the schema.")] = True,
+    draft: Annotated[
+        bool, typer.Option("--draft", help="Have the model think in plain text before it writes the answer.")
+    ] = False,
+    draft_tokens: Annotated[
+        int | None,
+        typer.Option(min=1, help="The same, with this number of tokens at most.", show_default="256, at most half"),
+    ] = None,
 ) -> Options:
     """Returns the options of an answer, except the seed."""
     return {
@@ -187,6 +194,7 @@ def options(
         "frequency_penalty": frequency_penalty,
         "timeout": timeout,
         "show_schema": show_schema,
+        "draft": draft if draft_tokens is None else draft_tokens,
     }
 
 

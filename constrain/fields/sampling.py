@@ -68,6 +68,18 @@ def read_show_schema(body: Mapping[str, Any], *, may_be_text: bool = False) -> C
     return {} if given is None else {"show_schema": given}
 
 
+def read_draft(body: Mapping[str, Any]) -> ChatOptions:
+    """Reads whether the answer gets a draft, or the draft's most tokens. Raises ``FieldError``."""
+    given = body.get("draft")
+    if given is None or isinstance(given, bool):
+        return {} if given is None else {"draft": given}
+    if not isinstance(given, int):
+        raise wrong_type("draft", "a boolean or an integer", given)
+    most = integer(body, "draft", 1)
+    assert most is not None
+    return {"draft": min(most, MAX_TOKEN_LIMIT)}
+
+
 def read_parallel(body: Mapping[str, Any]) -> bool:
     """Reads ``parallel_tool_calls``: whether there may be several calls. Raises ``FieldError``."""
     return boolean(body, "parallel_tool_calls") is not False

@@ -22,14 +22,16 @@ class Usage:
     """The numbers of tokens of a prompt and its answer.
 
     Attributes:
-        prompt_tokens: tokens of the prompt.
+        prompt_tokens: tokens of the prompt; with a draft, also of the request for the answer behind it.
         cached_tokens: tokens of the prompt that were not evaluated, because an earlier prompt began with them.
-        completion_tokens: tokens of the answer, without the end of generation.
+        completion_tokens: tokens of the answer and of a draft before it, without the end of generation.
+        draft_tokens: tokens of the draft.
     """
 
     prompt_tokens: int
     cached_tokens: int
     completion_tokens: int
+    draft_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,7 @@ class Completion:
             matches and is complete nevertheless.
         limits_met: names of these limits, such as ``"MAX_MASK_WORK"``, and of the one on captures.
         reasoning: text of the model's reasoning before the answer; ``""`` for none.
+        draft: text that the model wrote before its answer, with the option ``draft``; ``""`` for none.
         logprobs: log-probabilities, one entry for each of ``tokens``; ``None`` without the option ``logprobs``.
         text_logprobs: the entries of ``logprobs`` for the tokens that make up ``text``.
         captures: parts of ``text`` that the grammar gives names to, with their spans; empty without names, and if the
@@ -79,8 +82,8 @@ class Completion:
             positions; ``()`` for the whole). With ``tools``, paths begin with ``"content"``, or with ``"calls"``, the
             number of the call and ``"arguments"``, where the model's family writes arguments as JSON. ``None`` without
             the option.
-        votes: with ``vote``, the samples. ``tokens`` is then empty if no sample is the winner as a whole, and ``usage``
-            counts the tokens of all samples.
+        votes: with ``vote``, the samples. ``tokens`` and ``draft`` are then empty if no sample is the winner as a
+            whole, and ``usage`` counts the tokens of all samples.
     """
 
     value: Any
@@ -94,12 +97,18 @@ class Completion:
     limited_masks: int = 0
     limits_met: tuple[str, ...] = ()
     reasoning: str = ""
+    draft: str = ""
     logprobs: tuple[TokenLogprob, ...] | None = None
     text_logprobs: tuple[TokenLogprob, ...] | None = None
     captures: Captures | None = None
     agreement: Mapping[tuple[str | int, ...], float] | None = None
     fields: Mapping[tuple[str | int, ...], FieldConfidence] | None = None
     votes: tuple[Completion, ...] = ()
+
+    @property
+    def thoughts(self) -> str:
+        """Text that the model wrote before its answer: its reasoning, or a draft. An answer never has both."""
+        return self.reasoning or self.draft
 
 
 def limits_object(completion: Completion) -> dict[str, Any]:

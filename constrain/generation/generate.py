@@ -174,7 +174,7 @@ def _run(job: Job) -> Iterator[StreamEvent | Finished]:
     from constrain.llama.decoding.decode import Decoding
 
     writing = job.begin()
-    answer, progress = writing.answer, writing.progress
+    answer = writing.answer
     waiting = time.perf_counter()
     with job.plan.model.turn() as context:
         queue_seconds = time.perf_counter() - waiting
@@ -182,7 +182,7 @@ def _run(job: Job) -> Iterator[StreamEvent | Finished]:
             answer.deadline = time.monotonic() + job.plan.settings.timeout
         decoding = Decoding(context, answer)
         for _ in decoding.steps():
-            yield from progress.take()
-    yield from progress.finish()
+            yield from writing.take()
+    yield from writing.finish()
     timings = Timings(job.compile_seconds, queue_seconds, decoding.prompt_seconds, decoding.generation_seconds)
     yield Finished(writing.completion(decoding.cached_tokens, timings))

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from constrain.chat.reading.events import ReasoningDelta
+from constrain.chat.reading.text import TextStream
 from constrain.chat.reading.text_tokens import TextTokens
 from constrain.confidence.alternatives import Replay
 from constrain.confidence.fields import Confidence
@@ -17,8 +19,10 @@ from constrain.engine.captures import Captures
 from constrain.generation.capturing import Capturing, with_captures
 from constrain.generation.completion import Completion, Timings, Usage
 from constrain.language.policies import CompileOptions
+from constrain.llama.decoding.draft import Draft
 from constrain.llama.decoding.ranges import seed_of
 from constrain.llama.scheduling.request import Request
+from constrain.regex.source import Regex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -39,6 +43,10 @@ if TYPE_CHECKING:
 
 SCHEMA, TOOLS = "the schema of the answer", "the tools"
 """Names, in error messages, of the texts that a prompt shows in addition to the caller's text."""
+
+
+_ANY_TEXT = Regex("(?s).*")
+"""The language of a draft."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +77,7 @@ class Plan:
         tools: tools of the answer, by name.
         call_or_content: function that makes the object which adjusts logits until one answer has become content or a
             call; None if there is no such choice.
+        request: token ids behind a draft that ask for the answer; empty for an answer without a draft.
         shown: function that returns the texts that the prompt adds to the caller's text, by name.
     """
 
@@ -82,10 +91,17 @@ class Plan:
     tools: Mapping[str, Tool] = field(default_factory=dict)
     call_or_content: Callable[[Sampling], LogitAdjuster] | None = None
     shown: Callable[[], dict[str, str]] = dict
+    request: tuple[int, ...] = ()
+
+    @property
+    def prompt_tokens(self) -> int:
+        """Number of tokens of the prompt, with the request behind a draft."""
+        return len(self.tokens) + len(self.request)
 
     def job(self, constraint: Constraint | None, compile_seconds: float) -> Job:
         """Returns the job that this plan becomes with a constraint."""
-        return Job(self, constraint, compile_seconds)
+        drafts = Language(_ANY_TEXT).compile(self.model.vocabulary) if self.settings.draft else None
+        return Job(self, constraint, compile_seconds, drafts=drafts)
 
     def describe_shown(self, hint: str) -> str:
         """Describes how many tokens of the prompt are added texts, for an error message; empty if there are none.
@@ -114,12 +130,14 @@ class Job:
         constraint: compiled language of the answer; None for free text.
         compile_seconds: wall-clock seconds that compiling took.
         number: number of the answer, among several for one prompt.
+        drafts: compiled language of a draft; None for no draft.
     """
 
     plan: Plan
     constraint: Constraint | None
     compile_seconds: float
     number: int = 0
+    drafts: Constraint | None = None
 
     def sample(self, number: int) -> Job:
         """Returns the job for another answer to the same prompt; its seed, if any, is this seed plus ``number``."""
@@ -141,6 +159,7 @@ class Job:
         logprobs = Logprobs(settings.top_logprobs, self._describe_token) if is_scored else None
         text_tokens = TextTokens(logprobs.tokens) if logprobs is not None and settings.logprobs else None
         progress = plan.progress(self.number, text_tokens)
+        draft_text = TextStream(cuts=False)
         answer = Answer(
             plan.tokens,
             Chain(plan.sampling, vocabulary.n_vocab, plan.model.n_ctx),
@@ -154,9 +173,25 @@ class Job:
             call_or_content=None if plan.call_or_content is None else plan.call_or_content(plan.sampling),
             logprobs=logprobs,
             choices=Choices() if settings.confidence else None,
+            draft=self._draft(draft_text),
             about_prompt=partial(plan.describe_shown, "show_schema=False leaves the schema out"),
         )
-        return Writing(self, answer, progress, text_tokens, self._start())
+        return Writing(self, answer, progress, text_tokens, draft_text, self._start())
+
+    def _draft(self, text: TextStream) -> Draft | None:
+        """Makes the draft of an answer, which adds to ``text``; None for no draft."""
+        from constrain.llama.decoding.sampler import Chain
+
+        if self.drafts is None:
+            return None
+        plan, vocabulary = self.plan, self.plan.model.vocabulary
+        return Draft(
+            self.drafts.matcher,
+            Chain(plan.sampling, vocabulary.n_vocab, plan.model.n_ctx),
+            list(plan.request),
+            lambda token: text.feed(vocabulary.token_bytes(token)),
+            None if plan.settings.draft is True else plan.settings.draft,
+        )
 
     def _describe_token(self, token: int) -> tuple[str, bytes]:
         """Returns the text and the bytes of a token."""
@@ -179,16 +214,26 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Writing:
-    """One answer in progress: ``progress`` reads the tokens that ``answer`` takes."""
+    """One answer in progress: ``progress`` reads the tokens that ``answer`` takes, ``draft_text`` those before them."""
 
     job: Job
     answer: Answer
     progress: Progress
     text_tokens: TextTokens | None
+    draft_text: TextStream
     start: Callable[[int], Matcher] | None
 
+    def take(self) -> list[StreamEvent]:
+        """Returns the events that are new since the last call."""
+        piece = self.draft_text.take()
+        return [*([ReasoningDelta(piece)] if piece else []), *self.progress.take()]
+
+    def finish(self) -> list[StreamEvent]:
+        """Returns the remaining events, after the last token."""
+        return [*self.take(), *self.progress.finish()]
+
     def completion(self, cached_tokens: int, timings: Timings) -> Completion:
-        """Returns the finished answer; call ``progress.finish`` first. Raises ``OutputValidationError``."""
+        """Returns the finished answer; call ``finish`` first. Raises ``OutputValidationError``."""
         completion, parts = self.without_captures(cached_tokens, timings), self.capturing()
         vocabulary, whole = self.job.plan.model.vocabulary, self.job.plan.language
         return with_captures(
@@ -202,11 +247,12 @@ class Writing:
     def without_captures(self, cached_tokens: int, timings: Timings) -> Completion:
         """Returns the finished answer as ``completion`` does, but without captures."""
         job, answer, outcome = self.job, self.answer, self.progress.outcome()
+        drafted = 0 if answer.draft is None else len(answer.draft.tokens)
         return Completion(
             value=outcome.value,
             text=outcome.text,
             tokens=tuple(answer.tokens),
-            usage=Usage(len(job.plan.tokens), cached_tokens, len(answer.tokens)),
+            usage=Usage(job.plan.prompt_tokens, cached_tokens, drafted + len(answer.tokens), drafted),
             timings=timings,
             finish_reason=answer.finish_reason,
             report=None if job.constraint is None else job.constraint.report,
@@ -214,6 +260,7 @@ class Writing:
             limited_masks=0 if answer.matcher is None else answer.matcher.limited_masks,
             limits_met=() if answer.matcher is None else answer.matcher.limits_met,
             reasoning=outcome.reasoning,
+            draft=self.draft_text.text,
             logprobs=tuple(answer.logprobs.tokens)
             if answer.logprobs is not None and job.plan.settings.logprobs
             else None,
@@ -238,7 +285,7 @@ class Writing:
         return Confidence(pieces, logprobs, answer.choices.made, replay).fields(self.progress.located())
 
     def capturing(self) -> list[Capturing]:
-        """Returns the parts of the finished answer that may have captures; call ``progress.finish`` first."""
+        """Returns the parts of the finished answer that may have captures; call ``finish`` first."""
         constraint, language = self.job.constraint, self.job.plan.language
         if constraint is None or language is None or not constraint.has_captures:
             return []
@@ -270,7 +317,7 @@ class Run:
 
     def finish(self) -> tuple[list[StreamEvent], Completion]:
         """Returns the last events and the complete answer. Raises ``OutputValidationError``."""
-        last = self._writing.progress.finish()
+        last = self._writing.finish()
         return last, self._writing.completion(self.request.cached_tokens, self._timings())
 
     def finish_without_captures(self) -> tuple[list[StreamEvent], Completion, list[Capturing]]:
@@ -279,7 +326,7 @@ class Run:
         For callers who find captures elsewhere. Raises ``OutputValidationError``.
         """
         writing = self._writing
-        last = writing.progress.finish()
+        last = writing.finish()
         return last, writing.without_captures(self.request.cached_tokens, self._timings()), writing.capturing()
 
     def _timings(self) -> Timings:
@@ -289,5 +336,5 @@ class Run:
 
     def _receive(self, _: tuple[int, ...]) -> None:
         if self._show is not None:
-            for event in self._writing.progress.take():
+            for event in self._writing.take():
                 self._show(event)

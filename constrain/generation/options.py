@@ -66,6 +66,10 @@ class Options(CompileOptions, total=False):
             0 (the default) for none.
         frequency_penalty: number that is subtracted from the logit of a token once for each time that the answer
             already has it; -2 to 2, 0 (the default) for none.
+        draft: whether the model first thinks in plain text, and then writes the answer in view of this draft; ``False``
+            by default. ``True`` allows 256 tokens, but at most half of all; a number allows as many. The draft counts
+            for ``max_tokens``, and leaves enough of it for an answer. A draft has half of the ``timeout`` at most. It
+            needs a schema or tools; ``Completion.draft`` has its text.
         logprobs: whether to report the natural logarithm of the probability of each token, in ``Completion.logprobs``
             and ``TextDelta.logprobs``; ``False`` by default. It makes answers slower: the model also computes the
             probabilities of forced tokens, in batches one by one.
@@ -103,6 +107,7 @@ class Options(CompileOptions, total=False):
     confidence: bool
     timeout: float | None
     show_schema: bool | str
+    draft: bool | int
 
 
 class ChatOptions(Options, total=False):
@@ -122,7 +127,7 @@ class ChatOptions(Options, total=False):
         allow_refusal: whether the model may answer with a ``Refusal`` instead of a value of ``schema``; ``False`` by
             default.
         thinking: whether a model that can reason does so before its answer; ``None`` (the default) for only if there
-            is no schema.
+            is no schema. A ``draft`` takes the place of the reasoning.
         max_reasoning_tokens: soft limit on the tokens of the reasoning; ``None`` (the default) for half of
             ``max_tokens``, or no limit if that is ``None``, too.
     """
@@ -158,6 +163,8 @@ def split_options(options: Options) -> tuple[Sampling, AnswerSettings]:
 
 def _read(name: str, value: Any) -> Any:
     """Returns an option with any numeric type converted to a plain number. Raises ``TypeError``."""
+    if name == "draft":
+        return _read_draft(value)
     if name not in _COUNTS | _NUMBERS or (value is None and name in MAY_BE_NONE):
         return value
     if not isinstance(value, bool):
@@ -169,6 +176,14 @@ def _read(name: str, value: Any) -> Any:
     raise TypeError(f"{name} is {value!r:.80}; it must be {what}{' or None' if name in MAY_BE_NONE else ''}")
 
 
+def _read_draft(value: Any) -> bool | int:
+    if isinstance(value, bool):
+        return value
+    if not isinstance(value, SupportsIndex):
+        raise TypeError(f"draft is {value!r:.80}; it must be True, False or a whole number of tokens")
+    return operator.index(value)
+
+
 def compile_options(options: Options, schema: object) -> CompileOptions:
     """Returns the options for compiling. Raises ``ValueError`` for options that do not apply to ``schema``."""
     ours: CompileOptions = {key: value for key, value in options.items() if key in _COMPILE_KEYS}  # type: ignore[assignment]
@@ -178,11 +193,16 @@ def compile_options(options: Options, schema: object) -> CompileOptions:
 
 
 def options_beside(options: AnyOptions, schema: object) -> AnyOptions:
-    """Returns the options for one answer of several: policies are dropped if its schema is not a JSON Schema."""
+    """Returns the options for one answer of several.
+
+    Policies are dropped if its schema is not a JSON Schema, and ``draft`` if it is free text.
+    """
     if not (schema is None or isinstance(schema, Grammar | Source)):
         return options
     # Arguments of tools are JSON, so tools need policies with every schema.
     about_schema = {"strict", "registry"} if options.get("tools") else _COMPILE_KEYS
+    if schema is None and not options.get("tools"):
+        about_schema = {*about_schema, "draft"}
     others: AnyOptions = {key: value for key, value in options.items() if key not in about_schema}  # type: ignore[assignment]
     return others
 
@@ -199,6 +219,10 @@ _COMPILE_KEYS = frozenset(CompileOptions.__annotations__)
 _SAMPLING_KEYS = frozenset(("temperature", "top_p", "top_k", "min_p", "seed", "logit_bias", *_PENALTIES))
 
 
+class DraftError(ValueError):
+    """A ``draft`` that the other options, the schema or the model leave no room for."""
+
+
 @dataclass(frozen=True, slots=True)
 class AnswerSettings:
     """The checked options of one answer, except those for sampling."""
@@ -213,6 +237,7 @@ class AnswerSettings:
     confidence: bool = False
     timeout: float | None = None
     show_schema: bool | str = True
+    draft: bool | int = False
     stops: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -224,6 +249,14 @@ class AnswerSettings:
                 raise ValueError(f"{name} is {limit}; it must be 1 or more")
         if self.max_reasoning_tokens is None and self.max_tokens is not None:
             object.__setattr__(self, "max_reasoning_tokens", max(1, self.max_tokens // 2))
+        if self.draft is not True and self.draft is not False:
+            if self.draft < 1:
+                raise DraftError(f"draft is {self.draft}; it must be True, False, or 1 token or more")
+            if self.max_tokens is not None and self.draft >= self.max_tokens:
+                raise DraftError(
+                    f"draft is {self.draft} and max_tokens is {self.max_tokens}; max_tokens counts the draft and the "
+                    "answer, so it must be greater"
+                )
         if not 0 <= self.top_logprobs <= MAX_TOP_LOGPROBS:
             raise ValueError(f"top_logprobs is {self.top_logprobs}; it must be 0 to {MAX_TOP_LOGPROBS}")
         if self.top_logprobs and not self.logprobs:

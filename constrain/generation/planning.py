@@ -18,14 +18,14 @@ from constrain.chat.answers.choice import read_choice
 from constrain.chat.answers.choices import REFUSAL, CustomCalls, FunctionCalls, Reasoning, Value
 from constrain.chat.answers.language import AnswerLanguage
 from constrain.chat.families.format import Section, Thinking, ToolFormat
-from constrain.chat.prompt.conversation import ThinkingState, conversation_prompt, format_of, function_of
+from constrain.chat.prompt.conversation import DraftWords, ThinkingState, conversation_prompt, format_of, function_of
 from constrain.chat.reading.progress import TextProgress
 from constrain.chat.reading.reply import ReplyProgress
 from constrain.chat.tools.definition import as_tools
 from constrain.chat.tools.kinds import FunctionTool
 from constrain.composition.parts import as_part
 from constrain.generation.job import SCHEMA, TOOLS, Language, Plan
-from constrain.generation.options import compile_options, split_options
+from constrain.generation.options import DraftError, compile_options, split_options
 from constrain.json_schema.policies import Policies
 from constrain.language.grammar import Grammar
 from constrain.language.policies import CHOICES, DEFAULTS, refuse_compile_options
@@ -52,6 +52,12 @@ if TYPE_CHECKING:
 
 _IF_NO_CALL = "If you call no tool: "
 
+DRAFT_PLACE = "(the draft of the model)"
+"""Text in the place of a draft, where a prompt is shown to people."""
+
+_THINK = "First think about it in plain text, in a few sentences. Do not give the answer in its final form yet."
+"""Text that asks for a draft."""
+
 
 def prepare(model: Model, prompt: Prompt, schema: Any, options: Options) -> Job:
     """Checks the options, tokenizes the prompt and compiles the schema. Raises the errors of ``complete``."""
@@ -67,11 +73,15 @@ def shown_prompt(model: AnyModel, prompt: Prompt, *, schema: Any = None, **optio
     The text is that of the model's chat template, with the schema and the tools as the model is shown them. Special
     tokens stand in it by their names, such as ``<|im_start|>``. Arguments and errors are those of ``complete``.
 
+    With ``draft``, ``DRAFT_PLACE`` stands in the place of the draft, and behind it the text that asks for the answer.
+
     >>> "Answer with JSON in this format:" in shown_prompt(None, "How old is Ada?", schema=int)
     True
     """
     loaded = as_model(model)
-    return loaded.tokenizer.show(make_plan(loaded, prompt, schema, options).tokens)
+    plan = make_plan(loaded, prompt, schema, options)
+    behind = DRAFT_PLACE + loaded.tokenizer.show(plan.request) if plan.request else ""
+    return loaded.tokenizer.show(plan.tokens) + behind
 
 
 def make_plan(model: Model, prompt: Prompt, schema: Any, given: Options) -> Plan:
@@ -85,7 +95,9 @@ def make_plan(model: Model, prompt: Prompt, schema: Any, given: Options) -> Plan
     answer = _make_answer_language(model, schema, options, tools, form)
     language = _text_language(schema, options) if answer is None else None
     thinks = options.get("thinking")
-    wants_reasoning = schema is None if thinks is None else thinks
+    if settings.draft:
+        _check_draft(schema, tools, thinking=thinks)
+    wants_reasoning = (schema is None and not settings.draft) if thinks is None else thinks
     about_schema = _describe_answer(
         settings, result, has_tools=bool(tools), allow_refusal=bool(options.get("allow_refusal"))
     )
@@ -97,20 +109,58 @@ def make_plan(model: Model, prompt: Prompt, schema: Any, given: Options) -> Plan
         form=form,
         variables=_switch_reasoning(form.thinking, wanted=wants_reasoning),
         shown=about_schema,
+        draft=_draft_words(has_tools=bool(tools), is_shown=bool(about_schema)) if settings.draft else None,
     )
+    if settings.draft and prompted.thinking is ThinkingState.OPEN:
+        raise DraftError("this model reasons before each answer, so it needs no draft; leave draft out")
 
     def shown() -> dict[str, str]:
         return {SCHEMA: about_schema, TOOLS: "\n".join(json.dumps(function_of(tool)) for tool in tools)}
 
     if answer is None:
         progress = _text_progress(result, settings, language)
-        return Plan(model, language, prompted.tokens, progress, sampling, settings, result, shown=shown)
+        return Plan(
+            model,
+            language,
+            prompted.tokens,
+            progress,
+            sampling,
+            settings,
+            result,
+            shown=shown,
+            request=prompted.request,
+        )
     answer = replace(answer, reasoning=_read_reasoning(prompted.thinking, wanted=wants_reasoning))
     by_name = {tool.name: tool for tool in tools}
     reply = partial(ReplyProgress, answer, by_name, result, settings.stops, prompted.tokens, wants_reply=bool(tools))
     call_or_content = make_call_or_content(answer, model.vocabulary)
-    language = Language(answer)
-    return Plan(model, language, prompted.tokens, reply, sampling, settings, result, by_name, call_or_content, shown)
+    return Plan(
+        model,
+        Language(answer),
+        prompted.tokens,
+        reply,
+        sampling,
+        settings,
+        result,
+        by_name,
+        call_or_content,
+        shown,
+        prompted.request,
+    )
+
+
+def _check_draft(schema: object, tools: Sequence[Tool], *, thinking: bool | None) -> None:
+    """Raises ``DraftError`` if there can be no draft."""
+    if schema is None and not tools:
+        raise DraftError("draft needs a schema or tools; without them, the answer is free text already")
+    if thinking:
+        raise DraftError("draft and thinking=True exclude each other: a draft takes the place of the model's reasoning")
+
+
+def _draft_words(*, has_tools: bool, is_shown: bool) -> DraftWords:
+    """Returns the texts of a conversation with a draft; they are the same for every ``tool_choice``."""
+    answer = "give the answer in the format above" if is_shown else "answer" if has_tools else "give the answer"
+    return DraftWords(_THINK, f"Now call a tool, or {answer}." if has_tools else f"Now {answer}.")
 
 
 def _make_answer_language(

@@ -40,8 +40,9 @@ def decide(job: Job, samples: Sequence[Completion]) -> Completion:
             winner = found
             break
     tokens = sum(sample.usage.completion_tokens for sample in samples)
+    drafts = sum(sample.usage.draft_tokens for sample in samples)
     agreement = agreement_with(_ballot(job, winner), [_ballot(job, sample) for sample in samples])
-    usage = replace(samples[0].usage, completion_tokens=tokens)
+    usage = replace(samples[0].usage, completion_tokens=tokens, draft_tokens=drafts)
     return replace(winner, usage=usage, agreement=agreement, votes=tuple(samples))
 
 
@@ -96,7 +97,13 @@ def _merged(job: Job, value: Ballot, sample: Completion) -> Completion | None:
         except (LimitError, OutputValidationError):
             return None
         if outcome.text == text:
-            unknown: dict[str, Any] = {"tokens": (), "logprobs": None, "text_logprobs": None, "fields": None}
+            unknown: dict[str, Any] = {
+                "tokens": (),
+                "draft": "",
+                "logprobs": None,
+                "text_logprobs": None,
+                "fields": None,
+            }
             return replace(sample, value=outcome.value, text=text, **unknown)
     return None
 

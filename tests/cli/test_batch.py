@@ -117,6 +117,31 @@ def test_the_command_and_its_lines_take_policies_and_limits(folder: Path) -> Non
 
 
 @pytest.mark.slow
+def test_lines_may_have_drafts(folder: Path) -> None:
+    tool = {"type": "function", "function": {"name": "greet", "parameters": {"type": "object"}}}
+    lines: list[dict[str, Any]] = [
+        {"prompt": "A number?", "schema": {"type": "integer"}, "max_tokens": 40},
+        {"prompt": "A number?", "schema": {"type": "integer"}, "draft": False},
+        {"prompt": "A number?", "schema": {"type": "integer"}, "draft": 4},
+        {"prompt": "Hello", "schema": None, "max_tokens": 3},
+        {"prompt": "Hello", "schema": None, "max_tokens": 3, "draft": True},
+        {"prompt": "Hello", "schema": None, "tools": [tool], "tool_choice": "required", "max_tokens": 40},
+        {"prompt": "A number?", "schema": {"type": "integer"}, "draft": "yes"},
+    ]
+    (folder / "in.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    done = finished(folder, "--draft", "--seed", "1")
+    assert done.returncode == 3
+    assert "line 5: draft needs a schema or tools" in done.stderr
+    assert "line 7: Invalid type for 'draft': expected a boolean or an integer" in done.stderr
+    found = {each["line"]: each for each in records(folder / "out.jsonl")}
+    assert found.keys() == {1, 2, 3, 4, 6}
+    assert {line for line, each in found.items() if "draft" in each} == {1, 3, 6}
+    assert found[1]["draft"]
+    assert 0 < found[1]["usage"]["draft_tokens"] < found[1]["usage"]["completion_tokens"] <= 40
+    assert found[3]["usage"]["draft_tokens"] <= 4
+
+
+@pytest.mark.slow
 def test_the_command_tells_of_lines_without_an_answer(folder: Path) -> None:
     long = "word " * 5_000
     wrong = [

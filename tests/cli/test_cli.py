@@ -55,6 +55,22 @@ def test_generate_shows_the_prompt_in_place_of_an_answer(schema: Path) -> None:
 
 
 @pytest.mark.slow
+def test_generate_thinks_first(schema: Path) -> None:
+    asked = ("generate", "Make up a person.", "--schema", schema, "--seed", "1", "--max-tokens", "60")
+    done = run(*asked, "--draft")
+    assert (done.returncode, done.stderr) == (0, "")
+    require_valid(SCHEMA, done.stdout)
+    shown = run(*asked, "--draft-tokens", "5", "--show-prompt").stdout
+    assert "(the draft of the model)" in shown
+    refused = run("generate", "Say hello.", "--draft")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert refused.stderr.startswith("error: draft needs a schema or tools")
+    status, shown = run_on_terminal(*asked, "--draft-tokens", "5")
+    assert status == 0
+    assert "name" in shown
+
+
+@pytest.mark.slow
 def test_generate_without_a_schema_prints_text() -> None:
     done = run("generate", "Say hello.", "--max-tokens", "5", "--temperature", "0")
     assert done.returncode == 0

@@ -101,12 +101,16 @@ def test_other_options_are_read_alike(reader: Reader) -> None:
     for fields, message in (
         ({"parallel_tool_calls": "no"}, flag),
         ({"show_schema": 1}, "Invalid type for 'show_schema': expected a boolean"),
+        ({"draft": "yes"}, "Invalid type for 'draft': expected a boolean or an integer, but got a string instead."),
+        ({"draft": 0}, "Invalid 'draft': integer below minimum value. Expected a value >= 1, but got 0 instead."),
         ({"top_logprobs": 21}, "Invalid 'top_logprobs': integer above maximum value. Expected a value <= 20"),
     ):
         with pytest.raises((ApiError, LineError)) as caught:
             reader(fields)
         assert str(caught.value).startswith(message)
-    assert reader({"show_schema": False}) == {"show_schema": False}
+    for fields in ({"show_schema": False}, {"draft": True}, {"draft": False}, {"draft": 7}):
+        assert reader(fields) == fields
+    assert reader({"draft": 2**40}) == {"draft": 2**31 - 1}
 
 
 VALUES: dict[str, Any] = {
@@ -116,6 +120,7 @@ VALUES: dict[str, Any] = {
     **dict.fromkeys(("logprobs", "parallel_tool_calls", "allow_refusal", "thinking", "strict"), True),
     "top_logprobs": 2,
     "timeout": 1.5,
+    "draft": 100,
     "tools": [{"type": "function", "name": "f"}],
     "tool_choice": ["f"],
     "tool_format": "hermes",

@@ -54,6 +54,8 @@ _MEANINGS = {
     "structured_outputs": "vLLM's: one of the same, as a member",
     "best_of": "answers to write per prompt (`n`); the `n` with the highest mean log-probability are returned",
     "dimensions": "length of the vectors; only the model's own length is accepted",
+    "draft": "whether the model first thinks in plain text, or most tokens of this draft: [Accuracy]"
+    "(../guides/accuracy.md#think-first)",
     "echo": "whether the text begins with the prompt",
     "encoding_format": "whether a vector is a list of numbers or base64",
     "frequency_penalty": "subtracted from the logit of a token once for each time that the answer already has it",

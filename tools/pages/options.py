@@ -46,12 +46,13 @@ _GROUPS = {
     "The prompt": ("show_schema",),
     "Probabilities": ("logprobs", "top_logprobs", "confidence"),
     "The schema": (*CHOICES, "strict", "registry"),
-    "Tools, refusals and reasoning": (
+    "Tools, refusals and thinking": (
         "tools",
         "tool_choice",
         "parallel_tool_calls",
         "tool_format",
         "allow_refusal",
+        "draft",
         "thinking",
         "max_reasoning_tokens",
     ),

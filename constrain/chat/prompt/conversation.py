@@ -26,15 +26,19 @@ from typing import TYPE_CHECKING, Any
 
 from constrain.chat.families.forms import detect_format
 from constrain.chat.prompt.abilities import Abilities, abilities
-from constrain.chat.prompt.guarding import Mark, guarded_tokens, token_names
+from constrain.chat.prompt.guarding import Mark, guarded_tokens, token_names, unused_noncharacter
 from constrain.chat.prompt.messages import Message, conversation, map_strings, map_texts
 from constrain.chat.prompt.shaping import shape
 from constrain.chat.prompt.template import render
+from constrain.errors import ModelError
 
 if TYPE_CHECKING:
     from constrain.chat.families.format import Thinking, ToolFormat
     from constrain.vocabulary.tokenizer import Tokenizer
 
+
+_BETWEEN = "\n\n"
+"""Text between messages, for models without a template."""
 
 REMINDER = "Answer in the format above."
 """Text at the end of the user's later messages, in place of the schema."""
@@ -51,10 +55,31 @@ class ThinkingState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class RenderedPrompt:
-    """A prompt, ready for the answer: its token ids, and the state of the reasoning section."""
+    """A prompt, ready for the answer.
+
+    Attributes:
+        tokens: token ids of the prompt.
+        thinking: state of the reasoning section.
+        request: token ids behind a draft: the end of its turn, a turn of the user that asks for the answer, and the
+            beginning of the answer's turn. Empty without a draft.
+    """
 
     tokens: list[int]
     thinking: ThinkingState
+    request: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DraftWords:
+    """The texts of a conversation with a draft.
+
+    Attributes:
+        instruction: text behind the user's last message that asks for thoughts in plain text.
+        request: message of the user that then asks for the answer.
+    """
+
+    instruction: str
+    request: str
 
 
 def conversation_prompt(
@@ -66,6 +91,7 @@ def conversation_prompt(
     form: ToolFormat | None = None,
     variables: Mapping[str, object] | None = None,
     shown: str = "",
+    draft: DraftWords | None = None,
 ) -> RenderedPrompt:
     """Returns the prompt of a conversation.
 
@@ -80,20 +106,24 @@ def conversation_prompt(
         form: form of calls; by default the form of the template or vocabulary.
         variables: variables for the template, such as ``{"enable_thinking": False}``.
         shown: text to put in front of the user's first message; later messages get a reminder of it.
+        draft: texts for a draft in front of the answer; ``None`` for no draft.
 
     Raises ``MessageError`` (a ``ValueError``) for wrong messages, ``TypeError`` for a prompt of another type,
-    ``ValueError`` for values nested too deeply, and ``ModelError`` if the template fails.
+    ``ValueError`` for values nested too deeply, and ``ModelError`` if the template fails, or shows no answers that a
+    draft could be.
     """
     checked = conversation(prompt)
     if shown:
         checked = add_schema_text(checked, shown)
+    if draft is not None:
+        checked = add_instruction(checked, draft.instruction)
     functions = [function_of(tool) for tool in tools]
     form = form or format_of(tokenizer, template)
     names = token_names(tokenizer)
     able = template_abilities(template, form, names)
 
-    def write(mark: Mark, *, for_answer: bool = True) -> str:
-        said = [map_texts(message, mark) for message in checked]
+    def write(mark: Mark, *, for_answer: bool = True, behind: Sequence[Message] = ()) -> str:
+        said = [*(map_texts(message, mark) for message in checked), *behind]
         known = {key: map_strings(value, mark) for key, value in (variables or {}).items()}
         known |= {**names, "add_generation_prompt": for_answer}
         return write_prompt(template, said, map_strings(functions, mark), form, able, known)
@@ -103,7 +133,21 @@ def conversation_prompt(
         state = ThinkingState.ABSENT
         if form.thinking is not None:
             state = thinking_state(form.thinking, write(str), write(str, for_answer=False))
-        return RenderedPrompt(guarded_tokens(tokenizer, texts, write), state)
+        if draft is None:
+            return RenderedPrompt(guarded_tokens(tokenizer, texts, write), state)
+        place = unused_noncharacter(texts)
+        turns = [Message("assistant", place), Message("user", draft.request)]
+        beginning = _BETWEEN if not template else "" if form.content is None else form.content.begin
+
+        def write_behind(mark: Mark) -> str:
+            _, found, behind = write(mark, behind=turns).rpartition(place)
+            if not found:
+                raise ModelError("the chat template does not show earlier answers, so it has no place for a draft")
+            return behind if template else behind + _BETWEEN
+
+        tokens = guarded_tokens(tokenizer, [*texts, beginning], lambda mark: write(mark) + beginning)
+        request = guarded_tokens(tokenizer, [*texts, place, draft.request], write_behind, continues=True)
+        return RenderedPrompt(tokens, state, tuple(request))
     except RecursionError as error:
         raise ValueError("messages or tools are nested too deeply to be shown to the model") from error
 
@@ -134,7 +178,7 @@ def write_prompt(
     """Returns the text of a prompt. Raises ``ModelError`` if the template fails."""
     shaped, offered = shape(messages, functions, form, able)
     if not template:
-        return "\n\n".join(message["content"] for message in shaped)
+        return _BETWEEN.join(message["content"] for message in shaped)
     tools = {"tools": offered} if offered else {}
     return render(template, {"messages": shaped, **tools, **variables})
 
@@ -185,9 +229,17 @@ def add_schema_text(messages: Sequence[Message], shown: str) -> list[Message]:
     return changed
 
 
+def add_instruction(messages: Sequence[Message], instruction: str) -> list[Message]:
+    """Returns the messages with a text behind the last message of the user, or behind the last of all without one."""
+    places = [index for index, message in enumerate(messages) if message.role == "user"] or [len(messages) - 1]
+    changed = list(messages)
+    changed[places[-1]] = replace(messages[places[-1]], content=_join(messages[places[-1]].content, instruction))
+    return changed
+
+
 def _join(*texts: str) -> str:
     """Joins the non-empty texts with empty lines."""
-    return "\n\n".join(text for text in texts if text)
+    return _BETWEEN.join(text for text in texts if text)
 
 
 def thinking_state(thinking: Thinking | None, prompt: str, without_answer: str) -> ThinkingState:

@@ -32,32 +32,41 @@ def token_names(tokenizer: Tokenizer) -> dict[str, str]:
     return {"bos_token": tokenizer.name(tokenizer.bos), "eos_token": tokenizer.name(tokenizer.eos)}
 
 
-def guarded_tokens(tokenizer: Tokenizer, texts: Iterable[str], write: Callable[[Mark], str]) -> list[int]:
+def unused_noncharacter(texts: Iterable[str]) -> str:
+    """Returns a noncharacter that stands in none of the texts. Raises ``ValueError`` if all 32 do."""
+    searched = list(texts)
+    for character in _NONCHARACTERS:
+        if not any(character in text for text in searched):
+            return character
+    raise ValueError("the messages contain all 32 noncharacters U+FDD0 to U+FDEF; remove one of them")
+
+
+def guarded_tokens(
+    tokenizer: Tokenizer, texts: Iterable[str], write: Callable[[Mark], str], *, continues: bool = False
+) -> list[int]:
     """Returns the token ids of a prompt in which only trusted texts name special tokens.
 
     Args:
         tokenizer: tokenizer of the model.
         texts: all texts of the prompt, trusted or not.
         write: function that writes the prompt; it passes untrusted texts through its argument. Called twice.
+        continues: whether another text stands in front of this one; then no begin-of-text token does.
     """
     specials = tokenizer.special_tokens
-    mark = _unused_noncharacter(texts)
+    mark = unused_noncharacter(texts)
     parts = _partition(write(_Marker(specials, mark, every_beginning=False).mark), specials)
     certain = _partition(write(_Marker(specials, mark, every_beginning=True).mark), specials)
     if [part for part in parts if isinstance(part, int)] != [part for part in certain if isinstance(part, int)]:
         parts = certain
     tokens: list[int] = []
-    for part in parts:
-        tokens += [part] if isinstance(part, int) else tokenizer.tokenize(part.replace(mark, ""))
-    return tokenizer.with_bos(tokens)
-
-
-def _unused_noncharacter(texts: Iterable[str]) -> str:
-    searched = list(texts)
-    for character in _NONCHARACTERS:
-        if not any(character in text for text in searched):
-            return character
-    raise ValueError("the messages contain all 32 noncharacters U+FDD0 to U+FDEF; remove one of them")
+    for index, part in enumerate(parts):
+        if isinstance(part, int):
+            tokens.append(part)
+        elif continues and index == 0:
+            tokens += tokenizer.encode(part.replace(mark, "").encode())
+        else:
+            tokens += tokenizer.tokenize(part.replace(mark, ""))
+    return tokens if continues else tokenizer.with_bos(tokens)
 
 
 class _Marker:

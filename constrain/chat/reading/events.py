@@ -25,7 +25,7 @@ class TextDelta:
 
 @dataclass(frozen=True, slots=True)
 class ReasoningDelta:
-    """An event of a stream: a piece of the reasoning that a model writes before its answer.
+    """An event of a stream: a piece of the text that a model writes before its answer: its reasoning, or a ``draft``.
 
     Attributes:
         text: the piece.

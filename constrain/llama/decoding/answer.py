@@ -10,6 +10,9 @@ finds them). They are not sampled, so biases and penalties do not apply, and all
 A constrained answer always ends: its matcher knows how many tokens are left and allows only tokens after which the
 answer can be completed (``Matcher::fill_within_budget`` in engine/core/src/matcher.cpp). After a deadline, the
 matcher's own completion ends the answer, without evaluation.
+
+A draft may stand before the answer (``draft``). It has its own matcher; when the draft ends, the words that ask for the
+answer are evaluated, and the answer begins with the tokens that the draft has left.
 """
 
 from __future__ import annotations
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
 
     from constrain.llama.binding import Candidates
     from constrain.llama.decoding.chosen import Choices
+    from constrain.llama.decoding.draft import Draft
     from constrain.llama.decoding.logprobs import Logprobs
     from constrain.llama.decoding.sampler import Chain
 
@@ -146,18 +150,22 @@ class Answer:
         encode: bytes to tokens, as in ``Vocabulary``.
         token_bytes: the bytes of a token.
         special_tokens: the special tokens that the matcher's grammar may name, as in ``Vocabulary``.
-        max_tokens: the most tokens to generate, end of generation not counted; ``None`` for all the context holds.
+        max_tokens: the most tokens to generate, end of generation not counted; ``None`` for all the context holds. With
+            a draft, its tokens count, too.
         deadline: the ``time.monotonic()`` after which the answer is brought to its end.
-        max_choice_seconds: CPU seconds all choices may take together; beyond them the answer is brought to its end.
+        max_choice_seconds: CPU seconds all choices may take together, those of a draft excepted; beyond them the answer
+            is brought to its end.
         wants_stop: called with each token; ``True`` ends the answer.
         call_or_content: adjusts the logits of early choices; ``None`` leaves them to the chain.
         logprobs: records the log-probabilities of the tokens; ``None`` to record none.
         choices: records the choices; ``None`` to record none.
+        draft: the text before the answer; ``None`` for none. Only for answers with a matcher.
         about_prompt: describes parts of the prompt that are not the caller's text, for the error about a long prompt.
 
     Attributes:
-        matcher: the matcher, once the answer has begun; ``None`` if any token is allowed.
-        tokens: all tokens of the answer so far, without the end of generation.
+        matcher: the matcher, once the answer has begun; ``None`` if any token is allowed. That of the draft until the
+            draft is done.
+        tokens: all tokens of the answer so far, without the end of generation and without the draft.
         n_doubtful: number of last tokens that the answer may still remove.
         n_taken_back: number of tokens that the last choice removed before it took new ones; the caller forgets them
             and evaluates the tokens before them again for their logits.
@@ -182,6 +190,7 @@ class Answer:
     call_or_content: LogitAdjuster | None = None
     logprobs: Logprobs | None = None
     choices: Choices | None = None
+    draft: Draft | None = None
     about_prompt: Callable[[], str] = _nothing
 
     matcher: AnswerMatcher | None = field(default=None, init=False)
@@ -206,6 +215,12 @@ class Answer:
         self._limit, name = self._room(n_ctx)
         if self.start is None:
             return self._finish("length") if self._limit == 0 else ()
+        if self.draft is not None:
+            try:
+                self.matcher = self.draft.begin(self._limit, self.start)
+            except BudgetError as error:
+                raise BudgetError(f"{name}, but {error.message}", needed=error.needed) from None
+            return ()
         try:
             self.matcher = self.start(self._limit)
         except BudgetError as error:
@@ -225,6 +240,8 @@ class Answer:
         Only for answers with a matcher. Raises ``ModelError`` if the matcher contradicts itself.
         """
         assert self.matcher is not None
+        if self.draft is not None and not self.draft.is_done:
+            return self._write_draft(self.draft, self.matcher, logits, candidates)
         is_quick, begun = self.matcher.is_quick, time.thread_time()
         try:
             return self._choose(self.matcher, logits, candidates)
@@ -241,11 +258,9 @@ class Answer:
         if self._late():
             self._take_back(matcher)
             return self._close(matcher, "timeout")
-        self.n_masks += 1
-        self.n_computed_masks += not matcher.knows_mask
-        started = time.perf_counter()
-        count = matcher.fill_candidates(logits, candidates.buffer)
-        self.mask_seconds += time.perf_counter() - started
+        if self.draft is not None and not self.tokens and (forced := self._forced(matcher, None)):
+            return self._follow(matcher, forced)
+        count = self._fill(matcher, logits, candidates)
         if self.choices is not None:
             self.choices.see(logits, candidates.buffer[:count])
         if self.call_or_content is not None and not self.call_or_content.allows(
@@ -265,6 +280,43 @@ class Answer:
             return (token,)
         stopped = self._settle()
         return self._follow(matcher, self._forced(matcher, token), stopped=stopped)
+
+    def _fill(self, matcher: AnswerMatcher, logits: NDArray[np.float32], candidates: Candidates) -> int:
+        """Writes the allowed tokens into ``candidates``; returns their number."""
+        self.n_masks += 1
+        self.n_computed_masks += not matcher.knows_mask
+        started = time.perf_counter()
+        count = matcher.fill_candidates(logits, candidates.buffer)
+        self.mask_seconds += time.perf_counter() - started
+        return count
+
+    def _write_draft(
+        self, draft: Draft, matcher: AnswerMatcher, logits: NDArray[np.float32], candidates: Candidates
+    ) -> tuple[int, ...]:
+        """Chooses the next token of the draft; behind its last token follow those that ask for the answer."""
+        if self._late() or draft.is_late(self.deadline):
+            return self._end_draft(draft, matcher)
+        token = draft.chain.choose(candidates, self._fill(matcher, logits, candidates))
+        self._accept(matcher, token)
+        if token in self.eos:
+            return self._end_draft(draft, matcher)
+        draft.add(token)
+        return (token, *self._end_draft(draft, matcher)) if draft.is_full else (token,)
+
+    def _end_draft(self, draft: Draft, matcher: AnswerMatcher) -> tuple[int, ...]:
+        """Ends the draft with a whole character, and begins the answer; returns the tokens in between.
+
+        An answer that is late already is complete at once, if its tokens need no logits.
+        """
+        assert self.start is not None
+        ending = [token for token in matcher.completion_tokens() if token not in self.eos]
+        for token in ending:
+            draft.add(token)
+        draft.finish()
+        self.matcher = self.start(self._limit - len(draft.tokens))
+        if self._late() and self.logprobs is None:
+            return self._close(self.matcher, "timeout")
+        return (*ending, *draft.request)
 
     def _take_back(self, matcher: AnswerMatcher) -> None:
         """Removes the uncommitted tokens from the matcher, the answer and the log-probabilities."""
@@ -309,8 +361,14 @@ class Answer:
 
     @property
     def limit(self) -> int:
-        """The most tokens of the answer, once it has begun."""
-        return self._limit
+        """The most tokens of the answer, once it has begun; those of a draft are subtracted."""
+        return self._limit - (0 if self.draft is None else len(self.draft.tokens))
+
+    @property
+    def preceding(self) -> list[int]:
+        """The tokens in front of the answer: the prompt, and a draft with the request for the answer."""
+        before = [] if self.draft is None else [*self.draft.tokens, *self.draft.request]
+        return [*self.prompt, *before]
 
     @property
     def unscored(self) -> int:
@@ -357,7 +415,8 @@ class Answer:
 
     def _room(self, n_ctx: int) -> tuple[int, str]:
         """The most tokens that may be generated, and a text that names the limit."""
-        room = n_ctx - len(self.prompt)
+        length = len(self.prompt) + (0 if self.draft is None else len(self.draft.request))
+        room = n_ctx - length
         if not self.prompt:
             raise ModelError(
                 "the prompt is empty, and this model has no begin-of-text token to start from; "
@@ -365,12 +424,12 @@ class Answer:
             )
         if room < 1:
             raise ModelError(
-                f"the prompt has {len(self.prompt)} tokens{self.about_prompt()}, but the context holds {n_ctx}, "
+                f"the prompt has {length} tokens{self.about_prompt()}, but the context holds {n_ctx}, "
                 f"the answer included; load the model with a larger n_ctx"
             )
         if self.max_tokens is not None and self.max_tokens <= room:
             return self.max_tokens, f"max_tokens is {self.max_tokens}"
-        return room, f"the prompt of {len(self.prompt)} tokens leaves room for {room} in the context"
+        return room, f"the prompt of {length} tokens leaves room for {room} in the context"
 
     def _forced(self, matcher: AnswerMatcher, token: int | None) -> list[int]:
         """The tokens to take in place of the accepted ``token``: mostly itself, perhaps with forced tokens after it.

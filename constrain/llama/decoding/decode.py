@@ -77,7 +77,7 @@ class Decoding:
     generation_seconds: float = field(default=0.0, init=False)
 
     def steps(self) -> Iterator[int]:
-        """Generates the tokens of the answer, without the end of generation.
+        """Generates the tokens of the answer, without the end of generation; before them, those of a draft.
 
         Raises ``ModelError`` and ``BudgetError`` as ``Answer.begin`` does, before the first token.
         """
@@ -117,7 +117,7 @@ class Decoding:
         if answer.n_taken_back:
             held.clear()
             if not answer.is_complete:
-                self._again([*answer.prompt, *answer.tokens[: len(answer.tokens) - len(tokens)]])
+                self._again([*answer.preceding, *answer.tokens[: len(answer.tokens) - len(tokens)]])
         self._score_first()
         held += tokens
         return tokens

@@ -101,9 +101,11 @@ def count_usage(completions: Sequence[Completion], n: int | None = None) -> Comp
         completion_tokens=written,
         total_tokens=read + written,
         prompt_tokens_details=PromptTokensDetails(cached_tokens=sum(one.cached_tokens for one in prompts)),
-        # Reasoning tokens are not counted here, so the details are left out.
+        # Tokens of a model's own reasoning are not counted here, so they are left out; those of drafts are known.
         completion_tokens_details=CompletionTokensDetails(
-            reasoning_tokens=None if any(one.reasoning for one in completions) else 0
+            reasoning_tokens=None
+            if any(one.reasoning for one in completions)
+            else sum(one.usage.draft_tokens for one in completions)
         ),
     )
 
@@ -116,8 +118,8 @@ def _message(completion: Completion, shape: Shape) -> ChatCompletionMessage:
         members["function_call"] = OldFunctionCall(name=calls[0].name, arguments=calls[0].text)
     elif calls:
         members["tool_calls"] = [_tool_call(call) for call in calls]
-    if completion.reasoning:
-        members["reasoning_content"] = completion.reasoning
+    if completion.thoughts:
+        members["reasoning_content"] = completion.thoughts
     return ChatCompletionMessage(role="assistant", **members)
 
 

@@ -64,8 +64,11 @@ _SAMPLING: dict[str, Schema] = {
 }
 """Members of all requests that write text, in addition to OpenAI's fields or in their place."""
 
-_SHOWING: dict[str, Schema] = {"show_schema": _FLAG}
-"""Members of requests whose prompt shows a schema to the model."""
+_SHOWING: dict[str, Schema] = {
+    "draft": {"type": ["boolean", "integer", "null"], "minimum": 1},
+    "show_schema": _FLAG,
+}
+"""Members of requests whose prompt is a conversation: about the draft, and about the schema in the prompt."""
 
 _VOTING: dict[str, Schema] = {"vote": _FLAG}
 """Members of requests whose answers can vote."""

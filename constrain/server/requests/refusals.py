@@ -80,6 +80,7 @@ RESPONSES_FIELDS = {
 
 COMPLETIONS_FIELDS = {
     **_ON_ALL_ENDPOINTS,
+    "draft": "Ask /v1/chat/completions: a draft needs a conversation.",
     "functions": "Ask /v1/chat/completions.",
     "input": "Use 'prompt'.",
     "instructions": "Write them into 'prompt'.",

@@ -84,7 +84,9 @@ def finished_response(
 
 
 def count_reasoning(completion: Completion, token_bytes: Callable[[int], bytes]) -> int:
-    """Returns how many of an answer's tokens are reasoning, including the mark that opens the section."""
+    """Returns how many of an answer's tokens are reasoning, including the mark that opens the section, or a draft."""
+    if completion.draft:
+        return completion.usage.draft_tokens
     reasoning = completion.reasoning.rstrip("\ufffd").encode()  # a limit on tokens may cut a character
     if not reasoning:
         return 0
@@ -138,9 +140,9 @@ def output_items(head: ResponseHead, completion: Completion) -> list[ItemDocumen
 def _items(head: ResponseHead, completion: Completion) -> Iterator[ItemDocument]:
     index = 0
     status = "incomplete" if is_cut(completion, head.request) else "completed"
-    if completion.reasoning:
+    if completion.thoughts:
         alone = not has_message(completion, head.request)
-        yield reasoning_item(head, index, completion.reasoning, status if alone else "completed")
+        yield reasoning_item(head, index, completion.thoughts, status if alone else "completed")
         index += 1
     if has_message(completion, head.request):
         refusal = _refusal(completion)
@@ -168,7 +170,7 @@ def has_message(completion: Completion, request: ResponsesRequest) -> bool:
     """Returns whether an answer has a message: without calls it has one, maybe empty, unless its reasoning was cut."""
     if completion.text or _refusal(completion) is not None:
         return True
-    return not _calls(completion) and not (completion.reasoning and is_cut(completion, request))
+    return not _calls(completion) and not (completion.thoughts and is_cut(completion, request))
 
 
 def _calls(completion: Completion) -> tuple[Any, ...]:

@@ -16,6 +16,7 @@ from constrain.errors import BudgetError, ConstrainError, ModelError, OutputVali
 from constrain.fields.values import array
 from constrain.generation.completion import Finished
 from constrain.generation.job import Run
+from constrain.generation.options import DraftError
 from constrain.generation.planning import make_plan, plan_continuation
 from constrain.generation.voting import decide
 from constrain.server.http.account import current
@@ -129,7 +130,7 @@ class Generator:
         answers.limit_choices(self._limits.seconds)
         answers.end_by(account.until if self._deadline is None else min(account.until, self._deadline))
         try:
-            room = served.model.n_ctx - max(len(job.plan.tokens) for job in jobs)
+            room = served.model.n_ctx - max(job.plan.prompt_tokens for job in jobs)
             await self.run_in_thread(partial(_submit, answers, questions[0], jobs[0].plan.settings.max_tokens, room))
             await answers.begun()
         except BaseException:
@@ -306,9 +307,9 @@ def _make_job(
     with _convert_errors(served, question):
         job = plan.job(constraint, seconds)
     n_ctx = served.model.n_ctx
-    if len(job.plan.tokens) >= n_ctx:
+    if job.plan.prompt_tokens >= n_ctx:
         about = job.plan.describe_shown("the request leaves the schema out with 'show_schema': false")
-        read = f"your {question.places.prompt} resulted in {len(job.plan.tokens)} tokens{about}"
+        read = f"your {question.places.prompt} resulted in {job.plan.prompt_tokens} tokens{about}"
         raise context_overflow(question.places.prompt, f"it has {n_ctx} tokens, and {read}")
     return job
 
@@ -331,6 +332,8 @@ def _convert_errors(served: ServedModel, question: Question) -> Iterator[None]:
     except ConstrainError as error:
         tools = question.places.tools if question.options.get("tools") else ""
         raise answer_error(question.content, error, tools=tools) from error
+    except DraftError as error:
+        raise ApiError(f"Invalid 'draft': {error}.", param="draft", code="invalid_value") from error
     except ValueError as error:
         raise ApiError(str(error), param=question.places.prompt, code="invalid_value") from error
 
@@ -340,14 +343,15 @@ def _submit(answers: Answers, question: Question, most: int | None, room: int) -
     try:
         answers.submit()
     except BudgetError as error:
+        after = " after a draft" if question.options.get("draft") else ""
         if error.needed > room:
             raise context_overflow(
-                question.places.prompt, f"any answer takes {error.needed} tokens, and there is room for {room}"
+                question.places.prompt, f"any answer{after} takes {error.needed} tokens, and there is room for {room}"
             ) from error
         name, is_given = question.places.max_tokens, "max_tokens" in question.options
         limit = f"Invalid '{name}': {most} tokens" if is_given else f"The model's {most} tokens"
         raise ApiError(
-            f"{limit} are too few for any answer that matches what was asked for; {error.needed} are enough.",
+            f"{limit} are too few for any answer{after} that matches what was asked for; {error.needed} are enough.",
             param=name,
             code="integer_below_min_value",
         ) from error

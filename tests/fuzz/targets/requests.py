@@ -300,6 +300,7 @@ _KEYS: dict[str, Any] = {
     "background": (True, False),
     "truncation": ("auto", "disabled", "x"),
     "show_schema": (True, False),
+    "draft": (True, 3, 0, "x"),
     "guided_json": (..., ),
     "guided_choice": (["a", "b"], [], ["a", 1]),
     "regex": ("[ab]{2}", "(", ""),
@@ -324,7 +325,7 @@ _FITTING: tuple[tuple[Any, ...], ...] = (
     (
         *({name: value} for name in ("stream", "parallel_tool_calls", "show_schema", "store") for value in (True,
         False)),
-        *({"max_tokens": count} for count in (1, 3, 12, 60)),
+        *({"max_tokens": count} for count in (1, 3, 12, 60)), *({"draft": most} for most in (True, 5)),
         *({"response_format": each} for each in _KEYS["response_format"][:2]),
         *({"response_format": {"type": "json_schema", "json_schema": {"name": "x",
         "schema": each}}} for each in _SCHEMAS),
@@ -342,7 +343,7 @@ _FITTING: tuple[tuple[Any, ...], ...] = (
     (
         *({name: value} for name in ("stream", "parallel_tool_calls", "show_schema", "store") for value in (True,
         False)),
-        *({"max_output_tokens": count} for count in (1, 3, 12, 60)),
+        *({"max_output_tokens": count} for count in (1, 3, 12, 60)), *({"draft": most} for most in (True, 5)),
         *({"text": {"format": {"type": "json_schema", "name": "x", "schema": each}}} for each in _SCHEMAS),
         *({"tools": [_FLAT, {"type": "custom", "name": "g", "format": _FLAT_GRAMMAR}],
         "tool_choice": choice} for choice in ("auto", "required", "none")),

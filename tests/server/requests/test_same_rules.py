@@ -203,6 +203,8 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "parallel_tool_calls": ({"parallel_tool_calls": "no"}, "parallel_tool_calls", "parallel_tool_calls"),
     "stream": ({"stream": 1}, "stream", "stream"),
     "show_schema": ({"show_schema": "no"}, "show_schema", "show_schema"),
+    "draft": ({"draft": "no"}, "draft", "draft"),
+    "a draft of free text": ({"draft": True}, "draft", "draft"),
 }
 
 

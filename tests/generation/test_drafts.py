@@ -1,0 +1,340 @@
+"""Drafts of a real model: text in front of answers that stay complete, within all limits, everywhere."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, Field
+
+import constrain
+from constrain import Finished, ReasoningDelta, TextDelta
+from constrain.chat.reading.events import ArgumentsDelta
+from constrain.generation.job import Run
+from constrain.generation.options import DraftError
+from constrain.generation.planning import DRAFT_PLACE, prepare
+from constrain.llama.decoding.decode import Decoding
+
+QUESTION = "Ada is 36 years old. Who is she?"
+
+
+class Person(BaseModel):
+    name: str = Field(max_length=12)
+    age: int = Field(ge=0, le=120)
+
+
+def double(number: int) -> int:
+    """Doubles a number."""
+    return 2 * number
+
+
+def halve(number: int) -> int:
+    """Halves a number."""
+    return number // 2
+
+
+def check(completion: constrain.Completion, model: constrain.Model) -> None:
+    """Checks the counts of tokens, and that the draft has the tokens that it should have."""
+    usage = completion.usage
+    assert usage.completion_tokens == usage.draft_tokens + len(completion.tokens)
+    assert bool(completion.draft) == bool(usage.draft_tokens)
+    assert len(completion.draft.encode()) >= usage.draft_tokens
+    assert completion.reasoning == ""
+    assert model.vocabulary.n_vocab > max(completion.tokens)
+
+
+def test_a_draft_comes_first_and_the_answer_is_apart(model: constrain.Model) -> None:
+    completion = constrain.complete(model, QUESTION, schema=Person, draft=True, temperature=0, max_tokens=80)
+    assert isinstance(completion.value, Person)
+    assert completion.draft
+    assert Person.model_validate_json(completion.text) == completion.value
+    check(completion, model)
+    plain = constrain.complete(model, QUESTION, schema=Person, temperature=0, max_tokens=80)
+    assert (plain.draft, plain.usage.draft_tokens) == ("", 0)
+
+
+def test_every_limit_holds_draft_and_answer(model: constrain.Model) -> None:
+    asked: dict[str, Any] = {"schema": Person, "temperature": 0}
+    with pytest.raises(constrain.BudgetError) as caught:
+        constrain.complete(model, QUESTION, draft=True, max_tokens=2, **asked)
+    fewest = caught.value.needed
+    with pytest.raises(constrain.BudgetError):
+        constrain.complete(model, QUESTION, draft=True, max_tokens=fewest - 1, **asked)
+    for limit in range(fewest, fewest + 30, 3):
+        completion = constrain.complete(model, QUESTION, draft=True, max_tokens=limit, **asked)
+        assert Person.model_validate_json(completion.text)
+        assert completion.usage.completion_tokens <= limit
+        assert 1 <= completion.usage.draft_tokens <= max(1, limit // 2)
+        check(completion, model)
+    with pytest.raises(constrain.BudgetError) as caught:
+        constrain.complete(model, QUESTION, draft=20, max_tokens=21, **asked)
+    assert caught.value.needed == fewest - 1 + 20
+    exact = constrain.complete(model, QUESTION, draft=20, max_tokens=caught.value.needed, **asked)
+    assert exact.usage.draft_tokens <= 20
+    assert exact.usage.completion_tokens <= caught.value.needed
+
+
+def test_the_prompt_is_evaluated_once(model: constrain.Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    evaluated: list[int] = []
+    evaluate = type(model.context)._evaluate
+    decode = type(model.context).decode
+
+    def count(context: Any, tokens: Any, deadline: float | None = None) -> None:
+        evaluated.append(len(tokens))
+        evaluate(context, tokens, deadline)
+
+    def count_single(context: Any, tokens: Any) -> None:
+        if len(tokens) == 1:  # others are counted by ``_evaluate``
+            evaluated.append(1)
+        decode(context, tokens)
+
+    monkeypatch.setattr(type(model.context), "_evaluate", count)
+    monkeypatch.setattr(type(model.context), "decode", count_single)
+    completion = constrain.complete(model, QUESTION, schema=Person, draft=True, temperature=0, max_tokens=80)
+    usage = completion.usage
+    assert sum(evaluated) <= usage.prompt_tokens - usage.cached_tokens + usage.completion_tokens
+
+
+def test_a_stream_has_the_draft_before_the_answer(model: constrain.Model) -> None:
+    *events, last = constrain.stream(model, QUESTION, schema=Person, draft=12, temperature=0, logprobs=True)
+    assert isinstance(last, Finished)
+    completion = last.completion
+    kinds = [type(event) for event in events]
+    begin = kinds.index(TextDelta)
+    assert set(kinds[:begin]) == {ReasoningDelta}
+    assert set(kinds[begin:]) == {TextDelta}
+    assert "".join(event.text for event in events[:begin]) == completion.draft  # type: ignore[union-attr]
+    assert "".join(event.text for event in events[begin:]) == completion.text  # type: ignore[union-attr]
+    assert completion.logprobs is not None
+    assert [each.token for each in completion.logprobs] == list(completion.tokens)
+
+
+def test_log_probabilities_change_no_answer(model: constrain.Model) -> None:
+    asked: dict[str, Any] = {"schema": Person, "draft": True, "seed": 7, "max_tokens": 80}
+    plain = constrain.complete(model, QUESTION, **asked)
+    told = constrain.complete(model, QUESTION, logprobs=True, **asked)
+    assert (told.draft, told.text) == (plain.draft, plain.text)
+
+
+def test_fields_come_after_a_draft(model: constrain.Model) -> None:
+    *events, _ = constrain.stream(model, QUESTION, schema=Person, draft=8, partial=True, temperature=0)
+    kinds = [type(event).__name__ for event in events]
+    assert kinds[0] == "ReasoningDelta"
+    assert set(kinds[kinds.index("FieldEvent") :]) == {"FieldEvent"}
+
+
+def test_asynchronous_streams_and_answers(model: constrain.Model) -> None:
+    asked: dict[str, Any] = {"schema": Person, "draft": 12, "temperature": 0}
+
+    async def stream() -> list[Any]:
+        return [event async for event in constrain.astream(model, QUESTION, **asked)]
+
+    *events, last = asyncio.run(stream())
+    completion = last.completion
+    thoughts = [event.text for event in events if isinstance(event, ReasoningDelta)]
+    assert "".join(thoughts) == completion.draft
+    assert isinstance(events[len(thoughts)], TextDelta)
+    check(completion, model)
+    alone = constrain.complete(model, QUESTION, **asked)
+    assert (alone.draft, alone.text) == (completion.draft, completion.text)
+    assert asyncio.run(constrain.agenerate(model, QUESTION, **asked)) == alone.value
+
+
+def test_a_batch_with_errors_in_their_places(model: constrain.Model) -> None:
+    long = "Ada. " * 2000
+    answers = constrain.complete_batch(
+        model, [QUESTION, long, "Bob is 5."], schema=Person, draft=10, temperature=0, return_errors=True
+    )
+    assert isinstance(answers[1], constrain.ModelError)
+    for answer in (answers[0], answers[2]):
+        assert answer.draft
+        assert answer.usage.draft_tokens <= 10
+        check(answer, model)
+    assert answers[0].draft != answers[2].draft
+    refused = constrain.complete_batch(
+        model, [QUESTION, "Who?"], schema=Person, draft=10, max_tokens=11, return_errors=True
+    )
+    assert all(isinstance(error, constrain.BudgetError) for error in refused)
+
+
+@pytest.mark.slow
+def test_each_vote_has_a_draft_of_its_own(model: constrain.Model) -> None:
+    answer = constrain.complete(
+        model, QUESTION, schema=Person, draft=16, n=3, vote=True, seed=1, temperature=1.2, max_tokens=60
+    )
+    assert len({sample.draft for sample in answer.votes}) > 1
+    assert answer.usage.draft_tokens == sum(sample.usage.draft_tokens for sample in answer.votes)
+    for sample in answer.votes:
+        check(sample, model)
+
+
+@pytest.mark.parametrize("choice", ["auto", "required", double, ["double", "halve"]])
+def test_tools_keep_their_choice(choice: Any, model: constrain.Model) -> None:
+    completion = constrain.complete(
+        model,
+        "What is 21 doubled?",
+        tools=[double, halve],
+        tool_choice=choice,
+        draft=16,
+        temperature=0,
+        max_tokens=120,
+    )
+    reply = completion.value
+    assert isinstance(reply, constrain.Reply)
+    assert completion.draft
+    check(completion, model)
+    assert reply.reasoning == ""
+    if choice != "auto":
+        assert reply.calls
+    if choice is double:
+        assert [call.name for call in reply.calls] == ["double"]
+    for call in reply.calls:
+        assert set(json.loads(call.text)) == {"number"}
+
+
+def test_a_stream_of_calls_has_the_draft_first(model: constrain.Model) -> None:
+    *events, last = constrain.stream(
+        model, "What is 21 doubled?", tools=[double], tool_choice="required", draft=8, temperature=0, max_tokens=60
+    )
+    kinds = [type(event) for event in events]
+    assert isinstance(last, Finished)
+    assert kinds[0] is ReasoningDelta
+    assert ReasoningDelta not in kinds[kinds.index(constrain.CallStarted) :]
+    assert ArgumentsDelta in kinds
+
+
+def test_a_conversation_with_tools_runs_with_drafts(model: constrain.Model) -> None:
+    run = constrain.run_tools(
+        model, "What is 7 doubled?", tools=[double], tool_choice="required", max_steps=2, max_tokens=60, draft=8, seed=1
+    )
+    assert [bool(one.usage.draft_tokens) for one in run.completions] == [True, True]
+    assert "reasoning_content" not in run.messages[1]
+
+
+@pytest.mark.parametrize(
+    ("schema", "pattern"),
+    [
+        (constrain.Regex("[a-z]{3,8}"), r"[a-z]{3,8}"),
+        (constrain.Lark('start: "yes" | "no"'), "yes|no"),
+        ({"enum": ["red", "blue"]}, '"(red|blue)"'),
+    ],
+)
+def test_answers_of_every_language_may_follow_a_draft(schema: Any, pattern: str, model: constrain.Model) -> None:
+    completion = constrain.complete(model, "Is the sky blue?", schema=schema, draft=8, temperature=0)
+    assert constrain.compile(constrain.Regex(pattern), model.vocabulary).accepts(completion.text)
+    check(completion, model)
+
+
+def test_a_model_without_a_template_writes_drafts(model: constrain.Model) -> None:
+    plain = constrain.Model(model.llama, chat_template="")
+    completion = constrain.complete(plain, QUESTION, schema=Person, draft=12, temperature=0, max_tokens=60)
+    assert isinstance(completion.value, Person)
+    assert completion.draft
+    check(completion, plain)
+
+
+def test_the_time_is_for_draft_and_answer(model: constrain.Model) -> None:
+    completion = constrain.complete(model, QUESTION, schema=Person, draft=True, timeout=0)
+    assert completion.finish_reason == "timeout"
+    assert Person.model_validate_json(completion.text)
+    assert completion.draft == ""
+    (batched,) = constrain.complete_batch(model, [QUESTION], schema=Person, draft=True, timeout=0)
+    assert batched.finish_reason == "timeout"
+    assert batched.text == completion.text
+
+
+def test_the_shown_prompt_has_the_place_of_the_draft(model: constrain.Model) -> None:
+    shown = constrain.shown_prompt(model, QUESTION, schema=Person, draft=True)
+    before, place, behind = shown.partition(DRAFT_PLACE)
+    assert place
+    assert "First think" in before
+    assert "Now give the answer in the format above." in behind
+    assert "Now call a tool, or answer." in constrain.shown_prompt(model, QUESTION, tools=[double], draft=True)
+    without = constrain.shown_prompt(model, QUESTION, schema=Person, draft=True, show_schema=False)
+    assert "Now give the answer.<" in without
+    assert "First think" not in constrain.shown_prompt(model, QUESTION, schema=Person)
+
+
+@pytest.fixture(scope="module")
+def reasoning(model: constrain.Model) -> constrain.Model:
+    source = (
+        "{% for message in messages %}{{ message.role }}: {{ message.content }}\n{% endfor %}"
+        "{% if add_generation_prompt %}assistant: <think>\n{% endif %}{# </think> #}"
+    )
+    return constrain.Model(model.llama, chat_template=source)
+
+
+def test_a_model_that_always_reasons_needs_no_draft(reasoning: constrain.Model) -> None:
+    with pytest.raises(DraftError, match="this model reasons before each answer"):
+        constrain.complete(reasoning, QUESTION, schema=Person, draft=True)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"schema": None}, "draft needs a schema or tools; without them, the answer is free text already"),
+        ({"thinking": True}, "draft and thinking=True exclude each other"),
+        ({"draft": 0}, "draft is 0; it must be True, False, or 1 token or more"),
+        ({"draft": -3}, "draft is -3; it must be"),
+        (
+            {"draft": 20, "max_tokens": 20},
+            "draft is 20 and max_tokens is 20; max_tokens counts the draft and the answer",
+        ),
+    ],
+)
+def test_contradictions_are_refused(options: dict[str, Any], message: str, model: constrain.Model) -> None:
+    with pytest.raises(ValueError, match=message):
+        constrain.complete(model, QUESTION, **{"schema": Person, "draft": True, **options})
+
+
+@pytest.mark.parametrize("value", ["yes", 1.5, None])
+def test_a_draft_of_another_type_is_refused(value: Any, model: constrain.Model) -> None:
+    with pytest.raises(TypeError, match=r"draft is .*; it must be True, False or a whole number of tokens"):
+        constrain.complete(model, QUESTION, schema=Person, draft=value)
+
+
+class TurnsBack:
+    """After its first two tokens an answer begins again."""
+
+    def __init__(self, _: Any) -> None:
+        self.begun = 0
+
+    def allows(self, *_: Any) -> bool:
+        self.begun += 1
+        return self.begun != 3
+
+    def doubts(self, _: int) -> bool:
+        return self.begun < 3
+
+
+def test_tokens_taken_back_behind_a_draft_leave_no_trace(model: constrain.Model) -> None:
+    schema = {"type": "array", "items": {"type": "boolean"}, "minItems": 3, "maxItems": 5}
+    options: Any = {"max_tokens": 60, "temperature": 0, "draft": 12}
+    wanted = constrain.complete(model, QUESTION, schema=schema, **options)
+    job = prepare(model, QUESTION, schema, options)
+    job = replace(job, plan=replace(job.plan, call_or_content=TurnsBack))
+    together = Run(job)
+    together.submit()
+    together.request.done.result(60)
+    completion = together.finish()[1]
+    assert (completion.draft, completion.tokens) == (wanted.draft, wanted.tokens)
+    alone = job.begin().answer
+    list(Decoding(model.context, alone).steps())
+    assert tuple(alone.tokens) == wanted.tokens
+
+
+@pytest.mark.parametrize("timeout", [None, 0])
+def test_log_probabilities_of_several_answers_at_once(timeout: float | None, model: constrain.Model) -> None:
+    asked: dict[str, Any] = {"schema": Person, "draft": 10, "temperature": 0, "logprobs": True, "timeout": timeout}
+    alone = constrain.complete(model, QUESTION, **asked)
+    assert alone.logprobs is not None
+    for one in constrain.complete_batch(model, [QUESTION, QUESTION], **asked):
+        assert (one.draft, one.text, one.finish_reason) == (alone.draft, alone.text, alone.finish_reason)
+        assert one.logprobs is not None
+        assert [each.token for each in one.logprobs] == list(one.tokens)
+        assert [each.logprob for each in one.logprobs] == pytest.approx(
+            [each.logprob for each in alone.logprobs], abs=0.01
+        )

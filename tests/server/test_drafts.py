@@ -1,0 +1,154 @@
+"""Drafts over HTTP: the field ``draft``, the texts and counts of its answers, and its errors."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+import pytest
+
+from tests.support.server.asking import ask, chat, chunks_of, error_of
+
+if TYPE_CHECKING:
+    import openai
+
+    from constrain.server.app import Application
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"name": {"type": "string", "maxLength": 12}, "age": {"type": "integer", "maximum": 120}},
+    "required": ["name", "age"],
+}
+FORMAT = {"type": "json_schema", "json_schema": {"name": "person", "schema": SCHEMA}}
+TEXT = {"format": {"type": "json_schema", "name": "person", "schema": SCHEMA}}
+TOOL = {"name": "greet", "parameters": {"type": "object", "properties": {"loud": {"type": "boolean"}}}}
+QUESTION = "Ada is 36 years old. Who is she?"
+MESSAGES: Any = [{"role": "user", "content": QUESTION}]
+BUDGET = 80
+
+
+def respond(application: Application, **fields: Any) -> Any:
+    body = {"model": "small", "input": QUESTION, "temperature": 0, **fields}
+    return ask(application, "POST", "/v1/responses", json=body)
+
+
+def check_usage(usage: dict[str, Any], details: str, name: str, most: int = BUDGET) -> None:
+    drafted = usage[details]["reasoning_tokens"]
+    assert 0 < drafted < usage[name] <= most
+
+
+def test_a_chat_completion_has_the_draft_as_reasoning(application: Application) -> None:
+    body = chat(application, messages=MESSAGES, response_format=FORMAT, draft=16, max_tokens=BUDGET).json()
+    (choice,) = body["choices"]
+    jsonschema.validate(json.loads(choice["message"]["content"]), SCHEMA)
+    assert choice["message"]["reasoning_content"]
+    assert choice["finish_reason"] == "stop"
+    check_usage(body["usage"], "completion_tokens_details", "completion_tokens")
+    assert body["usage"]["completion_tokens_details"]["reasoning_tokens"] <= 16
+
+
+def test_a_chat_completion_without_a_draft_has_none(application: Application) -> None:
+    asked: dict[str, Any] = {"messages": MESSAGES, "response_format": FORMAT, "max_tokens": BUDGET}
+    for fields in ({}, {"draft": False}, {"draft": None}):
+        body = chat(application, **asked, **fields).json()
+        assert "reasoning_content" not in body["choices"][0]["message"]
+        assert body["usage"]["completion_tokens_details"] == {"reasoning_tokens": 0}
+
+
+def test_a_chat_stream_has_the_draft_in_front(application: Application) -> None:
+    asked: dict[str, Any] = {"messages": MESSAGES, "response_format": FORMAT, "draft": 16, "max_tokens": BUDGET}
+    chunks = chunks_of(chat(application, **asked, stream=True, stream_options={"include_usage": True}))
+    deltas = [choice["delta"] for chunk in chunks for choice in chunk["choices"]]
+    thoughts = [index for index, delta in enumerate(deltas) if delta.get("reasoning_content")]
+    content = [index for index, delta in enumerate(deltas) if delta.get("content")]
+    assert thoughts[-1] < content[0]
+    whole = chat(application, **asked).json()["choices"][0]["message"]
+    assert "".join(deltas[index]["reasoning_content"] for index in thoughts) == whole["reasoning_content"]
+    assert "".join(deltas[index]["content"] for index in content) == whole["content"]
+    check_usage(chunks[-1]["usage"], "completion_tokens_details", "completion_tokens")
+
+
+@pytest.mark.parametrize("choice", ["auto", "required", {"type": "function", "function": {"name": "greet"}}])
+def test_calls_follow_a_draft(choice: Any, application: Application) -> None:
+    tools = [{"type": "function", "function": TOOL}]
+    body = chat(application, tools=tools, tool_choice=choice, draft=8, max_tokens=BUDGET, n=2).json()
+    for each in body["choices"]:
+        assert each["message"]["reasoning_content"]
+        if choice != "auto":
+            assert each["message"]["tool_calls"][0]["function"]["name"] == "greet"
+    check_usage(body["usage"], "completion_tokens_details", "completion_tokens", 2 * BUDGET)
+
+
+def test_a_response_has_the_draft_as_an_item_of_its_own(application: Application) -> None:
+    body = respond(application, text=TEXT, draft=16, max_output_tokens=BUDGET).json()
+    reasoning, message = body["output"]
+    assert (reasoning["type"], reasoning["status"]) == ("reasoning", "completed")
+    assert reasoning["content"][0]["text"]
+    jsonschema.validate(json.loads(message["content"][0]["text"]), SCHEMA)
+    assert body["status"] == "completed"
+    check_usage(body["usage"], "output_tokens_details", "output_tokens")
+    assert body["usage"]["output_tokens_details"]["reasoning_tokens"] <= 16
+
+
+def test_a_stored_response_with_a_draft_can_be_continued(application: Application) -> None:
+    first = respond(application, text=TEXT, draft=8, max_output_tokens=BUDGET).json()
+    second = respond(
+        application,
+        input="And Bob, who is 5?",
+        previous_response_id=first["id"],
+        text=TEXT,
+        draft=8,
+        max_output_tokens=BUDGET,
+    ).json()
+    assert [item["type"] for item in second["output"]] == ["reasoning", "message"]
+
+
+ERRORS: dict[str, tuple[dict[str, Any], str, str]] = {
+    "nothing to draft for": ({}, "draft", "invalid_value"),
+    "another type": ({"response_format": FORMAT, "draft": "yes"}, "draft", "invalid_type"),
+    "none": ({"response_format": FORMAT, "draft": 0}, "draft", "integer_below_min_value"),
+    "all": ({"response_format": FORMAT, "draft": 30, "max_tokens": 30}, "draft", "invalid_value"),
+    "too much": ({"response_format": FORMAT, "draft": 30, "max_tokens": 32}, "max_tokens", "integer_below_min_value"),
+}
+
+
+@pytest.mark.parametrize("case", ERRORS)
+def test_errors_name_the_field(case: str, application: Application) -> None:
+    fields, param, code = ERRORS[case]
+    error = error_of(chat(application, messages=MESSAGES, **{"draft": True, **fields}))
+    assert (error["param"], error["code"]) == (param, code)
+    if param == "max_tokens":
+        assert "too few for any answer after a draft" in error["message"]
+    else:
+        assert "'draft'" in error["message"]
+
+
+def test_text_completions_have_no_draft(application: Application) -> None:
+    body = {"model": "small", "prompt": "Hi", "draft": True}
+    error = error_of(ask(application, "POST", "/v1/completions", json=body))
+    assert (error["param"], error["code"]) == ("draft", "unsupported_parameter")
+
+
+@pytest.mark.slow
+def test_the_openai_package_reads_drafts(client: openai.OpenAI) -> None:
+    asked: Any = {"model": "small", "temperature": 0, "extra_body": {"draft": 12}}
+    completion = client.chat.completions.create(messages=MESSAGES, response_format=FORMAT, max_tokens=BUDGET, **asked)
+    thoughts = completion.choices[0].message.reasoning_content  # type: ignore[attr-defined]
+    assert thoughts
+    with client.chat.completions.stream(
+        messages=MESSAGES, response_format=FORMAT, max_tokens=BUDGET, **asked
+    ) as streamed:
+        final = streamed.get_final_completion()
+    assert final.choices[0].message.content == completion.choices[0].message.content
+    response = client.responses.create(input=QUESTION, text=TEXT, max_output_tokens=BUDGET, **asked)
+    assert [item.type for item in response.output] == ["reasoning", "message"]
+    assert response.usage
+    assert 0 < response.usage.output_tokens_details.reasoning_tokens <= 12
+    with client.responses.stream(input=QUESTION, text=TEXT, max_output_tokens=BUDGET, **asked) as events:
+        kinds = [event.type for event in events]
+        last = events.get_final_response()
+    assert kinds.index("response.reasoning_text.delta") < kinds.index("response.output_text.delta")
+    assert last.output_text == response.output_text
+    assert last.usage
+    assert last.usage.output_tokens_details == response.usage.output_tokens_details
