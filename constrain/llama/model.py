@@ -18,6 +18,7 @@ from constrain.llama.embedding import Embedder
 from constrain.llama.loading import MAX_CONTEXT, collected_errors, load
 from constrain.llama.scheduling.scheduler import Scheduler
 from constrain.llama.threads.openmp import release_workers
+from constrain.llama.trees import TokenTrees
 from constrain.vocabulary.tokenizer import Tokenizer
 from constrain.vocabulary.vocabulary import Vocabulary, tokenizer_of
 
@@ -141,6 +142,7 @@ class Model:
         self._lock = threading.Lock()
         self._scheduler: Scheduler | None = None
         self._embedder: Embedder | None = None
+        self._trees: TokenTrees | None = None
 
     def __repr__(self) -> str:
         return f"Model({self.llama.model_path!r}, n_ctx={self.n_ctx})"
@@ -205,6 +207,19 @@ class Model:
                     self._embedder = Embedder(self.llama, self.n_ctx)
             return self._embedder
 
+    @property
+    def trees(self) -> TokenTrees:
+        """The evaluator of options after prompts of at most ``n_ctx`` tokens with them; made at first use.
+
+        Raises ``ModelError`` if the model is closed or recurrent, or there is too little memory.
+        """
+        with self._lock:
+            self._require_open()
+            if self._trees is None:
+                with collected_errors(verbose=self.llama.verbose):
+                    self._trees = TokenTrees(self.llama, self.n_ctx)
+            return self._trees
+
     def close(self) -> None:
         """Frees the memory of the model. A ``llama_cpp.Llama`` that you passed in stays open.
 
@@ -215,13 +230,15 @@ class Model:
         """
         with self._queue.turn():
             with self._lock:
-                scheduler, embedder = self._scheduler, self._embedder
+                scheduler, embedder, trees = self._scheduler, self._embedder, self._trees
                 if scheduler is not None:
                     scheduler.require_other_thread()
                 self.is_closed = True
             # Contexts are freed before the weights that they use. Each step may run twice.
             if embedder is not None:
                 embedder.close()
+            if trees is not None:
+                trees.close()
             if scheduler is not None:
                 scheduler.close()
             if self._owns_llama:
