@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 from pydantic import BaseModel, Field
 
 from constrain import FieldReader
+from tests.support.guide import DOCS, SERVER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -63,6 +65,14 @@ def require_final(pieces: Iterable[str]) -> str:
     assert reader.value == complete[()] == Person.model_validate_json(text)
     assert {("name",), ("mood",), ("homes",), ("homes", 0), ("homes", 0, "street")} <= complete.keys()
     return text
+
+
+@pytest.mark.slow
+def test_the_example_of_the_guide_runs(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    page = (DOCS / "guides" / "streaming.md").read_text(encoding="utf-8")
+    (code,) = (each for each in re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE) if SERVER in each)
+    exec(compile(code.replace(SERVER, f"{url}/v1"), "guide", "exec"), {"__name__": "guide"})
+    assert "complete () name=" in capsys.readouterr().out
 
 
 @pytest.mark.slow

@@ -39,6 +39,8 @@ CHATS: tuple[dict[str, Any], ...] = (
     {"tools": [TOOL, CUSTOM], "tool_choice": {"type": "function", "function": {"name": "add"}}},
     {"tools": [TOOL, CUSTOM], "tool_choice": {"type": "custom", "custom": {"name": "number"}}, "stream": True},
     {"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "boolean"}}}},
+    {"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "boolean"}}}, "n": 2,
+     "vote": True},
     {"messages": [*MESSAGES, {"role": "assistant", "tool_calls": CALLS}, {"role": "tool", "tool_call_id": "c",
                                                                           "content": [{"type": "text", "text": "1"}]}]},
 )  # fmt: skip
@@ -48,11 +50,14 @@ RESPONSES: tuple[dict[str, Any], ...] = (
     {"input": "3", "tools": [{"type": "custom", "name": "number", "format": {"type": "grammar",
      **GRAMMAR["grammar"]}}], "tool_choice": "required", "store": False},  # type: ignore[dict-item]
     {"input": "3", "text": {"format": {"type": "json_schema", "name": "x", "schema": {"type": "boolean"}}}},
+    {"input": "3", "text": {"format": {"type": "json_schema", "name": "x", "schema": {"type": "boolean"}}}, "n": 2,
+     "vote": True},
 )  # fmt: skip
 COMPLETIONS: tuple[dict[str, Any], ...] = (
     {"prompt": "One, two,", "logprobs": 1},
     {"prompt": ["One,", "Two,"], "stream": True, "stream_options": {"include_usage": True}, "echo": True},
     {"prompt": "Yes or no?", "response_format": CHATS[5]["response_format"], "best_of": 2, "max_tokens": 10},
+    {"prompt": "Yes or no?", "response_format": CHATS[5]["response_format"], "n": 2, "vote": True},
 )
 EMBEDDINGS: tuple[dict[str, Any], ...] = (
     {"input": "Hello"},
@@ -65,6 +70,7 @@ WRONG: tuple[tuple[str, dict[str, Any]], ...] = (
     ("ChatRequest", {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]}),
     ("ChatRequest", {"temperature": 2.5}),
     ("ChatRequest", {"n": 0}),
+    ("ChatRequest", {"n": 2, "vote": 2}),
     ("ChatRequest", {"stop": ["a"] * 5}),
     ("ChatRequest", {"tools": [{"type": "web_search"}]}),
     ("ResponsesRequest", {"input": [{"type": "computer_call"}]}),
