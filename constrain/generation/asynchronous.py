@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from constrain.errors import ConstrainError
+from constrain.generation.batch import decide_outcomes, outcome_of
 from constrain.generation.completion import Completion, Finished
 from constrain.generation.job import Job, Run
+from constrain.generation.options import read_voters
 from constrain.generation.partial import PartialEvents
 from constrain.generation.planning import prepare
 from constrain.llama.lookup import as_model
@@ -28,20 +31,50 @@ T = TypeVar("T")
 
 
 @overload
-async def agenerate(model: AnyModel, prompt: Prompt, *, schema: type[T], **options: Unpack[ChatOptions]) -> T: ...
+async def agenerate(
+    model: AnyModel,
+    prompt: Prompt,
+    *,
+    schema: type[T],
+    n: int | None = None,
+    vote: bool = False,
+    **options: Unpack[ChatOptions],
+) -> T: ...
 
 
 @overload
 async def agenerate(
-    model: AnyModel, prompt: Prompt, *, schema: Grammar | Source | None = None, **options: Unpack[ChatOptions]
+    model: AnyModel,
+    prompt: Prompt,
+    *,
+    schema: Grammar | Source | None = None,
+    n: int | None = None,
+    vote: bool = False,
+    **options: Unpack[ChatOptions],
 ) -> str: ...
 
 
 @overload
-async def agenerate(model: AnyModel, prompt: Prompt, *, schema: Any, **options: Unpack[ChatOptions]) -> Any: ...
+async def agenerate(
+    model: AnyModel,
+    prompt: Prompt,
+    *,
+    schema: Any,
+    n: int | None = None,
+    vote: bool = False,
+    **options: Unpack[ChatOptions],
+) -> Any: ...
 
 
-async def agenerate(model: AnyModel, prompt: Prompt, *, schema: Any = None, **options: Unpack[ChatOptions]) -> Any:
+async def agenerate(
+    model: AnyModel,
+    prompt: Prompt,
+    *,
+    schema: Any = None,
+    n: int | None = None,
+    vote: bool = False,
+    **options: Unpack[ChatOptions],
+) -> Any:
     """``generate`` for asynchronous code: has a model answer a prompt, and returns the value.
 
     ``Model(..., parallel=...)`` sets how many answers are generated at once; further calls wait. A cancelled task stops
@@ -50,13 +83,21 @@ async def agenerate(model: AnyModel, prompt: Prompt, *, schema: Any = None, **op
     >>> asyncio.run(agenerate(None, "Is the sky blue?", schema={"const": "yes"}))
     'yes'
     """
-    return (await acomplete(model, prompt, schema=schema, **options)).value
+    return (await acomplete(model, prompt, schema=schema, n=n, vote=vote, **options)).value
 
 
 async def acomplete(
-    model: AnyModel, prompt: Prompt, *, schema: Any = None, **options: Unpack[ChatOptions]
+    model: AnyModel,
+    prompt: Prompt,
+    *,
+    schema: Any = None,
+    n: int | None = None,
+    vote: bool = False,
+    **options: Unpack[ChatOptions],
 ) -> Completion:
     """``complete`` for asynchronous code: has a model answer, and returns a ``Completion``; see ``agenerate``."""
+    if (voters := read_voters(n, vote=vote)) is not None:
+        return await _vote(await asyncio.to_thread(_prepare, model, prompt, schema, options), voters)
     run = Run(await asyncio.to_thread(_prepare, model, prompt, schema, options))
     try:
         await asyncio.to_thread(run.submit)
@@ -64,6 +105,23 @@ async def acomplete(
     finally:
         run.request.done.cancel()  # reached when the task is cancelled
     return run.finish()[1]
+
+
+async def _vote(job: Job, voters: int) -> Completion:
+    """Returns the answer that several answers to a prompt agree on. Raises the first error if all of them fail."""
+    samples = [job.sample(number) for number in range(voters)]
+    runs = [Run(each) for each in samples]
+    try:
+        for run in runs:
+            await asyncio.to_thread(run.submit)
+        await asyncio.gather(*(asyncio.wrap_future(run.request.done) for run in runs), return_exceptions=True)
+    finally:
+        for run in runs:
+            run.request.done.cancel()  # reached when the task is cancelled
+    decided = await asyncio.to_thread(decide_outcomes, samples[0], [outcome_of(run) for run in runs])
+    if isinstance(decided, ConstrainError):
+        raise decided
+    return decided
 
 
 async def astream(

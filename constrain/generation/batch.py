@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from constrain.errors import ConstrainError, OutputValidationError
 from constrain.generation.job import Job, Run
-from constrain.generation.options import MIN_VOTERS, options_beside
+from constrain.generation.options import options_beside, read_voters
 from constrain.generation.planning import prepare
 from constrain.llama.lookup import as_model
 
@@ -109,8 +109,8 @@ def complete_batch(
     Returns a list in the order of the prompts: a ``Completion`` for each, or with ``n`` and without ``vote`` a list of
     ``n`` of them. Raises the errors of ``complete``.
     """
-    if vote and (n is None or n < MIN_VOTERS):
-        raise ValueError(f"vote=True needs n, the number of answers that vote, of {MIN_VOTERS} or more; 5, for example")
+    if vote:
+        read_voters(n, vote=True)
     jobs = _make_jobs(model, prompts, schema, schemas, n, options)
     if not vote:
         return _arrange(_complete(jobs, return_errors=return_errors), n, return_errors=return_errors)

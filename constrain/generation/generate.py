@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from constrain.generation.completion import Completion, Finished, Timings
+from constrain.generation.options import read_voters
 from constrain.llama.lookup import as_model
 
 if TYPE_CHECKING:
@@ -113,20 +114,16 @@ def complete(
     ``ToolError`` for functions that cannot be tools; ``TypeError`` for unknown options and ``ValueError`` for values
     out of range.
     """
-    if vote or n is not None:
-        return _vote(model, prompt, schema, n, vote=vote, options=options)
+    if (voters := read_voters(n, vote=vote)) is not None:
+        return _vote(model, prompt, schema, voters, options)
     *_, last = stream(model, prompt, schema=schema, **options)
     assert isinstance(last, Finished)
     return last.completion
 
 
-def _vote(
-    model: AnyModel, prompt: Prompt, schema: Any, n: int | None, *, vote: bool, options: ChatOptions
-) -> Completion:
+def _vote(model: AnyModel, prompt: Prompt, schema: Any, n: int, options: ChatOptions) -> Completion:
     from constrain.generation.batch import complete_batch
 
-    if not vote:
-        raise ValueError("n needs vote=True here; complete_batch returns several answers to a prompt")
     (completion,) = complete_batch(model, [prompt], schema=schema, n=n, vote=True, **options)
     assert isinstance(completion, Completion)
     return completion

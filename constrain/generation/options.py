@@ -161,6 +161,15 @@ def split_options(options: Options) -> tuple[Sampling, AnswerSettings]:
     )
 
 
+def read_voters(n: int | None, *, vote: bool) -> int | None:
+    """Returns the number of answers that vote on one answer; None without a vote. Raises ``ValueError``."""
+    if not vote and n is not None:
+        raise ValueError("n needs vote=True here; complete_batch returns several answers to a prompt")
+    if vote and (n is None or n < MIN_VOTERS):
+        raise ValueError(f"vote=True needs n, the number of answers that vote, of {MIN_VOTERS} or more; 5, for example")
+    return n
+
+
 def _read(name: str, value: Any) -> Any:
     """Returns an option with any numeric type converted to a plain number. Raises ``TypeError``."""
     if name == "draft":

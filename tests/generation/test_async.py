@@ -107,6 +107,19 @@ def test_errors_come_to_whoever_waits(shared: constrain.Model) -> None:
         run(constrain.agenerate(shared, "x", max_token=2))  # type: ignore[misc]
 
 
+@pytest.mark.slow
+def test_votes_are_those_of_one_at_a_time(shared: constrain.Model) -> None:
+    asked: dict[str, Any] = {"schema": SCHEMA, "n": 3, "vote": True, "seed": 1, "max_tokens": 40}
+    found = asyncio.run(constrain.acomplete(shared, QUESTIONS[0], **asked))
+    same = constrain.complete(shared, QUESTIONS[0], **asked)
+    assert (found.value, found.agreement, len(found.votes)) == (same.value, same.agreement, 3)
+    assert asyncio.run(constrain.agenerate(shared, QUESTIONS[0], **asked)) == same.value
+    with pytest.raises(ValueError, match="vote=True needs n"):
+        asyncio.run(constrain.acomplete(shared, "x", schema=SCHEMA, vote=True))
+    with pytest.raises(constrain.BudgetError):
+        asyncio.run(constrain.acomplete(shared, "x", **{**asked, "max_tokens": 1}))
+
+
 def test_a_timeout_of_asyncio_cancels(shared: constrain.Model) -> None:
     async def impatient() -> None:
         await asyncio.wait_for(constrain.agenerate(shared, "Tell me a story.", max_tokens=400), 0.2)
