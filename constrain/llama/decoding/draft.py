@@ -17,7 +17,7 @@ from constrain.errors import BudgetError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from constrain.llama.decoding.answer import AnswerMatcher
+    from constrain.llama.decoding.answer_matcher import AnswerMatcher
     from constrain.llama.decoding.sampler import Chain
 
 DRAFT_TOKENS = 256
