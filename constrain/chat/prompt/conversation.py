@@ -112,11 +112,7 @@ def conversation_prompt(
     ``ValueError`` for values nested too deeply, and ``ModelError`` if the template fails, or shows no answers that a
     draft could be.
     """
-    checked = conversation(prompt)
-    if shown:
-        checked = add_schema_text(checked, shown)
-    if draft is not None:
-        checked = add_instruction(checked, draft.instruction)
+    checked = add_texts(conversation(prompt), shown, "" if draft is None else draft.instruction)
     functions = [function_of(tool) for tool in tools]
     form = form or format_of(tokenizer, template)
     names = token_names(tokenizer)
@@ -214,26 +210,21 @@ def function_of(tool: Any) -> dict[str, Any]:
     return {"name": tool.name, "description": tool.description, "parameters": parameters}
 
 
-def add_schema_text(messages: Sequence[Message], shown: str) -> list[Message]:
-    """Returns the messages with a text about the form of the answer, added to the messages of the user.
+def add_texts(messages: Sequence[Message], shown: str, instruction: str = "") -> list[Message]:
+    """Returns the messages with texts about the answer, added to the messages of the user.
 
     The first message gets ``shown`` in front of its text, so that requests for the same form share a prefix that the
-    model reads only once. Later messages end with a reminder, so that the conversation still begins as before. If no
-    message is the user's, the last message gets ``shown``.
+    model reads only once. Later messages end with a reminder, so that the conversation still begins as before; the last
+    message ends with ``instruction`` in its place, if there is one. If no message is the user's, the last message gets
+    both texts.
     """
-    first, *later = [index for index, message in enumerate(messages) if message.role == "user"] or [len(messages) - 1]
-    changed = list(messages)
-    changed[first] = replace(messages[first], content=_join(shown, messages[first].content))
-    for index in later:
-        changed[index] = replace(messages[index], content=_join(messages[index].content, REMINDER))
-    return changed
-
-
-def add_instruction(messages: Sequence[Message], instruction: str) -> list[Message]:
-    """Returns the messages with a text behind the last message of the user, or behind the last of all without one."""
     places = [index for index, message in enumerate(messages) if message.role == "user"] or [len(messages) - 1]
     changed = list(messages)
-    changed[places[-1]] = replace(messages[places[-1]], content=_join(messages[places[-1]].content, instruction))
+    for index in places:
+        before = shown if index == places[0] else ""
+        reminder = REMINDER if shown and index != places[0] else ""
+        behind = instruction or reminder if index == places[-1] else reminder
+        changed[index] = replace(messages[index], content=_join(before, messages[index].content, behind))
     return changed
 
 

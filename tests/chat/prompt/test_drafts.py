@@ -58,11 +58,14 @@ def test_without_a_template_empty_lines_stand_around_the_draft(tokenizer: Tokeni
 def test_the_users_last_message_asks_for_the_draft(tokenizer: Tokenizer) -> None:
     talk = [
         {"role": "user", "content": "Hello."},
+        {"role": "user", "content": "Are you there?"},
         {"role": "assistant", "content": "Hi."},
         {"role": "user", "content": QUESTION},
     ]
     before, _ = draft_prompt(tokenizer, "", talk, shown="Use JSON.")
-    assert before == (f"Use JSON.\n\nHello.\n\nHi.\n\n{QUESTION}\n\nAnswer in the format above.\n\nFirst think.\n\n")
+    assert before == (
+        f"Use JSON.\n\nHello.\n\nAre you there?\n\nAnswer in the format above.\n\nHi.\n\n{QUESTION}\n\nFirst think.\n\n"
+    )
     before, _ = draft_prompt(tokenizer, "", [{"role": "system", "content": "Be brief."}])
     assert before == "Be brief.\n\nFirst think.\n\n"
 
