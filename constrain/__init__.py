@@ -79,6 +79,8 @@ if TYPE_CHECKING:
     from constrain.lark.source import Lark
     from constrain.llama.model import Model
     from constrain.partial.reader import FieldEvent, FieldReader
+    from constrain.quotes.annotation import Quote
+    from constrain.quotes.places import QuotePlace
     from constrain.regex.source import Regex
     from constrain.structural.source import StructuralTag
 
@@ -123,6 +125,8 @@ __all__ = [
     "OutputValidationError",
     "PatternError",
     "Precomputed",
+    "Quote",
+    "QuotePlace",
     "ReasoningDelta",
     "Refusal",
     "RefusalDelta",
@@ -197,6 +201,8 @@ _MODULES = {
     "LogitsProcessor": "constrain.engine.logits",
     "Model": "constrain.llama.model",
     "Options": "constrain.generation.options",
+    "Quote": "constrain.quotes.annotation",
+    "QuotePlace": "constrain.quotes.places",
     "Refusal": "constrain.chat.reading.reply",
     "Regex": "constrain.regex.source",
     "Reply": "constrain.chat.reading.reply",

@@ -209,6 +209,8 @@ PACKAGE = {
         types.exact_decimals._exact
         types.schema._field_of
         partial.types.PartialType._expand""",
+    "quotes.places.COMPARED_DEPTH levels of a value": """
+        quotes.places.Quotes._fits""",
     "structure around calls that a chat template writes, of a few pieces": """
         chat.answers.structure.tree
         chat.reading.reader._leads_to_end""",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from constrain.fields.logprobs import read_top_logprobs
-from constrain.fields.sampling import read_draft, read_max_tokens, read_sampling, read_show_schema
+from constrain.fields.sampling import read_draft, read_max_tokens, read_sampling, read_show_schema, read_sources
 from constrain.fields.values import (
     FieldError,
     array,
@@ -156,6 +156,7 @@ def _read_options(line: Mapping[str, Any]) -> ChatOptions:
         **read_max_tokens(line, "max_tokens")[0],
         **read_show_schema(line, may_be_text=True),
         **read_draft(line),
+        **read_sources(line),
         **{name: integer(line, name, 1) for name in _SOFT_LIMITS},
         **{name: boolean(line, name) for name in _FLAGS},
         **{name: optional_text(line, name) for name in ("tool_format", *CHOICES)},

@@ -18,7 +18,7 @@ from constrain.chat.reading.reply import Refusal, Reply
 from constrain.chat.tools.calls import FunctionCall
 from constrain.engine.captures import captures_object
 from constrain.errors import ConstrainError, OutputValidationError
-from constrain.generation.completion import agreement_object, limits_object
+from constrain.generation.completion import agreement_object, limits_object, quotes_object
 from constrain.generation.logprobs import logprob_objects
 from constrain.types.answer_text import read_answer
 
@@ -158,8 +158,9 @@ def answerer(model: Model, schema: str | Source | None, options: Options) -> Ans
     from constrain.generation.job import Run
     from constrain.generation.options import compile_options
     from constrain.generation.planning import prepare
+    from constrain.quotes.keyword import may_have_quotes
 
-    if schema is not None:
+    if schema is not None and not (isinstance(schema, str) and may_have_quotes(schema)):  # quotes depend on the line
         compile_any(schema, model.vocabulary, close_objects=True, **compile_options(options, schema))
 
     def answer(task: Task, stop: Future[None]) -> Completion:
@@ -200,6 +201,7 @@ def settings(prompts: Path, schema: str | Source | None, model: Path, options: O
         "schema": {"sha256": None if schema is None else hashlib.sha256(written.encode()).hexdigest()},
         "model": {"name": model.name, "bytes": model.stat().st_size, "sha256 of the first MiB": beginning},
         **options,
+        **({"sources": {"sha256": _digest(options["sources"])}} if "sources" in options else {}),
         **({"registry": {"sha256": _digest(options["registry"])}} if "registry" in options else {}),
     }
 
@@ -220,6 +222,7 @@ def _answer(completion: Completion) -> dict[str, object]:
     answer |= limits_object(completion)
     answer |= captures_object(completion.captures)
     answer |= agreement_object(completion)
+    answer |= quotes_object(completion)
     if completion.text_logprobs is not None:
         answer["logprobs"] = logprob_objects(completion.text_logprobs)
     texts = {"reasoning": completion.reasoning, "draft": completion.draft}

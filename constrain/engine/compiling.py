@@ -15,11 +15,14 @@ from constrain.language.grammar import Grammar
 from constrain.language.policies import CHOICES, DEFAULTS, refuse_compile_options
 from constrain.language.schema_text import is_type, parse_schema, schema_text
 from constrain.language.source import Source
+from constrain.quotes.keyword import read_sources, with_sources
 from constrain.suggestions import unknown_names
 from constrain.vocabulary.vocabulary import as_vocabulary
 from constrain.work import compilation, garbage_kept
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from llama_cpp import Llama
     from typing_extensions import Unpack
 
@@ -44,6 +47,7 @@ def compile(  # noqa: A001 - the name of the public function
     escapes: str = "canonical",
     strict: bool = False,
     registry: object = None,
+    sources: Mapping[str, str | Sequence[str]] | None = None,
     cache: Directory = None,
 ) -> Constraint:
     r"""Compiles a schema or grammar for the tokens of a vocabulary. An equal call returns the same constraint, quickly.
@@ -71,13 +75,15 @@ def compile(  # noqa: A001 - the name of the public function
             converts a schema.
         registry: mapping from URIs to schemas, such as a ``referencing.Registry``, for ``$ref`` to other documents and
             for metaschemas of your own. Metaschemas of the drafts are known. Nothing is fetched from the network.
+        sources: texts to quote from, by name: each is a text or a list of texts. Strings with ``constrain.Quote``, or
+            with the keyword ``x-quote``, are pieces of them.
         cache: directory of stored constraints, as ``Constraint.precompute`` and ``constrain compile`` write them;
             ``compile`` itself only reads it. By default the directory in the environment variable CONSTRAIN_CACHE (none
             if it is empty or "0"), or else the user's cache directory; ``False`` for none. A damaged file is compiled
             again, with a warning. Each version and build of this package has its own files.
 
-    The policies (``whitespace`` to ``escapes``), ``strict`` and ``registry`` apply to JSON Schemas and types; with
-    another language they raise ``ValueError``, as does a value that a policy does not have.
+    The policies (``whitespace`` to ``escapes``), ``strict``, ``registry`` and ``sources`` apply to JSON Schemas and
+    types; with another language they raise ``ValueError``, as does a value that a policy does not have.
 
     Raises ``SchemaError``, ``UnsupportedSchemaError`` or ``UnsatisfiableSchemaError`` with the JSON Pointer of the
     place; ``PatternError``; ``GrammarError``; ``LimitError``.
@@ -100,6 +106,7 @@ def compile(  # noqa: A001 - the name of the public function
         escapes=escapes,
         strict=strict,
         registry=registry,
+        sources=sources,
     )
 
 
@@ -298,7 +305,8 @@ def _read(schema: object, options: CompileOptions, *, close_objects: bool) -> _S
         refuse_compile_options(options, f"this is a {type(schema).__name__}")
         return _Text(schema.closed() if close_objects and isinstance(schema, Source) else schema)
     policies: dict[str, Any] = {name: settled[name] for name in _POLICIES}  # type: ignore[literal-required]
-    text = schema_text(schema, tightened=True)
+    sources = settled["sources"]
+    text = with_sources(schema_text(schema, tightened=True), None if sources is None else read_sources(sources))
     # Pydantic reads 7e35 as a float, and refuses a float of that size as an integer.
     plain_integers = settled["numbers"] == "any" and is_type(schema)
     return _Schema(text, (close_objects, settled["strict"], plain_integers), policies, settled["registry"])

@@ -80,6 +80,19 @@ def read_draft(body: Mapping[str, Any]) -> ChatOptions:
     return {"draft": min(most, MAX_TOKEN_LIMIT)}
 
 
+def read_sources(body: Mapping[str, Any]) -> ChatOptions:
+    """Reads ``sources``, the texts to quote from: each is a text or a list of texts. Raises ``FieldError``."""
+    given = body.get("sources")
+    if given is None:
+        return {}
+    sources = mapping(given, "sources")
+    for name, texts in sources.items():
+        for index, text in enumerate([texts] if isinstance(texts, str) else array(texts, f"sources.{name}")):
+            if not isinstance(text, str):
+                raise wrong_type(f"sources.{name}[{index}]", "a string", text)
+    return {"sources": sources}
+
+
 def read_parallel(body: Mapping[str, Any]) -> bool:
     """Reads ``parallel_tool_calls``: whether there may be several calls. Raises ``FieldError``."""
     return boolean(body, "parallel_tool_calls") is not False

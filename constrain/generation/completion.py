@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from constrain.errors import pointer_to
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from constrain.engine.report import Report
     from constrain.llama.decoding.answer import FinishReason
     from constrain.llama.decoding.token_logprob import TokenLogprob
+    from constrain.quotes.places import QuotePlace
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,8 @@ class Completion:
         text_logprobs: the entries of ``logprobs`` for the tokens that make up ``text``.
         captures: parts of ``text`` that the grammar gives names to, with their spans; empty without names, and if the
             answer was cut. ``None`` if they take too long to find; ``MAX_CAPTURE_WORK`` is then in ``limits_met``.
+        quotes: places of all quotes (``constrain.Quote``) in ``value`` as JSON and in their sources, in the order of
+            the text. Strings in the arguments of calls are not among them.
         agreement: with ``vote``, the share of the samples that have the same value in a place, by the path of the place
             (keys and positions; ``()`` for the whole). Items of lists are lined up by content. ``None`` otherwise.
         fields: with ``confidence``, the parts of a JSON value with their probabilities, by path in ``value`` (keys and
@@ -101,6 +104,7 @@ class Completion:
     logprobs: tuple[TokenLogprob, ...] | None = None
     text_logprobs: tuple[TokenLogprob, ...] | None = None
     captures: Captures | None = None
+    quotes: tuple[QuotePlace, ...] = ()
     agreement: Mapping[tuple[str | int, ...], float] | None = None
     fields: Mapping[tuple[str | int, ...], FieldConfidence] | None = None
     votes: tuple[Completion, ...] = ()
@@ -123,6 +127,12 @@ def agreement_object(completion: Completion) -> dict[str, Any]:
     if completion.agreement is None:
         return {}
     return {"agreement": {pointer_to(path): share for path, share in completion.agreement.items()}}
+
+
+def quotes_object(completion: Completion) -> dict[str, Any]:
+    """Returns the member ``quotes`` of an answer as JSON: the places of its quotes; empty if there is none."""
+    found = [{**asdict(place), "path": list(place.path)} for place in completion.quotes]
+    return {"quotes": found} if found else {}
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from constrain.chat.reading.events import ReasoningDelta
+from constrain.chat.reading.reply import Refusal
 from constrain.chat.reading.text import TextStream
 from constrain.chat.reading.text_tokens import TextTokens
 from constrain.confidence.alternatives import Replay
@@ -22,6 +23,7 @@ from constrain.language.policies import CompileOptions
 from constrain.llama.decoding.draft import Draft
 from constrain.llama.decoding.ranges import seed_of
 from constrain.llama.scheduling.request import Request
+from constrain.quotes.places import Quotes
 from constrain.regex.source import Regex
 
 if TYPE_CHECKING:
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from constrain.llama.decoding.sampler import Sampling
     from constrain.llama.model import Model
     from constrain.partial.scanner import Path
+    from constrain.quotes.places import QuotePlace
     from constrain.vocabulary.vocabulary import Vocabulary
 
 SCHEMA, TOOLS = "the schema of the answer", "the tools"
@@ -102,6 +105,14 @@ class Plan:
         """Returns the job that this plan becomes with a constraint."""
         drafts = Language(_ANY_TEXT).compile(self.model.vocabulary) if self.settings.draft else None
         return Job(self, constraint, compile_seconds, drafts=drafts)
+
+    def find_quotes(self, text: str, value: object) -> tuple[QuotePlace, ...]:
+        """Returns the places of the quotes in a finished answer; none in a refusal, or without content."""
+        quotes = self.result.quotes
+        if quotes is None or not text or isinstance(value, Refusal):
+            return ()
+        assert isinstance(quotes, Quotes)
+        return quotes.places(text)
 
     def describe_shown(self, hint: str) -> str:
         """Describes how many tokens of the prompt are added texts, for an error message; empty if there are none.
@@ -267,6 +278,7 @@ class Writing:
             text_logprobs=None if self.text_tokens is None else tuple(self.text_tokens.reported),
             captures=Captures(),
             fields=self._fields(),
+            quotes=job.plan.find_quotes(outcome.text, outcome.value),
         )
 
     def _fields(self) -> dict[Path, FieldConfidence] | None:

@@ -83,6 +83,9 @@ class Options(CompileOptions, total=False):
             other answers does not count.
         show_schema: whether the prompt shows the schema to the model (``True``): as a short text in front of the first
             user message, with a reminder in later ones. A text of your own that contains ``{schema}`` replaces it.
+        sources: texts that strings with ``constrain.Quote`` (or the keyword ``x-quote``) are quoted from, by name: each
+            is a text or a list of texts. The user's messages are the source ``"prompt"``, from which quotes come that
+            name no source.
         whitespace, property_order, formats, numbers, precision, escapes, strict, registry: as for ``compile``; for JSON
             Schemas and types only.
 
@@ -193,6 +196,11 @@ def _read_draft(value: Any) -> bool | int:
     return operator.index(value)
 
 
+def is_json_schema(schema: object) -> bool:
+    """Returns whether a schema is a JSON Schema or a type."""
+    return not (schema is None or isinstance(schema, Grammar | Source))
+
+
 def compile_options(options: Options, schema: object) -> CompileOptions:
     """Returns the options for compiling. Raises ``ValueError`` for options that do not apply to ``schema``."""
     ours: CompileOptions = {key: value for key, value in options.items() if key in _COMPILE_KEYS}  # type: ignore[assignment]
@@ -206,10 +214,10 @@ def options_beside(options: AnyOptions, schema: object) -> AnyOptions:
 
     Policies are dropped if its schema is not a JSON Schema, and ``draft`` if it is free text.
     """
-    if not (schema is None or isinstance(schema, Grammar | Source)):
+    if is_json_schema(schema):
         return options
     # Arguments of tools are JSON, so tools need policies with every schema.
-    about_schema = {"strict", "registry"} if options.get("tools") else _COMPILE_KEYS
+    about_schema = {"strict", "registry", "sources"} if options.get("tools") else _COMPILE_KEYS
     if schema is None and not options.get("tools"):
         about_schema = {*about_schema, "draft"}
     others: AnyOptions = {key: value for key, value in options.items() if key not in about_schema}  # type: ignore[assignment]
@@ -220,7 +228,7 @@ _PENALTIES = ("repeat_penalty", "presence_penalty", "frequency_penalty")
 _LIMITS = ("max_tokens", "max_string_tokens", "max_number_tokens", "max_reasoning_tokens")
 _COUNTS = frozenset((*_LIMITS, "top_k", "seed", "top_logprobs"))
 _NUMBERS = frozenset(("temperature", "top_p", "min_p", "timeout", *_PENALTIES))
-MAY_BE_NONE = frozenset((*_LIMITS, "seed", "timeout", "tool_choice", "tool_format", "thinking", "registry"))
+MAY_BE_NONE = frozenset((*_LIMITS, "seed", "timeout", "tool_choice", "tool_format", "thinking", "registry", "sources"))
 """Options that may be ``None``; in JSON, where null otherwise means that a field is missing, null is ``None`` there."""
 
 _CHAT_KEYS = frozenset(("tools", "tool_choice", "parallel_tool_calls", "tool_format", "allow_refusal", "thinking"))

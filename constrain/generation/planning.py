@@ -19,13 +19,16 @@ from constrain.chat.answers.choices import REFUSAL, CustomCalls, FunctionCalls, 
 from constrain.chat.answers.language import AnswerLanguage
 from constrain.chat.families.format import Section, Thinking, ToolFormat
 from constrain.chat.prompt.conversation import DraftWords, ThinkingState, conversation_prompt, format_of, function_of
+from constrain.chat.prompt.messages import conversation
 from constrain.chat.reading.progress import TextProgress
 from constrain.chat.reading.reply import ReplyProgress
 from constrain.chat.tools.definition import as_tools
 from constrain.chat.tools.kinds import FunctionTool
 from constrain.composition.parts import as_part
+from constrain.errors import UnsupportedSchemaError
 from constrain.generation.job import SCHEMA, TOOLS, Language, Plan
-from constrain.generation.options import DraftError, compile_options, split_options
+from constrain.generation.options import DraftError, compile_options, is_json_schema, split_options
+from constrain.generation.quoting import with_quotes
 from constrain.json_schema.policies import Policies
 from constrain.language.grammar import Grammar
 from constrain.language.policies import CHOICES, DEFAULTS, refuse_compile_options
@@ -33,6 +36,13 @@ from constrain.language.result import result_type
 from constrain.language.schema_text import is_type, parse_schema, schema_text
 from constrain.language.source import Source
 from constrain.llama.lookup import as_model
+from constrain.quotes.keyword import (
+    PROMPT,
+    has_folded_quotes,
+    may_have_quotes,
+    read_sources,
+    with_sources,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -49,6 +59,7 @@ if TYPE_CHECKING:
     from constrain.language.result import ResultType
     from constrain.llama.lookup import AnyModel
     from constrain.llama.model import Model
+    from constrain.quotes.keyword import Texts
 
 _IF_NO_CALL = "If you call no tool: "
 
@@ -92,7 +103,11 @@ def make_plan(model: Model, prompt: Prompt, schema: Any, given: Options) -> Plan
     template = model.tool_template if tools else model.chat_template
     form = format_of(model.tokenizer, template, options.get("tool_format"))
     result = result_type(schema)
-    answer = _make_answer_language(model, schema, options, tools, form)
+    sources = _read_sources(options, prompt)
+    result = with_quotes(result, schema, sources)
+    if is_json_schema(schema):
+        options["sources"] = sources
+    answer = _make_answer_language(model, schema, options, tools, form, sources)
     language = _text_language(schema, options) if answer is None else None
     thinks = options.get("thinking")
     if settings.draft:
@@ -164,7 +179,12 @@ def _draft_words(*, has_tools: bool, is_shown: bool) -> DraftWords:
 
 
 def _make_answer_language(
-    model: Model, schema: Any, options: ChatOptions, tools: Sequence[Tool], form: ToolFormat
+    model: Model,
+    schema: Any,
+    options: ChatOptions,
+    tools: Sequence[Tool],
+    form: ToolFormat,
+    sources: Mapping[str, Texts],
 ) -> AnswerLanguage | None:
     """Returns the language of an answer with calls, refusals or reasoning; None if the answer can only be a text.
 
@@ -174,11 +194,11 @@ def _make_answer_language(
     is_parallel = _is_parallel(options.get("parallel_tool_calls"))
     if not (tools or options.get("allow_refusal") or form.thinking or form.content):
         return None
-    content = _content_language(schema, strict=options.get("strict", False))
+    content = _content_language(schema, sources, strict=options.get("strict", False))
     return AnswerLanguage(
         form,
         special=_find_special_tokens(form, model.vocabulary.special_tokens),
-        tools=tuple(map(_make_calls, tools)),
+        tools=tuple(_make_calls(tool, sources) for tool in tools),
         calls=choice.calls,
         allowed=choice.allowed,
         parallel=is_parallel and not choice.single,
@@ -193,7 +213,7 @@ def plan_continuation(model: Model, tokens: list[int], schema: Any, options: Opt
     """Plans an answer that continues the given tokens: no chat template is applied and the schema is not shown."""
     sampling, settings = split_options(options)
     language = _text_language(schema, options)
-    result = result_type(schema)
+    result = with_quotes(result_type(schema), schema, read_sources(options.get("sources") or {}))
     return Plan(model, language, tokens, _text_progress(result, settings, language), sampling, settings, result)
 
 
@@ -212,14 +232,23 @@ def _text_progress(
     return progress
 
 
-def _make_calls(tool: Tool) -> FunctionCalls | CustomCalls:
+def _read_sources(options: Options, prompt: Prompt) -> dict[str, Texts]:
+    """Returns the sources of quotes by name, the user's messages among them. Raises TypeError and ValueError."""
+    said = tuple(message.content for message in conversation(prompt) if message.role == "user")
+    return {PROMPT: said, **read_sources(options.get("sources") or {})}
+
+
+def _make_calls(tool: Tool, sources: Mapping[str, Texts]) -> FunctionCalls | CustomCalls:
     """Describes the calls of a tool for the grammar of the answer: its name, and the language of its arguments."""
     if isinstance(tool, FunctionTool):
-        return FunctionCalls(tool.name, tool.schema_text, typed=tool.signature is not None)
+        text = tool.schema_text
+        if may_have_quotes(text) and has_folded_quotes(parse_schema(text)):
+            raise UnsupportedSchemaError(f"the tool {tool.name} has a quote with fold, which only content may have")
+        return FunctionCalls(tool.name, with_sources(text, sources), typed=tool.signature is not None)
     return CustomCalls(tool.name, tool.format)
 
 
-def _content_language(schema: Any, *, strict: bool) -> Value | Source | None:
+def _content_language(schema: Any, sources: Mapping[str, Texts], *, strict: bool) -> Value | Source | None:
     """Returns the language of content next to calls.
 
     Raises the errors of ``complete`` for the schema, ``strict`` included.
@@ -234,7 +263,7 @@ def _content_language(schema: Any, *, strict: bool) -> Value | Source | None:
         from constrain.json_schema.strict.subset import require_strict
 
         require_strict(parse_schema(text))
-    return Value(text, typed=is_type(schema))
+    return Value(with_sources(text, sources), typed=is_type(schema))
 
 
 def _is_parallel(given: object) -> bool:

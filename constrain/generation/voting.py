@@ -104,6 +104,7 @@ def _merged(job: Job, value: Ballot, sample: Completion) -> Completion | None:
                 "text_logprobs": None,
                 "fields": None,
             }
+            unknown["quotes"] = job.plan.find_quotes(text, outcome.value)
             return replace(sample, value=outcome.value, text=text, **unknown)
     return None
 

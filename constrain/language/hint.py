@@ -180,7 +180,7 @@ def _guess(schema: dict[str, Any]) -> str:
 
 
 def _string(schema: dict[str, Any]) -> str:
-    notes = []
+    notes = [_quote(schema["x-quote"])] if schema.get("x-quote") else []
     if isinstance(schema.get("format"), str):
         notes.append(schema["format"])
     if isinstance(schema.get("pattern"), str):
@@ -188,6 +188,15 @@ def _string(schema: dict[str, Any]) -> str:
     bounds = _range(schema, "minLength", "maxLength", unit=" characters").strip(" ()")
     notes += [bounds] if bounds else []
     return f"string ({', '.join(notes)})" if notes else "string"
+
+
+def _quote(given: object) -> str:
+    """Returns the note about a quote: ``given`` is true, the name of a source, or an object of options."""
+    options = given if isinstance(given, dict) else {"source": given}
+    source = options.get("source")
+    of = f"the source {source}" if isinstance(source, str) and source != "prompt" else "the user's text"
+    most = options.get("max_length")
+    return f"copied word for word from {of}" + (f", at most {most} characters" if isinstance(most, int) else "")
 
 
 def _range(schema: dict[str, Any], low: str, high: str, *, unit: str = "") -> str:

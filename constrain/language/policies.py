@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypedDict
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 CHOICES = {
     "whitespace": ("flexible", "compact", "any"),
@@ -33,6 +33,7 @@ class CompileOptions(TypedDict, total=False):
     escapes: str
     strict: bool
     registry: object
+    sources: Mapping[str, str | Sequence[str]] | None
 
 
 DEFAULTS: CompileOptions = {
@@ -44,6 +45,7 @@ DEFAULTS: CompileOptions = {
     "escapes": CHOICES["escapes"][0],
     "strict": False,
     "registry": None,
+    "sources": None,
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from constrain.errors import OutputValidationError, SchemaError, pointer_to
 from constrain.language.grammar import Grammar
@@ -23,6 +23,14 @@ TYPE_BYTES = 64 << 20
 dropped."""
 
 
+class Restoring(Protocol):
+    """The quotes of an answer: ``constrain.quotes.places.Quotes``."""
+
+    def restored(self, text: str) -> str:
+        """Returns a finished answer with the spelling that its value has."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class ResultType:
     """How an answer for one ``schema=`` argument is shown to the model, and how its text becomes the value.
@@ -31,12 +39,14 @@ class ResultType:
         document: the JSON Schema as a parsed JSON value; ``None`` without a schema: then the value is the text.
         adapter: turns the text into the caller's type; ``None`` for parsed JSON or plain text.
         source: the source of the grammar instead of a JSON Schema, if the prompt can show it.
+        quotes: finds the quotes of answers; ``None`` if the schema has none.
         exact: replaces the adapter for a type with decimals, and keeps all their digits.
     """
 
     document: object | None
     adapter: TypeAdapter[Any] | None
     source: Source | None = None
+    quotes: Restoring | None = field(default=None, compare=False)
     exact: ExactValidator | None = field(init=False, default=None, compare=False)
 
     def __post_init__(self) -> None:
@@ -46,8 +56,12 @@ class ResultType:
             if holds_decimals(self.adapter):
                 object.__setattr__(self, "exact", ExactValidator(self.adapter.core_schema))
 
+    def spelled(self, text: str) -> str:
+        """Returns a finished text as callers get it: folded quotes have their source's spelling."""
+        return text if self.quotes is None or not text else self.quotes.restored(text)
+
     def parse(self, text: str) -> Any:
-        """Returns the value of a finished text. Raises ``OutputValidationError``."""
+        """Returns the value of a finished text, as ``spelled`` returns it. Raises ``OutputValidationError``."""
         if self.adapter is None:
             return text if self.document is None else read_answer(text)
         from pydantic import ValidationError

@@ -15,6 +15,7 @@ expressions mean the same as on decoded text, as long as they stay inside "any J
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -191,6 +192,30 @@ class Window:
     __reduce__ = _reduced
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class Substring:
+    """Any run of consecutive chunks of one of ``texts``, of ``minimum`` to ``maximum`` code points (``None``: any).
+
+    A chunk is one code point; or, with ``cuts``, the code points between two places where a run may begin and end.
+    ``cuts`` has one byte for each code point of a text: not 0 if a chunk begins there. A run may be empty. With
+    ``json``, code points are spelled as in a JSON string. Texts have no surrogates.
+    """
+
+    texts: tuple[str, ...]
+    minimum: int = 0
+    maximum: int | None = None
+    json: bool = True
+    cuts: tuple[bytes, ...] = ()
+
+    def __repr__(self) -> str:
+        """Returns a text that determines the expression and is short: the texts stand in it as their SHA-256."""
+        digest = hashlib.sha256()
+        for part in (*(text.encode() for text in self.texts), b"", *self.cuts):
+            digest.update(b"%d " % len(part) + part)
+        about = f"minimum={self.minimum}, maximum={self.maximum}, json={self.json}"
+        return f"Substring(<{len(self.texts)} texts, {digest.hexdigest()}>, {about})"
+
+
 Expression = (
     Literal
     | ByteClass
@@ -203,6 +228,7 @@ Expression = (
     | LiteralSet
     | Multiple
     | Window
+    | Substring
 )
 
 INNER_NODES = (Concatenation, Alternation, Intersection, Complement, Repetition, Window)
@@ -235,6 +261,8 @@ def tree_bytes(*expressions: Expression) -> int:
             found += len(node.text)
         elif isinstance(node, LiteralSet):
             found += sum(map(len, node.texts)) + PART_BYTES * len(node.texts)
+        elif isinstance(node, Substring):
+            found += sum(map(len, (*node.texts, *node.cuts)))
         elif isinstance(node, (ByteClass, CharClass)):
             found += PART_BYTES * 2 * len(node.ranges)
     return found
@@ -330,4 +358,6 @@ def nullable(expression: Expression) -> bool:
             return not text
         case LiteralSet(texts):
             return b"" in texts
+        case Substring(_, minimum):
+            return minimum == 0
     return False

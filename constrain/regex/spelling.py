@@ -8,6 +8,7 @@ keep their meaning if complements stay inside spelled texts.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from json.encoder import encode_basestring
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,7 @@ from constrain.language.tree import (
     LiteralSet,
     Multiple,
     Repetition,
+    Substring,
     Window,
 )
 from constrain.regex.anchors import union
@@ -99,6 +101,8 @@ def _spelled_leaf(leaf: Expression) -> Expression:
             return LiteralSet(tuple(map(in_json_text, texts)))
         case CharClass(ranges, _):
             return CharClass(ranges, json=True)
+        case Substring():
+            return replace(leaf, json=True)
     assert isinstance(leaf, ByteClass), leaf
     if leaf == ANY_BYTE:
         return _ANY_SPELLED_BYTE
@@ -116,6 +120,8 @@ def _decoded_leaf(leaf: Expression) -> Expression:
             return LiteralSet(tuple(map(_read, texts)))
         case CharClass(ranges, json=True):
             return CharClass(ranges)
+        case Substring():
+            return replace(leaf, json=False)
     return leaf  # bytes written unchanged, or any bytes
 
 

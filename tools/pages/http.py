@@ -88,6 +88,7 @@ _MEANINGS = {
     "response_format": "format of the answer: `text`, `json_object`, `json_schema` with a schema, or `structural_tag`",
     "seed": "makes sampling reproducible",
     "show_schema": "whether the model sees a short form of the schema (yes)",
+    "sources": "texts that strings with `x-quote` are quoted from, by name: each a text or a list of texts",
     "stop": "a text or texts that end an answer of free text",
     "store": "whether the response is kept (yes), for `previous_response_id`",
     "stream": "whether the answer comes as server-sent events",

@@ -43,6 +43,7 @@ _GROUPS = {
     "conditionals": "Conditions",
     "numeric": "Numbers",
     "strings": "Strings",
+    "quotes": "Strings",
     "format": "Strings",
     "arrays": "Arrays",
     "contains": "Arrays",

@@ -36,7 +36,7 @@ the limit that was met, or its value, unless its line below names another error;
 {NOTE}"""
 
 _SECTIONS = (
-    ("Schemas", "json_schema/"),
+    ("Schemas", ("json_schema/", "quotes/")),
     ("Patterns", "regex/"),
     ("Lark grammars", "lark/"),
     ("GBNF grammars, and conversion to Lark", ("gbnf/", "conversion/")),

@@ -45,7 +45,7 @@ _GROUPS = {
     ),
     "The prompt": ("show_schema",),
     "Probabilities": ("logprobs", "top_logprobs", "confidence"),
-    "The schema": (*CHOICES, "strict", "registry"),
+    "The schema": (*CHOICES, "strict", "registry", "sources"),
     "Tools, refusals and thinking": (
         "tools",
         "tool_choice",

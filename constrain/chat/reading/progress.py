@@ -103,7 +103,8 @@ class TextProgress:
 
     def outcome(self) -> Outcome:
         """Returns the finished answer. Raises ``OutputValidationError``."""
-        return Outcome(self._result.parse(self._text.text), self._text.text)
+        text = self._result.spelled(self._text.text)
+        return Outcome(self._result.parse(text), text)
 
     def parts(self, answer: bytes) -> list[Part]:
         """Returns the answer as its only part."""

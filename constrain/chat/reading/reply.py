@@ -169,6 +169,7 @@ class ReplyProgress:
         """Returns the finished answer. Raises ``OutputValidationError``."""
         text = self._content.text
         is_there = self._refusal is None and (text or not self._values)
+        text = self._result.spelled(text) if is_there else text
         content = self._result.parse(text) if is_there else None
         if not self._wants_reply:
             value = content if self._refusal is None else Refusal(self._refusal)

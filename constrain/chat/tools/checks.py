@@ -14,6 +14,7 @@ from constrain.chat.tools.parameters import callers_parameters
 from constrain.errors import ConstrainError, ToolError
 from constrain.language.schema_text import parse_schema
 from constrain.language.source import Source
+from constrain.quotes.keyword import may_have_quotes, without_quotes
 from constrain.remembering import remembered
 
 if TYPE_CHECKING:
@@ -82,6 +83,8 @@ def _compile(text: str) -> None:
     from constrain.json_schema.compiler import compile_schema
 
     parameters: Any = parse_schema(text)
+    if may_have_quotes(text):
+        parameters = without_quotes(parameters)
     compile_schema(arguments_schema(parameters), close_objects=True, keys_apart=True)
 
 

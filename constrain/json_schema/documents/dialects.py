@@ -139,7 +139,7 @@ _VALIDATION = frozenset(
     (
         "type", "const", "enum", "multipleOf", "maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum",
         "maxLength", "minLength", "pattern", "maxItems", "minItems", "uniqueItems", "maxContains", "minContains",
-        "maxProperties", "minProperties", "required", "dependentRequired",
+        "maxProperties", "minProperties", "required", "dependentRequired", "x-quote",
     )
 )  # fmt: skip
 _UNEVALUATED = frozenset(("unevaluatedItems", "unevaluatedProperties"))

@@ -12,6 +12,7 @@ IN_PLACE_APPLICATORS = frozenset(
 
 ABOUT_STRINGS = IN_PLACE_APPLICATORS - {"dependentSchemas", "dependencies"} | {
     "type", "const", "enum", "minLength", "maxLength", "pattern", "format",
+    "x-quote",
 }  # fmt: skip
 """Keywords that restrict strings."""
 
@@ -19,6 +20,7 @@ ANNOTATIONS = frozenset(
     (
         "title", "description", "default", "examples", "$comment", "readOnly", "writeOnly", "deprecated",
         "contentEncoding", "contentMediaType", "contentSchema", "$schema", "$defs", "definitions", "$vocabulary",
+        "x-sources", "x-given-sources",
     )
 )  # fmt: skip
 """Keywords that assert nothing in any draft, and do not change the meaning of ``$ref``."""

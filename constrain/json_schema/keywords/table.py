@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING
 from constrain.errors import SchemaError
 from constrain.json_schema.documents.dialects import DRAFT_4, DRAFT_6, DRAFT_7, DRAFT_2019, DRAFT_2020, Dialect
 from constrain.json_schema.documents.keyword_sets import ANNOTATIONS
-from constrain.json_schema.keywords import arrays, combinators, conditionals, contains, numeric, objects, strings
+from constrain.json_schema.keywords import (
+    arrays,
+    combinators,
+    conditionals,
+    contains,
+    numeric,
+    objects,
+    quotes,
+    strings,
+)
 from constrain.json_schema.keywords import format as formats_keyword
 
 if TYPE_CHECKING:
@@ -71,6 +80,7 @@ _EVERY_DRAFT: dict[str, Handler | None] = {
     "maxLength": strings.max_length,
     "pattern": strings.pattern,
     "format": formats_keyword.format_,
+    "x-quote": quotes.quote,
     "items": arrays.items,
     "minItems": arrays.min_items,
     "maxItems": arrays.max_items,

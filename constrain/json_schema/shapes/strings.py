@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from constrain.errors import LimitError, PatternError, SchemaError, UnsupportedSchemaError
@@ -19,9 +20,11 @@ from constrain.language.tree import (
     Literal,
     LiteralSet,
     Repetition,
+    Substring,
     Window,
     tree_bytes,
 )
+from constrain.quotes.texts import has_parts
 from constrain.regex.classes import encodable
 from constrain.regex.parsing.parser import parse_pattern
 from constrain.remembering import remembered
@@ -148,16 +151,33 @@ def has_strings(shape: StringShape) -> bool:
     """Returns whether some string of ``shape`` (without ``values``) is written."""
     if shape.maximum is not None and shape.minimum > shape.maximum:
         return False
+    shape = with_lengths(shape)
+    if len(shape.parts) == 1 and isinstance(shape.parts[0], Substring):
+        return has_parts(shape.parts[0])
     return not shape.parts or has_text(shape.parts, shape.minimum, shape.maximum)
 
 
 def content(shape: StringShape) -> Expression:
     """Returns the content between the quotes of a string of this shape (without ``values``)."""
+    shape = with_lengths(shape)
     unbounded = shape.minimum == 0 and shape.maximum is None
     if not shape.parts:
         return ANY_CONTENT if unbounded else Repetition(ANY_JSON_CHAR, shape.minimum, shape.maximum)
     part = shape.parts[0] if len(shape.parts) == 1 else Intersection(shape.parts)
     return part if unbounded else Window(part, ANY_JSON_CHAR, shape.minimum, shape.maximum)
+
+
+def with_lengths(shape: StringShape) -> StringShape:
+    """Returns the same shape, whose lengths are those of its quotes if it has any: they cost nothing there."""
+    if shape.minimum == 0 and shape.maximum is None:
+        return shape
+    for number, part in enumerate(shape.parts):
+        if isinstance(part, Substring):
+            lengths = max(part.minimum, shape.minimum), shorter(part.maximum, shape.maximum)
+            narrowed = replace(part, minimum=lengths[0], maximum=lengths[1])
+            parts = (*shape.parts[:number], narrowed, *shape.parts[number + 1 :])
+            return shape._replace(parts=parts, minimum=0, maximum=None)
+    return shape
 
 
 ANY_CONTENT = Repetition(ANY_JSON_CHAR, 0, None)

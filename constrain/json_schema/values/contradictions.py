@@ -9,8 +9,12 @@ from constrain.json_schema.documents.dialects import escape
 from constrain.json_schema.shapes.arrays import unproductive_item
 from constrain.json_schema.shapes.data import NOTHING, Goal
 from constrain.json_schema.shapes.objects import unproductive_member
-from constrain.json_schema.shapes.strings import matches_nothing, pattern_expression
+from constrain.json_schema.shapes.quotes import quotes_at
+from constrain.json_schema.shapes.strings import StringShape, matches_nothing, pattern_expression, with_lengths
 from constrain.json_schema.values.doubles import ONLY_DECIMALS
+from constrain.language.tree import Substring
+from constrain.quotes.keyword import QUOTE
+from constrain.quotes.texts import has_parts
 
 if TYPE_CHECKING:
     from constrain.json_schema.documents.locations import Location
@@ -84,13 +88,13 @@ def _contradiction(goals: Goals, goal: Goal, pointer: str) -> tuple[str, str]:
     if not locations:
         return pointer, "the schemas that apply here exclude each other"
     for location in locations:
-        found = _within(location)
+        found = _within(goals, location)
         if found is not None:
             return found
     return locations[0].pointer(), "the keywords and schemas that apply here exclude each other"
 
 
-def _within(location: Location) -> tuple[str, str] | None:
+def _within(goals: Goals, location: Location) -> tuple[str, str] | None:
     schema = location.schema
     if not isinstance(schema, dict):
         return location.pointer(), "a schema that is false allows no value"
@@ -108,15 +112,33 @@ def _within(location: Location) -> tuple[str, str] | None:
         and matches_nothing(pattern_expression(location, schema["pattern"], "pattern"))
     ):
         return location.pointer("pattern"), f"no text matches the pattern {schema['pattern']!a:.80}"
+    if QUOTE in schema:
+        why = _without_quotes(goals, location, schema)
+        if why is not None:
+            return location.pointer(QUOTE), why
     for keyword in ("allOf", "anyOf", "oneOf"):
         branches = schema.get(keyword)
         for branch in branches if isinstance(branches, list) else ():
             inner = location.resource.locations.get(id(branch))
             if inner is not None and inner is not location and inner.shapes is not None and not any(inner.shapes):
-                found = _within(inner)
+                found = _within(goals, inner)
                 if found is not None:
                     return found
     return None
+
+
+def _without_quotes(goals: Goals, location: Location, schema: dict[str, object]) -> str | None:
+    """Returns why a source has no quote of the wanted length; ``None`` if it has one."""
+    least, most = schema.get("minLength", 0), schema.get("maxLength")
+    given = quotes_at(goals, location, schema[QUOTE])
+    lengths = (least if isinstance(least, int) else 0), (most if isinstance(most, int) else None)
+    quotes = with_lengths(StringShape((given,), *lengths)).parts[0]
+    assert isinstance(quotes, Substring)
+    if has_parts(quotes):
+        return None
+    wanted = f"{quotes.minimum} or more" + ("" if quotes.maximum is None else f" and {quotes.maximum} or fewer")
+    longest = max(map(len, quotes.texts), default=0)
+    return f"no quote has {wanted} characters: the longest text of its source has {longest}"
 
 
 def _is_about_strings(schema: dict[str, object]) -> bool:

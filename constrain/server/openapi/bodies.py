@@ -67,8 +67,12 @@ _SAMPLING: dict[str, Schema] = {
 _SHOWING: dict[str, Schema] = {
     "draft": {"type": ["boolean", "integer", "null"], "minimum": 1},
     "show_schema": _FLAG,
+    "sources": {
+        "type": ["object", "null"],
+        "additionalProperties": {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]},
+    },
 }
-"""Members of requests whose prompt is a conversation: about the draft, and about the schema in the prompt."""
+"""Members of requests with a conversation: a draft, whether it shows the schema, and texts to quote from."""
 
 _VOTING: dict[str, Schema] = {"vote": _FLAG}
 """Members of requests whose answers can vote."""

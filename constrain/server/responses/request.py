@@ -9,7 +9,14 @@ from openai.types.responses import ResponseIncludable
 
 from constrain.chat.tools.kinds import CustomTool
 from constrain.fields.logprobs import logprobs_options, read_top_logprobs
-from constrain.fields.sampling import read_draft, read_max_tokens, read_parallel, read_sampling, read_show_schema
+from constrain.fields.sampling import (
+    read_draft,
+    read_max_tokens,
+    read_parallel,
+    read_sampling,
+    read_show_schema,
+    read_sources,
+)
 from constrain.fields.values import (
     array,
     boolean,
@@ -119,7 +126,8 @@ def read_request(body: Mapping[str, Any], *, strict_subset: StrictSubset = "stru
     content = read_content(body, read_format(text.get("format"), TEXT_FORMAT, strict_subset), "text.format")
     parallel = read_parallel(body)
     store = boolean(body, "store") is not False
-    options: ChatOptions = {**read_sampling(body, RANGES), **read_show_schema(body), **read_draft(body)}
+    options: ChatOptions = {**read_sampling(body, RANGES), **read_show_schema(body)}
+    options |= {**read_draft(body), **read_sources(body)}
     max_tokens, name = read_max_tokens(body, "max_output_tokens", least=1)
     options |= {**max_tokens, **tools.options(parallel=parallel), **_logprobs(body)}
     stream = read_stream(body)

@@ -65,6 +65,8 @@ ByteSet ExpressionStore::first_of(ExprId e) {
       return first(node.unit());
     case Kind::window:
       return first(node.part());
+    case Kind::substring:
+      return first_of_substring(node);
     case Kind::literal_set: {
       ByteSet set;
       const std::vector<std::string>& texts = literal_sets_[node.literal_set()].texts;
@@ -129,6 +131,9 @@ ByteSet ExpressionStore::find_alphabet(ExprId e) {
     case Kind::window:
       set = alphabet(node.part());
       break;
+    case Kind::substring:
+      set = substrings_[node.automaton()]->alphabet();
+      break;
     case Kind::literal_set:
       for (uint32_t i = node.low(); i < node.high(); ++i) {
         for (char c : literal_sets_[node.literal_set()].texts[i].substr(node.depth())) set.add(static_cast<uint8_t>(c));
@@ -178,6 +183,7 @@ void ExpressionStore::collect_byte_sets(ExprId start, std::vector<ByteSet>& out)
         break;
       case Kind::literal_set:
       case Kind::multiple:
+      case Kind::substring:
         first(e).each([&out](uint8_t b) { out.push_back(ByteSet::range(b, b)); });
         break;
     }

@@ -130,9 +130,12 @@ std::optional<Repetition> ContextIndependentTokens::repetition(const std::vector
   return repetitions_.find(entries[0].expression);
 }
 
-// Whether a state's tokens mean the same in other grammars: terminals made from memory belong to this grammar only.
+// Whether a state's tokens mean the same in other grammars: terminals made from memory belong to this grammar only. Parts
+// of given texts hardly ever come in another grammar, and there are many of them.
 bool ContextIndependentTokens::is_shareable(LexId lexer) const {
-  return std::ranges::all_of(lexer_.entries(lexer), [&](const Lexer::Entry& entry) { return index(entry.terminal) < grammar_.terminals.size(); });
+  return std::ranges::all_of(lexer_.entries(lexer), [&](const Lexer::Entry& entry) { 
+    return index(entry.terminal) < grammar_.terminals.size() && !lexer_.expressions()[entry.expression].has_substring;
+  });
 }
 
 // Making -----------------------------------------------------------------------------------------------------------

@@ -456,6 +456,8 @@ ExprId ExpressionStore::derive(ExprId e, uint8_t byte) {
       return derive_multiple(node, byte);
     case Kind::window:
       return derive_window(node, byte);
+    case Kind::substring:
+      return derive_substring(node, byte);
   }
   return ExprId::nothing;
 }
@@ -463,6 +465,7 @@ ExprId ExpressionStore::derive(ExprId e, uint8_t byte) {
 size_t ExpressionStore::memory_bytes() const {
   size_t total = nodes_.size() * (sizeof(Node) + 3) + children_.size() * 4 + byte_sets_.size() * sizeof(ByteSet);
   total += alphabets_.bytes() + firsts_.bytes() + collected_.size() * sizeof(uint32_t) + literals_.size() * (1 + sizeof(Hash)) + interned_.bytes() + derivatives_.bytes() + unit_ids_.bytes();
+  for (const std::shared_ptr<const SuffixAutomaton>& each : substrings_) total += each->memory_bytes();
   return total + literal_set_bytes_;
 }
 

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <deque>
 #include <initializer_list>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -21,6 +22,7 @@
 #include "hashing.h"
 #include "ids.h"
 #include "limits.h"
+#include "suffix_automaton.h"
 
 namespace constrain {
 
@@ -30,7 +32,7 @@ class ExpressionStore {
  public:
   enum class Kind : uint8_t {
     nothing, epsilon, anything, bytes, literal, concatenation, alternation, intersection, complement, repetition,
-    literal_set, multiple, window
+    literal_set, multiple, window, substring
   };
 
   struct Node {
@@ -40,6 +42,7 @@ class ExpressionStore {
     bool nullable = false;
     bool finite = false;    // certainly a finite language
     bool infinite = false;  // certainly an infinite language
+    bool has_substring = false;  // it, or one of its parts, is a substring of given texts
     int16_t lead = -1;      // the only byte a match may begin with, if there is just one and it is cheap to find
     uint16_t height = 0;    // levels of parts below; a chain of concatenations is one level, however long
 
@@ -69,6 +72,11 @@ class ExpressionStore {
     uint32_t low() const { return arg[1]; }
     uint32_t high() const { return arg[2]; }
     uint32_t depth() const { return arg[3]; }
+    // A substring: the number of its suffix automaton. Its range of transitions and depth are those of a set of literals.
+    // Then the characters needed and allowed from the beginning of the current chunk on; the maximum may be `unbounded`.
+    uint32_t automaton() const { return arg[0]; }
+    uint32_t least() const { return arg[4]; }
+    uint32_t most() const { return arg[5]; }
     // A multiple: the number of its divisor, how much of the number has been read (phase_...), and the remainder.
     uint32_t machine() const { return arg[0]; }
     uint32_t phase() const { return arg[1]; }
@@ -95,6 +103,7 @@ class ExpressionStore {
   ExprId literal_set(std::vector<std::string> texts);
   ExprId multiple(uint64_t divisor, uint32_t scale);
   ExprId window(ExprId part, ExprId unit, uint32_t minimum, uint32_t maximum);
+  ExprId substring(const SuffixAutomaton::Source& source, uint32_t minimum, uint32_t maximum);  // lengths in characters
 
   // An expression that matches all texts of `e` and perhaps more, without long counts except in complements.
   ExprId without_counts(ExprId e);
@@ -184,7 +193,7 @@ class ExpressionStore {
 
   template <typename Archive>
   void visit(Archive& archive) {  // without derivatives and shortest matches, which are found again
-    archive(nodes_, children_, byte_sets_, literals_, literal_hashes_, literal_sets_, literal_set_bytes_, multiples_, interned_,
+    archive(nodes_, children_, byte_sets_, literals_, literal_hashes_, literal_sets_, literal_set_bytes_, multiples_, substrings_, interned_,
             universal_, undecided_, alphabets_, firsts_, verdicts_, onward_, within_, unit_ids_, unit_targets_);
   }
 
@@ -229,6 +238,8 @@ class ExpressionStore {
   ExprId literal_set_at(uint32_t set, uint32_t low, uint32_t high, uint32_t depth);
   ExprId multiple_at(uint32_t machine, uint32_t phase, uint64_t residue);
   ExprId window_at(ExprId part, ExprId unit, ExprId unit_state, uint32_t minimum, uint32_t maximum);
+  ExprId substring_from(uint32_t automaton, uint32_t state, uint32_t minimum, uint32_t maximum);
+  ExprId substring_at(uint32_t automaton, uint32_t low, uint32_t high, uint32_t depth, uint32_t minimum, uint32_t maximum);
   ExprId intern_complement(ExprId part);
   bool is_universal(ExprId e);
   ByteSet find_first(ExprId e);
@@ -245,6 +256,14 @@ class ExpressionStore {
   ExprId derive(ExprId e, uint8_t byte);
   ExprId derive_multiple(const Node& node, uint8_t byte);
   ExprId derive_window(const Node& node, uint8_t byte);
+  ExprId derive_substring(const Node& node, uint8_t byte);
+  bool substring_completes(const Node& node);
+  bool substring_completes(const Node& node, uint32_t transition);
+  bool reaches_length(const SuffixAutomaton& runs, uint32_t from, uint32_t minimum, uint32_t maximum);
+  std::pair<uint32_t, uint32_t> transitions_by(const Node& node, uint8_t byte) const;
+  ByteSet first_of_substring(const Node& node) const;
+  std::string shortest_substring(const Node& start);
+  Lengths lengths_of_substring(const Node& node) const;
   ExprId utf8(const std::vector<CodePointRange>& ranges, unsigned continuation_bytes, uint32_t lead);
   void collect_byte_sets(ExprId e, std::vector<ByteSet>& out);
 
@@ -302,6 +321,7 @@ class ExpressionStore {
   std::vector<LiteralSet> literal_sets_;
   size_t literal_set_bytes_ = 0;
   std::vector<Multiple> multiples_;
+  std::vector<std::shared_ptr<const SuffixAutomaton>> substrings_;
   FlatMap<Hash, uint32_t> interned_;
   FlatMap<uint64_t, uint32_t> derivatives_;
   FlatMap<uint32_t, uint8_t> universal_;

@@ -47,8 +47,8 @@ class Importer {
   explicit Importer(ExpressionStore& store) : store_(store) {
     nb::module_ tree = nb::module_::import_("constrain.language.tree");
     const char* names[] = {"Literal", "ByteClass", "CharClass", "Concatenation", "Alternation", "Intersection",
-                           "Complement", "Repetition", "LiteralSet", "Multiple", "Window"};
-    for (int i = 0; i < 11; ++i) types_[i] = tree.attr(names[i]).ptr();
+                           "Complement", "Repetition", "LiteralSet", "Multiple", "Window", "Substring"};
+    for (int i = 0; i < kinds; ++i) types_[i] = tree.attr(names[i]).ptr();
   }
 
   ExprId expression(nb::handle object, unsigned depth = 0) {
@@ -57,6 +57,8 @@ class Importer {
   }
 
  private:
+  static constexpr int kinds = 12;
+
   ExprId import(nb::handle object, unsigned depth) {
     has_read();
     const ExprId result = make(object, depth);
@@ -104,7 +106,7 @@ class Importer {
   ExprId make(nb::handle object, unsigned depth) {
     const PyObject* type = reinterpret_cast<const PyObject*>(Py_TYPE(object.ptr()));
     int kind = 0;
-    while (kind < 11 && types_[kind] != type) ++kind;
+    while (kind < kinds && types_[kind] != type) ++kind;
     switch (kind) {
       case 0:
         return store_.literal(bytes_of(object.attr("text")));
@@ -169,6 +171,16 @@ class Importer {
         LongWork work(store_);
         return store_.window(part, unit, minimum, maximum);
       }
+      case 11: {
+        SuffixAutomaton::Source source;
+        for (nb::handle text : tuple_of(object.attr("texts"))) source.texts.push_back(bytes_of(nb::steal(encoded(text))));
+        for (nb::handle cut : tuple_of(object.attr("cuts"))) source.cuts.push_back(bytes_of(cut));
+        source.json = nb::cast<bool>(object.attr("json"));
+        const uint32_t minimum = count_of(object.attr("minimum")), maximum = maximum_of(object.attr("maximum"));
+        check(source);
+        LongWork work(store_, true);
+        return store_.substring(source, minimum, maximum);
+      }
       default:
         throw GrammarError(std::string("not an expression: ") + nb::cast<std::string>(nb::repr(object.type())));
     }
@@ -176,6 +188,26 @@ class Importer {
 
   void has_read() {
     if (++read_ % objects_at_a_time == 0) offer_gil();
+  }
+
+  static PyObject* encoded(nb::handle text) {
+    PyObject* made = PyUnicode_AsUTF8String(text.ptr());
+    if (!made) throw nb::python_error();
+    return made;
+  }
+
+  static void check(const SuffixAutomaton::Source& source) {
+    size_t characters = 0;
+    for (size_t i = 0; i < source.texts.size(); ++i) {
+      const auto own = static_cast<size_t>(std::count_if(source.texts[i].begin(), source.texts[i].end(), [](char c) { return (c & 0xC0) != 0x80; }));
+      characters += own;
+      if (!source.cuts.empty() && (source.cuts.size() != source.texts.size() || source.cuts[i].size() != own)) {
+        throw GrammarError("a substring has cuts, but not one for each character of its texts");
+      }
+    }
+    if (characters > MAX_QUOTE_CHARACTERS.value) {
+      throw LimitError(limit_message("the texts of a substring are too long", MAX_QUOTE_CHARACTERS));
+    }
   }
 
   static std::vector<CodePointRange> ranges(nb::handle object) {
@@ -191,7 +223,7 @@ class Importer {
   }
 
   ExpressionStore& store_;
-  PyObject* types_[11];
+  PyObject* types_[kinds];
   size_t read_ = 0;  // objects
   std::unordered_map<PyObject*, ExprId> known_;
 };

@@ -52,6 +52,8 @@ ExpressionStore::Lengths ExpressionStore::find_lengths(ExprId e) {
       return of_one(node.length());
     case Kind::literal_set:
       return lengths_of_set(node);
+    case Kind::substring:
+      return lengths_of_substring(node);
     case Kind::concatenation:
       return lengths_of_chain(e);
     case Kind::alternation:

@@ -85,6 +85,9 @@ inline constexpr NamedLimit MAX_LIMITED_STATES{"MAX_LIMITED_STATES", 5'000, "sta
 // The greatest `multipleOf`, after its decimal point is removed. Beyond: LimitError when compiling.
 inline constexpr NamedLimit MAX_DIVISOR{"MAX_DIVISOR", 576'460'752'303'423'488, "the divisor"};
 
+// Characters of all texts of one source of quotes, or of one `Substring`. Beyond: LimitError when compiling.
+inline constexpr NamedLimit MAX_QUOTE_CHARACTERS{"MAX_QUOTE_CHARACTERS", 2'000'000, "characters"};
+
 // States, with their counters, that one rule can reach without reading. Beyond: LimitError when compiling.
 inline constexpr NamedLimit MAX_SILENT_STATES{"MAX_SILENT_STATES", 100'000, "states"};
 

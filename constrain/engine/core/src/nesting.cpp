@@ -1,4 +1,4 @@
-// The height of expressions, and the derivatives of high ones.
+// The height of expressions and whether they have a substring, and the derivatives of high ones.
 #include "nesting.h"
 
 #include <limits>
@@ -7,11 +7,16 @@ namespace constrain {
 
 void ExpressionStore::set_height(Node& node) const {
   uint32_t height = 0;
-  auto above = [&](ExprId part) { height = std::max<uint32_t>(height, nodes_[index(part)].height + 1u); };
+  node.has_substring = node.kind == Kind::substring;
+  auto above = [&](ExprId part) {
+    height = std::max<uint32_t>(height, nodes_[index(part)].height + 1u);
+    node.has_substring |= nodes_[index(part)].has_substring;
+  };
   switch (node.kind) {
     case Kind::concatenation: {
       above(node.head());
       const Node& rest = nodes_[index(node.rest())];
+      node.has_substring |= rest.has_substring;
       height = std::max<uint32_t>(height, rest.height + (rest.kind == Kind::concatenation ? 0u : 1u));
       break;
     }

@@ -30,7 +30,7 @@ std::string ExpressionStore::shortest(ExprId e) {
     if (const auto found = preferred_.find(e); found != preferred_.end()) return found->second;
   }
   const Kind kind = nodes_[index(e)].kind;
-  if (kind != Kind::alternation && !is_searched(kind) && !is_tall(e)) return build_shortest(e);
+  if (kind != Kind::alternation && kind != Kind::substring && !is_searched(kind) && !is_tall(e)) return build_shortest(e);
   auto known = [this](ExprId each) { return shortest_ids_.find(index(each)); };
   if (const uint32_t* found = known(e)) return shortest_texts_[*found];
   auto parts_of = [this](ExprId each, auto&& f) {  // the parts that the text is composed of
@@ -93,6 +93,8 @@ std::string ExpressionStore::build_shortest(ExprId e) {
       auto shorter = [](const std::string& a, const std::string& b) { return a.size() < b.size(); };
       return std::min_element(texts.begin() + node.low(), texts.begin() + node.high(), shorter)->substr(node.depth());
     }
+    case Kind::substring:
+      return shortest_substring(node);
     case Kind::intersection:
     case Kind::complement:
     case Kind::multiple:
@@ -369,6 +371,9 @@ uint32_t ExpressionStore::find_distance(ExprId e) {
     case Kind::window:
       bytes = std::max<uint64_t>(distance(node.part()), uint64_t{node.minimum()} * distance(node.unit()));
       if (node.unit_state() != node.unit()) bytes += distance(node.unit_state());
+      break;
+    case Kind::substring:
+      bytes = std::max(node.least(), 1u);
       break;
     default:
       break;

@@ -1,0 +1,85 @@
+"""All quotes of a source as an expression, and folded texts."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from constrain.language.tree import Substring, tree_bytes
+from constrain.regex.unicode.properties import perl_class
+from constrain.remembering import remembered
+
+if TYPE_CHECKING:
+    from constrain.quotes.keyword import QuoteKeyword, Texts
+
+EXPRESSION_BYTES = 32 << 20
+"""Bytes of remembered expressions of quotes; beyond it, the least recently used are dropped."""
+
+
+class Folded(NamedTuple):
+    """A text in lower case, with one space for each run of white space.
+
+    ``positions``: for each character the position of its source in the text as given; at the end the text's length.
+    """
+
+    text: str
+    positions: list[int]
+
+
+def fold(text: str) -> Folded:
+    """Folds case and white space. Letters whose folded form is several characters stay unchanged."""
+    characters: list[str] = []
+    positions: list[int] = []
+    for position, given in enumerate(text):
+        if given.isspace():
+            if position > 0 and text[position - 1].isspace():
+                continue
+            folded = " "
+        else:
+            folded = given.casefold()
+        characters.append(folded if len(folded) == 1 else given)
+        positions.append(position)
+    return Folded("".join(characters), [*positions, len(text)])
+
+
+@cache
+def _words() -> re.Pattern[str]:
+    ranges = "".join(f"\\U{low:08x}-\\U{high:08x}" for low, high in perl_class("w", "rust"))
+    return re.compile(f"[{ranges}]{{2,}}")
+
+
+def cuts(text: str) -> bytes:
+    """Returns a byte for each character of a text: 0 within a word, a run of letters, marks, digits and ``_``."""
+    found = bytearray(b"\1") * len(text)
+    for word in _words().finditer(text):
+        begin, end = word.span()
+        found[begin + 1 : end] = bytes(end - begin - 1)
+    return bytes(found)
+
+
+@remembered(64, EXPRESSION_BYTES, lambda texts, _: 60 + 4 * sum(map(len, texts)), tree_bytes)
+def quote_expression(texts: Texts, keyword: QuoteKeyword) -> Substring:
+    """Returns the contents of JSON strings that are quotes."""
+    matched = tuple(fold(text).text for text in texts) if keyword.fold else texts
+    between = tuple(map(cuts, matched)) if keyword.whole_words else ()
+    return Substring(matched, keyword.min_length, keyword.max_length, cuts=between)
+
+
+def has_parts(expression: Substring) -> bool:
+    """Returns whether the expression matches any text."""
+    minimum, maximum = expression.minimum, expression.maximum
+    if minimum == 0:
+        return maximum is None or maximum >= 0
+    if maximum is not None and maximum < minimum:
+        return False
+    if not expression.cuts:
+        return any(len(text) >= minimum for text in expression.texts)
+    for text, cut in zip(expression.texts, expression.cuts, strict=True):
+        ends = [position for position, begins in enumerate(cut) if begins] + [len(text)]
+        for begin in ends:
+            nearest = bisect_left(ends, begin + minimum)
+            if nearest < len(ends) and (maximum is None or ends[nearest] <= begin + maximum):
+                return True
+    return False

@@ -1,0 +1,142 @@
+"""Schemas with quotes: exactly the pieces of the sources are strings of them, and mistakes are named at their place."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from typing import Annotated, Any
+
+import pydantic
+import pytest
+
+import constrain
+from constrain import LimitError, Quote, SchemaError, UnsatisfiableSchemaError, UnsupportedSchemaError
+from constrain.quotes.texts import fold
+from tests.support import byte_vocabulary
+
+ALPHABET = ["a", "B", "_", " ", "\n", '"', "\\", "é", "É", "×", "😀"]
+
+
+def compiled(schema: Any, **sources: Any) -> constrain.Constraint:
+    return constrain.compile(schema, byte_vocabulary(), sources=sources)
+
+
+def accepted(schema: Any, values: list[Any], **sources: Any) -> list[Any]:
+    constraint = compiled(schema, **sources)
+    return [value for value in values if constraint.accepts(json.dumps(value, ensure_ascii=False))]
+
+
+def is_boundary(text: str, at: int) -> bool:
+    return not (0 < at < len(text) and re.fullmatch(r"\w\w", text[at - 1 : at + 1]))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_string_is_accepted_if_it_is_a_piece_of_a_source(seed: int) -> None:
+    rng = random.Random(seed)
+    texts = ["".join(rng.choices(ALPHABET, k=rng.randint(2, 9))) for _ in range(2)]
+    options = {
+        "whole_words": rng.random() < 0.5,
+        "fold": rng.random() < 0.5,
+        "min_length": rng.choice([0, 1, 2]),
+        "max_length": rng.choice([2, 4, 20]),
+    }
+    searched = [fold(text).text for text in texts] if options["fold"] else texts
+    expected = {
+        text[begin:end]
+        for text in searched
+        for begin in range(len(text) + 1)
+        for end in range(begin, len(text) + 1)
+        if options["min_length"] <= end - begin <= options["max_length"]
+        and (not options["whole_words"] or (is_boundary(text, begin) and is_boundary(text, end)))
+    }
+    schema = {"type": ["string", "null"], "x-quote": {"source": "it", **options}}
+    others = {"".join(rng.choices(ALPHABET, k=rng.randint(0, 4))) for _ in range(200)}
+    candidates = sorted(expected | others | {text[:end] for text in searched for end in range(len(text))})
+    assert set(accepted(schema, candidates, it=texts)) == expected
+    assert accepted(schema, [None], it=texts) == [None]
+
+
+def test_quotes_in_types() -> None:
+    class Facts(pydantic.BaseModel):
+        who: Annotated[str, Quote(whole_words=True)] | None
+        said: list[Annotated[str, Quote("letter", min_length=3, max_length=5)]]
+
+    constraint = compiled(Facts, prompt='He said "no".', letter=["abc", "defgh\n"])
+    assert constraint.accepts(r'{"who": "said \"no\"", "said": ["efgh\n", "abc"]}')
+    assert constraint.accepts('{"who": null, "said": []}')
+    assert not constraint.accepts('{"who": "sai", "said": []}')
+    assert not constraint.accepts('{"who": null, "said": ["ab"]}')
+    assert not constraint.accepts('{"who": null, "said": ["cdef"]}')
+
+
+def test_other_keywords_narrow_quotes() -> None:
+    values = ["a1", "1", "12", "2b", "a", "x", ""]
+    text = "a12b"
+    for beside, expected in (
+        ({"pattern": "^[0-9]+$"}, ["1", "12"]),
+        ({"enum": ["12", "x"]}, ["12"]),
+        ({"minLength": 2}, ["a1", "12", "2b"]),
+        ({"maxLength": 1}, ["1", "a"]),
+        ({"not": {"pattern": "[0-9]"}}, ["a"]),
+        ({"not": {"x-quote": "other"}}, ["a1", "12", "2b", "a"]),
+    ):
+        schema = {"type": "string", "x-quote": "it", **beside}
+        assert accepted(schema, values, it=text, other="x1") == expected
+
+
+def test_sources_may_stand_in_the_schema() -> None:
+    schema = {"x-sources": {"it": "abc"}, "type": "string", "x-quote": "it"}
+    assert accepted(schema, ["b", "d"]) == ["b"]
+    assert accepted(json.dumps(schema), ["b", "d"], it="d") == ["b"]
+
+
+def test_equal_schemas_with_other_sources_are_compiled_anew() -> None:
+    schema = {"type": "string", "x-quote": "it"}
+    assert compiled(schema, it="abc") is compiled(schema, it="abc")
+    assert accepted(schema, ["a", "d"], it="abc") == ["a"]
+    assert accepted(schema, ["a", "d"], it="def") == ["d"]
+
+
+MISTAKES: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
+    ({"type": "string", "x-quote": True}, {}, SchemaError, "at /x-quote: there is no source 'prompt'"),
+    (
+        {"properties": {"a": {"x-quote": "b"}}},
+        {"c": ""},
+        SchemaError,
+        "at /properties/a/x-quote: .*; there are .c",
+    ),
+    ({"type": "integer", "x-quote": "it"}, {"it": "a"}, SchemaError, "at /x-quote: x-quote is about strings"),
+    ({"x-quote": 3}, {"it": "a"}, SchemaError, "must be true, the name of a source"),
+    ({"x-quote": {"min": 3}}, {"it": "a"}, SchemaError, "has no option 'min'"),
+    ({"x-quote": {"fold": 1}}, {"it": "a"}, SchemaError, "fold of x-quote must be of the type bool"),
+    ({"x-quote": {"min_length": -1}}, {"it": "a"}, SchemaError, "min_length of x-quote is -1"),
+    ({"x-quote": {"max_length": 0}}, {"it": "a"}, SchemaError, "max_length of x-quote is 0, which is less"),
+    ({"type": "string", "x-quote": "it"}, {"it": ""}, UnsatisfiableSchemaError, "at /x-quote: no quote has 1 or more"),
+    ({"type": "string", "x-quote": "it", "minLength": 4}, {"it": "abc"}, UnsatisfiableSchemaError, "text .* has 3"),
+    ({"x-quote": {"source": "it", "fold": True}, "pattern": "a"}, {"it": "a"}, UnsupportedSchemaError, "at /pattern"),
+    ({"x-quote": "it"}, {"it": 3}, TypeError, r"sources\['it'\] must be a text or a list of texts"),
+    ({"x-quote": "it"}, {"it": "\ud800"}, ValueError, "lone surrogate"),
+    ({"x-quote": "it"}, {"it": "a" * 1_000_001}, LimitError, "MAX_SOURCE_CHARACTERS = 1000000"),
+]
+
+
+@pytest.mark.parametrize(("schema", "sources", "error", "message"), MISTAKES)
+def test_mistakes_are_named(schema: Any, sources: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        compiled(schema, **sources)
+
+
+def test_all_spellings_of_quotes_are_refused() -> None:
+    with pytest.raises(UnsupportedSchemaError, match='x-quote needs escapes="canonical"'):
+        constrain.compile({"x-quote": "it"}, byte_vocabulary(), sources={"it": "a"}, escapes="any")
+
+
+def test_an_annotation_checks_its_options() -> None:
+    with pytest.raises(ValueError, match="max_length of x-quote is 1"):
+        Quote(min_length=2, max_length=1)
+
+
+def test_sources_are_for_json_schemas_only() -> None:
+    with pytest.raises(ValueError, match="sources applies to JSON Schemas only"):
+        constrain.compile(constrain.Regex("a"), byte_vocabulary(), sources={"it": "a"})

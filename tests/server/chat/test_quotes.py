@@ -1,0 +1,57 @@
+"""Quotes in requests: of the user's messages, and of the sources of a request."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support.server.asking import chat, error_of
+
+if TYPE_CHECKING:
+    from constrain.server.app import Application
+
+PROMPT = "Ada Lovelace was born in London."
+SAID = [{"role": "user", "content": PROMPT}]
+SOURCES = {"notes": ["First note.", "Second note."]}
+
+
+def asked_for(quote: Any) -> dict[str, Any]:
+    schema = {
+        "type": "object",
+        "properties": {"quote": {"type": "string", "x-quote": quote}},
+        "required": ["quote"],
+        "additionalProperties": False,
+    }
+    return {"type": "json_schema", "json_schema": {"name": "it", "schema": schema, "strict": True}}
+
+
+def test_quotes_of_the_messages(application: Application) -> None:
+    answer = chat(application, messages=SAID, response_format=asked_for(True), seed=1, max_tokens=60).json()
+    (choice,) = answer["choices"]
+    quote = json.loads(choice["message"]["content"])["quote"]
+    (place,) = choice["constrain"]["quotes"]
+    assert PROMPT[place["start"] : place["end"]] == quote
+    assert (place["path"], place["source"], place["text"]) == (["quote"], "prompt", 0)
+
+
+def test_quotes_of_given_sources(application: Application) -> None:
+    wanted = asked_for({"source": "notes", "min_length": 6})
+    (choice,) = chat(application, messages=SAID, response_format=wanted, sources=SOURCES, seed=1).json()["choices"]
+    quote = json.loads(choice["message"]["content"])["quote"]
+    (place,) = choice["constrain"]["quotes"]
+    assert SOURCES["notes"][place["text"]][place["start"] : place["end"]] == quote
+
+
+def test_a_source_that_is_not_there_is_named(application: Application) -> None:
+    error = error_of(chat(application, messages=SAID, response_format=asked_for("notes")))
+    assert "there is no source 'notes'" in error["message"]
+
+
+@pytest.mark.parametrize(
+    ("sources", "param"), [([], "sources"), ({"a": 1}, "sources.a"), ({"a": ["", 1]}, "sources.a[1]")]
+)
+def test_malformed_sources_are_refused(application: Application, sources: Any, param: str) -> None:
+    error = error_of(chat(application, messages=SAID, response_format=asked_for("a"), sources=sources))
+    assert error["param"] == param
