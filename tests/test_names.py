@@ -49,6 +49,7 @@ PRIVATE_TYPES = {
     "Rule": "public in constrain.language.grammar",
     "Scheduler": "of Model.scheduler, which only this package uses",
     "Terminal": "public in constrain.language.grammar",
+    "TokenTrees": "of Model.trees, which only this package uses",
     "Tool": "FunctionTool | CustomTool",
 }
 """Types of this package that public annotations name and that ``constrain`` does not have, with the reason."""

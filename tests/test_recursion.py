@@ -221,6 +221,7 @@ PACKAGE = {
     "a method or function of the same name of something else, which is within it or made by it": """
         types.exact_decimals.ExactValidator.validate_json
         generation.job.Run.finish
+        generation.job.Writing.take
         generation.partial.PartialEvents.finish
         partial.reader.FieldReader.feed partial.reader.Fields.feed
         partial.reader.FieldReader.finish partial.reader.Fields.finish
@@ -278,9 +279,11 @@ PACKAGE = {
         lark.parameters.Specializing.body
         lark.rules._Emitter.reserve
         llama.decoding.answer.Answer._choose llama.decoding.answer.Answer.choose
+        llama.decoding.answer.Answer.begin
         llama.binding.Candidates.selected
         llama.threads.cores.Linux.sleep
         llama.embedding.Embedder.close
+        llama.trees.TokenTrees.close
         llama.model.Model.close
         llama.model.Model.text_tokens
         llama.model.Model.turn
