@@ -80,11 +80,20 @@ def read_draft(body: Mapping[str, Any]) -> ChatOptions:
     return {"draft": min(most, MAX_TOKEN_LIMIT)}
 
 
-def read_sources(body: Mapping[str, Any]) -> ChatOptions:
-    """Reads ``sources``, the texts to quote from: each is a text or a list of texts. Raises ``FieldError``."""
+def read_sources(body: Mapping[str, Any], *, has_schema: bool = True) -> ChatOptions:
+    """Reads ``sources``, the texts to quote from: each is a text or a list of texts. Raises ``FieldError``.
+
+    ``has_schema``: whether the answer may have quotes.
+    """
     given = body.get("sources")
     if given is None:
         return {}
+    if not has_schema:
+        raise FieldError(
+            "Invalid 'sources': only answers with a JSON Schema, and arguments of tools, have quotes.",
+            param="sources",
+            code="invalid_value",
+        )
     sources = mapping(given, "sources")
     for name, texts in sources.items():
         for index, text in enumerate([texts] if isinstance(texts, str) else array(texts, f"sources.{name}")):

@@ -280,7 +280,7 @@ def _read_policies(options: ChatOptions, content: object, tools: Sequence[Tool])
             "registry needs a JSON Schema as schema; for references of tools, use $defs in their own schemas"
         )
     if not isinstance(content, Value) and not any(isinstance(tool, FunctionTool) for tool in tools):
-        asked: CompileOptions = {name: given[name] for name in CHOICES}  # type: ignore[assignment]
+        asked: CompileOptions = {name: given[name] for name in (*CHOICES, "sources")}  # type: ignore[assignment]
         refuse_compile_options(asked, "there is none: neither schema nor a tool has one")
     return Policies(**{name: given[name] for name in CHOICES}, close_objects=True)
 

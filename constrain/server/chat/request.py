@@ -73,7 +73,7 @@ def read_chat_request(body: Mapping[str, Any], settings: Settings) -> ChatReques
     messages = read_messages(body)
     streaming = read_streaming(body)
     options: ChatOptions = {**read_sampling(body, RANGES), **read_show_schema(body), **read_logprobs(body)}
-    options |= {**read_draft(body), **read_sources(body)}
+    options |= read_draft(body)
     max_tokens, name = read_max_tokens(body, "max_completion_tokens", "max_tokens", least=1)
     options |= max_tokens
     content = read_format(body.get("response_format"), RESPONSE_FORMAT, settings.strict_subset)
@@ -83,6 +83,8 @@ def read_chat_request(body: Mapping[str, Any], settings: Settings) -> ChatReques
         tools = read_functions(body, settings.strict_subset)
     else:
         tools = read_tools(body, settings.strict_subset, is_flat=False)
+    has_schema = content is not None and isinstance(content.schema, str)
+    options |= read_sources(body, has_schema=has_schema or bool(tools.all))
     options |= tools.options(parallel=read_parallel(body) and not has_functions)
     places = Places("messages", name, tools.field, tools.places)
     n = read_n(body)

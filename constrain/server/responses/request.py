@@ -127,7 +127,9 @@ def read_request(body: Mapping[str, Any], *, strict_subset: StrictSubset = "stru
     parallel = read_parallel(body)
     store = boolean(body, "store") is not False
     options: ChatOptions = {**read_sampling(body, RANGES), **read_show_schema(body)}
-    options |= {**read_draft(body), **read_sources(body)}
+    has_schema = content is not None and isinstance(content.schema, str)
+    options |= read_sources(body, has_schema=has_schema or bool(tools.all))
+    options |= read_draft(body)
     max_tokens, name = read_max_tokens(body, "max_output_tokens", least=1)
     options |= {**max_tokens, **tools.options(parallel=parallel), **_logprobs(body)}
     stream = read_stream(body)

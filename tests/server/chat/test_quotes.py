@@ -55,3 +55,9 @@ def test_a_source_that_is_not_there_is_named(application: Application) -> None:
 def test_malformed_sources_are_refused(application: Application, sources: Any, param: str) -> None:
     error = error_of(chat(application, messages=SAID, response_format=asked_for("a"), sources=sources))
     assert error["param"] == param
+
+
+def test_sources_without_a_schema_are_refused(application: Application) -> None:
+    for format_ in ({}, {"guided_regex": "[ab]"}):
+        error = error_of(chat(application, messages=SAID, sources=SOURCES, **format_))
+        assert (error["param"], error["code"]) == ("sources", "invalid_value")
