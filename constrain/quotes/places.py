@@ -6,9 +6,12 @@ import json
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import unquote
 
+from constrain.engine import core
 from constrain.quotes.keyword import QUOTE, QuoteKeyword, read_keyword, sources_of
 from constrain.quotes.texts import Folded, cuts, fold
+from constrain.regex.parsing.parser import parse_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -166,7 +169,7 @@ class Quotes:
     def _target(self, reference: str) -> Any:
         """Returns the target of a reference within the document; ``None`` for others."""
         place: Any = self._schema
-        for token in reference[1:].split("/")[1:] if reference.startswith("#") else ():
+        for token in unquote(reference[1:]).split("/")[1:] if reference.startswith("#") else ():
             key = token.replace("~1", "/").replace("~0", "~")
             place = place.get(key) if isinstance(place, dict) else place[int(key)] if isinstance(place, list) else None
         return place if reference == "#" or reference.startswith("#/") else None
@@ -210,8 +213,13 @@ def _children(schema: Mapping[str, Any], step: str | int) -> Iterator[Any]:
         yield schema.get("unevaluatedItems")
         return
     named = [schema["properties"][step]] if step in schema.get("properties", {}) else []
-    named += [other for pattern, other in schema.get("patternProperties", {}).items() if re.search(pattern, step)]
+    named += [other for pattern, other in schema.get("patternProperties", {}).items() if _holds(pattern, step)]
     yield from named or [schema.get("additionalProperties"), schema.get("unevaluatedProperties")]
+
+
+def _holds(pattern: str, key: str) -> bool:
+    """Returns whether an ECMA-262 pattern is found in a key."""
+    return core.matches(parse_pattern(pattern, "ecma", anchored=False), key.encode())
 
 
 _TYPES: dict[str, type | tuple[type, ...]] = {

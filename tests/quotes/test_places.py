@@ -44,8 +44,8 @@ def test_quotes_are_found_below_all_keywords() -> None:
             "node": {"properties": {"next": {"$ref": "#/$defs/node"}}},
         },
         "allOf": [{"properties": {"a": {"items": {"$ref": "#/$defs/q~1"}}}}],
-        "properties": {"b": {"prefixItems": [True, {"anyOf": [{"$ref": "#/$defs/q~1"}, {"type": "null"}]}]}},
-        "patternProperties": {"^p": {"x-quote": "other"}},
+        "properties": {"b": {"prefixItems": [True, {"anyOf": [{"$ref": "#/%24defs/q~1"}, {"type": "null"}]}]}},
+        "patternProperties": {"^\\p{Ll}q": {"x-quote": "other"}},
         "additionalProperties": {"if": {"type": "string"}, "then": {"x-quote": "it"}},
     }
     value = {"a": ["NO", "He"], "b": ["NO", "text"], "pq": "no", "z": "é", "y": {"x": "NO"}}
