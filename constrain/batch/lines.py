@@ -37,7 +37,7 @@ Id: TypeAlias = str | int | float | None
 
 _FIELDS = frozenset(("prompt", "messages", "id", "schema", "n", "vote", *ChatOptions.__annotations__))
 _SOFT_LIMITS = ("max_string_tokens", "max_number_tokens", "max_reasoning_tokens")
-_FLAGS = ("logprobs", "parallel_tool_calls", "allow_refusal", "thinking", "strict")
+_FLAGS = ("logprobs", "confidence", "parallel_tool_calls", "allow_refusal", "thinking", "strict")
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 

@@ -71,13 +71,12 @@ class Options(CompileOptions, total=False):
             for ``max_tokens``, and leaves enough of it for an answer. A draft has half of the ``timeout`` at most. It
             needs a schema or tools; ``Completion.draft`` has its text.
         logprobs: whether to report the natural logarithm of the probability of each token, in ``Completion.logprobs``
-            and ``TextDelta.logprobs``; ``False`` by default. It makes answers slower: the model also computes the
-            probabilities of forced tokens, in batches one by one.
+            and ``TextDelta.logprobs``; ``False`` by default. It makes answers slower: forced tokens are evaluated one
+            by one.
         top_logprobs: number of most likely tokens to report at each position, 0 (the default) to 20; needs
             ``logprobs=True``.
         confidence: whether to report, in ``Completion.fields``, how likely each part of the answer was, and what else
-            was likely; ``False`` by default. It makes answers slower: the model also computes the probabilities of
-            forced tokens.
+            was likely; ``False`` by default. It makes answers slower: forced tokens are evaluated one by one.
         timeout: seconds after which the answer is completed as briefly as possible (without a schema, it ends at once);
             ``None`` (the default) for no limit. They count from when the model begins with the prompt; waiting for
             other answers does not count.

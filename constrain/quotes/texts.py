@@ -14,7 +14,7 @@ from constrain.remembering import remembered
 if TYPE_CHECKING:
     from constrain.quotes.keyword import QuoteKeyword, Texts
 
-EXPRESSION_BYTES = 32 << 20
+EXPRESSION_BYTES = 16 << 20
 """Bytes of remembered expressions of quotes; beyond it, the least recently used are dropped."""
 
 

@@ -117,7 +117,7 @@ VALUES: dict[str, Any] = {
     **SAMPLING,
     "seed": 5,
     **dict.fromkeys(("max_tokens", "max_string_tokens", "max_number_tokens", "max_reasoning_tokens"), 9),
-    **dict.fromkeys(("logprobs", "parallel_tool_calls", "allow_refusal", "thinking", "strict"), True),
+    **dict.fromkeys(("logprobs", "confidence", "parallel_tool_calls", "allow_refusal", "thinking", "strict"), True),
     "top_logprobs": 2,
     "timeout": 1.5,
     "draft": 100,
@@ -132,6 +132,7 @@ VALUES: dict[str, Any] = {
     "precision": "decimal",
     "escapes": "any",
     "registry": {"urn:a": True},
+    "sources": {"a": "b"},
 }
 """A value of each option, as JSON."""
 

@@ -26,14 +26,12 @@ class Piece:
         position: tokens that the sequence already has.
         tokens: the new tokens, at least one.
         wants_logits: whether the logits after the last token are read.
-        wants_all: whether the logits after each token are read.
     """
 
     sequence: int
     position: int
     tokens: Tokens = field(repr=False)
     wants_logits: bool
-    wants_all: bool = False
 
 
 class Batch:
@@ -64,8 +62,8 @@ class Batch:
             self._token[start:end] = piece.tokens
             self._position[start:end] = np.arange(piece.position, piece.position + len(piece.tokens))
             self._sequence[start:end] = piece.sequence
-            self._wanted[start:end] = piece.wants_all
-            self._wanted[end - 1] = piece.wants_logits or piece.wants_all
+            self._wanted[start:end] = 0
+            self._wanted[end - 1] = piece.wants_logits
             rows.append(end - 1)
         self.batch.n_tokens = end
         return rows

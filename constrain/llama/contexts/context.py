@@ -11,7 +11,6 @@ import numpy as np
 
 from constrain.errors import ModelError
 from constrain.llama.binding import Candidates
-from constrain.llama.contexts.batch import Batch, Piece
 from constrain.llama.contexts.stored_states import ContextStates, StoredStates, reusable_prefix
 from constrain.llama.threads.threads import Threads
 
@@ -60,7 +59,6 @@ class Context:
         self.candidates = Candidates(self.n_vocab)
         self._token = (llama_cpp.llama_token * 1)()
         self._single = llama_cpp.llama_batch_get_one(self._token, 1)
-        self._batch: Batch | None = None  # made at first use: few calls need it
         self._logits_address = 0
         self._logits = np.empty(0, np.float32)
 
@@ -91,30 +89,11 @@ class Context:
             return
         self._evaluate(np.asarray(tokens, dtype=np.intc))
 
-    def decode_each(self, tokens: Sequence[int]) -> int:
-        """Evaluates further tokens, so that ``logits`` has those after each; returns how many it evaluated.
-
-        These are at most ``n_batch`` tokens: a caller with more calls again.
-        """
-        llama = self._llama
-        position = llama.n_tokens
-        chunk = np.asarray(tokens[: self._n_batch], dtype=np.intc)
-        if self._batch is None:
-            self._batch = Batch(self._n_batch)
-        self._batch.fill([Piece(_ONLY_SEQUENCE, position, chunk, wants_logits=True, wants_all=True)])
-        self._decode(self._batch.batch)
-        llama.input_ids[position : position + len(chunk)] = chunk
-        llama.n_tokens = position + len(chunk)
-        return len(chunk)
-
-    def logits(self, index: int = -1) -> NDArray[np.float32]:
-        """The logits after the last token, float32 of shape (n_vocab,): a view, valid until the next evaluation.
-
-        ``index``: number of another token in the last evaluation, if that was a call of ``decode_each``.
-        """
-        pointer = llama_cpp.llama_get_logits_ith(self._pointer, index)
+    def logits(self) -> NDArray[np.float32]:
+        """The logits after the last token, float32 of shape (n_vocab,): a view, valid until the next evaluation."""
+        pointer = llama_cpp.llama_get_logits_ith(self._pointer, -1)
         if not pointer:
-            raise ModelError(f"llama.cpp has no logits for the token {index} of its last evaluation")
+            raise ModelError("llama.cpp has no logits for the last token")
         address = ctypes.addressof(pointer.contents)
         if address != self._logits_address:
             self._logits_address = address

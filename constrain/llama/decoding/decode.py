@@ -4,14 +4,14 @@
                                            mask  --compute-->
 
 Another thread computes the mask while llama.cpp computes (``preparing``). Log-probabilities need the logits before
-every token: forced tokens are then evaluated together, too, but with logits after each.
+every token, but llama.cpp gives only those after the last token of an evaluation, unless a context was made for more
+(few are). So with log-probabilities, forced tokens are evaluated one by one.
 """
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from constrain.llama.threads.preparing import while_preparing
@@ -50,11 +50,8 @@ class SequenceEvaluator(Protocol):
     def decode(self, tokens: Sequence[int]) -> None:
         """Evaluates further tokens."""
 
-    def decode_each(self, tokens: Sequence[int]) -> int:
-        """Evaluates tokens with logits after each; returns how many, if there are too many for one evaluation."""
-
-    def logits(self, index: int = -1) -> NDArray[np.float32]:
-        """The logits after the last token, or after a token of ``decode_each``: float32 of shape (n_vocab,)."""
+    def logits(self) -> NDArray[np.float32]:
+        """The logits after the last token, float32 of shape (n_vocab,)."""
 
     def sample(self, chain: Chain) -> int:
         """Samples from the whole vocabulary and updates the chain."""
@@ -87,59 +84,30 @@ class Decoding:
             yield from tokens
             return
         started = time.perf_counter()
-        held = list(tokens)
+        pending: tuple[int, ...] = ()
         if answer.logprobs is None:
             self._prefill([*answer.prompt, *tokens], answer.deadline)
-            pending: tuple[int, ...] = ()
         else:
             self._prefill(answer.prompt, None)  # the logits are needed even after the deadline
-            self._score_first()
-            pending = tokens
+            pending = self._score(tokens)
         self.prompt_seconds = time.perf_counter() - started
-        while True:
-            if not answer.n_doubtful and not answer.unscored:
+        yield from tokens
+        held: list[int] = []
+        while not answer.is_done:
+            started = time.perf_counter()
+            if pending:
+                self._decode(pending)
+            tokens = self._next()
+            if answer.n_taken_back:
+                held.clear()
+                if not answer.is_complete:
+                    self._again([*answer.preceding, *answer.tokens[: len(answer.tokens) - len(tokens)]])
+            pending = self._score(tokens) if answer.unscored else tokens
+            self.generation_seconds += time.perf_counter() - started
+            held += tokens
+            if not answer.n_doubtful:
                 yield from held
                 held.clear()
-            if self.answer.is_complete:
-                return
-            started = time.perf_counter()
-            self._evaluate(pending)
-            pending = () if answer.is_done else self._next(held)
-            self.generation_seconds += time.perf_counter() - started
-
-    def _next(self, held: list[int]) -> tuple[int, ...]:
-        """Lets the answer take its next tokens, adds them to those not delivered, and scores the first of them."""
-        answer, evaluator = self.answer, self.evaluator
-        if answer.start is None:
-            tokens = answer.take(evaluator.sample(answer.chain))
-        else:
-            tokens = answer.choose(evaluator.logits(), evaluator.candidates)
-        if answer.n_taken_back:
-            held.clear()
-            if not answer.is_complete:
-                self._again([*answer.preceding, *answer.tokens[: len(answer.tokens) - len(tokens)]])
-        self._score_first()
-        held += tokens
-        return tokens
-
-    def _evaluate(self, tokens: tuple[int, ...]) -> None:
-        """Evaluates tokens that the answer took, and scores the unscored ones after the first of them."""
-        answer, evaluator = self.answer, self.evaluator
-        if tokens and not answer.unscored:
-            self._preparing(lambda: evaluator.decode(tokens))
-            return
-        if answer.is_done:
-            tokens = tokens[:-1]  # the logits after the last one are not needed
-        while tokens:
-            count = self._preparing(partial(evaluator.decode_each, tokens))
-            for index in range(min(count, answer.unscored)):
-                answer.score(evaluator.logits(index))
-            tokens = tokens[count:]
-
-    def _score_first(self) -> None:
-        """Gives the answer the logits before the first unscored token, if there is one."""
-        if self.answer.unscored:
-            self.answer.score(self.evaluator.logits())
 
     def _prefill(self, tokens: Sequence[int], deadline: float | None) -> None:
         known = self._preparing(lambda: self.evaluator.prefill(tokens, deadline))
@@ -149,6 +117,24 @@ class Decoding:
         """Evaluates the last of the known tokens again, to get the logits after them."""
         self._preparing(lambda: self.evaluator.prefill(tokens))
 
+    def _decode(self, tokens: Sequence[int]) -> None:
+        self._preparing(lambda: self.evaluator.decode(tokens))
+
     def _preparing(self, evaluate: Callable[[], T]) -> T:
         """Evaluates while the answer prepares its next mask."""
         return while_preparing([self.answer], evaluate) if self.evaluator.leaves_a_core else evaluate()
+
+    def _score(self, tokens: tuple[int, ...]) -> tuple[int, ...]:
+        """Gives the answer the logits before each token it took; returns the tokens still to be evaluated."""
+        for token in tokens[:-1]:
+            self.answer.score(self.evaluator.logits())
+            self.evaluator.decode([token])
+        if tokens:
+            self.answer.score(self.evaluator.logits())
+        return tokens[-1:]
+
+    def _next(self) -> tuple[int, ...]:
+        evaluator = self.evaluator
+        if self.answer.start is None:
+            return self.answer.take(evaluator.sample(self.answer.chain))
+        return self.answer.choose(evaluator.logits(), evaluator.candidates)

@@ -30,9 +30,6 @@ if TYPE_CHECKING:
 VOCABULARY = constrain.Vocabulary.from_tokens(
     TOKENS, eos=[EOS], encode=lambda text: [TOKENS.index(bytes([byte])) for byte in text]
 )
-MOST_TOGETHER = 3
-"""Tokens that the scripted model evaluates together."""
-
 PROMPT = [3, 1, 4, 1, 5]
 
 
@@ -58,7 +55,6 @@ class Alone:
     def __init__(self) -> None:
         self.candidates = Candidates(N_VOCAB)
         self.cells: list[int] = []
-        self.behind = 0
 
     def prefill(self, tokens: Sequence[int], deadline: float | None = None) -> int:
         late = deadline is not None and time.monotonic() > deadline
@@ -68,13 +64,8 @@ class Alone:
     def decode(self, tokens: Sequence[int]) -> None:
         self.cells += tokens
 
-    def decode_each(self, tokens: Sequence[int]) -> int:
-        self.behind = len(tokens[:MOST_TOGETHER])
-        self.cells += tokens[:MOST_TOGETHER]
-        return self.behind
-
-    def logits(self, index: int = -1) -> Row:
-        return logits_after(self.cells if index < 0 else self.cells[: len(self.cells) - self.behind + index + 1])
+    def logits(self) -> Row:
+        return logits_after(self.cells)
 
     def sample(self, _: Chain) -> int:
         return following(self.cells)
@@ -272,7 +263,6 @@ def test_sequences_do_not_see_one_another_without_batch_invariance(model: constr
 @pytest.mark.slow
 @pytest.mark.parametrize("schema", [BOOK, None])
 def test_a_real_model_is_reported_as_llama_cpp_computes_it(model: constrain.Model, schema: Any) -> None:
-    """Exactly where tokens are evaluated one by one; forced tokens evaluated together are rounded otherwise."""
     asked: dict[str, Any] = {"schema": schema, "temperature": 0, "max_tokens": 40, "show_schema": False}
     asked |= {"logprobs": True, "top_logprobs": 5}
     single = constrain.complete(model, "A book by Jane Austen.", **asked)
@@ -283,12 +273,8 @@ def test_a_real_model_is_reported_as_llama_cpp_computes_it(model: constrain.Mode
         assert tuple(each.token for each in completion.logprobs) == completion.tokens
         assert b"".join(each.bytes for each in completion.logprobs) == completion.text.encode()
         assert completion.text_logprobs == completion.logprobs
-        rows = [log_softmax(row) for row in rows_of(model, prompt, completion.tokens)]
-        if schema is not None and completion is single:
-            alone = [row[token] for row, token in zip(rows, completion.tokens, strict=True)]
-            assert np.mean(np.abs(np.array([each.logprob for each in completion.logprobs]) - alone)) < 0.2
-            continue
-        for wanted, each in zip(rows, completion.logprobs, strict=True):
+        for row, each in zip(rows_of(model, prompt, completion.tokens), completion.logprobs, strict=True):
+            wanted = log_softmax(row)
             assert each.logprob == pytest.approx(wanted[each.token], abs=1e-3)
             assert [other.logprob for other in each.top] == pytest.approx(np.sort(wanted)[:-6:-1], abs=1e-3)
 
