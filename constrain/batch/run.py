@@ -18,7 +18,7 @@ from constrain.chat.reading.reply import Refusal, Reply
 from constrain.chat.tools.calls import FunctionCall
 from constrain.engine.captures import captures_object
 from constrain.errors import ConstrainError, OutputValidationError
-from constrain.generation.completion import agreement_object, limits_object, quotes_object
+from constrain.generation.completion import agreement_object, fields_object, limits_object, quotes_object
 from constrain.generation.logprobs import logprob_objects
 from constrain.types.answer_text import read_answer
 
@@ -222,6 +222,7 @@ def _answer(completion: Completion) -> dict[str, object]:
     answer |= limits_object(completion)
     answer |= captures_object(completion.captures)
     answer |= agreement_object(completion)
+    answer |= fields_object(completion)
     answer |= quotes_object(completion)
     if completion.text_logprobs is not None:
         answer["logprobs"] = logprob_objects(completion.text_logprobs)

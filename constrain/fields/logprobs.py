@@ -1,4 +1,4 @@
-"""``logprobs`` and ``top_logprobs``."""
+"""``logprobs``, ``top_logprobs`` and ``confidence``."""
 
 from __future__ import annotations
 
@@ -33,3 +33,9 @@ def read_top_logprobs(body: Mapping[str, Any]) -> int | None:
 def logprobs_options(top: int) -> ChatOptions:
     """Returns the options for log-probabilities."""
     return {"logprobs": True, "top_logprobs": top}
+
+
+def read_confidence(body: Mapping[str, Any]) -> ChatOptions:
+    """Reads ``confidence``: whether the answer comes with the probabilities of its parts. Raises ``FieldError``."""
+    asked = boolean(body, "confidence")
+    return {} if asked is None else {"confidence": asked}

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from constrain.errors import pointer_to
+from constrain.generation.logprobs import LEAST_LOGPROB
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -127,6 +128,27 @@ def agreement_object(completion: Completion) -> dict[str, Any]:
     if completion.agreement is None:
         return {}
     return {"agreement": {pointer_to(path): share for path, share in completion.agreement.items()}}
+
+
+def fields_object(completion: Completion) -> dict[str, Any]:
+    """Returns the member ``fields`` of an answer as JSON: probabilities by JSON Pointer; empty without them."""
+    if completion.fields is None:
+        return {}
+    return {"fields": {pointer_to(path): _field_object(field) for path, field in completion.fields.items()}}
+
+
+def _field_object(field: FieldConfidence) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "begin": field.begin,
+        "end": field.end,
+        "probability": field.probability,
+        "logprob": max(field.logprob, LEAST_LOGPROB),
+        "mass": field.mass,
+        "choices": field.choices,
+    }
+    if field.alternatives:
+        found["alternatives"] = [asdict(each) for each in field.alternatives]
+    return found
 
 
 def quotes_object(completion: Completion) -> dict[str, Any]:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from constrain.llama.decoding.token_logprob import TokenLogprob
 
-_LEAST = -9999.0
+LEAST_LOGPROB = -9999.0
 """OpenAI's log-probability for an impossible token: JSON has no infinite numbers."""
 
 
@@ -20,7 +20,7 @@ def logprob_objects(tokens: Sequence[TokenLogprob]) -> list[dict[str, Any]]:
 
 def finite_logprob(token: TokenLogprob) -> float:
     """Returns a token's log-probability as a finite number, since JSON has no infinite ones."""
-    return max(token.logprob, _LEAST)
+    return max(token.logprob, LEAST_LOGPROB)
 
 
 def _object(token: TokenLogprob) -> dict[str, Any]:

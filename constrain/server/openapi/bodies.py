@@ -65,6 +65,7 @@ _SAMPLING: dict[str, Schema] = {
 """Members of all requests that write text, in addition to OpenAI's fields or in their place."""
 
 _SHOWING: dict[str, Schema] = {
+    "confidence": _FLAG,
     "draft": {"type": ["boolean", "integer", "null"], "minimum": 1},
     "show_schema": _FLAG,
     "sources": {
@@ -72,7 +73,7 @@ _SHOWING: dict[str, Schema] = {
         "additionalProperties": {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]},
     },
 }
-"""Members of requests with a conversation: a draft, whether it shows the schema, and texts to quote from."""
+"""Members of requests with a conversation: on probabilities, a draft, the schema in the prompt, texts to quote."""
 
 _VOTING: dict[str, Schema] = {"vote": _FLAG}
 """Members of requests whose answers can vote."""
@@ -105,6 +106,29 @@ _CONTENT: dict[str, Schema] = {
 }
 """Fields of other servers that say what an answer is: see ``constrain.server.requests.peers``."""
 
+_SHARE: Schema = {"type": "number", "minimum": 0, "maximum": 1}
+_FIELD: Schema = {
+    "type": "object",
+    "properties": {
+        "begin": {"type": "integer", "minimum": 0},
+        "end": {"type": "integer", "minimum": 0},
+        "probability": _SHARE,
+        "logprob": {"type": "number", "maximum": 0},
+        "mass": _SHARE,
+        "choices": {"type": "integer", "minimum": 0},
+        "alternatives": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"value": {}, "probability": _SHARE},
+                "required": ["value", "probability"],
+            },
+        },
+    },
+    "required": ["begin", "end", "probability", "logprob", "mass", "choices"],
+}
+"""A part of an answer with its probabilities: see ``constrain.FieldConfidence``."""
+
 _EXTENSION: dict[str, Schema] = {
     "constrain": {
         "type": "object",
@@ -120,7 +144,8 @@ _EXTENSION: dict[str, Schema] = {
                 },
                 "required": ["masks", "limits"],
             },
-            "agreement": {"type": "object", "additionalProperties": {"type": "number", "minimum": 0, "maximum": 1}},
+            "agreement": {"type": "object", "additionalProperties": _SHARE},
+            "fields": {"type": "object", "additionalProperties": _FIELD},
         },
     }
 }

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from openai.types.responses import ResponseIncludable
 
 from constrain.chat.tools.kinds import CustomTool
-from constrain.fields.logprobs import logprobs_options, read_top_logprobs
+from constrain.fields.logprobs import logprobs_options, read_confidence, read_top_logprobs
 from constrain.fields.sampling import (
     read_draft,
     read_max_tokens,
@@ -129,7 +129,7 @@ def read_request(body: Mapping[str, Any], *, strict_subset: StrictSubset = "stru
     options: ChatOptions = {**read_sampling(body, RANGES), **read_show_schema(body)}
     has_schema = content is not None and isinstance(content.schema, str)
     options |= read_sources(body, has_schema=has_schema or bool(tools.all))
-    options |= read_draft(body)
+    options |= {**read_draft(body), **read_confidence(body)}
     max_tokens, name = read_max_tokens(body, "max_output_tokens", least=1)
     options |= {**max_tokens, **tools.options(parallel=parallel), **_logprobs(body)}
     stream = read_stream(body)

@@ -10,7 +10,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from constrain.engine.captures import captures_object
-from constrain.generation.completion import agreement_object, limits_object, quotes_object
+from constrain.generation.completion import agreement_object, fields_object, limits_object, quotes_object
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,6 +43,7 @@ def extension(completion: Completion, *, is_cut: bool) -> dict[str, Any]:
     facts |= limits_object(completion)
     facts |= captures_object(completion.captures)
     facts |= agreement_object(completion)
+    facts |= fields_object(completion)
     facts |= quotes_object(completion)
     return {NAME: facts} if facts else {}
 
