@@ -4,7 +4,7 @@ python benchmarks/quotes.py llama-bpe.gguf
 
 The source is English text: the pages of this repository, repeated with running numbers where they are too short. Each
 walk reads a quote of ``QUOTE`` characters, token by token, and asks for every mask. llguidance reads the same quotes
-with ``substring_chars`` if it is installed, up to ``PEER_LENGTH`` characters. Writes results/quotes.json.
+with ``substring_chars`` if it is installed, up to ``PEER_LENGTH`` characters. Writes quotes.json.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def peer(tokens: Tokens, text: str) -> dict[str, Any] | None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("vocabulary", help="a GGUF file")
-    parser.add_argument("--write", type=Path, default=Path(__file__).parent / "results" / "quotes.json")
+    parser.add_argument("--write", type=Path, default=Path("quotes.json"))
     arguments = parser.parse_args()
     vocabulary = constrain.Vocabulary.from_gguf(arguments.vocabulary)
     texts = [vocabulary.token_bytes(token) for token in range(vocabulary.n_vocab)]
