@@ -22,7 +22,7 @@ Path = tuple["str | int", ...]
 COMPARED_DEPTH = 4
 """Levels of a value that are compared with the branches of an ``anyOf`` to find the one that it is of."""
 
-_TOKEN = re.compile(r'[ \t\n\r]*([\[\]{},:]|"(?:[^"\\]|\\.)*"|[^\s\[\]{},:"]+)')
+_JSON_TOKEN = re.compile(r'[ \t\n\r]*([\[\]{},:]|"(?:[^"\\]|\\.)*"|[^\s\[\]{},:"]+)')
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +237,7 @@ def _strings(text: str) -> Iterator[tuple[Path, int, int]]:
     """Returns the paths of all strings of a JSON text that are no keys, with their spans."""
     path: list[str | int] = []
     is_key = False
-    for token in _TOKEN.finditer(text):
+    for token in _JSON_TOKEN.finditer(text):
         begin, end = token.span(1)
         piece = token[1]
         if piece in ("{", "["):
