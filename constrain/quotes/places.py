@@ -22,7 +22,7 @@ Path = tuple["str | int", ...]
 COMPARED_DEPTH = 4
 """Levels of a value that are compared with the branches of an ``anyOf`` to find the one that it is of."""
 
-_JSON_TOKEN = re.compile(r'[ \t\n\r]*([\[\]{},:]|"(?:[^"\\]|\\.)*"|[^\s\[\]{},:"]+)')
+_JSON_TOKEN = re.compile(r'[\[\]{},:]|"(?:[^"\\]|\\.)*(?:"|\\?$)|[^\s\[\]{},:"]+')
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,8 +238,8 @@ def _strings(text: str) -> Iterator[tuple[Path, int, int]]:
     path: list[str | int] = []
     is_key = False
     for token in _JSON_TOKEN.finditer(text):
-        begin, end = token.span(1)
-        piece = token[1]
+        begin, end = token.span()
+        piece = token[0]
         if piece in ("{", "["):
             path.append("" if piece == "{" else 0)
             is_key = piece == "{"
