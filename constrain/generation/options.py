@@ -76,7 +76,8 @@ class Options(CompileOptions, total=False):
         top_logprobs: number of most likely tokens to report at each position, 0 (the default) to 20; needs
             ``logprobs=True``.
         confidence: whether to report, in ``Completion.fields``, how likely each part of the answer was, and what else
-            was likely; ``False`` by default. It makes answers slower: forced tokens are evaluated one by one.
+            was likely; ``False`` by default. It makes answers slower: forced tokens are evaluated one by one,
+            which may round differently, so the answer may be another one.
         timeout: seconds after which the answer is completed as briefly as possible (without a schema, it ends at once);
             ``None`` (the default) for no limit. They count from when the model begins with the prompt; waiting for
             other answers does not count.
