@@ -209,7 +209,7 @@ class Case:
 LIMITS = (
     ("more than 17 digits before an exponent", "", r"[0-9]{18}(\.[0-9]*)?[eE]|\.[0-9]{18,}[eE]"),
     ("more than 64 digits after the point", "", r"\.[0-9]{65}"),
-    ("like a bound that is no double", r'imum": -?[0-9.]{17}', r"[0-9]{16}[0-9]*(\.[0-9]|[eE])|[0-9][eE]"),
+    ("like a bound that is no double", r'imum": -?[0-9.]{16}', r"[0-9]{16}[0-9]*(\.[0-9]|[eE])|[0-9][eE]"),
     ("more than 308 digits before the point", "", r"[0-9]{309}"),
     ("numbers beyond the doubles", "", r"[0-9][eE]\+?[0-9]{3}|[0-9]e-[0-9]{3}"),
     ("whole numbers with a fraction in draft 4", "draft-04", r"[0-9]\.0+(?![0-9])|[0-9][eE]|-0"),

@@ -100,6 +100,9 @@ def test_disputes_name_the_keyword_that_explains_them() -> None:
     assert Judges(schema, formats=False).verdict('"x"') == ("", "")
     assert Judges({**schema, "type": "integer"}, formats=True).verdict("1").dispute == ""
     assert json.loads(Judges(schema, formats=True).text) == schema
+    huge = {"$schema": DRAFTS[7], "exclusiveMaximum": 1.7976931348623157e308, "multipleOf": 7}
+    huge_text = f"18076931348623157{'0' * 291}2.0"
+    assert Judges(huge, formats=False).verdict(huge_text).dispute == "multipleOf and exclusiveMaximum"
 
 
 def test_an_endless_reference_is_judged_as_true_and_as_false() -> None:

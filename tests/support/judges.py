@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import jsonschema_rs
@@ -45,7 +46,7 @@ class Judges:
         self.first = Judge(self.text, formats=formats)
         self.plain = json.loads(self.text)
         self.second = self._second(self.plain)
-        self.others: dict[str, tuple[Judge, Any]] = {}
+        self.others: dict[tuple[str, ...], tuple[Judge, Any]] = {}
 
     def _second(self, schema: Any) -> Any:
         formats = self.formats and ASSERTS_FORMATS.search(self.schema["$schema"]) is not None
@@ -60,20 +61,22 @@ class Judges:
         return Verdict(error, self._dispute(text))
 
     def _dispute(self, text: str) -> str:
-        """The first keyword of ``RULES`` that explains why the two differ: without it they agree."""
-        for keyword, texts in RULES.items():
-            if re.search(texts, text):
-                first, second = self._without(keyword)
-                if ("integers and doubles" not in first.errors(text)) == second.is_valid(json.loads(text)):
-                    return keyword
+        """The keywords of ``RULES`` that explain why the two differ: the first without which they agree, or two."""
+        keywords = [keyword for keyword, texts in RULES.items() if re.search(texts, text)]
+        for several in (*((keyword,) for keyword in keywords), *combinations(keywords, 2)):
+            first, second = self._without(several)
+            if ("integers and doubles" not in first.errors(text)) == second.is_valid(json.loads(text)):
+                return " and ".join(several)
         return "unexplained"
 
-    def _without(self, keyword: str) -> tuple[Judge, Any]:
-        """Both judges of the schema without a keyword."""
-        if keyword not in self.others:
-            schema = without(self.schema, keyword)
-            self.others[keyword] = Judge(schema, formats=self.formats), self._second(json.loads(written(schema)))
-        return self.others[keyword]
+    def _without(self, keywords: tuple[str, ...]) -> tuple[Judge, Any]:
+        """Both judges of the schema without some keywords."""
+        if keywords not in self.others:
+            schema = self.schema
+            for keyword in keywords:
+                schema = without(schema, keyword)
+            self.others[keywords] = Judge(schema, formats=self.formats), self._second(json.loads(written(schema)))
+        return self.others[keywords]
 
 
 RULES = {
