@@ -327,6 +327,26 @@ def test_mask_parts_come_back_and_are_used() -> None:
         pair.walk(Random(seed))
 
 
+@pytest.mark.parametrize("what", ["vocabulary", "grammar"])
+def test_a_stored_number_that_is_zero_ends_no_process(what: str) -> None:
+    """Pointers among them, which lead nowhere then."""
+    vocabulary = small_vocabulary()
+    grammar = core.CompiledGrammar(compile_schema({"type": "string", "maxLength": 3}).grammar, vocabulary._core)
+    grammar.precompute(20, 64 << 20)
+    stored = (vocabulary._core if what == "vocabulary" else grammar).store()
+    refused = 0
+    for at in range(0, len(stored), 8):
+        changed = aligned(stored[:at] + bytes(8) + stored[at + 8 :])
+        try:
+            if what == "vocabulary":
+                small_vocabulary()._core.restore(changed)
+            else:
+                core.CompiledGrammar.restore(changed, vocabulary._core)
+        except core.StorageError:
+            refused += 1
+    assert refused > 0
+
+
 STORE = """
 import sys, json, pathlib
 from constrain.engine import core

@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "bitmask.h"
 #include "hashing.h"
 
 namespace constrain {
@@ -34,6 +35,10 @@ template <typename T>
 constexpr bool is_plain = std::is_trivially_copyable_v<T> && !std::is_pointer_v<T>;
 template <typename A, typename B>
 constexpr bool is_plain<std::pair<A, B>> = is_plain<A> && is_plain<B>;
+
+// Whether a stored pointer may be null: only to a set of tokens, where it means that there are none.
+template <typename T>
+constexpr bool may_be_null = std::is_same_v<T, Bitmask>;
 
 template <typename T>
 class OnDemand;
@@ -211,7 +216,7 @@ class Reader {
     const uint64_t place = count();
     skip();
     pointer = nullptr;
-    if (place == 0) return;
+    if (place == 0) return require(may_be_null<T>);
     if (auto known = shared_->find(place); known != shared_->end()) {
       pointer = std::static_pointer_cast<const T>(known->second);
       return;
