@@ -109,6 +109,7 @@ class Derivation:
         self._work = 0
         self._found: dict[Reading, int] = {}  # whole rules, by the order in which they were found
         self._ends: dict[tuple[int, int], list[int]] = {}  # by rule and start, ascending
+        self._contained: dict[int, set[int]] = {}  # by rule
         self._read()
 
     def readings(self) -> Iterator[Reading]:
@@ -196,7 +197,10 @@ class Derivation:
     # The way from left to right
 
     def _parts(self, whole: Reading) -> list[Reading]:
-        """Returns what a rule reads, in order. A part as long as the rule was found before it: no way is a circle."""
+        """Returns what a rule reads, in order.
+
+        A part as long as the rule, of a rule that may contain this one, was found before it: no way is a circle.
+        """
         rule = self._rules[~whole.symbol]
         start = _Node(0, tuple(0 for _ in rule.slots), whole.start)
         seen = {start}
@@ -245,8 +249,22 @@ class Derivation:
         for number in range(bisect_right(ends, whole.end) - 1, -1, -1):
             self._spend()
             part = Reading(symbol, at, ends[number])
-            if part.start != whole.start or part.end != whole.end or self._found[part] < self._found[whole]:
+            is_shorter = part.start != whole.start or part.end != whole.end
+            if is_shorter or self._found[part] < self._found[whole] or ~whole.symbol not in self._inside(~symbol):
                 yield part, _Node(edge.target, counters, part.end)
+
+    def _inside(self, rule: int) -> set[int]:
+        """Returns the rules that a rule may contain."""
+        if rule not in self._contained:
+            found: set[int] = set()
+            waiting = [rule]
+            while waiting:
+                edges = self._rules[waiting.pop()].edges
+                new = {~edge.symbol for edge in edges if edge.symbol is not EPSILON and edge.symbol < 0} - found
+                found |= new
+                waiting += new
+            self._contained[rule] = found
+        return self._contained[rule]
 
     def _without_reading(self, whole: Reading, node: _Node) -> list[_Node]:
         """Returns the states of a rule that can be reached from one without reading anything, itself first."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from constrain.engine import core
 from constrain.engine.classes import Classes
 from constrain.errors import GrammarError
+from constrain.language.emptiness import productive_rules
 from constrain.language.grammar import EPSILON, Edge, Rule, Terminal
 from constrain.language.tree import Literal
 from constrain.vocabulary.marked import MARKED, mark_of
@@ -106,11 +107,12 @@ def scoped_rules(grammar: Grammar) -> list[int]:
     """
     if all(rule.max_tokens is None for rule in grammar.rules):
         return []
+    finished = productive_rules(grammar.rules)
     found: dict[int, None] = {}
     seen, waiting = {0}, [0]
     while waiting:
         index = waiting.pop()
-        if grammar.rules[index].max_tokens is not None:
+        if grammar.rules[index].max_tokens is not None and index in finished:
             found[index] = None
             continue
         new = {other for edge in grammar.rules[index].edges for other in _called(edge)} - seen
@@ -292,8 +294,9 @@ class Reading:
     @property
     def place(self) -> tuple[object, ...]:
         """The position: readings with the same one have the same future."""
-        inside = None if self.inside is None else (self.scope, self.inside.place, self.inside.n_accepted)
-        return (self.around.place, inside)
+        if self.inside is None or self.scope is None:
+            return (self.around.place,)
+        return (self.around.place, self.scope.mark, self.inside.place, self.inside.n_accepted)
 
     @property
     def is_accepting(self) -> bool:

@@ -12,7 +12,7 @@ import pytest
 
 import constrain
 from constrain import Lark, engine
-from tests.support import allowed, byte_vocabulary, demo_vocabulary, small_vocabulary
+from tests.support import allowed, byte_vocabulary, small_vocabulary
 from tests.support.matching import require_protocol
 from tests.support.oracles.lark.generator import make_case
 
@@ -30,9 +30,7 @@ def vocabulary_with_names() -> constrain.Vocabulary:
     )
 
 
-def compiled(
-    text: str, vocabulary: constrain.Vocabulary | None = None, **grammars: object
-) -> constrain.Constraint:
+def compiled(text: str, vocabulary: constrain.Vocabulary | None = None, **grammars: object) -> constrain.Constraint:
     return constrain.compile(Lark(text, grammars=grammars), vocabulary or byte_vocabulary(), cache=False)
 
 
@@ -45,14 +43,14 @@ ARRAY = '%json {"type": "array", "items": {"type": "integer"}}'
         (f'start: "x" a "y"\na[max_tokens=5]: {ARRAY}', b"x[1,2]y", 7),
         (f'start: "x" a "y"\na[max_tokens=5]: {ARRAY}', b"x[1,23]y", 5),
         ('start: "x" a "y"\na[max_tokens=4]: %lark {\n start: W ("," W)*\n W: /[a-z]+/\n}', b"xab,cdy", 5),
-        ('start: "x" a "y"\na[max_tokens=4]: %lark {\n start: W+\n W: /[a-z];/\n %ignore " "\n}', b"xa; b;y", 4),
+        ('start: "x" a "y"\na[max_tokens=4]: %lark {\n start: W+\n W: /[a-z];/\n %ignore " "\n}', b"xa; b;y", 3),
         ('start: "x" a "y"\na[max_tokens=5]: "(" a ")" | "z"', b"x((z))y", 7),
         ('start: "x" a "y"\na[max_tokens=5]: "(" a ")" | "z"', b"x(((", 3),
         ('start: "x" a "y"\na[max_tokens=3]: b\nb: b "," C | C\nC: /[a-z]/', b"xa,b,c", 4),
-        ('start: "x" a "y"\na[max_tokens=3]: B ("," B)*\nB: /[a-z]/', b"xa,b,c", 6),
+        ('start: "x" a "y"\na[max_tokens=3]: B ("," B)*\nB: /[a-z]/', b"xa,b,c", 4),
         ('start: a "," a\na[max_tokens=2]: b?\nb: /[a-z]+/', b"ab,cd", 5),
         ('start: a "," a\na[max_tokens=2]: b?\nb: /[a-z]+/', b",abc", 3),
-        ('start: a b\na[max_tokens=2]: b\nb: /[a-z]/+', b"abcdefgh", 8),
+        ("start: a b\na[max_tokens=2]: b\nb: /[a-z]/+", b"abcdefgh", 8),
     ],
 )
 def test_a_rule_is_complete_within_its_tokens(grammar: str, text: bytes, taken: int) -> None:
@@ -64,17 +62,15 @@ def test_a_rule_is_complete_within_its_tokens(grammar: str, text: bytes, taken: 
 def test_named_grammars_and_llguidances_lists_are_limited() -> None:
     text = 'start: "x" a b\na[max_tokens=4]: @list\nb: @list'
     matcher = compiled(text, list={"type": "array"}).matcher()
-    assert matcher.accept_many(b'x[{"a":1}]') == 2  # an object takes two tokens more than are left
-    assert matcher.accept_many(b'1]["a",{"a":[]},1,1,1,1]') == 24
+    assert matcher.accept_many(b'x[{"a":1}]') == 3  # a key takes more tokens than are left
+    assert matcher.accept_many(b'}]["a",{"a":[]},1,1,1,1]') == 24
     listed = {"grammars": [{"lark_grammar": text}, {"name": "list", "json_schema": {"type": "array"}}]}
-    assert compiled(json.dumps(listed)).matcher().accept_many(b'x["') == 2
+    assert compiled(json.dumps(listed)).matcher().accept_many(b'x["a"') == 3
 
 
 def test_open_objects_and_values_of_any_depth_are_limited() -> None:
     matcher = compiled('start: "x" a "y"\na[max_tokens=12]: %json {"type": "object", "required": ["k"]}').matcher()
-    assert matcher.accept_many(b'x{"k":[{}],') == 11
-    assert matcher.accept_many(b'"') == 0
-    matcher.rollback(1)
+    assert matcher.accept_many(b'x{"k":[{}],') == 10
     assert matcher.accept_many(b"}y") == 2
     assert matcher.is_finished
 
@@ -108,11 +104,12 @@ def test_tokens_do_not_cross_the_borders_of_a_limited_rule() -> None:
     vocabulary = constrain.Vocabulary.from_tokens(tokens, eos=[256])
     matcher = compiled(f'start: "x" a "y" "."\na[max_tokens=5]: {ARRAY}', vocabulary).matcher()
     assert not matcher.fork().accept(257)
-    assert "is not allowed" not in matcher.explain(ord("x"))
-    assert matcher.accept_many([ord("x"), 258, 259]) == 2
+    assert not matcher.explain(257).endswith("is allowed")
+    assert matcher.accept_many([ord("x"), 258]) == 2
+    assert matcher.fork().accept(259)
     assert not matcher.fork().accept(260)
-    assert matcher.accept_many([*b"]", 261]) == 2
-    assert matcher.is_accepting
+    assert matcher.accept_many([ord("]"), 261]) == 2
+    assert matcher.is_finished
 
 
 def test_a_matcher_of_a_limited_rule_goes_back_and_forks() -> None:
@@ -135,32 +132,18 @@ def test_a_matcher_of_a_limited_rule_goes_back_and_forks() -> None:
 
 
 GRAMMARS = {
-    "json": '<%json {"type": "object", "properties": {"a": {"type": "string"}}}>',
-    "any json": "<%json {}>",
-    "list": "<%lark {\n start: w (\",\" w)*\n w: /[a-z_]{2,}/ \n %ignore / +/\n}>",
-    "recursive": "<%lark {\n start: \"(\" start* \")\" | /[a-z]+/ \";\"\n}>",
+    "json": '%json {"type": "object", "properties": {"a": {"type": "string"}}}',
+    "any json": "%json {}",
+    "list": '%lark {\n start: w ("," w)*\n w: /[a-z_]{2,}/ \n %ignore / +/\n}',
+    "recursive": '%lark {\n start: "(" start* ")" | /[a-z]+/ ";"\n}',
 }
-
-
-def count_inside(vocabulary: constrain.Vocabulary, tokens: list[int], most: int) -> int:
-    """The number of limited rules in a text of items ``=...;``, each of which has at most so many tokens."""
-    found, inside, written = 0, 0, b""
-    for token in tokens:
-        text = vocabulary.token_bytes(token)
-        written += text
-        if text == b"<" or text == b">":
-            assert inside <= most, written
-            found, inside = found + (text == b"<"), 0
-        else:
-            inside += 1
-    return found
 
 
 @pytest.mark.parametrize("budget", [None, 0, 1, 5, 40])
 @pytest.mark.parametrize("name", GRAMMARS)
 def test_walks_end_within_limits_and_budget(name: str, budget: int | None) -> None:
     """Random walks, on tokens of several bytes: each rule is complete within its tokens, and the text in its budget."""
-    inner, most = GRAMMARS[name][1:-1], 7
+    inner, most = GRAMMARS[name], 7
     vocabulary = small_vocabulary()
     text = f'start: item+ "."\nitem: "\\x01" a "\\x02"\na[max_tokens={most}]: {inner}'
     constraint, unlimited = compiled(text, vocabulary), compiled(text.replace(f"[max_tokens={most}]", ""), vocabulary)
@@ -201,7 +184,7 @@ def with_limits(grammar: str, rng: Random, most: int) -> tuple[str, bool]:
         if found and rng.random() < 0.6:
             head = f"{found[1]}{found[2]}"
             any_limit = True
-            line = f"{head}[max_tokens={most}, capture={json.dumps(found[2])}]{line[len(head):]}"  # noqa: PLW2901
+            line = f"{head}[max_tokens={most}, capture={json.dumps(found[2])}]{line[len(head) :]}"  # noqa: PLW2901
         lines.append(line)
     return "\n".join(lines), any_limit
 
@@ -276,9 +259,9 @@ def test_random_rules_keep_low_limits(block: int) -> None:
                 byte = rng.choice(choices)
                 assert matcher.accept(byte), (seed, written)
                 written += bytes([byte])
-            ending = bytes(matcher.completion_tokens())
+            ending = matcher.completion_tokens()
             assert matcher.accept_many(ending) == len(ending), (seed, written, ending)
-            written += ending
+            written += bytes(token for token in ending if token != 256)
             assert budget is None or len(written) <= least + budget
             captures = constraint._captures_of_tokens(list(written))
             assert captures is not None, (seed, written)
@@ -355,7 +338,7 @@ def test_tokens_outside_a_limited_rule_are_explained() -> None:
 @pytest.mark.parametrize(
     ("text", "message", "place"),
     [
-        (f'start: a\na[max_tokens=1]: {ARRAY}', "max_tokens=1 is too few: its shortest text takes 2 tokens", (2, 14)),
+        (f"start: a\na[max_tokens=1]: {ARRAY}", "max_tokens=1 is too few: its shortest text takes 2 tokens", (2, 14)),
         ("start: a\na[max_tokens=0]: <[5]>", "max_tokens is a whole number from 1", (2, 3)),
         ('start: a\na[max_tokens=5]: b\nb[max_tokens=2]: c\nc: "x"', "b has a lower limit than the rule a", (3, 14)),
         ('start: a\na[max_tokens=5, lazy]: b\nb: "x"', "option lazy needs a rule of strings", (2, 17)),
@@ -374,12 +357,20 @@ def test_a_higher_limit_inside_a_limited_rule_says_nothing() -> None:
 
 
 def test_a_model_keeps_the_limit_of_a_rule() -> None:
-    vocabulary = demo_vocabulary()
-    text = 'start: "Answer: " a " Done."\na[max_tokens=6]: %json {"type": "array", "items": {"type": "string"}}'
-    constraint = compiled(text, vocabulary)
+    text = (
+        'start: "Answer: " a " Done."\na[max_tokens=6, capture]: %json {"type": "array", "items": {"type": "string"}}'
+    )
     with constrain.Model() as model:
-        answer = constrain.complete(model, "List fruits.", schema=Lark(text), max_tokens=60, seed=3)
-    assert constraint.accepts(answer.text)
-    value = answer.text.removeprefix("Answer: ").removesuffix(" Done.")
-    assert vocabulary.encode is not None
-    assert isinstance(json.loads(value), list)
+        for seed in range(3):
+            answer = constrain.complete(
+                model, "List fruits.", schema=Lark(text), max_tokens=60, seed=seed, logprobs=True
+            )
+            assert answer.text.startswith("Answer: [")
+            assert answer.text.endswith("] Done.")
+            assert answer.captures is not None
+            assert json.loads(str(answer.captures["a"])) == json.loads(answer.text[8:-6])
+            assert answer.logprobs is not None
+            pieces = [each.bytes for each in answer.logprobs]
+            before = next(n for n in range(len(pieces)) if len(b"".join(pieces[:n])) >= 8)
+            behind = next(n for n in range(len(pieces)) if b"".join(pieces[:n]).endswith(b"] Done"[:1]) and n > before)
+            assert behind - before <= 6, pieces
