@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecs import getincrementaldecoder
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -162,12 +163,13 @@ class _Reading:
 
 
 def _characters_before(text: bytes) -> list[int]:
-    """Returns the number of characters before each offset, without special tokens."""
+    """Returns the number of characters before each offset, without special tokens; half a character is one, too."""
+    decoder = getincrementaldecoder("utf-8")("replace")
     found, count, special = [0], 0, False
-    for byte in text:
+    for at, byte in enumerate(text):
         if byte in (_SPECIAL_BEGIN, _SPECIAL_END):
             special = byte == _SPECIAL_BEGIN
-        elif not special and byte & 0xC0 != 0x80:
-            count += 1
-        found.append(count)
+        elif not special:
+            count += len(decoder.decode(text[at : at + 1]))
+        found.append(count + bool(decoder.getstate()[0]))
     return found

@@ -400,10 +400,11 @@ class Constraint:
         limits = (max_string_tokens, max_number_tokens, max_reasoning_tokens)
         counts = [_count("max_tokens", max_tokens, 0)]
         counts += [_count(name, limit, 1) for name, limit in zip(_LIMITS, limits, strict=True)]
-        made = Matcher if self._classes is None else _MatcherOfReadings
+        given = counts[0], (None, *counts[1:])
         if self.has_scopes:
-            made = _MatcherOfScopes
-        return made(self, max_tokens=counts[0], lexeme_limits=(None, *counts[1:]))
+            return _MatcherOfScopes(self, max_tokens=given[0], lexeme_limits=given[1])
+        made = Matcher if self._classes is None else _MatcherOfReadings
+        return made(self, max_tokens=given[0], lexeme_limits=given[1])
 
     def allocate_bitmask(self, batch_size: int = 1) -> NDArray[np.uint32]:
         """Returns a bitmask of zeros for ``Matcher.fill_bitmask``: uint32, shape (batch_size, ceil(n_vocab / 32)).

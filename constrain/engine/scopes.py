@@ -260,7 +260,7 @@ class Reading:
         import numpy as np
 
         marked = self.run.scopes.classes.marked
-        row = np.empty((marked.first + marked.count) // 32, np.uint32)
+        row: Any = np.empty((marked.first + marked.count) // 32, np.uint32)
         self.around.fill_bitmask(row)
         return [scope for scope in self.run.scopes.scopes if row[scope.mark // 32] >> (scope.mark % 32) & 1]
 
