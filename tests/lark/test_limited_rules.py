@@ -178,14 +178,17 @@ def test_walks_end_within_limits_and_budget(name: str, budget: int | None) -> No
 
 
 def with_limits(grammar: str, rng: Random, most: int) -> tuple[str, bool]:
-    """The grammar with the same limit for about half of its rules, and whether any has one."""
+    """The grammar with the same limit, and captures, for about half of its rules; and whether any has one.
+
+    What a rule reads becomes a rule of its own: otherwise some of them would be one lexeme.
+    """
     lines, any_limit = [], False
     for line in grammar.split("\n"):
-        found = re.match(r"([?!]?)(p|q|_r)(:: ?_)?:", line)
+        found = re.match(r"[?!]?(p|q|_r): ?", line)
         if found and rng.random() < 0.6:
-            head = f"{found[1]}{found[2]}"
-            any_limit = True
-            line = f"{head}[max_tokens={most}, capture={json.dumps(found[2])}]{line[len(head) :]}"  # noqa: PLW2901
+            any_limit, name = True, found[1]
+            lines.append(f'{name}[max_tokens={most}, capture="{name}"]: {name}_in')
+            line = f"{name}_in: {line[found.end() :]}"  # noqa: PLW2901
         lines.append(line)
     return "\n".join(lines), any_limit
 
