@@ -4,7 +4,7 @@ Where a grammar has ``<[1234]>`` beside ordinary text, the token 1234 may be the
 The kernel's matcher follows one reading. So a token is given to it twice: as its text, and as the mark of its class. If
 both are possible, there are two matchers from then on, until they reach the same place again. A mask has the tokens
 that any reading allows, and a text may end where it may end in any reading. Each reading can be completed by itself,
-and keeps to the budget by itself.
+and keeps to the budget by itself. ``ScopedReadings`` also follow the rules that limit their tokens (``scopes``).
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 MAX_READINGS = 64
 """Ways to read one text that a matcher follows at once: a token may count as itself, where the grammar names it, or as
-its text. Beyond: the further ways are dropped, and masks lack the tokens that only those allow."""
+its text, and may end a rule with ``max_tokens`` or not. Beyond: the further ways are dropped, and masks lack the tokens
+that only those allow."""
 
 _BETWEEN_COPIES = 256
 """Tokens after which all readings are copied, for a rollback, before their number changes again."""

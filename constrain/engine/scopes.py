@@ -103,7 +103,7 @@ class Scopes:
 def scoped_rules(grammar: Grammar) -> list[int]:
     """Returns the rules with a limit that the start reads, outside others.
 
-    Raises GrammarError if a rule inside another has a lower limit.
+    Raises GrammarError if a limit is less than 1, or lower than that of a rule around it.
     """
     if all(rule.max_tokens is None for rule in grammar.rules):
         return []
@@ -121,6 +121,8 @@ def scoped_rules(grammar: Grammar) -> list[int]:
     for index in found:
         rule = grammar.rules[index]
         assert rule.max_tokens is not None
+        if rule.max_tokens < 1:
+            raise _error(rule, f"rule {rule.name}: max_tokens is {rule.max_tokens}; it must be 1 or more")
         for other in sorted(_reached(grammar, index)):
             limit = grammar.rules[other].max_tokens
             if limit is not None and limit < rule.max_tokens:
