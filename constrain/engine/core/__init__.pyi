@@ -224,10 +224,7 @@ class Matcher:
         """Takes back the last ``count`` accepted tokens. Raises ValueError if fewer were accepted."""
 
     def spend(self, count: int) -> bool:
-        """Counts tokens that are written elsewhere for the budget; not to be rolled back. Private.
-
-        Returns False, and changes nothing, if no known way to finish fits then.
-        """
+        """Counts tokens that are written elsewhere for the budget, if it can still be kept then. Private."""
 
     def reset(self) -> None:
         """Takes back all accepted tokens; the limits met so far are forgotten, too."""
