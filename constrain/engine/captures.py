@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from codecs import getincrementaldecoder
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from constrain.engine import core, derivation
-from constrain.engine.derivation import Derivation, Lexeme
+from constrain.engine.derivation import Derivation
 from constrain.errors import LimitError
 from constrain.language.special import BEGIN, END, without_special
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from constrain.engine.derivation import Lexemes
     from constrain.language.grammar import Capture, Grammar
     from constrain.language.tree import Expression
     from constrain.regex.parsing.scanner import Dialect
@@ -76,12 +78,12 @@ def has_captures(grammar: Grammar) -> bool:
     return any(rule.capture is not None for rule in grammar.rules)
 
 
-def read_captures(grammar: Grammar, text: bytes, lexemes: Iterable[tuple[int, list[int]]]) -> Captures:
+def read_captures(grammar: Grammar, text: bytes, lexemes: Lexemes) -> Captures:
     """Returns the captures of a text, from its lexemes; ``text`` has special tokens as the kernel reads them.
 
     Raises LimitError (MAX_CAPTURE_WORK).
     """
-    reading = _Reading(grammar, text, [Lexeme(end, frozenset(terminals)) for end, terminals in lexemes])
+    reading = _Reading(grammar, text, lexemes)
     shown = without_special(text).decode("utf-8", "replace")
     characters = _characters_before(text)
     parts = reading.parts()
@@ -91,11 +93,11 @@ def read_captures(grammar: Grammar, text: bytes, lexemes: Iterable[tuple[int, li
 class _Reading:
     """A text, its lexemes, and where their own texts begin: behind ignored text in front of them."""
 
-    def __init__(self, grammar: Grammar, text: bytes, lexemes: list[Lexeme]) -> None:
+    def __init__(self, grammar: Grammar, text: bytes, lexemes: Lexemes) -> None:
         self._grammar = grammar
         self._text = text
         self._lexemes = lexemes
-        self._borders = [0, *(lexeme.end for lexeme in lexemes)]
+        self._borders = lexemes.offsets
         self._work = 0
 
     def parts(self) -> list[Named]:
@@ -120,11 +122,11 @@ class _Reading:
         return sorted(found, key=lambda part: part.start)
 
     def _own_start(self, bare: Expression | None, first: int, end: int) -> int:
-        """Returns where a lexeme's own text begins: as early as its expression allows."""
+        """Returns where a lexeme's own text, which may be empty, begins: as early as its expression allows."""
         start = self._borders[first]
         if bare is None:
             return start
-        return next((at for at in range(start, end) if self._matches(bare, at, end)), start)
+        return next((at for at in range(start, end + 1) if self._matches(bare, at, end)), start)
 
     def _matches(self, expression: Expression, start: int, end: int) -> bool:
         """Returns whether an expression matches a part of the text; each byte is a step."""
@@ -161,12 +163,13 @@ class _Reading:
 
 
 def _characters_before(text: bytes) -> list[int]:
-    """Returns the number of characters before each offset, without special tokens."""
+    """Returns the number of characters before each offset, without special tokens; half a character is one, too."""
+    decoder = getincrementaldecoder("utf-8")("replace")
     found, count, special = [0], 0, False
-    for byte in text:
+    for at, byte in enumerate(text):
         if byte in (_SPECIAL_BEGIN, _SPECIAL_END):
             special = byte == _SPECIAL_BEGIN
-        elif not special and byte & 0xC0 != 0x80:
-            count += 1
-        found.append(count)
+        elif not special:
+            count += len(decoder.decode(text[at : at + 1]))
+        found.append(count + bool(decoder.getstate()[0]))
     return found

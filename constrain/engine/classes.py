@@ -11,7 +11,7 @@ from constrain.language.special import BEGIN, END, mark
 from constrain.vocabulary.marked import MARKED, mark_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -153,6 +153,8 @@ class Classes:
         """
         if MARKED in text:
             return None
+        if not any(self.ranges):
+            return []
         named = {found.start(): found for found in _NAME.finditer(text)}
         detours: list[tuple[int, int, bytes]] = []
         for begin in range(len(text)):
@@ -164,6 +166,20 @@ class Classes:
             numbers = dict.fromkeys((end, int(self._of[token])) for token, end in tokens)
             detours += ((begin, end, mark_of(number)) for end, number in numbers if number != self._none)
         return detours
+
+    def spell(self, tokens: Sequence[int]) -> tuple[bytes, list[tuple[int, int, bytes]]]:
+        """Returns the text of tokens, and which parts of it are tokens of classes, with their marks.
+
+        A token without a text stands as in ``detours``.
+        """
+        detours: list[tuple[int, int, bytes]] = []
+        pieces = [self._spelled(token) for token in tokens]
+        end = 0
+        for token, piece in zip(tokens, pieces, strict=True):
+            begin, end = end, end + len(piece)
+            if (number := int(self._of[token])) != self._none:
+                detours.append((begin, end, mark_of(number)))
+        return b"".join(pieces), detours
 
     def _named(self, name: bytes) -> list[int]:
         """The special tokens with a name, or the token whose id this is."""

@@ -12,11 +12,13 @@ from constrain.engine import core
 from constrain.engine.cache import RejectedFileError, store_independent_tokens
 from constrain.engine.captures import Captures, has_captures, read_captures
 from constrain.engine.classes import Classes
+from constrain.engine.derivation import as_graph, in_a_row
 from constrain.engine.forced import certain_tokens
-from constrain.engine.readings import Readings
+from constrain.engine.readings import Readings, ScopedReadings
 from constrain.engine.report import Report, digits_of
+from constrain.engine.scopes import Run, Scopes, scoped_rules, with_marks_for
 from constrain.engine.special import resolve_special
-from constrain.errors import GrammarError, deep_enough
+from constrain.errors import deep_enough
 from constrain.language.special import special_name
 
 if TYPE_CHECKING:
@@ -95,7 +97,9 @@ class Constraint:
         "_keeping",
         "_make",
         "_places",
+        "_scopes",
         "has_captures",
+        "has_scopes",
         "no_forcing",
         "policies",
         "split",
@@ -122,14 +126,19 @@ class Constraint:
         self.split = grammar.split
         self.no_forcing = grammar.no_forcing
         self.has_captures = has_captures(grammar)
-        if self.has_captures and self._classes is not None:
-            raise GrammarError(
-                "a grammar with captures reads tokens by name only, such as <|name|>: leave out the captures, or "
-                "tokens by id (<[5]>), tokens with a text and complements (<[^5]>, !<|name|>)"
-            )
-        if self._classes is not None:
-            self._places = json.dumps([[each.name, each.pointer] for each in resolved.terminals]).encode()
+        scoped = scoped_rules(resolved)
+        if scoped:
+            self._classes = with_marks_for(scoped, self._classes, vocabulary)
+        self.has_scopes = bool(scoped)
+        places = [[each.name, each.pointer] for each in resolved.terminals]
         self._core = core.CompiledGrammar(resolved, self._tokens(), proved=resolved.proved)
+        self._scopes = None
+        if scoped:
+            assert self._classes is not None
+            self._scopes = Scopes(resolved, self._classes)
+            places += [[name, ""] for name in self._scopes.names]
+        if self._classes is not None:
+            self._places = json.dumps(places).encode()
         self._bytes_beside = _DESCRIPTION_SHARE * self._core.memory_bytes
 
     def _tokens(self) -> core.Vocabulary:
@@ -177,10 +186,12 @@ class Constraint:
         """Reads a constraint that ``_packed`` wrote. Raises ``core.StorageError``."""
         self = cls.__new__(cls)
         about, _, self._places = notes.partition(b"\n")
-        policies, warnings, self.split, self.no_forcing, self.has_captures, ranges = _noted(about)
+        policies, warnings, self.split, flags, ranges = _noted(about)
+        self.no_forcing, self.has_captures, self.has_scopes = flags
         self._grammar = None
         self._make = make
         self._keeping = keeping
+        self._scopes = None
         self.vocabulary = vocabulary
         self.policies = MappingProxyType(policies)
         self.warnings = warnings
@@ -197,6 +208,7 @@ class Constraint:
             "split": self.split,
             "no_forcing": self.no_forcing,
             "has_captures": self.has_captures,
+            "has_scopes": self.has_scopes,
             "classes": self._classes and self._classes.ranges,
         }
         notes = json.dumps(about).encode()
@@ -210,6 +222,13 @@ class Constraint:
         store_independent_tokens(self._keeping.cache, self.vocabulary)
         packed = self._packed()
         return self._keeping.cache.store(self.vocabulary, self._keeping.digest(), packed.tables, packed.notes)
+
+    def _all_scopes(self) -> Scopes:
+        """The scopes of the grammar, which are compiled again if the constraint came from the cache."""
+        if self._scopes is None:
+            assert self._classes is not None
+            self._scopes = Scopes(resolve_special(self.grammar, self.vocabulary)[0], self._classes)
+        return self._scopes
 
     @property
     def grammar(self) -> Grammar:
@@ -320,12 +339,37 @@ class Constraint:
         """
         if not self.accepts(text):
             raise ValueError("this text has no captures, because it does not match")
+        data = text.encode() if isinstance(text, str) else text
+        return self._captures(data, [] if self._classes is None else self._classes.detours(data) or [])
+
+    def _captures_of_tokens(self, tokens: Sequence[int]) -> Captures | None:
+        """The captures of a complete text, by its tokens without the end of generation; None if it does not match.
+
+        A token that the grammar names counts as itself or as its text; other tokens count as their texts. Raises
+        LimitError.
+        """
+        if self._classes is None:
+            text = b"".join(map(self.vocabulary.marked_bytes, tokens))
+            return self._captures(text, []) if self._core.accepts(text) else None
+        ends = [token for token in self.vocabulary.eos if self._classes.mark(token) is not None]
+        for last in ((), *((token,) for token in ends)):
+            text, detours = self._classes.spell([*tokens, *last])
+            if self._core.accepts(text, detours):
+                return self._captures(text, detours)
+        return None
+
+    def _captures(self, text: bytes, detours: list[tuple[int, int, bytes]]) -> Captures:
+        """The captures of a text that matches. ``detours``: parts of it that may be tokens, with their marks."""
         if not self.has_captures:
             return Captures()
-        data = text.encode() if isinstance(text, str) else text
-        lexemes = self._core.lexemes(data)
-        assert lexemes is not None
-        return read_captures(self.grammar, data, lexemes)
+        if self._classes is None:
+            lexemes = self._core.lexemes(text)
+            assert lexemes is not None
+            return read_captures(self.grammar, text, in_a_row(lexemes))
+        graph = self._core.lexeme_graph(text, detours)
+        assert graph is not None
+        resolved, _ = resolve_special(self.grammar, self.vocabulary)
+        return read_captures(resolved, text, as_graph(*graph))
 
     def matcher(
         self,
@@ -356,8 +400,11 @@ class Constraint:
         limits = (max_string_tokens, max_number_tokens, max_reasoning_tokens)
         counts = [_count("max_tokens", max_tokens, 0)]
         counts += [_count(name, limit, 1) for name, limit in zip(_LIMITS, limits, strict=True)]
+        given = counts[0], (None, *counts[1:])
+        if self.has_scopes:
+            return _MatcherOfScopes(self, max_tokens=given[0], lexeme_limits=given[1])
         made = Matcher if self._classes is None else _MatcherOfReadings
-        return made(self, max_tokens=counts[0], lexeme_limits=(None, *counts[1:]))
+        return made(self, max_tokens=given[0], lexeme_limits=given[1])
 
     def allocate_bitmask(self, batch_size: int = 1) -> NDArray[np.uint32]:
         """Returns a bitmask of zeros for ``Matcher.fill_bitmask``: uint32, shape (batch_size, ceil(n_vocab / 32)).
@@ -382,16 +429,16 @@ class Constraint:
 
 def _noted(
     about: bytes,
-) -> tuple[dict[str, str | bool], tuple[str, ...], tuple[str, ...], bool, bool, list[Ranges] | None]:
-    """Policies, warnings, split terminals, ``no_forcing``, ``has_captures`` and classes in the notes of ``_packed``.
+) -> tuple[dict[str, str | bool], tuple[str, ...], tuple[str, ...], tuple[bool, bool, bool], list[Ranges] | None]:
+    """Policies, warnings, split terminals, three flags and classes in the notes of ``_packed``.
 
-    Raises ``core.StorageError``.
+    The flags are ``no_forcing``, ``has_captures`` and ``has_scopes``. Raises ``core.StorageError``.
     """
     try:
         noted = json.loads(about)
         classes = noted["classes"] and [tuple((low, high) for low, high in ranges) for ranges in noted["classes"]]
         told = dict(noted["policies"]), tuple(noted["warnings"]), tuple(noted["split"])
-        return *told, bool(noted["no_forcing"]), bool(noted["has_captures"]), classes
+        return *told, (noted["no_forcing"], noted["has_captures"], noted["has_scopes"]), classes
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise core.StorageError(f"the notes on a constraint cannot be read: {error!r}") from error
 
@@ -526,6 +573,32 @@ class _MatcherOfReadings(Readings, Matcher):
     def fork(self) -> Matcher:
         """Returns an independent matcher at the same position, with the same limits and budget."""
         return _MatcherOfReadings(self.constraint, self)
+
+
+class _MatcherOfScopes(ScopedReadings, Matcher):
+    """A ``Matcher`` of a grammar with limits on the tokens of rules."""
+
+    def __init__(
+        self,
+        constraint: Constraint,
+        state: _MatcherOfScopes | None = None,
+        *,
+        max_tokens: int | None = None,
+        lexeme_limits: Sequence[int | None] = (),
+    ) -> None:
+        if state is None:
+            scopes = constraint._all_scopes()
+            core.Matcher.__init__(self, scopes.core, max_tokens, lexeme_limits)
+            self.constraint = constraint
+            self._begin_scoped(Run(scopes, max_tokens, lexeme_limits))
+        else:
+            core.Matcher.__init__(self, state)
+            self.constraint = constraint
+            self._copy(state)
+
+    def fork(self) -> Matcher:
+        """Returns an independent matcher at the same position, with the same limits and budget."""
+        return _MatcherOfScopes(self.constraint, self)
 
 
 def name_terminal(name: str, pointer: str) -> str:

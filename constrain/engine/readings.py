@@ -4,7 +4,7 @@ Where a grammar has ``<[1234]>`` beside ordinary text, the token 1234 may be the
 The kernel's matcher follows one reading. So a token is given to it twice: as its text, and as the mark of its class. If
 both are possible, there are two matchers from then on, until they reach the same place again. A mask has the tokens
 that any reading allows, and a text may end where it may end in any reading. Each reading can be completed by itself,
-and keeps to the budget by itself.
+and keeps to the budget by itself. ``ScopedReadings`` also follow the rules that limit their tokens (``scopes``).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from constrain.arguments import integer, wrong_type
 from constrain.engine import core
+from constrain.engine.scopes import Reading
 from constrain.errors import LimitError
 from constrain.vocabulary.marked import MARKED
 
@@ -24,10 +25,12 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from constrain.engine.classes import Classes
+    from constrain.engine.scopes import Run
 
 MAX_READINGS = 64
 """Ways to read one text that a matcher follows at once: a token may count as itself, where the grammar names it, or as
-its text. Beyond: the further ways are dropped, and masks lack the tokens that only those allow."""
+its text, and may end a rule with ``max_tokens`` or not. Beyond: the further ways are dropped, and masks lack the tokens
+that only those allow."""
 
 _BETWEEN_COPIES = 256
 """Tokens after which all readings are copied, for a rollback, before their number changes again."""
@@ -41,11 +44,11 @@ class _Copy(NamedTuple):
 
     accepted: int
     since: int
-    readings: list[core.Matcher]
+    readings: list[AnyReading]
 
-    def back_to(self, accepted: int) -> list[core.Matcher]:
+    def back_to(self, accepted: int) -> list[AnyReading]:
         """Returns the readings as they were after fewer tokens."""
-        found = [core.Matcher(reading) for reading in self.readings]
+        found = [_copied(reading) for reading in self.readings]
         for reading in found:
             reading.rollback(self.accepted - accepted)
         return found
@@ -56,7 +59,7 @@ class Readings:
 
     _classes: Classes
     _tokens: list[int]
-    _readings: list[core.Matcher]
+    _readings: list[AnyReading]
     _since: int  # number of tokens after which no reading has been added or dropped
     _copies: list[_Copy]
     _has_ended: bool
@@ -69,7 +72,7 @@ class Readings:
     def _copy(self, other: Readings) -> None:
         self._classes = other._classes
         self._tokens, self._copies = other._tokens.copy(), other._copies.copy()
-        self._readings = [core.Matcher(reading) for reading in other._readings]
+        self._readings = [_copied(reading) for reading in other._readings]
         self._since, self._has_ended, self._left_out = other._since, other._has_ended, other._left_out
 
     # Reading
@@ -95,12 +98,10 @@ class Readings:
             added = [other for _, other in found if other is not None]
         if not kept:
             return False
-        after = kept + added
-        if len(after) > 1:
-            after = list({reading.place: reading for reading in reversed(after)}.values())[::-1]
-            if len(after) > MAX_READINGS:
-                after = after[:MAX_READINGS]
-                self._left_out = len(self._tokens) if self._left_out is None else self._left_out
+        after = self._distinct(kept + added)
+        if len(after) > MAX_READINGS:
+            after = after[:MAX_READINGS]
+            self._left_out = len(self._tokens) if self._left_out is None else self._left_out
         if after != before:
             self._keep_copy(before, kept)
             self._since = len(self._tokens) + 1
@@ -109,13 +110,20 @@ class Readings:
         self._has_ended = token in self._classes.vocabulary.eos
         return True
 
-    def _keep_copy(self, before: list[core.Matcher], moved: list[core.Matcher]) -> None:
+    def _distinct(self, readings: list[AnyReading]) -> list[AnyReading]:
+        """Returns the readings with different futures."""
+        if len(readings) == 1:
+            return readings
+        return list({reading.place: reading for reading in reversed(readings)}.values())[::-1]
+
+    def _keep_copy(self, before: list[AnyReading], moved: list[AnyReading]) -> None:
         """Copies the readings as they were before the present token, unless there is a copy that is near."""
         accepted = len(self._tokens)
         if self._copies and accepted - self._copies[-1].accepted < _BETWEEN_COPIES:
             return
-        readings = [core.Matcher(reading) if reading in moved else reading for reading in before]
+        readings = [_copied(reading) if reading in moved else reading for reading in before]
         for reading in readings:
+            assert isinstance(reading, core.Matcher)
             reading.rollback(reading.n_accepted - accepted)
         self._copies.append(_Copy(accepted, self._since, readings))
 
@@ -160,8 +168,12 @@ class Readings:
     def reset(self) -> None:
         """Takes back all accepted tokens; the limits met so far are forgotten, too."""
         self._tokens, self._copies = [], []
-        self._readings = [core.Matcher(cast("core.Matcher", self))]
+        self._readings = self._first()
         self._since, self._has_ended, self._left_out = 0, False, None
+
+    def _first(self) -> list[AnyReading]:
+        """Returns the readings of no token."""
+        return [core.Matcher(cast("core.Matcher", self))]
 
     @property
     def n_accepted(self) -> int:
@@ -247,6 +259,12 @@ class Readings:
         _, at_end, at_limit, limits, offset, _ = max(texts, key=lambda text: text[4])
         return False, at_end, at_limit, limits, offset, sorted({terminal for text in texts for terminal in text[5]})
 
+    @property
+    def temperature(self) -> float | None:
+        """The temperature that the grammar asks for the next token: the highest one of all readings."""
+        found = [reading.temperature for reading in self._readings]
+        return max((each for each in found if each is not None), default=None)
+
     # Limits that were met
 
     @property
@@ -319,14 +337,73 @@ class Readings:
         return (text, [start for start in starts if start < len(before) + end]) if is_whole else (b"", [])
 
 
-def _accept_both(reading: core.Matcher, token: int, mark: int) -> tuple[bool, core.Matcher | None]:
+class ScopedReadings(Readings):
+    """All readings of a text with scopes; each scope may begin, or end, between two tokens."""
+
+    _run: Run
+
+    def _begin_scoped(self, run: Run) -> None:
+        self._run = run
+        self._begin(run.scopes.classes)
+
+    def _copy(self, other: Readings) -> None:
+        assert isinstance(other, ScopedReadings)
+        self._run = other._run
+        super()._copy(other)
+
+    def _first(self) -> list[AnyReading]:
+        return self._distinct([Reading(self._run, core.Matcher(cast("core.Matcher", self)))])
+
+    def _distinct(self, readings: list[AnyReading]) -> list[AnyReading]:
+        """Returns the readings with different futures, and those that begin or end scopes here."""
+        found: dict[object, AnyReading] = {}
+        waiting = readings[::-1]
+        while waiting:
+            reading = waiting.pop()
+            if reading.place not in found:
+                found[reading.place] = reading
+                assert isinstance(reading, Reading)
+                waiting += reading.others()[::-1]
+        return list(found.values())
+
+    def _keep_copy(self, before: list[AnyReading], moved: list[AnyReading]) -> None:
+        """Keeps nothing: ``rollback`` reads the tokens again from the beginning."""
+
+    def rollback(self, count: int) -> None:
+        """Takes back the last ``count`` accepted tokens. Raises ValueError if fewer were accepted."""
+        back = integer("count", count)
+        if not 0 <= back <= len(self._tokens):
+            raise ValueError(f"cannot roll back {back} tokens of {len(self._tokens)} accepted")
+        if back == 0:
+            return
+        again = self._tokens[: len(self._tokens) - back]
+        self.reset()
+        for token in again:
+            if not self.accept(token):
+                raise LimitError("these tokens cannot be read again within the kernel's limits; make a new matcher")
+
+    @property
+    def limits_tokens(self) -> bool:
+        """Whether the grammar limits the tokens of some part. Private."""
+        return True
+
+
+AnyReading = core.Matcher | Reading
+"""One way to read a text, without scopes or with them."""
+
+
+def _copied(reading: AnyReading) -> AnyReading:
+    return reading.copy() if isinstance(reading, Reading) else core.Matcher(reading)
+
+
+def _accept_both(reading: AnyReading, token: int, mark: int) -> tuple[bool, AnyReading | None]:
     """Moves a reading past a token, if possible; returns whether it moved, and a second reading if it has both ways."""
     if not reading.accept(token):
         return reading.accept(mark), None
     reading.rollback(1)
     if not reading.accept(mark):
         return reading.accept(token), None
-    other = core.Matcher(reading)
+    other = _copied(reading)
     other.rollback(1)
     return True, other if other.accept(token) else None
 

@@ -30,12 +30,14 @@ class Capturing:
         policies: spelling of JSON.
         text: text of the part; special tokens are marked as by ``Vocabulary.marked_bytes``.
         call: number of the call whose input the part is; ``None`` for the content.
+        tokens: tokens of the part, if it is the whole answer; they tell which tokens by id the text has.
     """
 
     schema: object
     policies: CompileOptions
     text: bytes
     call: int | None
+    tokens: tuple[int, ...] | None = None
 
     def find(self, vocabulary: Vocabulary, constraint: Constraint | None = None) -> Captures | None:
         """Returns the captures; none for a part that was cut, and ``None`` beyond a limit.
@@ -45,6 +47,8 @@ class Capturing:
         try:
             if constraint is None:
                 constraint = _compiling.compile_any(self.schema, vocabulary, close_objects=True, **self.policies)
+            if self.tokens is not None:
+                return constraint._captures_of_tokens(self.tokens) or Captures()
             return constraint.captures(self.text) if constraint.accepts(self.text) else Captures()
         except LimitError:
             return None

@@ -303,7 +303,13 @@ class Writing:
             return []
         data = b"".join(map(constraint.vocabulary.marked_bytes, self.answer.tokens))
         return [
-            Capturing(language.schema if part.source is None else part.source, language.policies, part.text, part.call)
+            Capturing(
+                language.schema if part.source is None else part.source,
+                language.policies,
+                part.text,
+                part.call,
+                tuple(self.answer.tokens) if part.source is None else None,
+            )
             for part in self.progress.parts(data)
         ]
 

@@ -162,6 +162,11 @@ class Rule:
             tell from a larger number.
         capture: names for the rule's text in captures; ``None`` for none.
         bare: expression of the rule's own text, if ignored text may stand before it in its text; for captures.
+        max_tokens: the most tokens of the rule's text, ignored text in front of it included; ``None`` for no limit.
+            Masks allow only tokens after which the rule can be completed within them, and no token that crosses its
+            borders. A rule inside has no lower limit. Lexemes end at the borders of the rule, so the longest match
+            must lose no text there.
+        place: line and column of ``max_tokens`` in the grammar's text, for error messages; ``None`` if unknown.
     """
 
     name: str
@@ -170,6 +175,8 @@ class Rule:
     slots: tuple[int, ...] = ()
     capture: Capture | None = None
     bare: Expression | None = None
+    max_tokens: int | None = None
+    place: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from constrain.lark.lexing.gaps import gaps
 from constrain.lark.library import check_inner, check_names, errors_in
 from constrain.lark.parameters import Specializing, check_parameters
 from constrain.lark.reading.places import error_at, place, placed
+from constrain.lark.reading.rule_options import part_of_several
 from constrain.lark.reading.syntax import (
     NO_OPTIONS,
     Alias,
@@ -30,6 +31,7 @@ from constrain.lark.reading.syntax import (
     Literal,
     Nested,
     Node,
+    Options,
     Range,
     Reference,
     Repeat,
@@ -41,14 +43,14 @@ from constrain.lark.reading.syntax import (
     place_of,
 )
 from constrain.lark.terminals import named_expressions, non_empty_part, terminal_expression
-from constrain.lark.token_options import with_token_options
+from constrain.lark.token_options import with_limit, with_token_options
 
 if TYPE_CHECKING:
     from constrain.language.grammar import Grammar
     from constrain.language.tree import Expression
     from constrain.lark.lexing.gaps import Gap
     from constrain.lark.library import Library
-    from constrain.lark.reading.syntax import Definition, Options
+    from constrain.lark.reading.syntax import Definition
 
 MAX_WRITTEN_OUT = 64
 """Leaves of the copies up to which a count is written out; above it, the grammar gets a counter, which takes memory in
@@ -183,15 +185,17 @@ class _Emitter:
             options = definition.options
             capture = None if options.capture is None else Capture(options.capture.value)
             if isinstance(body, Embedded | Nested | Reference) and options.temperature is not None:
-                self.reserved[index] = Rule(name, (Edge(0, self._embed(body, options), 1),), (1,), capture=capture)
-                return
-            if is_lexeme(definition):
+                edges = (Edge(0, self._embed(body, Options(temperature=options.temperature)), 1),)
+                rule = Rule(name, edges, (1,), capture=capture)
+            elif is_lexeme(definition) and part_of_several(body) is None:
                 definition = replace(definition, body=body)
                 self.reserved[index] = self.lexeme_rule(name, definition, self.lexemes.of(definition))
                 return
-            automaton = RuleAutomaton(self, name)
-            automaton.add(body, 0, 1)
-            self.reserved[index] = Rule(name, tuple(automaton.edges), (1,), capture=capture)
+            else:
+                automaton = RuleAutomaton(self, name)
+                automaton.add(body, 0, 1)
+                rule = Rule(name, tuple(automaton.edges), (1,), capture=capture)
+            self.reserved[index] = with_limit(rule, self.text, options)
 
     def lexeme_rule(self, name: str, definition: Definition, lexeme: Lexeme) -> Rule:
         """Returns a rule that reads one lexeme, which has the name of the rule."""

@@ -1,4 +1,4 @@
-"""The options of a rule about its tokens, ``max_tokens`` and ``temperature``, for the terminals that it reads."""
+"""The options of a rule about its tokens, ``max_tokens`` and ``temperature``: for its terminals, or for itself."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from constrain.lark.reading.places import line_and_column
 
 if TYPE_CHECKING:
-    from constrain.language.grammar import Terminal
+    from constrain.language.grammar import Rule, Terminal
     from constrain.lark.reading.syntax import Options
 
 
@@ -23,3 +23,10 @@ def with_token_options(terminal: Terminal, text: str, options: Options) -> Termi
         where = line_and_column(text, options.max_tokens.at)
         terminal = replace(terminal, max_tokens=options.max_tokens.value, place=where)
     return terminal
+
+
+def with_limit(rule: Rule, text: str, options: Options) -> Rule:
+    """Returns a rule of more than one lexeme with its limit on tokens, if it has one; ``text``: the grammar text."""
+    if options.max_tokens is None:
+        return rule
+    return replace(rule, max_tokens=options.max_tokens.value, place=line_and_column(text, options.max_tokens.at))

@@ -207,14 +207,129 @@ def random_text(rng: Random, constraint: constrain.Constraint, alphabet: bytes) 
     return (text + matcher.shortest_completion()).decode()
 
 
-@pytest.mark.parametrize("token", ["<[259]>", "<[^257]>", "<[*]>"])
-def test_captures_beside_tokens_by_id_are_refused(token: str) -> None:
-    vocabulary = constrain.Vocabulary.from_tokens(
-        [*(bytes([byte]) for byte in range(256)), b"", b"", b"", b"the"],
-        eos=[256],
-        special={256: "<|end|>", 257: "<think>", 258: "</think>"},
+END, THINK, DONE, THE, THEN, NAMELESS = range(256, 262)
+
+
+def vocabulary_with_names() -> constrain.Vocabulary:
+    return constrain.Vocabulary.from_tokens(
+        [*(bytes([byte]) for byte in range(256)), b"", b"", b"", b"the", b"then", b""],
+        eos=[END],
+        special={END: "<|end|>", THINK: "<think>", DONE: "</think>"},
     )
-    with pytest.raises(constrain.GrammarError, match="a grammar with captures reads tokens by name only"):
-        constrain.compile(Lark(f"start: name {token}\nname[capture]: /[a-d]+/"), vocabulary, cache=False)
-    named = constrain.compile(Lark("start: <[257]> name </think>\nname[capture]: /[a-d]+/"), vocabulary, cache=False)
+
+
+def beside_tokens(grammar: str) -> constrain.Constraint:
+    return constrain.compile(Lark(grammar), vocabulary_with_names(), cache=False)
+
+
+@pytest.mark.parametrize(
+    ("grammar", "tokens", "expected", "spans"),
+    [
+        ("start: a <[259]>\na[capture]: /[a-d]+/", [*b"abc", THE], {"a": "abc"}, {"a": [(0, 3)]}),
+        ("start: a b\na[capture]: <[259]>\nb[capture]: /[a-z]+/", [THE, *b"n"], {"a": "the", "b": "n"}, None),
+        ('start: "é" a\na[capture]: <[259,260]>*', [*"é".encode(), THE, THEN], {"a": "thethen"}, {"a": [(1, 8)]}),
+        ("start: t*\nt[capture]: <[*]>", [THE, 97, THINK], {"t": ["the", "a", ""]}, {"t": [(0, 3), (3, 4), (4, 4)]}),
+        (
+            "start: a b\na[capture]: <[^258]>*\nb[capture]: </think> /[a-z]/",
+            [THE, DONE, 97],
+            {"a": "the", "b": "a"},
+            None,
+        ),
+        ("start: <think> a </think>\na[capture]: <[^258]>*", [THINK, 97, THE, DONE], {"a": "athe"}, {"a": [(0, 4)]}),
+        ("start: a b\na[capture]: <[261]>\nb[capture]: /x/", [NAMELESS, *b"x"], {"a": "", "b": "x"}, None),
+        ("start: a <|end|>\na[capture]: /[a-z]+/", [*b"abc"], {"a": "abc"}, None),
+        (
+            'start: a ";" b\na[capture]: <[259]>\nb[capture]: <think> "x"\n%ignore " "',
+            [THE, *b" ; ", THINK, *b" x"],
+            None,
+            None,
+        ),
+    ],
+)
+def test_captures_beside_tokens_by_id(
+    grammar: str, tokens: list[int], expected: dict[str, Any] | None, spans: dict[str, list[tuple[int, int]]] | None
+) -> None:
+    constraint = beside_tokens(grammar)
+    matcher = constraint.matcher()
+    assert matcher.accept_many(tokens) == len(tokens)
+    found = constraint._captures_of_tokens(tokens)
+    assert found is not None
+    if expected is None:  # ignored text in front of a capture is not in it, also in front of a token
+        expected, spans = {"a": "the", "b": " x"}, {"a": [(0, 3)], "b": [(6, 8)]}
+    assert found == expected
+    assert spans is None or found.spans == spans
+
+
+def test_the_same_text_has_other_captures_with_other_tokens() -> None:
+    constraint = beside_tokens("start: a b\na[capture]: <[259]>*\nb[capture]: /[a-z]*/")
+    assert constraint._captures_of_tokens([THE, THE]) == {"a": "thethe", "b": ""}
+    assert constraint._captures_of_tokens([THE, *b"the"]) == {"a": "the", "b": "the"}
+    assert constraint._captures_of_tokens([*b"the", THE]) == {"a": "", "b": "thethe"}
+    assert constraint._captures_of_tokens([THINK]) is None
+
+
+def test_captures_of_a_text_have_the_longest_parts_of_all_ways_to_divide_it_into_tokens() -> None:
+    constraint = beside_tokens("start: a b\na[capture]: <[259,260]>*\nb[capture]: /[a-z]*/")
+    assert constraint.captures("thethen") == {"a": "thethen", "b": ""}
+    assert constraint.captures("thethex") == {"a": "thethe", "b": "x"}
+    assert constraint.captures("xthe") == {"a": "", "b": "xthe"}
+    with pytest.raises(ValueError, match="it does not match"):
+        constraint.captures(b"\xff<think>\xfe")
+
+
+def test_special_tokens_in_a_text_are_tokens_by_id() -> None:
+    constraint = beside_tokens("start: <[257]> a <[259]>\na[capture]: /[a-d]+/")
+    assert constraint.captures(b"\xff<think>\xfeabcthe") == {"a": "abc"}
+    named = beside_tokens("start: <[257]> name </think>\nname[capture]: /[a-d]+/")
     assert named.captures(b"\xff<think>\xfeabc\xff</think>\xfe") == {"name": "abc"}
+
+
+def test_a_kept_constraint_has_the_captures_beside_tokens(tmp_path: Path) -> None:
+    grammar, vocabulary = Lark("start: a b\na[capture]: <[259]>*\nb[capture]: /[a-z]*/"), vocabulary_with_names()
+    assert constrain.compile(grammar, vocabulary, cache=tmp_path).precompute().file is not None
+    engine.remembered.remembered_constraints.forget(vocabulary)
+    kept = constrain.compile(grammar, vocabulary, cache=tmp_path)
+    assert kept._captures_of_tokens([THE, *b"the"]) == {"a": "the", "b": "the"}
+
+
+def test_many_ways_to_divide_a_text_meet_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(derivation, "MAX_CAPTURE_WORK", 500)
+    constraint = beside_tokens("start: t*\nt[capture]: <[*]>")
+    assert len(constraint.captures("the")["t"]) == 3  # a list of single tokens, or one text
+    with pytest.raises(constrain.LimitError, match="MAX_CAPTURE_WORK"):
+        constraint.captures("the" * 100)
+
+
+@pytest.mark.slow
+def test_captures_of_random_tokens_are_texts_of_their_rules() -> None:
+    """Grammars with sets of tokens, every rule captured: the texts are those of the tokens that were written."""
+    checked = 0
+    for seed in range(120):
+        case, rng = make_case(seed, "XY"), Random(seed)
+        if case.grammar.ignored:
+            continue
+        text = with_captures(case.text).replace('"X"', "<[259]>").replace('"Y"', "<[^258,260]>")
+        try:
+            constraint = beside_tokens(text)
+        except (constrain.GrammarError, constrain.LimitError):
+            continue
+        for _ in range(6):
+            matcher, tokens = constraint.matcher(), list[int]()
+            for _ in range(rng.randint(0, 8)):
+                mask = constraint.allocate_bitmask()[0]
+                matcher.fill_bitmask(mask)
+                choices = [token for token in (*case.alphabet, *range(257, 262)) if mask[token // 32] >> token % 32 & 1]
+                if not choices:
+                    break
+                tokens.append(rng.choice(choices))
+                assert matcher.accept(tokens[-1])
+            tokens += [token for token in matcher.completion_tokens() if token != END]
+            written = b"".join(map(constraint.vocabulary.token_bytes, tokens)).decode("utf-8", "replace")
+            found = constraint._captures_of_tokens(tokens)
+            assert found is not None, (seed, tokens)
+            assert found.get("start") == written or written in found["start"]
+            for name, spans in found.spans.items():
+                texts = [written[begin:end] for begin, end in spans]
+                assert found[name] == (texts[0] if len(texts) == 1 else texts), (seed, name)
+            checked += sum(map(len, found.spans.values()))
+    assert checked > 300

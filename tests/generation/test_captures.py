@@ -96,6 +96,15 @@ def test_special_tokens_in_an_input_are_no_part_of_its_captures(model: constrain
     assert (call.captures, call.captures.spans) == ({"x": call.text[1:]}, {"x": [(1, 3)]})
 
 
+def test_tokens_by_id_are_parts_of_captures_with_their_texts(model: constrain.Model) -> None:
+    grammar = Lark("start: x y <|im_end|>\nx[capture]: <[^0-16]>*\ny[capture]: /[0-9]{3}/")
+    completion = constrain.complete(model, "Say hello.", schema=grammar, max_tokens=20, seed=1)
+    assert completion.captures == {"x": completion.text[:-3], "y": completion.text[-3:]}
+    *_, last = constrain.stream(model, "Say hello.", schema=grammar, max_tokens=20, seed=1)
+    assert isinstance(last, Finished)
+    assert last.completion.captures == completion.captures
+
+
 def test_answers_without_names_have_none(model: constrain.Model) -> None:
     assert constrain.complete(model, "Hello", schema=bool).captures == {}
     assert constrain.complete(model, "Hello", max_tokens=3).captures == {}

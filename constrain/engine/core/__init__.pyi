@@ -176,6 +176,15 @@ class CompiledGrammar:
 
         The part of the text from begin to end is then read as these bytes. Detours ascend by their begin.
         """
+    def lexeme_graph(
+        self, text: bytes, detours: Sequence[tuple[int, int, bytes]]
+    ) -> tuple[list[int], list[tuple[int, int, list[int]]]] | None:
+        """The lexemes of all ways to read a text with detours, as ``accepts`` does; None if the text does not match.
+
+        Returns the offset of each place between lexemes, ascending: the first is the beginning of the text, the last
+        its end. Then lexemes, in any order: the places where one begins and ends, and the terminals that match it. Some
+        of them may be on no way to the end.
+        """
     def lexemes(self, text: bytes) -> list[tuple[int, list[int]]] | None:
         """The lexemes of a text: the end of each, and the terminals that match it; None if the text does not match."""
 
@@ -213,6 +222,9 @@ class Matcher:
 
     def rollback(self, count: int) -> None:
         """Takes back the last ``count`` accepted tokens. Raises ValueError if fewer were accepted."""
+
+    def spend(self, count: int) -> bool:
+        """Counts tokens that are written elsewhere for the budget, if it can still be kept then. Private."""
 
     def reset(self) -> None:
         """Takes back all accepted tokens; the limits met so far are forgotten, too."""

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from constrain.language.emptiness import silent_rules
 from constrain.language.grammar import EPSILON, Edge, Grammar, Rule, Terminal
 from constrain.language.special import terminal_special
+from constrain.language.tree import EMPTY_TEXT
 from constrain.lark.lexing.gaps import after_gaps
 from constrain.regex.anchors import union
 
@@ -117,7 +118,8 @@ class _Separation:
         """Returns a rule that reads a special token, with or without a gap, here a lexeme of its own."""
         if zone not in self.gaps:
             self.gaps[zone] = len(self.made)
-            self.made.append(Terminal("ignored text", union([gap.expression for gap in self.language.ignored[zone]])))
+            ignored = union([gap.expression for gap in self.language.ignored[zone]])
+            self.made.append(Terminal("ignored text", ignored, bare=EMPTY_TEXT))
         token = self.terminal(index, None)
         edges = (Edge(0, self.gaps[zone], 1), Edge(0, EPSILON, 1), Edge(1, token, 2))
         return Rule(self.language.terminals[index].name, edges, (2,))
@@ -130,7 +132,7 @@ class _Separation:
             return self.after_gap(~index, first)
         rule, own = self.language.rules[index], self.language.zones[index]
         if reads is False:
-            return replace(rule, edges=tuple(self.silent_edges(rule)))
+            return replace(rule, edges=tuple(self.silent_edges(rule)), max_tokens=None)
         if reads is None and first == own:
             return replace(rule, edges=tuple(made for edge in rule.edges for made in self.edges(edge, first)))
         return self.doubled(rule, first, own)

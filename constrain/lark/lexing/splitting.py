@@ -38,14 +38,42 @@ def settle_lexing(grammar: Grammar, whole: Collection[int]) -> Grammar:
     ``max_tokens`` are not either, because their tokens are counted. If a conflict is left, the grammar is returned
     unproved, so that compiling it raises the error. Raises GrammarError if only a terminal with ``max_tokens`` is in
     the way.
+
+    If a rule has ``max_tokens``, its texts end between two tokens, wherever the longest match would. So lexing must
+    lose no text; GrammarError if that is not possible.
     """
+    limited = {index for index, terminal in enumerate(grammar.terminals) if terminal.max_tokens is not None}
+    if any(rule.max_tokens is not None for rule in grammar.rules):
+        lossless = split_until_lossless(grammar, {*whole, *limited})
+        if lossless is None:
+            _refuse_limited_rule(grammar)
+        return lossless
     if not _has_conflict(grammar):
         return replace(grammar, proved=True)
-    limited = {index for index, terminal in enumerate(grammar.terminals) if terminal.max_tokens is not None}
     settled = _settled(grammar, {*whole, *limited})
     if settled is None and limited and _settled(grammar, whole) is not None:
         _refuse_limit(grammar, limited)
     return settled or grammar
+
+
+def _refuse_limited_rule(grammar: Grammar) -> NoReturn:
+    """Raises GrammarError for a grammar with ``max_tokens`` of rules whose lexing loses texts."""
+    try:
+        conflict = core.lexing_conflict(grammar, lossless=True)
+    except LimitError:
+        conflict = None
+    where = ""
+    if conflict is not None:
+        first, second = (grammar.terminals[index].name for index in conflict[:2])
+        where = f": where {second} follows {first}, the longest match could take away some of its text"
+    rule = next(rule for rule in grammar.rules if rule.max_tokens is not None)
+    line, column = rule.place or (None, None)
+    raise GrammarError(
+        f"max_tokens of the rule {rule.name} needs lexemes of which the end is certain{where}; let lexemes end with a "
+        "character that they do not contain and that nothing beside them begins with, or leave max_tokens out",
+        line=line,
+        column=column,
+    )
 
 
 def _settled(grammar: Grammar, whole: Collection[int]) -> Grammar | None:

@@ -41,7 +41,7 @@ MAX_TEMPERATURE = 2.0
 """Temperature in the option ``temperature`` of a rule in a Lark grammar. Beyond: GrammarError."""
 
 _NAMES = tuple(field.name for field in fields(Options))
-_OF_LEXEMES = ("lazy", "suffix", "stop", "max_tokens", "temperature")
+_OF_LEXEMES = ("lazy", "suffix", "stop", "temperature")
 
 
 def read_options(text: str, rule: str, tree: Any, body: Node, node: Callable[[Any], Node]) -> Options:
@@ -56,8 +56,10 @@ def read_options(text: str, rule: str, tree: Any, body: Node, node: Callable[[An
     options = Options(**reading.values)
     reading.check_together(options)
     for name in _OF_LEXEMES:
-        if name in reading.places and not (name == "temperature" and isinstance(body, Embedded | Nested | Reference)):
-            _refuse_rules(text, name, reading.places[name], body)
+        is_grammar = name == "temperature" and isinstance(body, Embedded | Nested | Reference)
+        if name in reading.places and not is_grammar and (part := part_of_several(body)) is not None:
+            message = f"the option {name} needs a rule of strings, patterns and terminals, without {part}"
+            raise error_at(text, reading.places[name], message)
     return options
 
 
@@ -142,28 +144,23 @@ class _Reading:
         return Given(float(value), value.start_pos)  # type: ignore[attr-defined]
 
 
-def _refuse_rules(text: str, option: str, at: int, body: Node) -> None:
-    """Raises GrammarError if a body is more than one lexeme: it contains a rule, a special token or %json."""
+def part_of_several(body: Node) -> str | None:
+    """Returns a part of a body that is no lexeme: a rule, a token or a grammar. None if the body is one lexeme."""
     match body:
         case Symbol(name, _) if not body.is_terminal:
-            part = f"the rule {name}"
+            return f"the rule {name}"
         case Special(name, _):
-            part = f"the special token {name}"
+            return f"the special token {name}"
         case Embedded():
-            part = "%json"
+            return "%json"
         case Nested():
-            part = "%lark"
+            return "%lark"
         case Reference(name, _):
-            part = f"@{name}"
+            return f"@{name}"
         case Parametric(name):
-            part = f"the rule {name}"
+            return f"the rule {name}"
         case Sequence(parts) | Choice(parts) | Both(parts, _):
-            for each in parts:
-                _refuse_rules(text, option, at, each)
-            return
+            return next((found for each in parts if (found := part_of_several(each)) is not None), None)
         case Repeat(each, _, _) | Complement(each, _) | Alias(each, _) | Guarded(each, _, _):
-            _refuse_rules(text, option, at, each)
-            return
-        case _:
-            return
-    raise error_at(text, at, f"the option {option} needs a rule of strings, patterns and terminals, without {part}")
+            return part_of_several(each)
+    return None

@@ -221,6 +221,16 @@ def test_content_has_its_captures(application: Application) -> None:
 
 
 @pytest.mark.slow
+def test_content_has_its_captures_beside_tokens_by_id(application: Application) -> None:
+    grammar = 'start: "hi " name rest <|im_end|>\nname[capture]: /[a-z]{2}/\nrest[max_tokens=3, capture]: <[^0-40]>*'
+    asked = {"structured_outputs": {"grammar": grammar}, "max_tokens": 40}
+    (choice,) = chat(application, **asked).json()["choices"]
+    text = choice["message"]["content"]
+    assert choice["constrain"]["captures"] == {"name": text[3:5], "rest": text[5:]}
+    assert choice["constrain"]["capture_spans"] == {"name": [3, 5], "rest": [5, len(text)]}
+
+
+@pytest.mark.slow
 def test_no_call_is_made_where_none_may_be(application: Application) -> None:
     asked = {"tools": TOOLS, "tool_choice": "none", "response_format": BOOK_FORMAT, "max_tokens": 200}
     message = completion_of(chat(application, **asked)).choices[0].message

@@ -71,6 +71,18 @@ class Bytes {
 
 constexpr size_t many_bytes = size_t{256} << 10;  // to read these takes about 0.1 ms; above, the GIL is released
 
+using GivenDetours = std::vector<std::tuple<size_t, size_t, nb::bytes>>;
+
+std::vector<CompiledGrammar::Detour> detours_of(const nb::bytes& text, const GivenDetours& given) {
+  std::vector<CompiledGrammar::Detour> detours;
+  detours.reserve(given.size());
+  for (const auto& [begin, end, instead] : given) {
+    if (end <= begin || end > text.size()) throw nb::value_error("a detour is a part of the text, and not empty");
+    detours.push_back({begin, end, std::string(instead.c_str(), instead.size())});
+  }
+  return detours;
+}
+
 nb::bytes python_bytes(std::string_view text) {
   if (text.size() < many_bytes) return nb::bytes(text.data(), text.size());
   nb::bytes result = nb::steal<nb::bytes>(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(text.size())));
@@ -487,16 +499,26 @@ void bind_grammar(nb::module_& m) {
            },
            "text"_a)
       .def("accepts",
-           [](CompiledGrammar& self, nb::bytes text, const std::vector<std::tuple<size_t, size_t, nb::bytes>>& given) {
-             std::vector<CompiledGrammar::Detour> detours;
-             detours.reserve(given.size());
-             for (const auto& [begin, end, instead] : given) {
-               if (end <= begin || end > text.size()) throw nb::value_error("a detour is a part of the text, and not empty");
-               detours.push_back({begin, end, std::string(instead.c_str(), instead.size())});
-             }
+           [](CompiledGrammar& self, nb::bytes text, const GivenDetours& given) {
+             const std::vector<CompiledGrammar::Detour> detours = detours_of(text, given);
              Locked lock(self);
              nb::gil_scoped_release release;
              return self.accepts({text.c_str(), text.size()}, detours);
+           },
+           "text"_a, "detours"_a)
+      .def("lexeme_graph",
+           [](CompiledGrammar& self, nb::bytes text, const GivenDetours& given) -> nb::object {
+             const std::vector<CompiledGrammar::Detour> detours = detours_of(text, given);
+             std::optional<CompiledGrammar::LexemeGraph> found;
+             {
+               Locked lock(self);
+               nb::gil_scoped_release release;
+               found = self.lexeme_graph({text.c_str(), text.size()}, detours);
+             }
+             if (!found) return nb::none();
+             nb::list lexemes;
+             for (const CompiledGrammar::LexemeGraph::Lexeme& each : found->lexemes) lexemes.append(nb::make_tuple(each.begin, each.end, each.terminals));
+             return nb::make_tuple(found->offsets, lexemes);
            },
            "text"_a, "detours"_a)
       .def_prop_ro("n_words", [](CompiledGrammar& self) { return self.vocabulary().words(); })
@@ -572,6 +594,13 @@ void bind_reading(nb::class_<Matcher>& matcher) {
            nb::arg("count").none(),
            nb::sig("def rollback(self, count: int) -> None"),
            "Takes back the last ``count`` accepted tokens. Raises ValueError if fewer were accepted.")
+      .def("spend",
+           [](Matcher& self, uint64_t tokens) {
+             Locked lock(self.grammar());
+             return self.spend(tokens);
+           },
+           "count"_a,
+           "Counts tokens that are written elsewhere for the budget, if it can still be kept then. Private.")
       .def("reset",
            [](Matcher& self) {
              Locked lock(self.grammar());

@@ -202,6 +202,13 @@ bool CompiledGrammar::accepts(std::string_view text, std::span<const Detour> det
   return accepted;
 }
 
+std::vector<uint32_t> CompiledGrammar::terminals_read(const Place& place) {
+  Lexer& lexer = automaton_->stepping().lexer();
+  std::vector<uint32_t> found;
+  for (TermId t : lexer.terminals_of(lexer.matched(place.lexer))) found.push_back(index(lexer.base_terminal(t)));
+  return found;
+}
+
 std::optional<std::vector<CompiledGrammar::ReadLexeme>> CompiledGrammar::lexemes(std::string_view text) {
   Stepping& stepping = automaton_->stepping();
   Lexer& lexer = stepping.lexer();
@@ -210,8 +217,7 @@ std::optional<std::vector<CompiledGrammar::ReadLexeme>> CompiledGrammar::lexemes
   Place place = stepping.start();
   auto end_lexeme = [&](size_t end) {
     if (place.fresh) return;
-    ReadLexeme& lexeme = found.emplace_back(ReadLexeme{end, {}});
-    for (TermId t : lexer.terminals_of(lexer.matched(place.lexer))) lexeme.terminals.push_back(index(lexer.base_terminal(t)));
+    found.push_back({end, terminals_read(place)});
   };
   for (size_t i = 0; i < text.size(); ++i) {
     const auto byte = static_cast<uint8_t>(text[i]);
@@ -222,6 +228,63 @@ std::optional<std::vector<CompiledGrammar::ReadLexeme>> CompiledGrammar::lexemes
   const bool accepted = stepping.accepting(place);
   renew_if_full();
   return accepted ? std::optional(std::move(found)) : std::nullopt;
+}
+
+std::optional<CompiledGrammar::LexemeGraph> CompiledGrammar::lexeme_graph(std::string_view text, std::span<const Detour> detours) {
+  Stepping& stepping = automaton_->stepping();
+  stepping.allow_call();
+  struct Reading {
+    Place place;
+    uint32_t begin;  // node before the current lexeme
+    bool operator==(const Reading&) const = default;
+  };
+  LexemeGraph graph{{0}, {}};
+  std::map<size_t, std::vector<Reading>> reached{{0, {{stepping.start(), 0}}}};
+  auto reach = [&](size_t at, const Reading& reading) {
+    std::vector<Reading>& readings = reached[at];
+    if (std::find(readings.begin(), readings.end(), reading) != readings.end()) return;
+    if (readings.size() == MAX_READINGS_OF_TEXT.value) throw LimitError(limit_message("this text can be read in too many ways", MAX_READINGS_OF_TEXT));
+    readings.push_back(reading);
+  };
+  for (size_t next = 0; !reached.empty() && reached.begin()->first < text.size(); reached.erase(reached.begin())) {
+    const auto& [at, readings] = *reached.begin();
+    std::vector<Reading> begun;  // places between lexemes here
+    while (next < detours.size() && detours[next].begin < at) ++next;
+    for (const Reading& reading : readings) {
+      std::optional<Reading> after_lexeme;
+      auto step = [&](size_t to, std::string_view bytes) {
+        Place place = reading.place;
+        if (!stepping.step(place, bytes)) return;
+        if (stepping.lexer().step(reading.place.lexer, static_cast<uint8_t>(bytes[0])) != LexId::dead) return reach(to, {place, reading.begin});
+        if (!after_lexeme) {
+          const Place finished = stepping.finished(reading.place);
+          const auto known = std::find_if(begun.begin(), begun.end(), [&](const Reading& each) { return each.place == finished; });
+          if (known == begun.end()) {
+            after_lexeme = begun.emplace_back(Reading{finished, static_cast<uint32_t>(graph.offsets.size())});
+            graph.offsets.push_back(at);
+          } else {
+            after_lexeme = *known;
+          }
+          graph.lexemes.push_back({reading.begin, after_lexeme->begin, terminals_read(reading.place)});
+        }
+        reach(to, {place, after_lexeme->begin});
+      };
+      for (size_t i = next; i < detours.size() && detours[i].begin == at; ++i) step(detours[i].end, detours[i].instead);
+      step(at + 1, text.substr(at, 1));
+    }
+  }
+  bool accepted = false;
+  const auto end = static_cast<uint32_t>(graph.offsets.size());
+  if (const auto last = reached.find(text.size()); last != reached.end()) {
+    for (const Reading& reading : last->second) {
+      if (!stepping.accepting(reading.place)) continue;
+      accepted = true;
+      if (!reading.place.fresh) graph.lexemes.push_back({reading.begin, end, terminals_read(reading.place)});
+    }
+  }
+  if (!text.empty()) graph.offsets.push_back(text.size());
+  renew_if_full();
+  return accepted ? std::optional(std::move(graph)) : std::nullopt;
 }
 
 }  // namespace constrain

@@ -59,12 +59,24 @@ class CompiledGrammar {
     std::vector<uint32_t> terminals;  // that it matches, of the grammar
   };
   std::optional<std::vector<ReadLexeme>> lexemes(std::string_view text);  // none if the text does not match
+  // The lexemes of all ways to read a text: edges between nodes, which are places between lexemes. Node 0 is the
+  // beginning of the text, and the last node its end; nodes ascend by their offsets. Some nodes may lead nowhere.
+  struct LexemeGraph {
+    struct Lexeme {
+      uint32_t begin, end;              // nodes
+      std::vector<uint32_t> terminals;  // that it matches, of the grammar
+    };
+    std::vector<size_t> offsets;  // by node
+    std::vector<Lexeme> lexemes;
+  };
+  std::optional<LexemeGraph> lexeme_graph(std::string_view text, std::span<const Detour> detours);
   uint32_t generation() const { return generation_; }
   uint64_t limited_masks() const { return limited_masks_; }  // given to matchers, in all generations
   void count_limited_mask() { ++limited_masks_; }
   std::string stored();  // the grammar, and this generation with its masks
 
  private:
+  std::vector<uint32_t> terminals_read(const Place& place);  // by the lexeme that ends at a place
   void check_bytes();
   void check_token_limits();
   bool takes_long_to_finish();

@@ -268,6 +268,20 @@ void Matcher::rollback(size_t count) {
   if (last_.accepted >= tokens_.size()) last_ = {};
 }
 
+bool Matcher::spend(uint64_t count) {
+  if (!max_tokens_ || count == 0) return true;
+  if (count > left()) return false;
+  here();
+  std::shared_ptr<const Plan> plan = plan_from(places_.back(), progress_.back().plan.get(), left() - count);
+  if (plan->counts[0] > left() - count) return false;
+  unsettle();
+  last_ = {};
+  *max_tokens_ -= count;
+  progress_.back().plan = std::move(plan);
+  progress_.back().at = 0;
+  return true;
+}
+
 void Matcher::reset() {
   unsettle();
   last_ = {};

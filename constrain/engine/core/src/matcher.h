@@ -49,6 +49,9 @@ class Matcher {
   bool is_full() const;  // the next token begins a new generation
   bool accept(uint32_t token);
   void rollback(size_t count);  // count <= accepted()
+  // Counts tokens that are written elsewhere for the budget. False, and nothing changes, if no known way to finish fits
+  // then. Not to be rolled back.
+  bool spend(uint64_t count);
   void reset();
   size_t accepted() const { return tokens_.size(); }
 
