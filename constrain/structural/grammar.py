@@ -35,7 +35,7 @@ from constrain.structural.formats import (
 from constrain.structural.graph import END, START, Graph
 from constrain.structural.marks import Special
 from constrain.structural.regular import RegularTexts
-from constrain.structural.styles import STYLES
+from constrain.structural.styles import argument_form
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -293,17 +293,17 @@ class _Emitter:
         """Returns the symbol of a JSON Schema; equal schemas share their rules."""
         from constrain.json_schema.compiler import compile_schema
 
-        style = STYLES[node.style]
-        key = node.schema, node.style, node.any_order, node.compact
+        form = argument_form(node.style, line_breaks=node.line_breaks, special=self.names.special)
+        key = node.schema, node.style, node.any_order, node.compact, node.line_breaks
 
         def compile_values() -> Grammar:
             return compile_schema(
                 parse_schema(node.schema),
-                close_objects=self.close_objects or style is not None,
+                close_objects=self.close_objects or form is not None,
                 keys_apart=True,
                 property_order="any" if node.any_order else "schema",
                 whitespace="compact" if node.compact else "flexible",
-                arguments=style,
+                arguments=form,
             ).part
 
         return self.merge(key, compile_values, node.place, whole=True)
