@@ -311,6 +311,7 @@ def test_a_call_ends_with_its_tag(style: str) -> None:
             for between in ("", "\n"):
                 assert constraint.accepts(begin + written(style, values, between) + between + end)
         assert not constraint.accepts(begin + end)
+        assert constraint.split == () or end == "<"
 
 
 def test_marks_stand_for_special_tokens() -> None:

@@ -1,4 +1,4 @@
-"""Elements: an object without brackets, with a mark before each value, which has the name, and a mark behind it.
+"""Elements: arguments as a mark with the name, the value, and a mark behind it, one after the other.
 
 Strings are plain text. Some notations write the type of a value into the mark before it. Some write the members of
 inner objects, and the items of arrays, as elements, too; in all others, every value but a string is JSON.
