@@ -124,9 +124,7 @@ def test_answers_read_back_as_values(seed: int) -> None:
         assert constraint.report.min_tokens is not None
         for more in (0, 3, 40):
             text = some_answer(rng, constraint, constraint.report.min_tokens + more)
-            value = read(style, text)
-            written_as_json = json.dumps(value, ensure_ascii=False)
-            assert in_json.accepts(written_as_json), (schema, style, text, written_as_json)
+            assert in_json.accepts(read(style, text)), (schema, style, text, read(style, text))
 
 
 def some_answer(rng: Random, constraint: constrain.Constraint, budget: int) -> str:
@@ -153,27 +151,32 @@ MARKS = {
 PLAIN = ("true", "string", "raw")
 
 
-def read(style: str, text: str) -> dict[str, Any]:
-    """Reads arguments as a parser of the model family does, by the types in the marks."""
+def read(style: str, text: str) -> str:
+    """Reads arguments as a parser of the model family does, by the types in the marks; returns JSON."""
     values, rest = elements(style, text)
     assert rest == ""
+    return as_object(values)
+
+
+def as_object(values: list[tuple[str, str]]) -> str:
+    """Values in JSON as an object; numbers keep all digits."""
     assert len({name for name, _ in values}) == len(values)
-    return dict(values)
+    return "{" + ", ".join(f"{json.dumps(name)}: {value}" for name, value in values) + "}"
 
 
-def elements(style: str, text: str) -> tuple[list[tuple[str, Any]], str]:
-    """The elements that a text begins with, and the rest of the text."""
+def elements(style: str, text: str) -> tuple[list[tuple[str, str]], str]:
+    """The elements that a text begins with, with values in JSON, and the rest of the text."""
     opening, closing = MARKS[style]
-    found: list[tuple[str, Any]] = []
+    found: list[tuple[str, str]] = []
     while begun := re.match(rf"\n?{opening}", text):
         name, kind = html.unescape(begun[1] or ""), begun[2]
         if kind in ("dict", "list"):
             inside, text = elements(style, text[begun.end() :])
-            value: Any = dict(inside) if kind == "dict" else [each for _, each in inside]
+            value = as_object(inside) if kind == "dict" else f"[{', '.join(each for _, each in inside)}]"
             assert text.startswith(closing)
             text = text[len(closing) :]
         else:
             inner, _, text = text[begun.end() :].partition(closing)
-            value = inner if kind in PLAIN else json.loads(inner)
+            value = json.dumps(inner, ensure_ascii=False) if kind in PLAIN else inner.strip()
         found.append((name, value))
     return found, text.removeprefix("\n")
