@@ -1,7 +1,7 @@
-"""Forms of the arguments of a call: a JSON object, or an outermost object in another form.
+"""Forms of the arguments of a call: a JSON object, an outermost object in another form, or ``elements``.
 
-Only the outermost object differs, and perhaps the spelling of ``true``, ``false`` and ``null``; all inner values are
-JSON. So the automata of objects stay unchanged, and their lexemes are replaced.
+Where only the outermost object differs, and perhaps the spelling of ``true``, ``false`` and ``null``, all inner values
+are JSON. In every form, the automata of objects stay unchanged, and their lexemes are replaced.
 """
 
 from __future__ import annotations

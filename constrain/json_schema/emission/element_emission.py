@@ -9,6 +9,7 @@ The ways divide by the type of the value, where the mark before it tells the typ
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from constrain.errors import UnsupportedSchemaError
@@ -16,7 +17,7 @@ from constrain.json_schema.emission.elements import LIKE_JSON, is_token
 from constrain.json_schema.emission.emitting import EDGE_STEPS, RULE_STEPS, TERMINAL_STEPS, UndeclaredKey
 from constrain.json_schema.shapes.data import BOOLEAN, NO_SHAPES, NULL, ArrayShape
 from constrain.json_schema.shapes.keys import unquoted
-from constrain.json_schema.shapes.strings import content
+from constrain.json_schema.shapes.strings import content, identity
 from constrain.json_schema.spelling.languages import has_text
 from constrain.json_schema.spelling.punctuation import Punctuation
 from constrain.language.grammar import EPSILON, Edge, Kind, Role, Rule, Terminal
@@ -25,6 +26,7 @@ from constrain.language.tree import (
     ANY_BYTE,
     ANY_BYTES,
     EMPTY_TEXT,
+    NOTHING,
     Complement,
     Expression,
     Intersection,
@@ -90,11 +92,17 @@ class ElementEmission:
         self._sequences: dict[Pieces, int] = {}
         self._terminals: dict[bytes, Terminal] = {}
         self._undeclared: dict[int, tuple[Expression, UndeclaredKey]] = {}
-        self._values: dict[tuple[Goal, Pieces, str], tuple[int, ...]] = {}
+        self._strings: dict[object, tuple[tuple[StringShape, ...], Terminal | None]] = {}
+        self._nonempty: dict[int, tuple[Terminal, Terminal]] = {}
+        self._values: dict[tuple[int | None, Goal], tuple[int, ...]] = {}
         between = _LINE_BREAK if form.line_breaks else _NOTHING
         self.punctuation = Punctuation(
             between, between, _NOTHING, between, between, _NOTHING, between, _NOTHING, EMPTY_TEXT, None
         )
+
+    def begin_rule(self) -> None:
+        """Begins an object or array with rules of values of its own: lexing is proved faster where none are shared."""
+        self._values.clear()
 
     def with_optional_breaks(self, edges: list[Edge]) -> tuple[Edge, ...]:
         """Returns the edges of a rule, with a way around each line break."""
@@ -112,7 +120,7 @@ class ElementEmission:
             opening = self.form.opening(name)
             if len(opening) == 1:
                 terminal = Terminal(f"argument {name}", Literal(opening[0]), "", Role.LABEL, name.encode())
-                symbol = self._added(terminal)
+                symbol = self.terminal_symbol(terminal)
             else:
                 symbol = self._rule(f"argument {name}", opening)
             self._keys[name] = symbol
@@ -127,24 +135,24 @@ class ElementEmission:
             names = self.form.undeclared(out_of_json(unquoted(expression)))
             parts = [Literal(left)] * bool(left) + [names] + [Literal(right)] * bool(right)
             terminal = Terminal("argument", sequence(*parts), "", Role.LABEL, kind=Kind.STRING)
-            key = UndeclaredKey(self._sequence(before), self._added(terminal), self._sequence(behind))
+            key = UndeclaredKey(self.pieces_symbol(before), self.terminal_symbol(terminal), self.pieces_symbol(behind))
             known = self._undeclared[id(expression)] = expression, key
         return known[1]
 
     def member(self, key: int, goal: Goal) -> tuple[int, ...]:
         """Returns the symbols that read a member's value and the mark behind it."""
-        return self._value(goal, (), self.form.closing(self._names.get(key)))
+        return self._value(key, goal, (), self.form.closing(self._names.get(key)))
 
     def item(self, goal: Goal) -> tuple[int, ...]:
         """Returns the symbols that read an item with the marks around it."""
         assert self.form.item is not None
         opening, closing = self.form.item
-        return self._value(goal, self.form.pieces(opening), closing)
+        return self._value(None, goal, self.form.pieces(opening), closing)
 
-    def _value(self, goal: Goal, opening: Pieces, closing: str) -> tuple[int, ...]:
-        known = self._values.get((goal, opening, closing))
+    def _value(self, key: int | None, goal: Goal, opening: Pieces, closing: str) -> tuple[int, ...]:
+        known = self._values.get((key, goal))
         if known is None:
-            known = self._values[goal, opening, closing] = (~len(self._host.rules),)
+            known = self._values[key, goal] = (~len(self._host.rules),)
             number = len(self._host.rules)
             self._host.rules.append(None)
             self._host.rules[number] = self._value_rule(goal, opening, closing)
@@ -152,20 +160,20 @@ class ElementEmission:
 
     def _value_rule(self, goal: Goal, opening: Pieces, closing: str) -> Rule:
         ways = _Ways(self)
-        begun = ways.read(START, self._sequence(opening))
+        begun = ways.read(START, self.pieces_symbol(opening))
         others = self._others(goal)
-        strings = self._plain(goal, others, closing)
+        behind, rest = self.form.split_closing(closing)
+        strings = self._plain(goal, others, behind)
         for values in others:
             state = ways.opened(begun, self.form.types.get(values.type, ""))
             if strings is None or self.form.types:
                 ways.add_values(state, values, self.form.pieces(closing))
             elif values.inner is None:
-                ways.add_scalars_among_texts(state, values.terminals, self.form.pieces(closing))
+                ways.add_scalars_among_texts(state, values.terminals, behind, rest)
             else:
                 ways.add_values(state, values, self.form.pieces(closing), breaks_before=False)
         if strings is not None:
-            expression, rest = strings
-            ways.add_string(ways.opened(begun, self.form.types.get("string", "")), expression, rest)
+            ways.add_string(ways.opened(begun, self.form.types.get("string", "")), strings, rest)
         spend(RULE_STEPS + EDGE_STEPS * len(ways.edges))
         return Rule("argument", self.with_optional_breaks(ways.edges), (END,))
 
@@ -198,8 +206,8 @@ class ElementEmission:
             )
         return found
 
-    def _plain(self, goal: Goal, others: list[_Values], closing: str) -> tuple[Expression, Pieces] | None:
-        """Returns the strings of a goal as plain text, with the mark behind them (see ``Elements.plain``).
+    def _plain(self, goal: Goal, others: list[_Values], behind: bytes) -> Terminal | None:
+        """Returns the strings of a goal as plain text, with the text behind them; equal ones are made once.
 
         Where marks do not tell types, strings that could be read as other values are left out. ``None`` if none is left
         but there are other values. Raises UnsupportedSchemaError if nothing is left.
@@ -207,13 +215,19 @@ class ElementEmission:
         strings = self._host.strings(goal)
         if not strings:
             return None
-        texts = union([_text(shape) for shape in strings])
-        if others and not self.form.types:
-            like_elements = [EMPTY_TEXT, _ON_A_LINE] if any(values.of_elements for values in others) else []
-            texts = Intersection((texts, Complement(union([LIKE_JSON, *like_elements]))))
-        plain = self.form.plain(texts, closing)
-        if has_text(plain[:1]):
-            return plain
+        mixed = bool(others) and not self.form.types
+        among_elements = mixed and any(values.of_elements for values in others)
+        key = tuple(map(identity, strings)), mixed, among_elements, behind
+        if key not in self._strings:
+            texts = union([_text(shape) for shape in strings])
+            if mixed:
+                like_elements = [EMPTY_TEXT, _ON_A_LINE] if among_elements else []
+                texts = Intersection((texts, Complement(union([LIKE_JSON, *like_elements]))))
+            plain = Terminal("string", self.form.plain(texts, behind), kind=Kind.STRING)
+            self._strings[key] = strings, plain if has_text((plain.expression,)) else None
+        found = self._strings[key][1]
+        if found is not None:
+            return found
         if others:
             return None
         raise UnsupportedSchemaError(
@@ -222,15 +236,25 @@ class ElementEmission:
             pointer="",
         )
 
+    def without_empty_text(self, terminal: Terminal) -> Terminal:
+        """Returns the terminal of the nonempty texts of another one, each made once; ``NOTHING`` if there are none."""
+        known = self._nonempty.get(id(terminal))
+        if known is None:
+            some = Intersection((terminal.expression, _SOME_BYTES))
+            made = replace(terminal, expression=some if has_text((some,)) else NOTHING)
+            known = self._nonempty[id(terminal)] = terminal, made
+        return known[1]
+
     # Symbols.
 
-    def _added(self, terminal: Terminal) -> int:
+    def terminal_symbol(self, terminal: Terminal) -> int:
+        """Returns the symbol that reads a terminal."""
         spend(TERMINAL_STEPS)
         symbol = self._host.add(terminal)
         assert symbol is not EPSILON
         return symbol
 
-    def _sequence(self, pieces: Pieces) -> int | None:
+    def pieces_symbol(self, pieces: Pieces) -> int | None:
         """Returns the symbol that reads pieces one after the other; ``EPSILON`` for none."""
         if not pieces:
             return EPSILON
@@ -250,7 +274,7 @@ class ElementEmission:
         if piece not in self._terminals:
             name = piece[1:-1] if is_token(piece) else piece
             self._terminals[piece] = Terminal(name.decode(), Literal(piece), role=Role.NONE)
-        return self._added(self._terminals[piece])
+        return self.terminal_symbol(self._terminals[piece])
 
 
 class _Ways:
@@ -279,36 +303,34 @@ class _Ways:
         """Returns the state behind the end of the mark before a value."""
         if text not in self._opened:
             emission = self._emission
-            self._opened[text] = self.read(begun, emission._sequence(emission.form.pieces(text)))
+            self._opened[text] = self.read(begun, emission.pieces_symbol(emission.form.pieces(text)))
         return self._opened[text]
 
     def add_values(self, state: int, values: _Values, end: Pieces, *, breaks_before: bool = True) -> None:
         """Adds values that are not strings, and the mark behind; elements have line breaks of their own."""
         line_break = EPSILON if values.of_elements else self._emission.line_break()
         before, behind = self.read(state, line_break if breaks_before else EPSILON), self.state()
-        symbols = [values.inner] if values.inner is not None else map(self._emission._added, values.terminals)
+        symbols = [values.inner] if values.inner is not None else map(self._emission.terminal_symbol, values.terminals)
         self.edges += [Edge(before, symbol, behind) for symbol in symbols]
-        self.edges.append(Edge(self.read(behind, line_break), self._emission._sequence(end), END))
+        self.edges.append(Edge(self.read(behind, line_break), self._emission.pieces_symbol(end), END))
 
-    def add_scalars_among_texts(self, state: int, terminals: list[Terminal], end: Pieces) -> None:
+    def add_scalars_among_texts(self, state: int, terminals: list[Terminal], first: bytes, rest: Pieces) -> None:
         """Adds scalars up to the mark behind them as one lexeme: strings that begin alike are read beside them."""
-        first, rest = (b"", end) if is_token(end[0]) else (end[0], end[1:])
         line_break = _OPTIONAL_BREAK if self._emission.form.line_breaks else EMPTY_TEXT
         parts = [Literal(first)] if first else []
         for terminal in terminals:
             expression = sequence(line_break, terminal.expression, line_break, *parts)
-            self.add_string(state, expression, rest, terminal.kind)
+            self.add_string(state, replace(terminal, expression=expression), rest)
 
-    def add_string(self, state: int, expression: Expression, end: Pieces, kind: Kind = Kind.STRING) -> None:
-        """Adds a string with what its expression has of the mark behind it, and the rest of the mark."""
-        rest = self._emission._sequence(end)
+    def add_string(self, state: int, terminal: Terminal, end: Pieces) -> None:
+        """Adds a string, with the text of the mark behind it that its lexeme has, and the rest of the mark."""
+        rest = self._emission.pieces_symbol(end)
         behind = END if rest is EPSILON else self.state()
-        if nullable(expression):
+        if nullable(terminal.expression):
             self.edges.append(Edge(state, EPSILON, behind))
-            expression = Intersection((expression, _SOME_BYTES))
-        if has_text((expression,)):
-            symbol = self._emission._added(Terminal("value", expression, kind=kind))
-            self.edges.append(Edge(state, symbol, behind))
+            terminal = self._emission.without_empty_text(terminal)
+        if terminal.expression is not NOTHING:
+            self.edges.append(Edge(state, self._emission.terminal_symbol(terminal), behind))
         if rest is not EPSILON:
             self.edges.append(Edge(behind, rest, END))
 

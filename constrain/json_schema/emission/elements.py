@@ -148,17 +148,27 @@ class Elements:
             )
         return kept
 
-    def plain(self, texts: Expression, closing: str) -> tuple[Expression, Pieces]:
-        """Returns plain strings, with the first text of the mark behind them, and the rest of the mark."""
-        reserved = (self.reserved or self.end).encode()
+    def split_closing(self, closing: str) -> tuple[bytes, Pieces]:
+        """Returns the text of a mark behind a value that belongs to the lexeme of a string, and the rest of the mark.
+
+        The text is empty if the mark begins with a special token. It is the same for all names.
+        """
         first, *rest = self.pieces(closing)
-        if not rest and first.startswith(reserved):  # found where the mark begins, and nowhere earlier
-            early = sequence(ANY_BYTES, Literal(reserved), Repetition(ANY_BYTE, len(first) - len(reserved) + 1, None))
-            return Intersection((sequence(texts, Literal(first)), Complement(early))), ()
-        free = Intersection((texts, Complement(sequence(ANY_BYTES, Literal(reserved), ANY_BYTES))))
         if is_token(first):
-            return free, (first, *rest)
-        return sequence(free, Literal(first)), tuple(rest)
+            return b"", (first, *rest)
+        reserved = (self.reserved or self.end).encode()
+        if first != reserved and first.startswith(reserved):
+            return reserved, (first[len(reserved) :], *rest)
+        return first, tuple(rest)
+
+    def plain(self, texts: Expression, behind: bytes) -> Expression:
+        """Returns plain strings, with the text behind them that belongs to their lexeme."""
+        reserved = (self.reserved or self.end).encode()
+        if behind == reserved:  # found where the mark begins, and nowhere earlier
+            early = sequence(ANY_BYTES, Literal(reserved), Repetition(ANY_BYTE, 1, None))
+            return Intersection((sequence(texts, Literal(reserved)), Complement(early)))
+        free = Intersection((texts, Complement(sequence(ANY_BYTES, Literal(reserved), ANY_BYTES))))
+        return sequence(free, Literal(behind)) if behind else free
 
 
 def is_token(piece: bytes) -> bool:

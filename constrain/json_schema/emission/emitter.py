@@ -17,6 +17,7 @@ from constrain.json_schema.shapes.data import NO_SHAPES, NOTHING, ArrayShape, Go
 from constrain.json_schema.shapes.goal import place
 from constrain.json_schema.shapes.number_texts import BYTES_PER_STEP, scalar_steps
 from constrain.json_schema.shapes.numeric import plainly_whole
+from constrain.json_schema.shapes.strings import identity
 from constrain.json_schema.spelling.canonical import spell_string
 from constrain.json_schema.spelling.punctuation import PUNCTUATION
 from constrain.json_schema.values.productivity import children
@@ -278,7 +279,7 @@ class Emitter(Emitting):
 
     def scalars(self, goal: Goal, shapes: Shapes) -> list[Terminal]:
         """Returns the terminals of the scalars of some shapes of a goal."""
-        key = (shapes.simple, shapes.numbers, tuple(map(_identity, shapes.strings)))
+        key = (shapes.simple, shapes.numbers, tuple(map(identity, shapes.strings)))
         terminals = self._scalars.get(key)
         if terminals is None:
             try:
@@ -319,6 +320,8 @@ class Emitter(Emitting):
     def _emit_rule(self, goal: Goal, rule: int, kind: str) -> None:
         automaton = RuleAutomaton()
         self.keys_apart = self._always_apart or goal in self._ambiguous
+        if self._in_elements is not None:
+            self._in_elements.begin_rule()
         assert goal.shapes is not None
         for array in goal.shapes.arrays:
             if kind in (_ANY_KIND, "array") and unproductive_item(array) is None:
@@ -383,11 +386,6 @@ def ambiguous_goals(goals: Iterable[Goal]) -> set[Goal]:
         if isinstance(shape, ObjectShape)
     )
     return found if takes_any_key else set()
-
-
-def _identity(shape: StringShape) -> tuple[object, ...]:
-    """Returns a key for equal shapes whose patterns are the same objects; hashing patterns takes too long."""
-    return tuple(map(id, shape.parts)), shape.minimum, shape.maximum, shape.values
 
 
 def _string_spellings() -> StringSpellings:
