@@ -1,10 +1,10 @@
-"""Quotes by the length of their source: seconds to compile, bytes, and seconds of masks beside those of a plain string.
+"""Compile time, memory and mask times of quotes by the length of their source, with mask times of a plain string.
 
 python benchmarks/quotes.py llama-bpe.gguf
 
-The source is English text: the pages of this repository, repeated with running numbers where they are too short. Each
-walk reads a quote of ``QUOTE`` characters, token by token, and asks for every mask. llguidance reads the same quotes
-with ``substring_chars`` if it is installed, up to ``PEER_LENGTH`` characters. Writes quotes.json.
+The source is English text: the documentation of this repository, repeated with running numbers to fill long sources.
+Each walk reads a quote of ``QUOTE`` characters token by token and computes every mask. If llguidance is installed, it
+reads the same quotes with ``substring_chars``, from sources of up to ``PEER_LENGTH`` characters. Writes quotes.json.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ ROOT = Path(__file__).parent.parent
 
 
 def english(length: int) -> str:
-    """A text of this length."""
+    """Returns English text of ``length`` characters."""
     pages = "".join(path.read_text("utf-8") for path in [ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))])
     text, number = pages, 0
     while len(text) < length:
@@ -46,14 +46,14 @@ def english(length: int) -> str:
 
 
 def quotes(text: str) -> list[bytes]:
-    """JSON strings of random parts of the text."""
+    """Returns random parts of the text as JSON strings."""
     rng = random.Random(1)
     begins = [rng.randrange(len(text) - QUOTE) for _ in range(WALKS)]
     return [json.dumps(text[begin : begin + QUOTE], ensure_ascii=False).encode() for begin in begins]
 
 
 def walked(constraint: constrain.Constraint, answers: Sequence[Sequence[int]]) -> Iterator[float]:
-    """Seconds of each mask."""
+    """Yields the seconds that each mask takes, over all answers."""
     words = constraint.allocate_bitmask()[0]
     for tokens in answers:
         matcher = constraint.matcher()
@@ -65,13 +65,13 @@ def walked(constraint: constrain.Constraint, answers: Sequence[Sequence[int]]) -
 
 
 def of_masks(seconds: Sequence[float]) -> dict[str, float]:
-    """Microseconds."""
+    """Returns the median, 99th percentile and maximum of mask times, in microseconds."""
     ordered = np.array(seconds) * 1e6
     return {name: round(float(np.percentile(ordered, at)), 1) for name, at in (("p50", 50), ("p99", 99), ("max", 100))}
 
 
 def ours(vocabulary: constrain.Vocabulary, tokens: Tokens, text: str) -> dict[str, Any]:
-    """The figures of one source."""
+    """Returns constrain's figures for one source."""
     schema, seconds = {"type": "string", "x-quote": "it"}, []
     for repeat in range(REPEATS):
         source = text[:-1] + str(repeat)
@@ -91,7 +91,7 @@ def ours(vocabulary: constrain.Vocabulary, tokens: Tokens, text: str) -> dict[st
 
 
 def peer(tokens: Tokens, text: str) -> dict[str, Any] | None:
-    """Llguidance's figures for the same strings; None if it is not installed."""
+    """Returns llguidance's figures for the same quotes; None if it is not installed."""
     if find_spec("llguidance") is None:
         return None
     engine = LlguidanceEngine(tokens)

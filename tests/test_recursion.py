@@ -179,6 +179,8 @@ PACKAGE = {
     "MAX_IN_PLACE_DEPTH": """
         json_schema.keywords.expansion.Expansion.expand json_schema.formulas.complements.complement
         json_schema.values.contradictions._within""",
+    "expressions of undeclared keys are three levels deep, as key_classes and partition make them": """
+        json_schema.shapes.keys.unquoted""",
     "MAX_COUNTED_DEPTH": """
         json_schema.values.counting.Supply.is_endless json_schema.values.counting.Supply._has_endless_arrays
         json_schema.values.counting.Supply._list json_schema.values.counting.Supply._arrays""",
@@ -273,6 +275,8 @@ PACKAGE = {
         json_schema.formulas.independent_keys.IndependentKeys.is_productive
         json_schema.documents.references.References.notes
         json_schema.documents.sources.Sources.embedded
+        json_schema.emission.emitter.Emitter.undeclared_key
+        json_schema.emission.element_emission.ElementEmission.item json_schema.emission.emitter.Emitter.item
         json_schema.emission.string_spellings.StringSpellings.of
         json_schema.values.unique_items._Settlement.has_more_than
         lark.reading.syntax.Range.at

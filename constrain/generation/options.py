@@ -67,7 +67,7 @@ class Options(CompileOptions, total=False):
         frequency_penalty: number that is subtracted from the logit of a token once for each time that the answer
             already has it; -2 to 2, 0 (the default) for none.
         draft: whether the model first thinks in plain text, and then writes the answer in view of this draft; ``False``
-            by default. ``True`` allows 256 tokens, but at most half of all; a number allows as many. The draft counts
+            by default. ``True`` allows 256 tokens, but at most half of all; a number is its limit. The draft counts
             for ``max_tokens``, and leaves enough of it for an answer. A draft has half of the ``timeout`` at most. It
             needs a schema or tools; ``Completion.draft`` has its text.
         logprobs: whether to report the natural logarithm of the probability of each token, in ``Completion.logprobs``

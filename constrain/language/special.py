@@ -124,6 +124,21 @@ def terminal_special(terminal: Terminal) -> str | None:
     return special_name(terminal.expression.text) if isinstance(terminal.expression, Literal) else None
 
 
+def pieces(text: str, names: Collection[str]) -> list[tuple[str, bool]]:
+    """Returns the nonempty texts and special tokens that a text consists of; true: the name of a special token.
+
+    Where two names begin, the longer one counts.
+
+    >>> pieces("<|a|>b", {"<|a|>"})
+    [('<|a|>', True), ('b', False)]
+    """
+    longest_first = sorted((name for name in names if name in text), key=len, reverse=True)
+    if not longest_first:
+        return [(text, False)] if text else []
+    parts = re.split(f"({'|'.join(map(re.escape, longest_first))})", text)
+    return [(part, index % 2 == 1) for index, part in enumerate(parts) if part]
+
+
 def split_special(text: bytes) -> list[bytes]:
     """Returns texts and names of special tokens in turn, a text first and last.
 

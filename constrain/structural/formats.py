@@ -32,13 +32,15 @@ class Constant:
 class Json:
     """The values of a JSON Schema.
 
-    ``style``: notation; ``any_order``: members of objects may have any order; ``compact``: no white space.
+    ``style``: notation; ``any_order``: members of objects may have any order; ``compact``: no white space inside JSON;
+    ``line_breaks``: whether a line break may stand where the style has one.
     """
 
     schema: str
     style: str
     any_order: bool
     compact: bool
+    line_breaks: bool
     place: str
 
 

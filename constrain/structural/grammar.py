@@ -19,6 +19,7 @@ from constrain.language.grammar import EPSILON, VALUE_SET, Action, Condition, Ed
 from constrain.language.merging import moved_rules
 from constrain.language.schema_text import parse_schema
 from constrain.language.special import special_token
+from constrain.language.tree import Literal
 from constrain.lark.lexing.splitting import settle_lexing, split_until_lossless
 from constrain.lark.terminals import non_empty_part
 from constrain.structural.formats import (
@@ -35,7 +36,7 @@ from constrain.structural.formats import (
 from constrain.structural.graph import END, START, Graph
 from constrain.structural.marks import Special
 from constrain.structural.regular import RegularTexts
-from constrain.structural.styles import STYLES
+from constrain.structural.styles import argument_form, style_marks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -209,8 +210,22 @@ class _Emitter:
         """Adds the content of a tag and its end."""
         behind = graph.state()
         self.add(graph, node.content, inside, behind, node.ends)
+        of_elements = isinstance(node.content, Json) and bool(style_marks(node.content.style))
         for end in dict.fromkeys(node.ends):
-            self.add_pieces(graph, self.names.pieces(end), behind, target, f"{node.place}/end")
+            place = f"{node.place}/end"
+            if of_elements and isinstance(end, str) and end.startswith("\n"):
+                before = graph.state()
+                graph.add(behind, self.line_break(place), before)
+                self.add_pieces(graph, self.names.pieces(end[1:]), before, target, place)
+            else:
+                self.add_pieces(graph, self.names.pieces(end), behind, target, place)
+
+    def line_break(self, place: str) -> int:
+        """Returns the symbol of a line break, a lexeme of its own: elements end in such a lexeme, too."""
+        if b"\n" not in self._merged:
+            self.terminals.append(Terminal("line break", Literal(b"\n"), place))
+            self._merged[b"\n"] = len(self.terminals) - 1
+        return self._merged[b"\n"]
 
     def add_triggered(self, graph: Graph, node: Triggered, source: int, target: int, ends: tuple[Mark, ...]) -> None:
         """Adds free text with triggers: a state in front of free text, to which the ways return."""
@@ -293,17 +308,17 @@ class _Emitter:
         """Returns the symbol of a JSON Schema; equal schemas share their rules."""
         from constrain.json_schema.compiler import compile_schema
 
-        style = STYLES[node.style]
-        key = node.schema, node.style, node.any_order, node.compact
+        form = argument_form(node.style, line_breaks=node.line_breaks, special=self.names.special)
+        key = node.schema, node.style, node.any_order, node.compact, node.line_breaks
 
         def compile_values() -> Grammar:
             return compile_schema(
                 parse_schema(node.schema),
-                close_objects=self.close_objects or style is not None,
+                close_objects=self.close_objects or form is not None,
                 keys_apart=True,
                 property_order="any" if node.any_order else "schema",
                 whitespace="compact" if node.compact else "flexible",
-                arguments=style,
+                arguments=form,
             ).part
 
         return self.merge(key, compile_values, node.place, whole=True)

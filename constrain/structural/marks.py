@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from constrain.errors import GrammarError
-from constrain.structural.formats import AnyText, Token, Triggered, inner, marks
+from constrain.language.special import pieces
+from constrain.structural.formats import AnyText, Json, Token, Triggered, inner, marks
+from constrain.structural.styles import style_marks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -43,12 +44,7 @@ class Names:
         if isinstance(mark, Token):
             text = self.texts.get(mark.name)
             return [Special(mark.name)] if text is None else [text]
-        longest_first = sorted((name for name in self.special if name in mark), key=len, reverse=True)
-        if not longest_first:
-            return [mark.encode()] if mark else []
-        parts = re.split(f"({'|'.join(map(re.escape, longest_first))})", mark)
-        found = [Special(part) if index % 2 else part.encode() for index, part in enumerate(parts)]
-        return [piece for piece in found if piece]
+        return [Special(piece) if is_token else piece.encode() for piece, is_token in pieces(mark, self.special)]
 
     def texts_of(self, marks: Iterable[Mark]) -> list[bytes]:
         """Returns the marks that are plain text, each once, without the empty one."""
@@ -68,7 +64,8 @@ def names_in(node: Format, tokens: Tokens) -> Names:
     for each in waiting:
         waiting.extend(inner(each))
         excluded = each.excludes if isinstance(each, AnyText | Triggered) else ()
-        for mark in marks(each):
+        of_style = style_marks(each.style) if isinstance(each, Json) else ()
+        for mark in (*marks(each), *of_style):
             if isinstance(mark, str):
                 special.update(name for name in tokens.names if name in mark)
             elif (text := tokens.text(mark.name)) is not None:

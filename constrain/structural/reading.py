@@ -97,7 +97,12 @@ class _Reader:
             if isinstance(schema, str):
                 schema = read_parsed(schema, f"{place}/schema")
             content = Json(
-                read_schema(schema, f"{place}/schema"), "json", any_order=False, compact=False, place=f"{place}/schema"
+                read_schema(schema, f"{place}/schema"),
+                "json",
+                any_order=False,
+                compact=False,
+                line_breaks=True,
+                place=f"{place}/schema",
             )
             tags.append(Tag(read_text(tag, "begin", place), content, (read_text(tag, "end", place),), place))
         return self.triggered_tags(members, "", tags, "structures")
@@ -145,7 +150,8 @@ class _Reader:
         if members.get("max_whitespace_cnt") is not None:
             spaces = read_number(members, "max_whitespace_cnt", place)
         any_order = read_boolean(members, "any_order", place)
-        return Json(schema, style, any_order, spaces is not None and spaces <= MAX_INDENTATION, place)
+        compact = spaces is not None and spaces <= MAX_INDENTATION
+        return Json(schema, style, any_order, compact, line_breaks=spaces != 0, place=place)
 
     def grammar(self, members: Members, place: str, _: int) -> Format:
         text = read_text(members, "grammar", place)

@@ -1,4 +1,4 @@
-"""Items of several lists, lined up by content: columns of items that stand for each other."""
+"""Alignment of several lists by content: items that correspond to each other form a column."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 
 
 def align_lists(lists: Sequence[Sequence[Ballot]]) -> list[dict[int, Ballot]]:
-    """Returns columns of items that stand for each other, in the order of the lists: in each, items by list.
+    """Returns columns of corresponding items, in the order of the lists; a column maps numbers of lists to items.
 
-    The list that has most in common with all others comes first; the others are compared with its items.
+    The list that has most in common with all others starts the columns; each further list is aligned with the columns
+    so far, and adds columns for its remaining items.
     """
     columns: list[dict[int, Ballot]] = []
     for number in _most_central_first(lists):
@@ -26,23 +27,23 @@ def align_lists(lists: Sequence[Sequence[Ballot]]) -> list[dict[int, Ballot]]:
         begin = 0
         for index, column in enumerate(columns):
             if index in ordered:
-                merged += _unmoved(new, begin, ordered[index], moved)
+                merged += _unmatched(new, begin, ordered[index], moved)
                 begin = ordered[index] + 1
             at = ordered.get(index, moved.get(index))
             if at is not None:
                 column[number] = items[at]
             merged.append(column)
-        columns = merged + _unmoved(new, begin, len(new), moved)
+        columns = merged + _unmatched(new, begin, len(new), moved)
     return columns
 
 
-def _unmoved(new: list[dict[int, Ballot]], begin: int, end: int, moved: dict[int, int]) -> list[dict[int, Ballot]]:
-    """Returns the columns of a list's own items in a range: those that stand for no item elsewhere."""
+def _unmatched(new: list[dict[int, Ballot]], begin: int, end: int, moved: dict[int, int]) -> list[dict[int, Ballot]]:
+    """Returns the new columns of the items from ``begin`` to ``end`` that do not belong to another column."""
     return [new[at] for at in range(begin, end) if at not in moved.values()]
 
 
 def _most_central_first(lists: Sequence[Sequence[Ballot]]) -> list[int]:
-    """Returns the numbers of the lists, the one whose words most others have first."""
+    """Returns the numbers of the lists, starting with the list that shares most words with the others."""
     words = [words_of(list(each)) for each in lists]
     central = [sum(common(each, other) for other in words) for each in words]
     return sorted(range(len(lists)), key=lambda number: (-central[number], number))

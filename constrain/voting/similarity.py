@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from constrain.voting.ballots import Ballot
 
 LEAST_SIMILAR = 0.5
-"""Similarity below which two items of lists never stand for each other."""
+"""Similarity below which two items of lists never correspond."""
 
 MAX_ALIGNED_ITEMS = 100
-"""Items of a list that are lined up by content in a vote. Beyond: items stand for each other by their positions."""
+"""Items of a list that a vote aligns by content. Beyond: items at the same position correspond."""
 
 _SINGLE = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 """Kana and Chinese characters, which are written without spaces: each counts as a word."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from tests.structural.styles import WRITERS, written
+
 Format = dict[str, Any]
 
 
@@ -22,6 +24,28 @@ CITY: Format = {
     "required": ["city"],
     "additionalProperties": False,
 }
+
+
+OF_ALL_TYPES: Format = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string"},
+        "at": {
+            "type": "object",
+            "properties": {"x": {"type": "number"}, "tags": {"type": "array", "items": {"type": "string"}}},
+            "required": ["x"],
+            "additionalProperties": False,
+        },
+        "when": {"type": ["string", "integer", "null"]},
+    },
+    "required": ["name"],
+    "additionalProperties": False,
+}
+VALUES: list[dict[str, Any]] = [
+    {"name": "a\n<b>"},
+    {"name": "", "at": {"x": 1.5}, "when": None},
+    {"name": "a", "at": {"x": 0, "tags": ["b", ""]}, "when": "now"},
+]
 
 
 def const(value: str) -> Format:
@@ -98,6 +122,27 @@ CASES = {
         ),
         ("<arg_key>town</arg_key><arg_value>Bonn</arg_value>", "Bonn"),
     ),
+    **{
+        f"all types in {style}": Case(
+            tag("<call>\n", json(OF_ALL_TYPES, style=style), "\n</call>"),
+            tuple(
+                f"<call>\n{written(style, values, between)}{between}\n</call>"
+                for values in VALUES
+                for between in ("", "\n")
+            ),
+            ("<call>\n\n</call>", f"<call>\n{written(style, VALUES[0])}{written(style, VALUES[0])}\n</call>"),
+        )
+        for style in WRITERS
+    },
+    **{
+        f"undeclared arguments in {style}": Case(
+            json({"type": "object", "additionalProperties": {"type": ["string", "boolean"]}}, style=style),
+            ("", written(style, {"a": "b"}, "\n"), written(style, {"a b": True, "c": " d"}, "\n")),
+            (written(style, {"a": 1.5}, "\n"), written(style, {"a": True}) * 2),
+        )
+        for style in WRITERS
+        if style != "minimax_m3_xml"
+    },
     "grammar in GBNF": Case(
         {"type": "grammar", "grammar": 'root ::= "(" root ")" | "x"'}, ("x", "((x))"), ("", "(x", "x)")
     ),

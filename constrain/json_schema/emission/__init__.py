@@ -4,5 +4,6 @@
 ``scalars`` (terminals), with ``number_spellings`` and ``string_spellings`` for ``numbers="any"`` and ``escapes="any"``.
 ``arrays``, ``objects`` and ``unordered_objects`` are the automata of plain shapes; ``combined``, ``independent_keys``
 and ``remembered_members`` those of formulas; all of them call the emitter by its interface in ``emitting``.
-``arguments`` holds the forms in which model families write the arguments of a call.
+``arguments`` holds the forms in which model families write the arguments of a call; in one of them, arguments are
+``elements``, of which ``element_emission`` makes the rules.
 """

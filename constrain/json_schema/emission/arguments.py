@@ -1,7 +1,7 @@
-"""Forms of the arguments of a call: a JSON object, or an outermost object in another form.
+"""Forms of the arguments of a call: a JSON object, an outermost object in another form, or ``elements``.
 
-Only the outermost object differs, and perhaps the spelling of ``true``, ``false`` and ``null``; all inner values are
-JSON. So the automata of objects stay unchanged, and their lexemes are replaced.
+Where only the outermost object differs, and perhaps the spelling of ``true``, ``false`` and ``null``, all inner values
+are JSON. In every form, the automata of objects stay unchanged, and their lexemes are replaced.
 """
 
 from __future__ import annotations
@@ -30,11 +30,8 @@ from constrain.regex.spelling import out_of_json
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from constrain.json_schema.emission.elements import Elements
     from constrain.json_schema.shapes.strings import StringShape
-
-
-LINE_BREAK = Repetition(Literal(b"\n"), 0, 1)
-"""The line break that may stand in some forms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +39,7 @@ class Outermost:
     """An object without brackets: ``before_key key after_key value behind_value``, with ``between`` two members.
 
     ``identifiers``: keys must be names of variables. ``raw_strings``: string members are written without quotes and
-    escapes, and do not contain ``behind_value``. ``line_breaks``: a line break may stand before a key, and around a
-    value that is written as JSON.
+    escapes, and do not contain ``behind_value``.
     """
 
     before_key: str = ""
@@ -52,7 +48,6 @@ class Outermost:
     between: str = ""
     identifiers: bool = False
     raw_strings: bool = False
-    line_breaks: bool = False
 
     def punctuation(self) -> Punctuation:
         """Returns the lexemes of the form; empty ones are left out of the grammar."""
@@ -77,14 +72,11 @@ class Outermost:
 
     def key_terminal(self, name: str) -> Terminal:
         """Returns the terminal of a key. Raises UnsupportedSchemaError."""
-        return Terminal(f"argument {name}", self._on_a_line(self.key(name)), "", Role.LABEL, name.encode())
+        return Terminal(f"argument {name}", Literal(self.key(name)), "", Role.LABEL, name.encode())
 
     def behind_terminal(self) -> Terminal:
         """Returns the terminal of the end of a value that is written as JSON."""
-        return Terminal(self.behind_value, self._on_a_line(self.behind_value.encode()))
-
-    def _on_a_line(self, text: bytes) -> Expression:
-        return sequence(LINE_BREAK, Literal(text)) if self.line_breaks else Literal(text)
+        return Terminal(self.behind_value, Literal(self.behind_value.encode()))
 
     def raw(self, shapes: tuple[StringShape, ...]) -> Terminal:
         """Returns the terminal of raw strings and the end of the value. Raises UnsupportedSchemaError if none fits."""
@@ -109,8 +101,9 @@ class Outermost:
 
 @dataclass(frozen=True, slots=True)
 class ArgumentForm:
-    """The form in which the arguments of a call are written.
+    """The form in which the arguments of a call are written, as JSON by default.
 
+    ``outermost``: the form of the outermost object. ``elements``: the notation, if the arguments are elements.
     ``constants``: other spellings of ``true``, ``false`` and ``null``. ``any_escapes``: strings may have all escapes of
     JSON; otherwise they have canonical escapes, whatever the policy.
     """
@@ -118,6 +111,7 @@ class ArgumentForm:
     outermost: Outermost | None = None
     constants: Mapping[bytes, bytes] = field(default_factory=dict)
     any_escapes: bool = True
+    elements: Elements | None = None
 
     def of_scalar(self, terminal: Terminal) -> Terminal:
         """Returns the terminal with the form's own constants; strings in quotes stay unchanged."""

@@ -37,7 +37,7 @@ def add_array(emitter: Emitting, automaton: RuleAutomaton, shape: ArrayShape) ->
     after = before
     for index, goal in enumerate(prefix):
         after = automaton.state()
-        edges += [Edge(before, symbol, after, distinct=distinct) for symbol in emitter.symbols(goal)]
+        edges += [Edge(before, symbol, after, distinct=distinct) for symbol in emitter.item(goal)]
         if index + 1 < len(prefix):
             if index + 1 >= shape.minimum:
                 edges.append(Edge(after, close, END))
@@ -47,7 +47,7 @@ def add_array(emitter: Emitting, automaton: RuleAutomaton, shape: ArrayShape) ->
     if longest == length:
         edges.append(Edge(after, close, END))
         return
-    rest = [(symbol, distinct) for symbol in emitter.symbols(shape.rest)]
+    rest = [(symbol, distinct) for symbol in emitter.item(shape.rest)]
     if length == 0:
         after, length = automaton.state(), 1
         edges += [Edge(before, symbol, after, distinct=distinct) for symbol, distinct in rest]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from constrain.json_schema.emission.unordered_objects import add_key, add_undeclared_key
 from constrain.json_schema.formulas.independent_keys import IndependentKeys
 from constrain.json_schema.formulas.shape_automaton import OPENED, Read, ShapeAutomaton
 from constrain.json_schema.shapes.data import ArrayShape
@@ -90,26 +91,20 @@ class _AutomatonEmission:
         edges, label = self.rule.edges, read.label
         source, target = self.states[read.source], self.states[read.target]
         if label is None:
-            symbols = self.emitter.symbols(read.goal)
+            symbols = self.emitter.item(read.goal)
             edges += [Edge(source, symbol, target, distinct=self.distinct) for symbol in symbols]
             return
-        colon = self.emitter.add(self.emitter.punctuation.colon)
-        value = self.rule.state()
         if isinstance(label, str):
             conditions: tuple[Condition, ...] = ()
             actions: tuple[tuple[Action, int], ...] = ()
             if label in self.used:
                 conditions = (Condition(self.used[label], 0, 0),)
                 actions = ((Action.INCREMENT, self.used[label]),)
-            if self.emitter.keys_apart:
-                key = self.rule.state()
-                edges.append(Edge(source, self.emitter.key(label), key, conditions, actions))
-                edges.append(Edge(key, colon, value))
-            else:
-                edges.append(Edge(source, self.emitter.key(label), value, conditions, actions))
+            key = self.emitter.key(label)
+            value = add_key(self.emitter, self.rule, Edge(source, key, self.rule.state(), conditions, actions))
         else:
-            key = self.rule.state()
-            symbol = self.emitter.undeclared_key(self.automaton.classes[label].expression)
-            edges.append(Edge(source, symbol, key, (), ((Action.REMEMBER, self.texts),), self.texts))
-            edges.append(Edge(key, colon, value))
-        edges += [Edge(value, symbol, target) for symbol in self.emitter.symbols(read.goal)]
+            undeclared = self.emitter.undeclared_key(self.automaton.classes[label].expression)
+            key = undeclared.key
+            edge = Edge(source, key, self.rule.state(), (), ((Action.REMEMBER, self.texts),), self.texts)
+            value = add_undeclared_key(self.rule, undeclared, edge)
+        edges += [Edge(value, symbol, target) for symbol in self.emitter.member(key, read.goal)]

@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING
 from constrain.errors import LimitError, UnsatisfiableSchemaError, UnsupportedSchemaError
 from constrain.json_schema.emission.arrays import add_array
 from constrain.json_schema.emission.combined import add_combined
-from constrain.json_schema.emission.emitting import Emitting
+from constrain.json_schema.emission.element_emission import ElementEmission
+from constrain.json_schema.emission.emitting import EDGE_STEPS, RULE_STEPS, TERMINAL_STEPS, Emitting, UndeclaredKey
 from constrain.json_schema.emission.objects import add_object
 from constrain.json_schema.emission.scalars import number_spellings, scalar_terminals
 from constrain.json_schema.formulas.closing import emitted, emitted_strings, has_value, is_productive
 from constrain.json_schema.shapes.arrays import unproductive_item
-from constrain.json_schema.shapes.data import NO_SHAPES, NOTHING, Goal, ObjectShape
+from constrain.json_schema.shapes.data import NO_SHAPES, NOTHING, ArrayShape, Goal, ObjectShape
 from constrain.json_schema.shapes.goal import place
 from constrain.json_schema.shapes.number_texts import BYTES_PER_STEP, scalar_steps
 from constrain.json_schema.shapes.numeric import plainly_whole
+from constrain.json_schema.shapes.strings import identity
 from constrain.json_schema.spelling.canonical import spell_string
 from constrain.json_schema.spelling.punctuation import PUNCTUATION
 from constrain.json_schema.values.productivity import children
@@ -30,20 +32,15 @@ if TYPE_CHECKING:
     from constrain.json_schema.emission.arguments import ArgumentForm, Outermost
     from constrain.json_schema.emission.string_spellings import StringSpellings
     from constrain.json_schema.policies import Policies
-    from constrain.json_schema.shapes.data import Shapes
+    from constrain.json_schema.shapes.data import Combination, Shapes
     from constrain.json_schema.shapes.strings import StringShape
 
 MAX_EDGES = 2_000_000
 """Edges of one grammar; the largest real schemas have about 100,000. Beyond: LimitError."""
 
 
-RULE_STEPS = 10
-"""Compilation steps for one rule; ``EDGE_STEPS``: for each of its edges, kernel included."""
-
-EDGE_STEPS = 4
-
-TERMINAL_STEPS = 15
-"""Compilation steps for one terminal, without its expression."""
+_ANY_KIND = "array or object"
+"""The kind of a rule for both arrays and objects; ``array`` and ``object`` are those of one of them."""
 
 
 class Emitter(Emitting):
@@ -78,7 +75,11 @@ class Emitter(Emitting):
         self._undeclared: dict[int, Terminal] = {}
         self._symbols: dict[Goal, tuple[int, ...]] = {}
         self._scalars: dict[object, list[Terminal]] = {}
-        self._queue: list[tuple[Goal, int]] = []
+        self._elements = ElementEmission(self, arguments.elements) if arguments and arguments.elements else None
+        self._in_elements: ElementEmission | None = None
+        """The notation of the object or array whose rule is being made, if it consists of elements."""
+        self._inner: dict[tuple[Goal, str], int | None] = {}
+        self._queue: list[tuple[Goal, int, str]] = []
         self._ambiguous: set[Goal] = set()
         self._always_apart = keys_apart
         self.keys_apart = keys_apart
@@ -98,8 +99,8 @@ class Emitter(Emitting):
             self._emit_start(root, around)
         goal = root
         try:
-            for goal, rule in self._queue:
-                self._emit_rule(goal, rule)
+            for goal, rule, kind in self._queue:
+                self._emit_rule(goal, rule, kind)
         except LimitError as error:
             place(error, goal)
             raise
@@ -138,10 +139,14 @@ class Emitter(Emitting):
         json_punctuation = self.punctuation
         if form.outermost is not None:
             self._outermost, self.punctuation = form.outermost, form.outermost.punctuation()
+        elif self._elements is not None:
+            self._in_elements, self.punctuation = self._elements, self._elements.punctuation
         try:
-            self._emit_rule(root, 0, objects_only=True)
+            self._emit_rule(root, 0, "object")
         finally:
-            self._outermost, self.punctuation = None, json_punctuation
+            self._outermost = None
+            if self._elements is None or self._elements.form.item is None:
+                self._in_elements, self.punctuation = None, json_punctuation
 
     def raw_arguments(self) -> frozenset[str]:
         """Returns the arguments that are strings written raw. Raises UnsupportedSchemaError for a mixed one."""
@@ -187,6 +192,8 @@ class Emitter(Emitting):
 
     def key(self, name: str) -> int:
         """Returns the symbol of a declared key, with its colon unless ``keys_apart``."""
+        if self._in_elements is not None:
+            return self._in_elements.key(name)
         if self._outermost is not None:
             return self._argument(name, self._outermost)
         keys = self._bare_keys if self.keys_apart else self._keys
@@ -208,8 +215,10 @@ class Emitter(Emitting):
             self.terminals.append(Terminal(f"key {name}", expression, "", Role.LABEL, spelled))
         return symbol
 
-    def undeclared_key(self, expression: Expression) -> int:
-        """Returns the symbol of a class of undeclared keys, without the colon; adds the same expression once."""
+    def undeclared_key(self, expression: Expression) -> UndeclaredKey:
+        """Returns the symbols of a class of undeclared keys; adds the same expression once."""
+        if self._in_elements is not None:
+            return self._in_elements.undeclared_key(expression)
         if self._outermost is not None:
             raise UnsupportedSchemaError(
                 "this form cannot express arguments that the schema does not declare by name", pointer=""
@@ -220,7 +229,16 @@ class Emitter(Emitting):
             if self._string_spellings is not None:
                 terminal = self._string_spellings.of_terminal(terminal)
             self._undeclared[id(expression)] = terminal
-        return self._symbol(terminal)
+        colon = self.add(self.punctuation.colon)
+        return UndeclaredKey(EPSILON, self._symbol(terminal), colon)
+
+    def member(self, key: int, goal: Goal) -> tuple[int, ...]:
+        """Returns the symbols that read a member's value, and what stands behind it, after a key."""
+        return self.symbols(goal) if self._in_elements is None else self._in_elements.member(key, goal)
+
+    def item(self, goal: Goal) -> tuple[int, ...]:
+        """Returns the symbols that read an item of an array, and what stands around it."""
+        return self.symbols(goal) if self._in_elements is None else self._in_elements.item(goal)
 
     def symbols(self, goal: Goal) -> tuple[int, ...]:
         """Returns the symbols that read a value of a goal, which must admit one; reserves a rule if one is needed."""
@@ -235,16 +253,13 @@ class Emitter(Emitting):
             shapes = goal.shapes
             assert shapes is not None
             if outermost.raw_strings and shapes.strings and shapes == NO_SHAPES._replace(strings=shapes.strings):
-                symbols = (self._symbol(outermost.raw(self._strings(goal))),)
+                symbols = (self._symbol(outermost.raw(self.strings(goal))),)
                 self._raw.update(symbols)
             else:
                 symbols = self._json_symbols(goal)
                 if outermost.behind_value:
                     behind = self._symbol(outermost.behind_terminal())
                     edges = [Edge(START, symbol, 2) for symbol in symbols]
-                    if outermost.line_breaks:
-                        edges += [Edge(START, self._symbol(Terminal("line break", Literal(b"\n"))), 3)]
-                        edges += [Edge(3, symbol, 2) for symbol in symbols]
                     symbols = (~len(self.rules),)
                     self.rules.append(Rule("argument", (*edges, Edge(2, behind, END)), (END,)))
             self._outermost_values[goal] = symbols
@@ -255,66 +270,95 @@ class Emitter(Emitting):
         if symbols is None:
             shapes = goal.shapes
             assert shapes is not None
-            strings = self._strings(goal)
-            key = (shapes.simple, shapes.numbers, tuple(map(_identity, strings)))
-            terminals = self._scalars.get(key)
-            if terminals is None:
-                try:
-                    spend(TERMINAL_STEPS + scalar_steps(shapes, self.policies.numbers, self.policies.precision))
-                    scalars = shapes if strings is shapes.strings else shapes._replace(strings=strings)
-                    if self._plainly_whole:
-                        scalars = scalars._replace(numbers=plainly_whole(scalars.numbers))
-                    terminals = scalar_terminals(scalars, goal.location, self._number_spellings)
-                    if self._arguments is not None and self._arguments.constants:
-                        terminals = [self._arguments.of_scalar(terminal) for terminal in terminals]
-                    if self._string_spellings is not None:
-                        terminals = list(map(self._string_spellings.of_terminal, terminals))
-                except LimitError as error:
-                    place(error, goal)
-                    raise
-                self._scalars[key] = terminals
-            found = [self._symbol(terminal) for terminal in terminals]
-            if (
-                any(unproductive_item(array) is None for array in shapes.arrays)
-                or any(map(is_productive, shapes.objects))
-                or any(map(has_value, shapes.combined))
-            ):
-                found.append(~len(self.rules))
-                self._queue.append((goal, len(self.rules)))
-                self.rules.append(None)
-            symbols = self._symbols[goal] = tuple(found)
+            strings = self.strings(goal)
+            terminals = self.scalars(goal, shapes if strings is shapes.strings else shapes._replace(strings=strings))
+            inner = self.inner(goal, _ANY_KIND)
+            symbols = (*map(self._symbol, terminals), *([] if inner is None else [inner]))
+            self._symbols[goal] = symbols
         return symbols
 
-    def _strings(self, goal: Goal) -> tuple[StringShape, ...]:
+    def scalars(self, goal: Goal, shapes: Shapes) -> list[Terminal]:
+        """Returns the terminals of the scalars of some shapes of a goal."""
+        key = (shapes.simple, shapes.numbers, tuple(map(identity, shapes.strings)))
+        terminals = self._scalars.get(key)
+        if terminals is None:
+            try:
+                spend(TERMINAL_STEPS + scalar_steps(shapes, self.policies.numbers, self.policies.precision))
+                scalars = shapes
+                if self._plainly_whole:
+                    scalars = scalars._replace(numbers=plainly_whole(scalars.numbers))
+                terminals = scalar_terminals(scalars, goal.location, self._number_spellings)
+                if self._arguments is not None and self._arguments.constants:
+                    terminals = [self._arguments.of_scalar(terminal) for terminal in terminals]
+                if self._string_spellings is not None:
+                    terminals = list(map(self._string_spellings.of_terminal, terminals))
+            except LimitError as error:
+                place(error, goal)
+                raise
+            self._scalars[key] = terminals
+        return terminals
+
+    def inner(self, goal: Goal, kind: str) -> int | None:
+        """Returns the symbol that reads arrays or objects of a goal, or both; reserves a rule, ``None`` without any."""
+        if (goal, kind) not in self._inner:
+            symbol = None
+            if _has_inner(goal, kind):
+                symbol = ~len(self.rules)
+                self._queue.append((goal, len(self.rules), kind))
+                self.rules.append(None)
+            self._inner[goal, kind] = symbol
+        return self._inner[goal, kind]
+
+    def strings(self, goal: Goal) -> tuple[StringShape, ...]:
+        """Returns the strings of a goal that the grammar contains."""
         try:
             return emitted_strings(goal, close_objects=self.policies.close_objects)
         except LimitError as error:
             place(error, goal)
             raise
 
-    def _emit_rule(self, goal: Goal, rule: int, *, objects_only: bool = False) -> None:
+    def _emit_rule(self, goal: Goal, rule: int, kind: str) -> None:
         automaton = RuleAutomaton()
         self.keys_apart = self._always_apart or goal in self._ambiguous
+        if self._in_elements is not None:
+            self._in_elements.begin_rule()
         assert goal.shapes is not None
         for array in goal.shapes.arrays:
-            if not objects_only and unproductive_item(array) is None:
+            if kind in (_ANY_KIND, "array") and unproductive_item(array) is None:
                 automaton.begin_alternative()
                 add_array(self, automaton, array)
         objects, combinations = emitted(goal, close_objects=self.policies.close_objects)
-        for shape in objects:
+        for shape in objects if kind in (_ANY_KIND, "object") else ():
             automaton.begin_alternative()
             add_object(self, automaton, shape)
         for combined in combinations:
-            if objects_only and not isinstance(combined.base, ObjectShape):
-                continue
-            automaton.begin_alternative()
-            add_combined(self, automaton, combined)
-        self._edges += len(automaton.edges)
-        spend(RULE_STEPS + EDGE_STEPS * len(automaton.edges))
+            if _is_of_kind(combined, kind):
+                automaton.begin_alternative()
+                add_combined(self, automaton, combined)
+        edges = tuple(automaton.edges)
+        if self._in_elements is not None:
+            edges = self._in_elements.with_optional_breaks(automaton.edges)
+        self._edges += len(edges)
+        spend(RULE_STEPS + EDGE_STEPS * len(edges))
         if self._edges > MAX_EDGES:
             raise LimitError(f"the grammar has more edges than MAX_EDGES = {MAX_EDGES}")
         name = "value" if goal.location is None else goal.location.pointer() or "/"
-        self.rules[rule] = Rule(name, tuple(automaton.edges), (END,), tuple(automaton.slots))
+        self.rules[rule] = Rule(name, edges, (END,), tuple(automaton.slots))
+
+
+def _is_of_kind(combined: Combination, kind: str) -> bool:
+    return kind in (_ANY_KIND, "array" if isinstance(combined.base, ArrayShape) else "object")
+
+
+def _has_inner(goal: Goal, kind: str) -> bool:
+    """Returns whether a goal has arrays or objects of this kind with a value."""
+    shapes = goal.shapes
+    assert shapes is not None
+    return (
+        (kind != "object" and any(unproductive_item(array) is None for array in shapes.arrays))
+        or (kind != "array" and any(map(is_productive, shapes.objects)))
+        or any(_is_of_kind(each, kind) and has_value(each) for each in shapes.combined)
+    )
 
 
 def ambiguous_goals(goals: Iterable[Goal]) -> set[Goal]:
@@ -342,11 +386,6 @@ def ambiguous_goals(goals: Iterable[Goal]) -> set[Goal]:
         if isinstance(shape, ObjectShape)
     )
     return found if takes_any_key else set()
-
-
-def _identity(shape: StringShape) -> tuple[object, ...]:
-    """Returns a key for equal shapes whose patterns are the same objects; hashing patterns takes too long."""
-    return tuple(map(id, shape.parts)), shape.minimum, shape.maximum, shape.values
 
 
 def _string_spellings() -> StringSpellings:

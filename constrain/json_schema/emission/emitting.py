@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from constrain.json_schema.policies import Policies
@@ -10,6 +10,23 @@ if TYPE_CHECKING:
     from constrain.json_schema.spelling.punctuation import Punctuation
     from constrain.language.grammar import Terminal
     from constrain.language.tree import Expression
+
+
+RULE_STEPS = 10
+"""Compilation steps for one rule; ``EDGE_STEPS``: for each of its edges, kernel included."""
+
+EDGE_STEPS = 4
+
+TERMINAL_STEPS = 15
+"""Compilation steps for one terminal, without its expression."""
+
+
+class UndeclaredKey(NamedTuple):
+    """The symbols that read an undeclared key: ``key`` and what stands before and after it, perhaps ``EPSILON``."""
+
+    before: int | None
+    key: int
+    after: int | None
 
 
 class Emitting(Protocol):
@@ -28,8 +45,11 @@ class Emitting(Protocol):
     def key(self, name: str) -> int:
         """Returns the symbol that reads a declared key and its colon; only the key if ``keys_apart``."""
 
-    def undeclared_key(self, expression: Expression) -> int:
-        """Returns the symbol that reads an undeclared key of ``expression``, without its colon."""
+    def undeclared_key(self, expression: Expression) -> UndeclaredKey:
+        """Returns the symbols that read an undeclared key of ``expression``, and its colon."""
 
-    def symbols(self, goal: Goal) -> tuple[int, ...]:
-        """Returns the symbols that read a value of a goal, which must admit at least one value."""
+    def member(self, key: int, goal: Goal) -> tuple[int, ...]:
+        """Returns the symbols that read a member's value, of a goal with a value, behind the key that ``key`` reads."""
+
+    def item(self, goal: Goal) -> tuple[int, ...]:
+        """Returns the symbols that read an item of a goal, which must admit at least one value."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from constrain.json_schema.emission.unordered_objects import add_key
+from constrain.json_schema.emission.unordered_objects import add_key, add_undeclared_key
 from constrain.language.grammar import EPSILON, TEXT_SET, Action, Condition, Edge
 from constrain.language.rule_automaton import END, START, RuleAutomaton
 
@@ -136,24 +136,22 @@ class _IndependentEmission:
         edges.append(Edge(following, add(punctuation.close_object), END, present))
 
     def _add_read(self, source: int, place: int, guard: Guard, effects: Effects, goal: Goal, target: int) -> None:
-        edge = Edge(source, self.emitter.key(self.keys.names[place]), self.rule.state(), guard, effects)
-        value = add_key(self.emitter, self.rule, edge)
-        self.rule.edges += [Edge(value, symbol, target) for symbol in self.emitter.symbols(goal)]
+        key = self.emitter.key(self.keys.names[place])
+        value = add_key(self.emitter, self.rule, Edge(source, key, self.rule.state(), guard, effects))
+        self.rule.edges += [Edge(value, symbol, target) for symbol in self.emitter.member(key, goal)]
 
     def _has_classes(self) -> bool:
         return any(goal.productive for _, goal in self.keys.classes)
 
     def _add_classes(self, source: int, target: int) -> None:
-        rule, edges = self.rule, self.rule.edges
+        rule = self.rule
         texts = rule.slot(TEXT_SET)
-        colon = self.emitter.add(self.emitter.punctuation.colon)
         for keys, goal in self.keys.classes:
             if goal.productive:
-                read, value = rule.state(), rule.state()
-                symbol = self.emitter.undeclared_key(keys.expression)
-                edges.append(Edge(source, symbol, read, (), ((Action.REMEMBER, texts),), texts))
-                edges.append(Edge(read, colon, value))
-                edges += [Edge(value, symbol, target) for symbol in self.emitter.symbols(goal)]
+                key = self.emitter.undeclared_key(keys.expression)
+                edge = Edge(source, key.key, rule.state(), (), ((Action.REMEMBER, texts),), texts)
+                value = add_undeclared_key(rule, key, edge)
+                rule.edges += [Edge(value, symbol, target) for symbol in self.emitter.member(key.key, goal)]
 
 
 def _guards(slot: int, states: Iterable[int]) -> list[Guard]:

@@ -17,7 +17,13 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
-from constrain.json_schema.emission.unordered_objects import Member, add_key, add_unordered, check_new_keys
+from constrain.json_schema.emission.unordered_objects import (
+    Member,
+    add_key,
+    add_undeclared_key,
+    add_unordered,
+    check_new_keys,
+)
 from constrain.json_schema.shapes.keys import KeyClass, key_classes
 from constrain.json_schema.shapes.objects import key_goals
 from constrain.language.grammar import EPSILON, TEXT_SET, Action, Condition, Edge
@@ -122,7 +128,7 @@ def _add_members(emitter: Emitting, automaton: RuleAutomaton, ordered: OrderedMe
         fits = () if required or maximum is None else ordered.at_most(maximum - 1 - needed)
         value = add_key(emitter, automaton, Edge(offer, key, automaton.state(), fits, counted))
         following = automaton.state()
-        edges += [Edge(value, symbol, following) for symbol in emitter.symbols(goal)]
+        edges += [Edge(value, symbol, following) for symbol in emitter.member(key, goal)]
         if left:
             next_offer = automaton.state()
             if not required:
@@ -140,7 +146,6 @@ def _add_classes(emitter: Emitting, automaton: RuleAutomaton, ordered: OrderedMe
     edges, maximum = automaton.edges, ordered.maximum
     punctuation = emitter.punctuation
     following = automaton.state()
-    colon = emitter.add(punctuation.colon)
     used, total = -1, -1
     again = ordered.extra > 1 and (maximum is None or maximum > 1)
     actions = ordered.counted()
@@ -152,10 +157,9 @@ def _add_classes(emitter: Emitting, automaton: RuleAutomaton, ordered: OrderedMe
             actions += ((Action.INCREMENT, total),)
     fits = () if maximum is None else ordered.at_most(maximum - 1)
     for key_class in ordered.classes:
-        read, value = automaton.state(), automaton.state()
-        edges.append(Edge(offer, emitter.undeclared_key(key_class.expression), read, fits, actions, used))
-        edges.append(Edge(read, colon, value))
-        edges += [Edge(value, symbol, following) for symbol in emitter.symbols(key_class.goal)]
+        key = emitter.undeclared_key(key_class.expression)
+        value = add_undeclared_key(automaton, key, Edge(offer, key.key, automaton.state(), fits, actions, used))
+        edges += [Edge(value, symbol, following) for symbol in emitter.member(key.key, key_class.goal)]
     edges.append(Edge(following, emitter.add(punctuation.close_object), END, ordered.at_least(ordered.minimum)))
     if again:
         left = () if total < 0 else (Condition(total, 0, int(ordered.extra) - 1),)

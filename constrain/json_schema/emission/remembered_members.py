@@ -13,7 +13,7 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING
 
-from constrain.json_schema.emission.unordered_objects import add_key
+from constrain.json_schema.emission.unordered_objects import add_key, add_undeclared_key
 from constrain.json_schema.formulas.formulas import ALWAYS, NEVER
 from constrain.json_schema.formulas.remembered.questions import LEVEL, PRESENT, Key, UndeclaredKeys
 from constrain.language.grammar import EPSILON, TEXT_SET, Action, Condition, Edge
@@ -91,30 +91,29 @@ class _RememberedEmission:
         edges.append(Edge(source, closing, END, present))
 
     def _add_key(self, source: int, key: Key, number: int, cell: ValueCell, target: int) -> None:
-        slot = self.used[key]
+        slot, symbol = self.used[key], self.emitter.key(key.name)
         edge = Edge(
             source,
-            self.emitter.key(key.name),
+            symbol,
             self.rule.state(),
             (Condition(slot, 0, 0),),
             ((Action.INCREMENT, slot),) * number,
         )
         value = add_key(self.emitter, self.rule, edge)
-        self.rule.edges += [Edge(value, symbol, target) for symbol in self.emitter.symbols(cell.goal)]
+        self.rule.edges += [Edge(value, each, target) for each in self.emitter.member(symbol, cell.goal)]
 
     def _add_undeclared(self, source: int, each: UndeclaredKeys, cell: ValueCell, target: int) -> None:
-        rule, edges = self.rule, self.rule.edges
+        rule = self.rule
         if self.texts < 0:
             self.texts = rule.slot(TEXT_SET)
         effects: Effects = ((Action.REMEMBER, self.texts),)
         if each in self.number:
             effects += ((Action.INCREMENT, self.number[each]),)
         effects += tuple((Action.INCREMENT, self.broken[variable]) for variable, answer in cell.answers if not answer)
-        read, value = rule.state(), rule.state()
-        symbol = self.emitter.undeclared_key(each.shared.keys.expression)
-        edges.append(Edge(source, symbol, read, self._keys_left(each), effects, self.texts))
-        edges.append(Edge(read, self.emitter.add(self.emitter.punctuation.colon), value))
-        edges += [Edge(value, symbol, target) for symbol in self.emitter.symbols(cell.goal)]
+        key = self.emitter.undeclared_key(each.shared.keys.expression)
+        edge = Edge(source, key.key, rule.state(), self._keys_left(each), effects, self.texts)
+        value = add_undeclared_key(rule, key, edge)
+        rule.edges += [Edge(value, symbol, target) for symbol in self.emitter.member(key.key, cell.goal)]
 
     def _keys_left(self, each: UndeclaredKeys) -> tuple[Condition, ...]:
         return () if each.number == inf else (Condition(self.number[each], 0, int(each.number) - 1),)

@@ -15,7 +15,7 @@ from constrain.language.grammar import EPSILON, TEXT_SET, Action, Condition, Edg
 from constrain.language.rule_automaton import END, RuleAutomaton
 
 if TYPE_CHECKING:
-    from constrain.json_schema.emission.emitting import Emitting
+    from constrain.json_schema.emission.emitting import Emitting, UndeclaredKey
     from constrain.json_schema.shapes.data import Goal, ObjectShape
     from constrain.json_schema.shapes.keys import KeyClass
 
@@ -56,6 +56,17 @@ def add_key(emitter: Emitting, automaton: RuleAutomaton, edge: Edge) -> int:
         return edge.target
     value = automaton.state()
     automaton.edges.append(Edge(edge.target, emitter.add(emitter.punctuation.colon), value))
+    return value
+
+
+def add_undeclared_key(automaton: RuleAutomaton, key: UndeclaredKey, edge: Edge) -> int:
+    """Adds an edge that reads an undeclared key, and edges for what stands around it; returns the state behind."""
+    if key.before is not EPSILON:
+        inside = automaton.state()
+        automaton.edges.append(Edge(edge.source, key.before, inside, edge.conditions))
+        edge = edge._replace(source=inside)
+    value = automaton.state()
+    automaton.edges += [edge, Edge(edge.target, key.after, value)]
     return value
 
 
@@ -131,19 +142,17 @@ def _add_named(
     conditions = (Condition(used, 0, 0), *(() if member.required else counted.fits))
     edge = Edge(offer, member.key, automaton.state(), conditions, (*actions, (Action.INCREMENT, used)))
     value = add_key(emitter, automaton, edge)
-    automaton.edges += [Edge(value, symbol, following) for symbol in emitter.symbols(member.goal)]
+    automaton.edges += [Edge(value, symbol, following) for symbol in emitter.member(member.key, member.goal)]
 
 
 def _add_undeclared(
     emitter: Emitting, automaton: RuleAutomaton, classes: list[KeyClass], around: tuple[int, int], counted: _Counted
 ) -> None:
-    edges, (offer, following) = automaton.edges, around
+    offer, following = around
     texts = automaton.slot(TEXT_SET)
     actions = (*counted.optional_actions, (Action.REMEMBER, texts))
-    colon = emitter.add(emitter.punctuation.colon)
     for key_class in classes:
-        read, value = automaton.state(), automaton.state()
-        symbol = emitter.undeclared_key(key_class.expression)
-        edges.append(Edge(offer, symbol, read, counted.fits, actions, texts))
-        edges.append(Edge(read, colon, value))
-        edges += [Edge(value, symbol, following) for symbol in emitter.symbols(key_class.goal)]
+        key = emitter.undeclared_key(key_class.expression)
+        edge = Edge(offer, key.key, automaton.state(), counted.fits, actions, texts)
+        value = add_undeclared_key(automaton, key, edge)
+        automaton.edges += [Edge(value, symbol, following) for symbol in emitter.member(key.key, key_class.goal)]

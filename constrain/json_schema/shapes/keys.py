@@ -31,6 +31,19 @@ def quoted(content: Expression) -> Expression:
     return JSON_STRING if content is ANY_CONTENT else Concatenation((QUOTE, content, QUOTE))
 
 
+def unquoted(expression: Expression) -> Expression:
+    """Returns the contents of the JSON strings that an expression of keys matches."""
+    match expression:
+        case Concatenation((_, content, _)):
+            return content
+        case Intersection(parts):
+            return Intersection(tuple(map(unquoted, parts)))
+        case Complement(part):
+            return Complement(unquoted(part))
+    assert isinstance(expression, LiteralSet), expression
+    return LiteralSet(tuple(text[1:-1] for text in expression.texts))
+
+
 def key_classes(shape: ObjectShape) -> list[KeyClass]:
     """Returns the classes that have keys, and values for them."""
     declared = tuple(dict.fromkeys((*shape.properties, *shape.required)))

@@ -233,7 +233,7 @@ class Answer:
     def _write_draft(
         self, draft: Draft, matcher: AnswerMatcher, logits: NDArray[np.float32], candidates: Candidates
     ) -> tuple[int, ...]:
-        """Chooses the next token of the draft; behind its last token follow those that ask for the answer."""
+        """Returns the next token of the draft; after the last one, also the tokens that ask for the answer."""
         if self._late() or draft.is_late(self.deadline):
             return self._end_draft(draft, matcher)
         token = draft.chain.choose(candidates, self._fill(matcher, logits, candidates))
@@ -244,9 +244,9 @@ class Answer:
         return (token, *self._end_draft(draft, matcher)) if draft.is_full else (token,)
 
     def _end_draft(self, draft: Draft, matcher: AnswerMatcher) -> tuple[int, ...]:
-        """Ends the draft with a whole character, and begins the answer; returns the tokens in between.
+        """Completes the last character of the draft and starts the answer; returns the tokens in between.
 
-        An answer that is late already is complete at once, if its tokens need no logits.
+        After the deadline, the answer is completed at once, unless its tokens need logits.
         """
         assert self.start is not None
         ending = [token for token in matcher.completion_tokens() if token not in self.eos]

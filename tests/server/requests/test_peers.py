@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.structural.styles import WRITERS, written
 from tests.support.server.asking import ask, error_of
 
 if TYPE_CHECKING:
@@ -90,15 +91,18 @@ CASES: dict[str, tuple[dict[str, Any], Callable[[str], bool]]] = {
 }
 
 
+LONGER = {CHAT: {"max_completion_tokens": 80}, RESPONSES: {"max_output_tokens": 80}, COMPLETIONS: {"max_tokens": 80}}
+
+
 def asked(application: Application, endpoint: str, fields: dict[str, Any]) -> Any:
-    body: dict[str, Any] = {"model": "small", "seed": 1, **fields}
+    body: dict[str, Any] = {"model": "small", "seed": 1}
     if endpoint == CHAT:
         body |= {"messages": [{"role": "user", "content": "Hi"}], "max_completion_tokens": 30}
     elif endpoint == RESPONSES:
         body |= {"input": "Hi", "max_output_tokens": 30}
     else:
         body |= {"prompt": "Hi", "max_tokens": 30}
-    return ask(application, "POST", endpoint, json=body)
+    return ask(application, "POST", endpoint, json=body | fields)
 
 
 def text_of(answer: Any) -> str:
@@ -145,6 +149,28 @@ def test_a_response_format_may_be_a_structural_tag(application: Application, tag
             assert is_call(text)
         if endpoint == RESPONSES:
             assert response.json()["text"]["format"] == {"type": "text"}
+
+
+@pytest.mark.slow(but=("kimi_k3_xml",))
+@pytest.mark.parametrize("style", WRITERS)
+def test_arguments_of_a_structural_tag_have_a_style(application: Application, style: str) -> None:
+    content = {"type": "json_schema", "json_schema": PERSON, "style": style}
+    tag = {"type": "structural_tag", "format": {**CALL, "content": content}}
+    calls = {f"<call>{written(style, {'age': age})}</call>" for age in range(100)}
+    for endpoint in ENDPOINTS:
+        fields = {"text": {"format": tag}} if endpoint == RESPONSES else {"response_format": tag}
+        response = asked(application, endpoint, {**fields, **LONGER[endpoint]})
+        assert response.status_code == 200, response.text
+        assert text_of(response.json()).replace("\n", "") in calls
+
+
+def test_an_unknown_style_is_refused_by_name(application: Application) -> None:
+    content = {"type": "json_schema", "json_schema": PERSON, "style": "gemma"}
+    response = asked(application, CHAT, {"response_format": {"type": "structural_tag", "format": content}})
+    error = error_of(response)
+    assert error["param"] == "response_format.format.style"
+    assert "there are json, qwen_xml" in error["message"]
+    assert "minimax_m3_xml" in error["message"]
 
 
 def test_a_place_in_the_format_of_a_response_is_named(application: Application) -> None:
