@@ -25,13 +25,13 @@ class Piece:
         sequence: the number of the sequence, 0 to ``count`` - 1.
         position: tokens that the sequence already has.
         tokens: the new tokens, at least one.
-        wants_logits: whether the logits after the last token are read.
+        outputs: number of last tokens after which the logits are read.
     """
 
     sequence: int
     position: int
     tokens: Tokens = field(repr=False)
-    wants_logits: bool
+    outputs: int
 
 
 class Batch:
@@ -63,7 +63,7 @@ class Batch:
             self._position[start:end] = np.arange(piece.position, piece.position + len(piece.tokens))
             self._sequence[start:end] = piece.sequence
             self._wanted[start:end] = 0
-            self._wanted[end - 1] = piece.wants_logits
+            self._wanted[end - piece.outputs : end] = 1
             rows.append(end - 1)
         self.batch.n_tokens = end
         return rows

@@ -28,6 +28,11 @@ if TYPE_CHECKING:
     from constrain.llama.decoding.sampler import Chain
 
 
+MAX_OUTPUTS = 4
+"""Tokens of one sequence and one evaluation after which logits can be read. llama.cpp reserves memory for them: a
+megabyte each for the largest vocabularies."""
+
+
 class Sequences:
     """``count`` sequences of at most ``n_ctx`` tokens each. For one thread at a time.
 
@@ -159,7 +164,8 @@ def _make_context(llama: llama_cpp.Llama, count: int, n_ctx: int, *, flash_attn:
     """A context with the settings of the ``Llama``, for several sequences. Freed with the model at the latest."""
     parameters = llama_cpp.llama_context_params.from_buffer_copy(llama.context_params)
     parameters.n_ctx = n_ctx * count
-    parameters.n_seq_max = parameters.n_outputs_max = count
+    parameters.n_seq_max = count
+    parameters.n_outputs_max = count * MAX_OUTPUTS
     parameters.n_batch = max(parameters.n_batch, count)
     parameters.kv_unified = False
     if flash_attn and parameters.flash_attn_type == llama_cpp.LLAMA_FLASH_ATTN_TYPE_DISABLED:

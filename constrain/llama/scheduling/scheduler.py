@@ -28,6 +28,7 @@ import numpy as np
 
 from constrain.errors import ModelError
 from constrain.llama.binding import Candidates
+from constrain.llama.contexts.sequences import MAX_OUTPUTS
 from constrain.llama.contexts.slots import Slots
 from constrain.llama.contexts.stored_states import ALWAYS_EVALUATED, reusable_prefix
 from constrain.llama.scheduling.deciding import Decision, await_all, await_any
@@ -292,19 +293,18 @@ class Scheduler:
     def _evaluate(self, batches: list[list[tuple[Scheduled, int]]]) -> None:
         """Evaluates the given numbers of tokens, batch by batch; answers with nothing left to evaluate choose."""
         for batch in batches:
+            outputs = [one.outputs(count) for one, count in batch]
             try:
                 rows = self._evaluate_batch(batch)
             except ModelError as error:  # all slots are empty now
                 for sequence in list(self._active):
                     self._end(sequence, _failure(error))
                 return
-            for (sequence, _), row in zip(batch, rows, strict=True):
-                if sequence.pending:
-                    continue
-                if sequence.goal == sequence.end:
+            for (sequence, _), read, row in zip(batch, outputs, rows, strict=True):
+                if sequence.request.answer.unscored:
+                    self._advance(sequence, partial(self._score, sequence, range(row + 1 - read, row + 1)))
+                if sequence.slot is not None and not sequence.pending:
                     self._choose(sequence, row)
-                else:
-                    self._advance(sequence, partial(self._score, sequence, row))
             if decisions := _under_way([sequence for sequence, _ in batch]):
                 await_all(decisions, _PATIENCE)
                 self._take_decisions()
@@ -366,7 +366,7 @@ class Scheduler:
         Recurrent models have one state per sequence, so evaluation stops where followers are to copy the state.
         """
         length = sequence.active_slot.length
-        stops = [sequence.goal]
+        stops = [sequence.goal, max(sequence.first_read, length) + MAX_OUTPUTS]
         if self._keep_prompts and not self._batch_invariant and sequence.pending >= _SHORT:
             known = len(sequence.request.answer.prompt) - ALWAYS_EVALUATED
             stops += [known] if known > length else []
@@ -399,7 +399,7 @@ class Scheduler:
         answer = sequence.request.answer
         tokens = answer.take(self._evaluator.sample(row, answer.chain))
         if answer.unscored:
-            self._score(sequence, row)
+            answer.score(self._evaluator.logits(row))
         return tokens
 
     def _decide(self, sequence: Scheduled, logits: Callable[[], NDArray[np.float32]]) -> None:
@@ -424,9 +424,11 @@ class Scheduler:
                 sequence.decision = None
                 self._advance(sequence, decision.outcome.result)
 
-    def _score(self, sequence: Scheduled, row: int) -> tuple[int, ...]:
-        """Gives an answer the logits before a token that it has already taken."""
-        sequence.request.answer.score(self._evaluator.logits(row))
+    def _score(self, sequence: Scheduled, rows: range) -> tuple[int, ...]:
+        """Gives an answer the logits before tokens that it has already taken."""
+        answer = sequence.request.answer
+        for row in rows[: answer.unscored]:
+            answer.score(self._evaluator.logits(row))
         return ()
 
     def _advance(self, sequence: Scheduled, choose: Callable[[], tuple[int, ...]]) -> None:
@@ -438,10 +440,8 @@ class Scheduler:
                 self._forget(sequence, answer.n_taken_back)
                 answer.n_taken_back = 0
             sequence.append(taken)
-            if answer.n_doubtful:
-                sequence.held += taken
-            elif unscored := answer.unscored:
-                sequence.goal -= unscored
+            sequence.goal -= answer.is_done
+            if answer.n_doubtful or answer.unscored:
                 sequence.held += taken
             elif tokens := sequence.held + taken:
                 sequence.held = ()

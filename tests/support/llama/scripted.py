@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import constrain
+from constrain.llama.contexts.sequences import MAX_OUTPUTS
 from constrain.llama.decoding.answer import Answer
 from constrain.llama.decoding.sampler import Chain, Sampling
 from constrain.llama.scheduling.request import Request
@@ -86,17 +87,21 @@ class Scripted:
             raise constrain.ModelError("evaluation failed")
         self.batches.append([(piece.sequence, piece.position, len(piece.tokens)) for piece in pieces])
         self._logits = {}
-        for index, piece in enumerate(pieces):
+        rows, end = [], 0
+        for piece in pieces:
             cells = self.cells[piece.sequence]
             assert len(cells) == piece.position
             cells += map(int, piece.tokens)
             assert len(cells) <= self.n_ctx
             self.evaluated += len(piece.tokens)
-            if piece.wants_logits:
+            end += len(piece.tokens)
+            assert 0 <= piece.outputs <= min(len(piece.tokens), MAX_OUTPUTS)
+            for behind in range(piece.outputs):
                 logits = -np.arange(N_VOCAB, dtype=np.float32)
-                logits[following(cells)] = 10
-                self._logits[index] = logits
-        return list(range(len(pieces)))
+                logits[following(cells[: len(cells) - behind])] = 10
+                self._logits[end - 1 - behind] = logits
+            rows.append(end - 1)
+        return rows
 
     def logits(self, index: int) -> np.ndarray[Any, np.dtype[np.float32]]:
         return self._logits[index]
