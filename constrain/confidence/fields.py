@@ -36,8 +36,9 @@ class FieldConfidence:
         logprob: logarithm of the probability of the tokens in the model's own distribution.
         constrained_logprob: logarithm of the probability of the choices among what the constraint allows. Forced text
             counts as certain. Of a number, the choice to end it counts, too.
-        mass: share of the probability that the constraint has left, 0 to 1: the product, over the tokens, of the
-            probability that the model gives to all allowed tokens. If it is small, the model wanted something else.
+        log_mass: logarithm of the share of the probability that the constraint has left: ``logprob`` (and that of the
+            end of the answer, if it was chosen) minus ``constrained_logprob``. It weighs samples so that they stand for
+            the model's own distribution. A token that forced text has replaced can make it slightly greater than 0.
         choices: number of tokens that were chosen among several; 0 for a part that was forced.
         alternatives: values that the part might have had, the likeliest first, its own among them: of enums, booleans,
             null and short numbers. Empty where they cannot be told apart without asking the model again.
@@ -49,7 +50,7 @@ class FieldConfidence:
     tokens: range
     logprob: float
     constrained_logprob: float
-    mass: float
+    log_mass: float
     choices: int
     alternatives: tuple[Alternative, ...] = ()
 
@@ -57,6 +58,11 @@ class FieldConfidence:
     def probability(self) -> float:
         """The probability of the part, as it was spelled, among what the constraint allows; 1 if it was forced."""
         return math.exp(self.constrained_logprob)
+
+    @property
+    def mass(self) -> float:
+        """The share of the probability that the constraint has left; if it is small, the model wanted something else."""
+        return math.exp(min(0.0, self.log_mass))
 
     @property
     def is_forced(self) -> bool:
@@ -101,7 +107,6 @@ class Confidence:
         self._logprobs = logprobs
         self._choices = choices
         self._indexes = [choice.index for choice in choices]
-        self._chosen = set(self._indexes)
         self._replay = replay
 
     def fields(self, parts: Sequence[Located]) -> dict[Path, FieldConfidence]:
@@ -133,8 +138,9 @@ class Confidence:
     def _field(self, placed: _Placed, leads: dict[int, list[Continuation]]) -> FieldConfidence:
         text = placed.part.text[placed.span.begin : placed.span.end]
         choices = placed.choices
-        logprobs = [self._logprobs[number] for number in placed.tokens]
-        forced = sum(self._logprobs[number] for number in placed.tokens if number not in self._chosen)
+        logprob = sum(self._logprobs[number] for number in placed.tokens)
+        constrained = sum(choice.logprob for choice in choices)
+        behind = [choice for choice in choices if choice.index not in placed.tokens]  # the end of a number or answer
         alternatives: tuple[Alternative, ...] = ()
         if placed.is_scalar and self._replay is not None:
             alternatives = find_alternatives(self._data, placed.bytes, choices, self._bounds, leads)
@@ -143,9 +149,9 @@ class Confidence:
             begin=placed.span.begin,
             end=placed.span.end,
             tokens=placed.tokens,
-            logprob=sum(logprobs),
-            constrained_logprob=sum(choice.logprob for choice in choices),
-            mass=math.exp(forced + sum(choice.mass for choice in choices)),
+            logprob=logprob,
+            constrained_logprob=constrained,
+            log_mass=logprob + sum(choice.logprob + choice.mass for choice in behind) - constrained,
             choices=len(choices),
             alternatives=alternatives,
         )

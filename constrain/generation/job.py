@@ -166,7 +166,8 @@ class Job:
         plan, settings = self.plan, self.plan.settings
         vocabulary = plan.model.vocabulary
         assert vocabulary.encode is not None
-        is_scored = settings.logprobs or settings.confidence
+        is_sure = settings.confidence or settings.unbias
+        is_scored = settings.logprobs or is_sure
         logprobs = Logprobs(settings.top_logprobs, self._describe_token) if is_scored else None
         text_tokens = TextTokens(logprobs.tokens) if logprobs is not None and settings.logprobs else None
         progress = plan.progress(self.number, text_tokens)
@@ -183,7 +184,7 @@ class Job:
             wants_stop=lambda token: progress.feed(vocabulary.marked_bytes(token)),
             call_or_content=None if plan.call_or_content is None else plan.call_or_content(plan.sampling),
             logprobs=logprobs,
-            choices=Choices() if settings.confidence else None,
+            choices=Choices() if is_sure else None,
             draft=self._draft(draft_text),
             about_prompt=partial(plan.describe_shown, "show_schema=False leaves the schema out"),
         )
