@@ -37,7 +37,7 @@ Id: TypeAlias = str | int | float | None
 
 _FIELDS = frozenset(("prompt", "messages", "id", "schema", "n", "vote", *ChatOptions.__annotations__))
 _SOFT_LIMITS = ("max_string_tokens", "max_number_tokens", "max_reasoning_tokens")
-_FLAGS = ("logprobs", "confidence", "parallel_tool_calls", "allow_refusal", "thinking", "strict")
+_FLAGS = ("logprobs", "confidence", "unbias", "parallel_tool_calls", "allow_refusal", "thinking", "strict")
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -132,6 +132,8 @@ def _read_voters(line: Mapping[str, Any], voters: int | None, *, logprobs: bool)
     votes = {"vote": voters is not None if given is None else given}
     if read_vote(votes, n or voters or 1, logprobs=logprobs):
         return n or voters
+    if line.get("unbias"):
+        raise FieldError("Invalid 'unbias': it needs 'vote': true.", param="unbias", code="invalid_value")
     if n is not None and n > 1:
         raise FieldError("Invalid 'n': it needs 'vote': true; a line has one answer.", param="n", code="invalid_value")
     return None

@@ -61,7 +61,7 @@ class FieldConfidence:
 
     @property
     def mass(self) -> float:
-        """The share of the probability that the constraint has left; if it is small, the model wanted something else."""
+        """The share of the probability that the constraint left; if it is small, the model wanted something else."""
         return math.exp(min(0.0, self.log_mass))
 
     @property
