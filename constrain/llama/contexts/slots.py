@@ -51,6 +51,10 @@ class BatchEvaluator(States, Protocol):
         """The most tokens of one evaluation."""
 
     @property
+    def n_outputs(self) -> int:
+        """The most tokens of one evaluation after which logits can be read."""
+
+    @property
     def n_vocab(self) -> int:
         """Number of tokens in the vocabulary."""
 

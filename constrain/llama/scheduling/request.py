@@ -58,6 +58,7 @@ class Scheduled:
         first: forced tokens at the start of the answer; the model is not asked for them.
         buffer: int32 of shape (n_ctx,); its first ``end`` tokens are the prompt and the answer so far.
         goal: number of these tokens to evaluate: all, but not the last one of a complete answer.
+        first_read: number of the first token after which logits may be read: the one before the tokens added last.
         held: tokens taken but not delivered yet, because they are not scored or may be taken back.
         slot: the slot in which the sequence is evaluated; ``None`` while it waits.
         leader: another sequence that is about to evaluate the first ``shared`` tokens of this one, which waits for it.
@@ -70,6 +71,7 @@ class Scheduled:
     buffer: Tokens
     end: int = 0
     goal: int = 0
+    first_read: int = 0
     held: tuple[int, ...] = ()
     slot: Slot | None = None
     leader: Scheduled | None = None
@@ -113,14 +115,10 @@ class Scheduled:
             return False
         return answer.deadline is not None and answer.logprobs is None and time.monotonic() > answer.deadline
 
-    @property
-    def first_read(self) -> int:
-        """Number of the first token after which the logits are read: for a score, or for the next choice."""
-        return self.end - 1 - self.request.answer.unscored
-
     def outputs(self, count: int) -> int:
-        """After how many of the next ``count`` tokens logits are read; they are the last ones."""
-        return max(0, min(count, self.active_slot.length + count - self.first_read))
+        """After how many of the next ``count`` tokens logits are read, for scores or the next choice: the last ones."""
+        first = self.end - 1 - self.request.answer.unscored
+        return max(0, min(count, self.active_slot.length + count - first))
 
     def piece(self, count: int) -> tuple[Slot, Tokens, int]:
         """The next ``count`` tokens to evaluate, as ``Slots.evaluate`` takes them."""
@@ -128,7 +126,9 @@ class Scheduled:
         return slot, self.buffer[slot.length : slot.length + count], self.outputs(count)
 
     def append(self, tokens: Sequence[int]) -> None:
-        """Adds tokens to evaluate."""
+        """Adds tokens to evaluate: the prompt, or tokens that the answer took."""
+        if len(tokens):
+            self.first_read = max(self.end, len(self.request.answer.prompt)) - 1
         self.buffer[self.end : self.end + len(tokens)] = tokens
         self.end += len(tokens)
         self.goal = self.end

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import constrain
-from constrain.llama.contexts.sequences import MAX_OUTPUTS
+from constrain.llama.contexts.batch import FORCED_TOGETHER
 from constrain.llama.decoding.answer import Answer
 from constrain.llama.decoding.sampler import Chain, Sampling
 from constrain.llama.scheduling.request import Request
@@ -36,6 +36,7 @@ class Scripted:
 
     def __init__(self, *, count: int = 4, n_ctx: int = 400, n_batch: int = 128, one_state: bool = False) -> None:
         self.count, self.n_ctx, self.n_batch, self.n_vocab, self.one_state = count, n_ctx, n_batch, N_VOCAB, one_state
+        self.n_outputs = min(n_batch, max(count, FORCED_TOGETHER))
         self.cells: list[list[int]] = [[] for _ in range(count)]
         self.batches: list[list[tuple[int, int, int]]] = []
         self.evaluated = 0
@@ -85,6 +86,7 @@ class Scripted:
             self.cells = [[] for _ in range(self.count)]
             self.batches.append([])
             raise constrain.ModelError("evaluation failed")
+        assert sum(piece.outputs for piece in pieces) <= self.n_outputs
         self.batches.append([(piece.sequence, piece.position, len(piece.tokens)) for piece in pieces])
         self._logits = {}
         rows, end = [], 0
@@ -95,7 +97,7 @@ class Scripted:
             assert len(cells) <= self.n_ctx
             self.evaluated += len(piece.tokens)
             end += len(piece.tokens)
-            assert 0 <= piece.outputs <= min(len(piece.tokens), MAX_OUTPUTS)
+            assert 0 <= piece.outputs <= len(piece.tokens)
             for behind in range(piece.outputs):
                 logits = -np.arange(N_VOCAB, dtype=np.float32)
                 logits[following(cells[: len(cells) - behind])] = 10
