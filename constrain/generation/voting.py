@@ -55,14 +55,12 @@ def decide(job: Job, samples: Sequence[Completion]) -> Completion:
 def _weights(samples: Sequence[Completion]) -> list[float]:
     """Returns how often the model itself would give each sample, in proportion (importance weights).
 
-    A sample comes about with the probability of its choices among the allowed tokens; the weight is its probability in
-    the model's own distribution, divided by this one.
+    A sample comes about with the probability of its choices among the allowed tokens. The weight is its probability in
+    the model's own distribution, divided by this one: the product of the probabilities of all allowed tokens.
     """
-    logs = []
-    for sample in samples:
-        assert sample.fields is not None
-        logs.append(sample.fields[()].log_mass)
-    return [max(math.exp(each - max(logs)), _LEAST_WEIGHT) for each in logs]
+    masses = [sample.log_mass for sample in samples if sample.log_mass is not None]
+    assert len(masses) == len(samples)
+    return [max(math.exp(each - max(masses)), _LEAST_WEIGHT) for each in masses]
 
 
 def _is_structured(job: Job) -> bool:
@@ -122,6 +120,7 @@ def _merged(job: Job, value: Ballot, sample: Completion) -> Completion | None:
                 "logprobs": None,
                 "text_logprobs": None,
                 "fields": None,
+                "log_mass": None,
             }
             unknown["quotes"] = job.plan.find_quotes(text, outcome.value)
             return replace(sample, value=outcome.value, text=text, **unknown)
