@@ -398,7 +398,8 @@ def read_registry(path: Path | None) -> CompileOptions:
 def read_sources(given: list[str] | None) -> CompileOptions:
     """Reads the files of ``--sources``, each ``NAME=FILE``; returns the option ``sources``.
 
-    Files with the same name are the texts of one source. Raises the errors of ``read_text``, and ``BadParameter`` for another form.
+    Files with the same name are the texts of one source. Raises the errors of ``read_text``, and ``BadParameter`` for
+    another form.
     """
     sources: dict[str, list[str]] = {}
     for each in given or ():
