@@ -97,14 +97,14 @@ class Watched:
         self.logits, self.sample = context.logits, context.sample
         self.runs: list[int] = []
 
-    def prefill(self, tokens: Sequence[int], deadline: float | None = None) -> int:
+    def prefill(self, tokens: Sequence[int], deadline: float | None = None, **options: Any) -> int:
         """The prompt but its last token is known: what is evaluated is a run like others."""
-        known = self.prefill_all(tokens, deadline)
+        known = self.prefill_all(tokens, deadline, **options)
         self.runs.append(len(tokens) - known)
         return known
 
-    def decode(self, tokens: Sequence[int]) -> None:
-        self.decode_all(tokens)
+    def decode(self, tokens: Sequence[int], read: Any = None) -> None:
+        self.decode_all(tokens, read)
         self.runs.append(len(tokens))
 
 

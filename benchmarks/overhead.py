@@ -25,7 +25,7 @@ import sys
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import llama_cpp
 import numpy as np
@@ -94,11 +94,11 @@ class Timed:
         self.prefill, self.logits, self.sample = context.prefill, context.logits, context.sample
         self.inside = 0.0
 
-    def decode(self, tokens: Sequence[int]) -> None:
+    def decode(self, tokens: Sequence[int], read: Any = None) -> None:
         if self.warm:
             return
         started = time.perf_counter()
-        self.context.decode(tokens)
+        self.context.decode(tokens, read)
         self.inside += time.perf_counter() - started
 
 

@@ -19,8 +19,8 @@ from constrain.fields.values import (
     required_text,
     wrong_type,
 )
-from constrain.fields.votes import read_vote
-from constrain.generation.options import MAY_BE_NONE, ChatOptions, options_beside
+from constrain.fields.votes import read_unbias, read_vote
+from constrain.generation.options import MAY_BE_NONE, ChatOptions, add_defaults, options_beside
 from constrain.language.policies import CHOICES
 from constrain.llama.decoding.ranges import seed_of
 from constrain.suggestions import unknown_names
@@ -112,6 +112,7 @@ def read_task(
     try:
         prompt, fields = _read_prompt(found), _read_options(found)
         voting = _read_voters(found, voters, logprobs=fields.get("logprobs", False))
+        fields |= read_unbias(found, vote=voting is not None)
         used = _read_schema(found["schema"]) if "schema" in found else schema
         if known is not name:
             raise wrong_type("id", "a string or a number", name)
@@ -123,7 +124,9 @@ def read_task(
         given["seed"] = seed_of(seed, (line_number - 1) * (voting or 1))
     if "tools" in fields:
         given["tools"] = fields["tools"]
-    return Task(line_number, known, prompt, used, {**options_beside(given, used), **fields}, voting)
+    if voting is None and given.get("unbias"):
+        given["unbias"] = False  # the default is for lines that vote
+    return Task(line_number, known, prompt, used, add_defaults(options_beside(given, used), fields), voting)
 
 
 def _read_voters(line: Mapping[str, Any], voters: int | None, *, logprobs: bool) -> int | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from pathlib import Path  # noqa: TC003 - typer reads the annotations
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -53,6 +53,7 @@ def batch(
     ] = None,
     policies: CompileOptions,
     registry: shared.RegistryFile = None,
+    sources: shared.SourceFiles = None,
     n_ctx: shared.Context = None,
     n_threads: shared.Threads = None,
     n_gpu_layers: shared.GpuLayers = None,
@@ -70,9 +71,10 @@ def batch(
     model = model or default_model_path()
     errors = errors or output.with_name(f"{output.stem}.errors{output.suffix}")
     read = [path for path in (language.file, model) if path is not None]
+    read += [Path(each.partition("=")[2]) for each in sources or ()]
     check_paths(prompts, (output, errors), read=read)
     wanted = language.read()
-    options = {**options, **policies, **shared.read_registry(registry), "seed": seed}
+    options = {**options, **policies, **shared.read_registry(registry), **shared.read_sources(sources), "seed": seed}
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     made_from = {**batches.settings(prompts, wanted, model, options), "ctx": n_ctx, "vote": vote}
     with BatchFiles(output, errors, made_from, restart=restart) as files, contextlib.ExitStack() as loaded:

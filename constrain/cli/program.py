@@ -32,6 +32,9 @@ except ModuleNotFoundError as error:
     raise SystemExit(f"constrain: {error.name} is missing; pip install 'constrain-llm[cli]'") from error
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from constrain.confidence.fields import FieldConfidence
     from constrain.generation.completion import Completion
     from constrain.inspection.check import Check
     from constrain.json_schema.lint.findings import Finding
@@ -91,6 +94,7 @@ def generate(
     seed: Annotated[int | None, typer.Option(min=0, help="Makes sampling reproducible.")] = None,
     policies: CompileOptions,
     registry: shared.RegistryFile = None,
+    sources: shared.SourceFiles = None,
     n_ctx: shared.Context = None,
     n_threads: shared.Threads = None,
     n_gpu_layers: shared.GpuLayers = None,
@@ -119,8 +123,8 @@ def generate(
     wanted = language.read()
     if stream == "fields" and not isinstance(wanted, str):
         raise typer.BadParameter("fields need --schema, because only JSON has them", param_hint="--stream")
-    if vote is not None and stream is not None:
-        raise typer.BadParameter("answers vote when all are written; leave --stream out", param_hint="--vote")
+    _check_vote(options, vote, stream)
+    found: CompileOptions = {**shared.read_registry(registry), **shared.read_sources(sources)}
     console = Console(stderr=True)
     with shared.show_progress(console, f"Loading {model.name if model else 'the default model'}"):
         from constrain.llama.model import Model
@@ -131,7 +135,7 @@ def generate(
             n_threads=n_threads,
             n_gpu_layers=shared.ALL_LAYERS if n_gpu_layers is None else n_gpu_layers,
         )
-    settings: Options = {**options, **policies, **shared.read_registry(registry), "seed": seed}
+    settings: Options = {**options, **policies, **found, "seed": seed}
     if show_prompt:
         from constrain.generation.planning import shown_prompt
 
@@ -145,6 +149,8 @@ def generate(
             completion = _answer_by_vote(console, loaded, asked, wanted, settings, vote)
         else:
             completion = _answer(console, loaded, asked, wanted, settings, live=stream == "text")
+    if completion.fields is not None:
+        _show_fields(completion.fields)
     shared.show_warnings(() if completion.report is None else completion.report.warnings)
     note = f"{completion.usage.completion_tokens} tokens in {completion.timings.generation:.2f} s"
     if completion.timings.generation > 0 and completion.usage.completion_tokens > 1:
@@ -161,6 +167,18 @@ def generate(
         note += f"; limits met: {' and '.join(completion.limits_met)}"
     if console.is_terminal:
         console.print(note, style="dim", highlight=False)
+
+
+def _check_vote(options: Options, voters: int | None, stream: str | None) -> None:
+    """Raises ``BadParameter`` for options that do not go together with a vote, or without one."""
+    if voters is None and options.get("unbias"):
+        raise typer.BadParameter("it weighs the answers that vote, so it needs --vote", param_hint="--unbias")
+    if voters is not None and options.get("confidence"):
+        raise typer.BadParameter(
+            "the result may be none of the answers; --vote tells how many agree", param_hint="--confidence"
+        )
+    if voters is not None and stream is not None:
+        raise typer.BadParameter("answers vote when all are written; leave --stream out", param_hint="--vote")
 
 
 def _answer_in_fields(model: Any, prompt: str, wanted: str | Source | None, options: Options) -> Completion:
@@ -195,6 +213,22 @@ def _answer_by_vote(
     text = completion.text.translate(shared.HARMLESS) if sys.stdout.isatty() else completion.text
     sys.stdout.write(text + "\n")
     return completion
+
+
+def _show_fields(fields: Mapping[tuple[str | int, ...], FieldConfidence]) -> None:
+    """Writes a line for each part of an answer to standard error: its place, its probability, and other values."""
+    import json
+
+    console = Console(stderr=True, soft_wrap=True)
+    for path, field in fields.items():
+        said = "forced" if field.is_forced else f"{field.probability:.3f}"
+        others = [
+            f"{json.dumps(other.value, ensure_ascii=False)} {other.probability:.3f}"
+            for other in field.alternatives
+            if other.value != field.value
+        ]
+        line = "; ".join([f"{pointer_to(path) or 'whole answer'}: {said}", *others])
+        console.print(line.translate(shared.HARMLESS), style="dim", markup=False, highlight=False)
 
 
 def _describe_agreement(completion: Completion) -> str:

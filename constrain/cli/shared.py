@@ -79,6 +79,14 @@ TagFile = Annotated[
 RegistryFile = Annotated[
     Path | None, typer.Option(help="File with a JSON object from URIs to schemas, for references.")
 ]
+SourceFiles = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--sources",
+        metavar="NAME=FILE",
+        help="A text to quote from, with its name; repeat the option for several.",
+    ),
+]
 ModelFile = Annotated[Path | None, typer.Option(help="GGUF file; by default the model of the demo extra.")]
 ALL_LAYERS = -1
 """Value of ``--gpu-layers`` that offloads all layers to a GPU."""
@@ -153,23 +161,53 @@ def options(
     max_number_tokens: Annotated[
         int, typer.Option(min=0, help="Tokens after which a number is ended; 0 for no limit.")
     ] = MAX_NUMBER_TOKENS,
-    temperature: Annotated[float, typer.Option(min=0, help="Randomness; 0 takes the most likely token.")] = 0.8,
-    top_k: Annotated[int, typer.Option(min=0, help="Sample from this many of the likeliest tokens; 0 for all.")] = 40,
+    temperature: Annotated[
+        float | None, typer.Option(min=0, help="Randomness; 0 takes the most likely token.", show_default="0.8")
+    ] = None,
+    top_k: Annotated[
+        int | None,
+        typer.Option(min=0, help="Sample from this many of the likeliest tokens; 0 for all.", show_default="40"),
+    ] = None,
     top_p: Annotated[
-        float, typer.Option(min=0, max=1, help="Sample from the likeliest tokens with this total probability.")
-    ] = 0.95,
+        float | None,
+        typer.Option(
+            min=0, max=1, help="Sample from the likeliest tokens with this total probability.", show_default="0.95"
+        ),
+    ] = None,
     min_p: Annotated[
-        float,
-        typer.Option(min=0, max=1, help="Sample from tokens with at least this share of the greatest probability."),
-    ] = 0.05,
-    repeat_penalty: Annotated[float, typer.Option(help="Divides the logits of recent tokens.")] = 1.0,
+        float | None,
+        typer.Option(
+            min=0,
+            max=1,
+            help="Sample from tokens with at least this share of the greatest probability.",
+            show_default="0.05",
+        ),
+    ] = None,
+    repeat_penalty: Annotated[
+        float | None, typer.Option(help="Divides the logits of recent tokens.", show_default="1.0")
+    ] = None,
     presence_penalty: Annotated[
-        float, typer.Option(min=-2, max=2, help="Subtracted from the logits of tokens already in the answer.")
-    ] = 0.0,
+        float | None,
+        typer.Option(
+            min=-2, max=2, help="Subtracted from the logits of tokens already in the answer.", show_default="0.0"
+        ),
+    ] = None,
     frequency_penalty: Annotated[
-        float,
-        typer.Option(min=-2, max=2, help="Subtracted from the logit of a token for each time it occurs in the answer."),
-    ] = 0.0,
+        float | None,
+        typer.Option(
+            min=-2,
+            max=2,
+            help="Subtracted from the logit of a token for each time it occurs in the answer.",
+            show_default="0.0",
+        ),
+    ] = None,
+    confidence: Annotated[
+        bool, typer.Option("--confidence", help="Report how likely each part of the answer was, and what else was.")
+    ] = False,
+    unbias: Annotated[
+        bool,
+        typer.Option("--unbias", help="Let each answer that votes count as often as the model itself would give it."),
+    ] = False,
     timeout: Annotated[float | None, typer.Option(min=0, help="Seconds after which the answer is ended early.")] = None,
     show_schema: Annotated[bool, typer.Option(help="Whether the prompt shows the schema.")] = True,
     draft: Annotated[
@@ -180,18 +218,18 @@ def options(
         typer.Option(min=1, help="The same, with this number of tokens at most.", show_default="256, at most half"),
     ] = None,
 ) -> Options:
-    """Returns the options of an answer, except the seed."""
+    """Returns the options of an answer, except the seed; options for sampling and probabilities only if given."""
+    optional: dict[str, Any] = {
+        "temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p, "repeat_penalty": repeat_penalty,
+        "presence_penalty": presence_penalty, "frequency_penalty": frequency_penalty,
+        "confidence": confidence or None, "unbias": unbias or None,
+    }  # fmt: skip
+    given: Options = {name: value for name, value in optional.items() if value is not None}  # type: ignore[assignment]
     return {
+        **given,
         "max_tokens": max_tokens,
         "max_string_tokens": max_string_tokens,
         "max_number_tokens": max_number_tokens or None,
-        "temperature": temperature,
-        "top_k": top_k,
-        "top_p": top_p,
-        "min_p": min_p,
-        "repeat_penalty": repeat_penalty,
-        "presence_penalty": presence_penalty,
-        "frequency_penalty": frequency_penalty,
         "timeout": timeout,
         "show_schema": show_schema,
         "draft": draft if draft_tokens is None else draft_tokens,
@@ -355,6 +393,21 @@ def read_registry(path: Path | None) -> CompileOptions:
             '{"https://example.com/address": {"type": "string"}}'
         )
     return {"registry": found}
+
+
+def read_sources(given: list[str] | None) -> CompileOptions:
+    """Reads the files of ``--sources``, each ``NAME=FILE``; returns the option ``sources``.
+
+    Files with the same name are the texts of one source. Raises the errors of ``read_text``, and ``BadParameter`` for
+    another form.
+    """
+    sources: dict[str, list[str]] = {}
+    for each in given or ():
+        name, equals, file = each.partition("=")
+        if not (name and equals and file):
+            raise typer.BadParameter(f"{each!r} must be NAME=FILE, such as letters=letters.txt", param_hint="--sources")
+        sources.setdefault(name, []).append(read_text(Path(file)))
+    return {"sources": sources} if sources else {}
 
 
 def read_schema(path: Path) -> Any:

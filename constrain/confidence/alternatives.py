@@ -95,7 +95,8 @@ class Replay:
         fork.accept(token)
         spelled = self.token_bytes(token)
         forced, _ = fork.forced_after(spelled)
-        return Continuation(token, probability, spelled + forced, not forced and self._may_go_on(fork))
+        may_end_a_number = not forced and spelled[-1:] in _NUMBER_ENDS
+        return Continuation(token, probability, spelled + forced, may_end_a_number and self._may_go_on(fork))
 
     def _may_go_on(self, matcher: Matcher) -> bool:
         """Returns whether a number that has just been written may have further characters."""
@@ -110,6 +111,7 @@ class Replay:
 
 
 _NUMBER_STARTS = frozenset(bytes([byte]) for byte in _NUMBER_BYTES)
+_NUMBER_ENDS = frozenset(bytes([byte]) for byte in b"0123456789")
 
 
 def find_alternatives(

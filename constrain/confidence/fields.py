@@ -36,8 +36,8 @@ class FieldConfidence:
         logprob: logarithm of the probability of the tokens in the model's own distribution.
         constrained_logprob: logarithm of the probability of the choices among what the constraint allows. Forced text
             counts as certain. Of a number, the choice to end it counts, too.
-        mass: share of the probability that the constraint has left, 0 to 1: the product, over the tokens, of the
-            probability that the model gives to all allowed tokens. If it is small, the model wanted something else.
+        log_mass: logarithm of the share of the probability that the constraint has left: the sum, over the tokens, of
+            the logarithms of the probabilities that the model gives to all allowed tokens together.
         choices: number of tokens that were chosen among several; 0 for a part that was forced.
         alternatives: values that the part might have had, the likeliest first, its own among them: of enums, booleans,
             null and short numbers. Empty where they cannot be told apart without asking the model again.
@@ -49,7 +49,7 @@ class FieldConfidence:
     tokens: range
     logprob: float
     constrained_logprob: float
-    mass: float
+    log_mass: float
     choices: int
     alternatives: tuple[Alternative, ...] = ()
 
@@ -57,6 +57,11 @@ class FieldConfidence:
     def probability(self) -> float:
         """The probability of the part, as it was spelled, among what the constraint allows; 1 if it was forced."""
         return math.exp(self.constrained_logprob)
+
+    @property
+    def mass(self) -> float:
+        """The share of the probability that the constraint left; if it is small, the model wanted something else."""
+        return math.exp(min(0.0, self.log_mass))  # rounding may leave a sum slightly above 0
 
     @property
     def is_forced(self) -> bool:
@@ -133,7 +138,6 @@ class Confidence:
     def _field(self, placed: _Placed, leads: dict[int, list[Continuation]]) -> FieldConfidence:
         text = placed.part.text[placed.span.begin : placed.span.end]
         choices = placed.choices
-        logprobs = [self._logprobs[number] for number in placed.tokens]
         forced = sum(self._logprobs[number] for number in placed.tokens if number not in self._chosen)
         alternatives: tuple[Alternative, ...] = ()
         if placed.is_scalar and self._replay is not None:
@@ -143,12 +147,22 @@ class Confidence:
             begin=placed.span.begin,
             end=placed.span.end,
             tokens=placed.tokens,
-            logprob=sum(logprobs),
+            logprob=sum(self._logprobs[number] for number in placed.tokens),
             constrained_logprob=sum(choice.logprob for choice in choices),
-            mass=math.exp(forced + sum(choice.mass for choice in choices)),
+            log_mass=forced + sum(choice.mass for choice in choices),
             choices=len(choices),
             alternatives=alternatives,
         )
+
+
+def sum_mass(logprobs: Sequence[float], choices: Sequence[Choice]) -> float:
+    """Returns the logarithm of the share of the model's probability that the constraint has left of an answer.
+
+    Where a token was chosen, that is the probability of all allowed tokens; of other tokens, it is their own.
+    """
+    chosen = {choice.index for choice in choices}
+    forced = sum(logprob for number, logprob in enumerate(logprobs) if number not in chosen)
+    return forced + sum(choice.mass for choice in choices)
 
 
 class _Span(NamedTuple):

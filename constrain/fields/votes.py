@@ -1,4 +1,4 @@
-"""``vote``: whether an answer is the one that ``n`` answers agree on."""
+"""``vote``: whether an answer is the one that ``n`` answers agree on; ``unbias``: whether these answers are weighed."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from constrain.generation.options import MIN_VOTERS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from constrain.generation.options import ChatOptions
 
 
 def read_vote(body: Mapping[str, Any], n: int, *, stream: bool = False, logprobs: bool = False) -> bool:
@@ -27,3 +29,15 @@ def read_vote(body: Mapping[str, Any], n: int, *, stream: bool = False, logprobs
     else:
         return True
     raise FieldError(f"Invalid 'vote': {problem}.", param="vote", code="invalid_value")
+
+
+def read_unbias(body: Mapping[str, Any], *, vote: bool) -> ChatOptions:
+    """Reads whether votes are weighed, to undo the bias of masks. Raises ``FieldError``.
+
+    ``vote``: whether answers vote.
+    """
+    asked = boolean(body, "unbias")
+    if asked and not vote:
+        problem = "it weighs the answers that vote, so it needs 'vote': true"
+        raise FieldError(f"Invalid 'unbias': {problem}.", param="unbias", code="invalid_value")
+    return {} if asked is None else {"unbias": asked}

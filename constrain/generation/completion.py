@@ -86,6 +86,9 @@ class Completion:
             positions; ``()`` for the whole). With ``tools``, paths begin with ``"content"``, or with ``"calls"``, the
             number of the call and ``"arguments"``, where the model's family writes arguments as JSON. ``None`` without
             the option.
+        log_mass: with ``confidence`` or ``unbias``, logarithm of the share of the model's probability that the
+            constraint left, over all tokens: 0 for free text. With ``unbias``, its exponential weighs the answer.
+            ``None`` without these options, and for a merged answer.
         votes: with ``vote``, the samples. ``tokens`` and ``draft`` are then empty if no sample is the winner as a
             whole, and ``usage`` counts the tokens of all samples.
     """
@@ -108,6 +111,7 @@ class Completion:
     quotes: tuple[QuotePlace, ...] = ()
     agreement: Mapping[tuple[str | int, ...], float] | None = None
     fields: Mapping[tuple[str | int, ...], FieldConfidence] | None = None
+    log_mass: float | None = None
     votes: tuple[Completion, ...] = ()
 
     @property

@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from constrain.generation.completion import Completion, Finished, Timings
-from constrain.generation.options import read_voters
+from constrain.generation.options import read_voters, refuse_unbias
 from constrain.llama.lookup import as_model
 
 if TYPE_CHECKING:
@@ -148,6 +148,7 @@ def stream(
     # Imported here: prompts and tools take long to import.
     from constrain.generation.planning import prepare
 
+    refuse_unbias(options)
     job = prepare(as_model(model), prompt, schema, options)
     if not partial:
         return _run(job)

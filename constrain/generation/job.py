@@ -14,7 +14,7 @@ from constrain.chat.reading.reply import Refusal
 from constrain.chat.reading.text import TextStream
 from constrain.chat.reading.text_tokens import TextTokens
 from constrain.confidence.alternatives import Replay
-from constrain.confidence.fields import Confidence
+from constrain.confidence.fields import Confidence, sum_mass
 from constrain.engine import compiling as _compiling
 from constrain.engine.captures import Captures
 from constrain.generation.capturing import Capturing, with_captures
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from constrain.generation.options import AnswerSettings
     from constrain.language.result import ResultType
     from constrain.llama.decoding.answer import Answer, LogitAdjuster
+    from constrain.llama.decoding.chosen import Choice
     from constrain.llama.decoding.sampler import Sampling
     from constrain.llama.model import Model
     from constrain.partial.scanner import Path
@@ -102,7 +103,17 @@ class Plan:
         return len(self.tokens) + len(self.request)
 
     def job(self, constraint: Constraint | None, compile_seconds: float) -> Job:
-        """Returns the job that this plan becomes with a constraint."""
+        """Returns the job that this plan becomes with a constraint.
+
+        Raises ``ValueError`` for ``unbias`` with a grammar that has temperatures of its own.
+        """
+        if self.settings.unbias and constraint is not None and self.result.document is None:
+            tempered = [each.name for each in constraint.grammar.terminals if each.temperature is not None]
+            if tempered:
+                raise ValueError(
+                    f"unbias samples from the model's own distribution, but the grammar gives {tempered[0]} a "
+                    "temperature; leave it out"
+                )
         drafts = Language(_ANY_TEXT).compile(self.model.vocabulary) if self.settings.draft else None
         return Job(self, constraint, compile_seconds, drafts=drafts)
 
@@ -166,7 +177,8 @@ class Job:
         plan, settings = self.plan, self.plan.settings
         vocabulary = plan.model.vocabulary
         assert vocabulary.encode is not None
-        is_scored = settings.logprobs or settings.confidence
+        notes_choices = settings.confidence or settings.unbias
+        is_scored = settings.logprobs or notes_choices
         logprobs = Logprobs(settings.top_logprobs, self._describe_token) if is_scored else None
         text_tokens = TextTokens(logprobs.tokens) if logprobs is not None and settings.logprobs else None
         progress = plan.progress(self.number, text_tokens)
@@ -183,7 +195,7 @@ class Job:
             wants_stop=lambda token: progress.feed(vocabulary.marked_bytes(token)),
             call_or_content=None if plan.call_or_content is None else plan.call_or_content(plan.sampling),
             logprobs=logprobs,
-            choices=Choices() if settings.confidence else None,
+            choices=Choices() if notes_choices else None,
             draft=self._draft(draft_text),
             about_prompt=partial(plan.describe_shown, "show_schema=False leaves the schema out"),
         )
@@ -277,24 +289,39 @@ class Writing:
             else None,
             text_logprobs=None if self.text_tokens is None else tuple(self.text_tokens.reported),
             captures=Captures(),
-            fields=self._fields(),
+            fields=self._fields() if job.plan.settings.confidence else None,
+            log_mass=None if answer.choices is None else sum_mass(self._logprobs(), self._choices()),
             quotes=job.plan.find_quotes(outcome.text, outcome.value),
         )
 
-    def _fields(self) -> dict[Path, FieldConfidence] | None:
-        """Returns the parts of the finished answer with their probabilities; None if they were not asked for."""
+    def _logprobs(self) -> list[float]:
+        """Returns the logarithms of the model's own probabilities of the tokens."""
+        assert self.answer.logprobs is not None
+        return [each.logprob for each in self.answer.logprobs.tokens]
+
+    def _choices(self) -> list[Choice]:
+        """Returns the choices of the finished answer. In free text, each token is one, among all tokens."""
+        from constrain.llama.decoding.chosen import Choice
+
+        answer = self.answer
+        assert answer.choices is not None
+        if self.start is not None:
+            return answer.choices.made
+        return [
+            Choice(index, token, logprob, 0.0, ())
+            for index, (token, logprob) in enumerate(zip(answer.tokens, self._logprobs(), strict=True))
+        ]
+
+    def _fields(self) -> dict[Path, FieldConfidence]:
+        """Returns the parts of the finished answer with their probabilities."""
         answer, vocabulary = self.answer, self.job.plan.model.vocabulary
-        if answer.choices is None:
-            return None
-        assert answer.logprobs is not None
         constraint, replay = self.job.constraint, None
         if self.start is not None and constraint is not None:
             bitmask = partial(lambda made: made.allocate_bitmask()[0], constraint)
             start = partial(self.start, answer.limit)
             replay = Replay(start, bitmask, answer.tokens, vocabulary.token_bytes, frozenset(vocabulary.eos))
         pieces = [vocabulary.marked_bytes(token) for token in answer.tokens]
-        logprobs = [each.logprob for each in answer.logprobs.tokens]
-        return Confidence(pieces, logprobs, answer.choices.made, replay).fields(self.progress.located())
+        return Confidence(pieces, self._logprobs(), self._choices(), replay).fields(self.progress.located())
 
     def capturing(self) -> list[Capturing]:
         """Returns the parts of the finished answer that may have captures; call ``finish`` first."""

@@ -71,13 +71,17 @@ class Options(CompileOptions, total=False):
             for ``max_tokens``, and leaves enough of it for an answer. A draft has half of the ``timeout`` at most. It
             needs a schema or tools; ``Completion.draft`` has its text.
         logprobs: whether to report the natural logarithm of the probability of each token, in ``Completion.logprobs``
-            and ``TextDelta.logprobs``; ``False`` by default. It makes answers slower: forced tokens are evaluated one
-            by one.
+            and ``TextDelta.logprobs``; ``False`` by default. Answers stay the same, but for ties, and take somewhat
+            longer: the model also computes the probabilities of forced tokens.
         top_logprobs: number of most likely tokens to report at each position, 0 (the default) to 20; needs
             ``logprobs=True``.
         confidence: whether to report, in ``Completion.fields``, how likely each part of the answer was, and what else
-            was likely; ``False`` by default. It makes answers slower: forced tokens are evaluated one by one,
-            which may round differently, so the answer may be another one.
+            was likely; ``False`` by default. Answers stay the same, but for ties, and take somewhat longer: the model
+            also computes the probabilities of forced tokens.
+        unbias: with ``vote``, whether each answer counts as often as the model itself would give it: it is weighed by
+            the share of the probability that the constraint has left (importance sampling); ``False`` by default. The
+            answers are then sampled from the model's own distribution: ``temperature`` is 1, and there is no
+            ``top_p``, ``top_k``, ``min_p``, ``logit_bias`` or penalty. Not with tools, refusals, reasoning and drafts.
         timeout: seconds after which the answer is completed as briefly as possible (without a schema, it ends at once);
             ``None`` (the default) for no limit. They count from when the model begins with the prompt; waiting for
             other answers does not count.
@@ -108,6 +112,7 @@ class Options(CompileOptions, total=False):
     logprobs: bool
     top_logprobs: int
     confidence: bool
+    unbias: bool
     timeout: float | None
     show_schema: bool | str
     draft: bool | int
@@ -158,10 +163,44 @@ def split_options(options: Options) -> tuple[Sampling, AnswerSettings]:
     given: dict[str, Any] = {name: _read(name, value) for name, value in options.items()}
     if unknown := given.keys() - ChatOptions.__annotations__.keys():
         raise TypeError(unknown_names("options", unknown, ChatOptions.__annotations__))
-    sampling = Sampling(**{key: given.pop(key) for key in _SAMPLING_KEYS & given.keys()})
+    chosen = {key: given.pop(key) for key in _SAMPLING_KEYS & given.keys()}
+    sampling = Sampling(**(_unbiased(chosen) if given.get("unbias") else chosen))
     return sampling, AnswerSettings(
         **{key: value for key, value in given.items() if key not in _COMPILE_KEYS | _CHAT_KEYS}
     )
+
+
+MODELS_OWN: dict[str, Any] = {
+    "temperature": 1.0,
+    "top_p": 1.0,
+    "top_k": 0,
+    "min_p": 0.0,
+    **dict.fromkeys(("presence_penalty", "frequency_penalty"), 0.0),
+    "repeat_penalty": 1.0,
+    "logit_bias": {},
+}
+"""Options for sampling from the model's own distribution, as ``unbias`` does."""
+
+
+def _unbiased(given: dict[str, Any]) -> dict[str, Any]:
+    """Returns the options for sampling with ``unbias``. Raises ``ValueError`` for others than the model's own."""
+    for name, value in given.items():
+        if name in MODELS_OWN and value != MODELS_OWN[name]:
+            own = MODELS_OWN[name]
+            raise ValueError(f"unbias samples from the model's own distribution, with {name}={own!r}; leave {name} out")
+    return {**MODELS_OWN, **given}
+
+
+def refuse_unbias(options: Options) -> None:
+    """Raises ``ValueError`` for ``unbias`` without a vote."""
+    if options.get("unbias"):
+        raise ValueError("unbias needs vote=True: it weighs the answers that vote")
+
+
+def add_defaults(defaults: AnyOptions, given: ChatOptions) -> ChatOptions:
+    """Returns options with defaults for missing ones. With ``unbias``, sampling has no other default than the seed."""
+    used = {name: value for name, value in defaults.items() if not (given.get("unbias") and name in MODELS_OWN)}
+    return {**used, **given}  # type: ignore[typeddict-item]
 
 
 def read_voters(n: int | None, *, vote: bool) -> int | None:
@@ -252,6 +291,7 @@ class AnswerSettings:
     logprobs: bool = False
     top_logprobs: int = 0
     confidence: bool = False
+    unbias: bool = False
     timeout: float | None = None
     show_schema: bool | str = True
     draft: bool | int = False

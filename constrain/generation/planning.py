@@ -112,6 +112,10 @@ def make_plan(model: Model, prompt: Prompt, schema: Any, given: Options) -> Plan
     thinks = options.get("thinking")
     if settings.draft:
         _check_draft(schema, tools, thinking=thinks)
+    if settings.unbias and (answer is not None or settings.draft):
+        raise ValueError(
+            "unbias is for answers that are one text of a schema: without tools, refusals, reasoning, draft"
+        )
     wants_reasoning = (schema is None and not settings.draft) if thinks is None else thinks
     about_schema = _describe_answer(
         settings, result, has_tools=bool(tools), allow_refusal=bool(options.get("allow_refusal"))

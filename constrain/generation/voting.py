@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
     from constrain.voting.ballots import Ballot
 
 
+_LEAST_WEIGHT = 1e-300
+"""Weight of a sample beside which the others weigh nearly everything; above 0, so that shares can be computed."""
+
+
 def decide(job: Job, samples: Sequence[Completion]) -> Completion:
     """Returns the answer that some samples (at least one) of a job agree on.
 
@@ -32,18 +37,30 @@ def decide(job: Job, samples: Sequence[Completion]) -> Completion:
     answers = [sample for sample in samples if not _refuses(sample)]
     voters = refusals if len(refusals) > len(answers) else answers
     ballots = [_ballot(job, sample) for sample in voters]
-    elected = elect(ballots)
+    weights = _weights(voters) if job.plan.settings.unbias else None
+    elected = elect(ballots, weights)
     winner = voters[nearest(ballots, elected)]
     is_merged = voters is answers and _is_structured(job)
-    for value in (elected, elect(ballots, keeps_length=True)) if is_merged else ():
+    for value in (elected, elect(ballots, weights, keeps_length=True)) if is_merged else ():
         if (found := _merged(job, value, voters[nearest(ballots, value)])) is not None:
             winner = found
             break
     tokens = sum(sample.usage.completion_tokens for sample in samples)
     drafts = sum(sample.usage.draft_tokens for sample in samples)
-    agreement = agreement_with(_ballot(job, winner), [_ballot(job, sample) for sample in samples])
+    agreement = agreement_with(_ballot(job, winner), [_ballot(job, sample) for sample in samples], weights)
     usage = replace(samples[0].usage, completion_tokens=tokens, draft_tokens=drafts)
     return replace(winner, usage=usage, agreement=agreement, votes=tuple(samples))
+
+
+def _weights(samples: Sequence[Completion]) -> list[float]:
+    """Returns how often the model itself would give each sample, in proportion (importance weights).
+
+    A sample comes about with the probability of its choices among the allowed tokens. The weight is its probability in
+    the model's own distribution, divided by this one: the product of the probabilities of all allowed tokens.
+    """
+    masses = [sample.log_mass for sample in samples if sample.log_mass is not None]
+    assert len(masses) == len(samples)
+    return [max(math.exp(each - max(masses)), _LEAST_WEIGHT) for each in masses]
 
 
 def _is_structured(job: Job) -> bool:
@@ -103,6 +120,7 @@ def _merged(job: Job, value: Ballot, sample: Completion) -> Completion | None:
                 "logprobs": None,
                 "text_logprobs": None,
                 "fields": None,
+                "log_mass": None,
             }
             unknown["quotes"] = job.plan.find_quotes(text, outcome.value)
             return replace(sample, value=outcome.value, text=text, **unknown)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -15,19 +14,17 @@ if TYPE_CHECKING:
     from constrain.voting.ballots import Ballot, Path
 
 
-def elect(ballots: Sequence[Ballot], *, keeps_length: bool = False) -> Ballot:
+Voter = tuple["Ballot", float]
+"""A sample, or a part of one, and its weight."""
+
+
+def elect(ballots: Sequence[Ballot], weights: Sequence[float] | None = None, *, keeps_length: bool = False) -> Ballot:
     """Returns the value that most of some samples (at least one) agree on, field by field.
 
-    ``keeps_length``: whether lists of one length become a list of this length, by the positions of their items, if
-    their items lined up by content do not.
+    ``weights``: how much each sample counts, above 0; ``None`` for equal weights. ``keeps_length``: whether lists of
+    one length become a list of this length, by the positions of their items, if their items lined up by content do not.
     """
-    same = _of_one_kind(ballots)
-    if isinstance(same[0], dict):
-        return _merge_objects(same, keeps_length=keeps_length)
-    if isinstance(same[0], list):
-        return _merge_lists(same, keeps_length=keeps_length)
-    winner: Ballot = _most_common(same)
-    return winner
+    return _elect(_voters(ballots, weights), keeps_length=keeps_length)
 
 
 def nearest(ballots: Sequence[Ballot], winner: Ballot) -> int:
@@ -39,34 +36,59 @@ def nearest(ballots: Sequence[Ballot], winner: Ballot) -> int:
     return max(range(len(ballots)), key=nearness)
 
 
-def agreement_with(value: Ballot, ballots: Sequence[Ballot]) -> dict[Path, float]:
-    """Returns, by path, the share of samples that have the same part as a value, with items of lists lined up."""
+def agreement_with(
+    value: Ballot, ballots: Sequence[Ballot], weights: Sequence[float] | None = None
+) -> dict[Path, float]:
+    """Returns, by path, the share of samples that have the same part as a value, with items of lists lined up.
+
+    ``weights`` as for ``elect``.
+    """
     agreement: dict[Path, float] = {}
-    _count(value, list(ballots), len(ballots), (), agreement)
+    voters = _voters(ballots, weights)
+    _count(value, voters, _weight(voters), (), agreement)
     return agreement
 
 
-def _of_one_kind(ballots: Sequence[Ballot]) -> list[Any]:
+def _voters(ballots: Sequence[Ballot], weights: Sequence[float] | None) -> list[Voter]:
+    return list(zip(ballots, [1.0] * len(ballots) if weights is None else weights, strict=True))
+
+
+def _weight(voters: Sequence[tuple[Any, float]]) -> float:
+    return sum(weight for _, weight in voters)
+
+
+def _elect(voters: list[Voter], *, keeps_length: bool) -> Ballot:
+    same: list[Any] = _of_one_kind(voters)
+    first = same[0][0]
+    if isinstance(first, dict):
+        return _merge_objects(same, keeps_length=keeps_length)
+    if isinstance(first, list):
+        return _merge_lists(same, keeps_length=keeps_length)
+    winner: Ballot = _most_common(same)
+    return winner
+
+
+def _of_one_kind(voters: Sequence[Voter]) -> list[Voter]:
     """Returns the samples of the most frequent kind; of several such kinds, the one with the most frequent value."""
-    kinds: dict[type, list[Ballot]] = {}
-    for each in ballots:
-        kinds.setdefault(type(each), []).append(each)
-    most = max(map(len, kinds.values()))
-    leading = [same for same in kinds.values() if len(same) == most]
+    kinds: dict[type, list[Voter]] = {}
+    for each in voters:
+        kinds.setdefault(type(each[0]), []).append(each)
+    most = max(map(_weight, kinds.values()))
+    leading = [same for same in kinds.values() if _weight(same) == most]
     return leading[0] if len(leading) == 1 else max(leading, key=_most_equal)
 
 
-def _most_equal(ballots: Sequence[Ballot]) -> int:
-    """Returns how often the most frequent value occurs."""
-    return max(sum(_equal(each, other) for other in ballots) for each in ballots)
+def _most_equal(voters: Sequence[Voter]) -> float:
+    """Returns the weight of the most frequent value."""
+    return max(sum(weight for other, weight in voters if _equal(each, other)) for each, _ in voters)
 
 
-def _merge_objects(ballots: list[dict[str, Ballot]], *, keeps_length: bool) -> dict[str, Ballot]:
-    having = {key: [each[key] for each in ballots if key in each] for key in _merge_keys(ballots)}
+def _merge_objects(voters: list[tuple[dict[str, Ballot], float]], *, keeps_length: bool) -> dict[str, Ballot]:
+    total = _weight(voters)
+    keys = _merge_keys([each for each, _ in voters])
+    having = {key: [(each[key], weight) for each, weight in voters if key in each] for key in keys}
     return {
-        key: elect(values, keeps_length=keeps_length)
-        for key, values in having.items()
-        if 2 * len(values) > len(ballots)
+        key: _elect(values, keeps_length=keeps_length) for key, values in having.items() if 2 * _weight(values) > total
     }
 
 
@@ -86,16 +108,21 @@ def _merge_keys(ballots: list[dict[str, Ballot]]) -> list[str]:
     return merged
 
 
-def _merge_lists(ballots: list[list[Ballot]], *, keeps_length: bool) -> list[Ballot]:
-    columns = [[*column.values()] for column in align_lists(ballots) if 2 * len(column) > len(ballots)]
-    if keeps_length and len(columns) != len(ballots[0]) and len({len(each) for each in ballots}) == 1:
-        columns = [list(items) for items in zip(*ballots, strict=True)]
-    return [elect(items, keeps_length=keeps_length) for items in columns]
+def _merge_lists(voters: list[tuple[list[Ballot], float]], *, keeps_length: bool) -> list[Ballot]:
+    total, lists = _weight(voters), [each for each, _ in voters]
+    aligned = [[(item, voters[number][1]) for number, item in column.items()] for column in align_lists(lists)]
+    columns = [column for column in aligned if 2 * _weight(column) > total]
+    if keeps_length and len(columns) != len(lists[0]) and len({len(each) for each in lists}) == 1:
+        weights = [weight for _, weight in voters]
+        columns = [list(zip(items, weights, strict=True)) for items in zip(*lists, strict=True)]
+    return [_elect(items, keeps_length=keeps_length) for items in columns]
 
 
-def _most_common(ballots: list[Any]) -> Any:
+def _most_common(voters: list[tuple[Any, float]]) -> Any:
     """Returns the most frequent value; of texts that differ, the one that has most in common with the others."""
-    counts = Counter(ballots)
+    counts: dict[Any, float] = {}
+    for each, weight in voters:
+        counts[each] = counts.get(each, 0.0) + weight
     most = max(counts.values())
     leading = [each for each, count in counts.items() if count == most]
     if len(leading) == 1 or not isinstance(leading[0], str):
@@ -104,21 +131,21 @@ def _most_common(ballots: list[Any]) -> Any:
     return max(leading, key=lambda each: sum(n * common(words[each], words[other]) for other, n in counts.items()))
 
 
-def _count(value: Ballot, ballots: list[Ballot], voters: int, path: Path, agreement: dict[Path, float]) -> None:
-    agreement[path] = sum(_equal(each, value) for each in ballots) / voters
+def _count(value: Ballot, voters: list[Voter], total: float, path: Path, agreement: dict[Path, float]) -> None:
+    agreement[path] = sum(weight for each, weight in voters if _equal(each, value)) / total
     if isinstance(value, dict):
-        objects = [each for each in ballots if isinstance(each, dict)]
         for key, item in value.items():
-            _count(item, [each[key] for each in objects if key in each], voters, (*path, key), agreement)
+            having = [(each[key], weight) for each, weight in voters if isinstance(each, dict) and key in each]
+            _count(item, having, total, (*path, key), agreement)
     elif isinstance(value, list):
-        items: list[list[Ballot]] = [[] for _ in value]
-        for each in ballots:
+        items: list[list[Voter]] = [[] for _ in value]
+        for each, weight in voters:
             if isinstance(each, list):
                 ordered, moved = align_pair(value, each)
                 for number, at in {**ordered, **moved}.items():
-                    items[number].append(each[at])
+                    items[number].append((each[at], weight))
         for number, others in enumerate(items):
-            _count(value[number], others, voters, (*path, number), agreement)
+            _count(value[number], others, total, (*path, number), agreement)
 
 
 def _equal(one: Ballot, other: Ballot) -> bool:

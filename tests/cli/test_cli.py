@@ -109,9 +109,57 @@ def test_generate_prints_the_answer_that_several_agree_on(tmp_path: Path) -> Non
     assert status == 0
     assert re.search("[123] of 3 answers agree", shown)
     assert run(*asked, "--vote", "1").returncode == 2
-    refused = run(*asked, "--vote", "3", "--stream", "text")
+    for options, said in (
+        (("--vote", "3", "--stream", "text"), "leave --stream out"),
+        (("--vote", "3", "--confidence"), "how many agree"),
+        (("--unbias",), "needs --vote"),
+    ):
+        refused = run(*asked, *options)
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert said in " ".join(refused.stderr.split())
+
+
+@pytest.mark.slow
+def test_generate_weighs_the_answers_that_vote(tmp_path: Path) -> None:
+    (tmp_path / "schema.json").write_text('{"enum": ["red", "green", "blue"]}')
+    asked = ("generate", "A colour?", "--schema", tmp_path / "schema.json", "--seed", "1", "--vote", "3", "--unbias")
+    done = run(*asked)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout) in ("red", "green", "blue")
+    refused = run(*asked, "--temperature", "0.5")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "leave temperature out" in refused.stderr
+
+
+@pytest.mark.slow
+def test_generate_tells_how_likely_each_part_was(tmp_path: Path) -> None:
+    properties = {"mood": {"enum": ["happy", "sad"]}, "kind": {"const": "person"}}
+    schema = {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
+    (tmp_path / "schema.json").write_text(json.dumps(schema))
+    done = run("generate", "Ada smiles.", "--schema", tmp_path / "schema.json", "--seed", "1", "--confidence")
+    assert done.returncode == 0
+    whole, mood, kind = done.stderr.splitlines()
+    assert re.fullmatch(r"whole answer: [01]\.[0-9]{3}", whole)
+    other = {"happy": "sad", "sad": "happy"}[json.loads(done.stdout)["mood"]]
+    assert re.fullmatch(rf'/mood: [01]\.[0-9]{{3}}; "{other}" [01]\.[0-9]{{3}}', mood)
+    assert re.fullmatch(r"/kind: (forced|[01]\.[0-9]{3})", kind)  # spaces in front may have been a choice
+
+
+@pytest.mark.slow
+def test_generate_quotes_from_files(tmp_path: Path) -> None:
+    (tmp_path / "schema.json").write_text('{"type": "string", "x-quote": {"source": "letters", "min_length": 12}}')
+    (tmp_path / "one.txt").write_text("Dear Ada, the engine is ready.")
+    (tmp_path / "two.txt").write_text("Dear Charles, I am on my way.")
+    asked = ("generate", "Quote a letter.", "--schema", tmp_path / "schema.json", "--seed", "1")
+    done = run(*asked, *(f"--sources=letters={tmp_path / name}" for name in ("one.txt", "two.txt")))
+    assert (done.returncode, done.stderr) == (0, "")
+    quote = json.loads(done.stdout)
+    assert len(quote) >= 12
+    assert any(quote in (tmp_path / name).read_text() for name in ("one.txt", "two.txt"))
+    refused = run(*asked, "--sources", "letters")
     assert (refused.returncode, refused.stdout) == (2, "")
-    assert "leave --stream out" in refused.stderr
+    assert "NAME=FILE" in refused.stderr
+    assert run(*asked, "--sources", f"letters={tmp_path / 'three.txt'}").returncode == 1
 
 
 def test_generate_takes_policies_and_limits(schema: Path) -> None:

@@ -114,6 +114,7 @@ def test_fields_have_the_spans_and_tokens_of_their_values(model: constrain.Model
     completion = constrain.complete(model, prompt, confidence=True, logprobs=True, **asked)
     plain = constrain.complete(model, prompt, **asked)
     assert plain.fields is None
+    assert completion.tokens == plain.tokens
     assert completion.fields is not None
     assert completion.logprobs is not None
     value = json.loads(completion.text)
@@ -132,6 +133,34 @@ def test_fields_have_the_spans_and_tokens_of_their_values(model: constrain.Model
     mood = completion.fields["mood",]
     assert {other.value for other in mood.alternatives} <= {"happy", "sad", "angry"}
     assert completion.fields["alive",].choices > 0
+
+
+def test_several_answers_are_the_same_with_confidence_and_alone(model: constrain.Model) -> None:
+    """Also where more tokens are forced than are evaluated together."""
+    note = "Nobody has said anything at all about where the person lives. " * 4
+    schema = {
+        "type": "object",
+        "properties": {
+            "name": {"type": "string", "maxLength": 12},
+            "note": {"const": note},
+            "alive": {"type": "boolean"},
+        },
+        "required": ["name", "note", "alive"],
+        "additionalProperties": False,
+    }
+    asked: dict[str, Any] = {"schema": schema, "seed": 3, "max_tokens": 120, "show_schema": False}
+    prompts = [f"{name} is a person." for name in ("Ada", "Charles", "Mary")]
+    plain = constrain.complete_batch(model, prompts, **asked)
+    sure = constrain.complete_batch(model, prompts, confidence=True, logprobs=True, **asked)
+    assert [each.tokens for each in sure] == [each.tokens for each in plain]
+    alone = constrain.complete(model, prompts[0], confidence=True, logprobs=True, **asked)
+    assert alone.tokens == sure[0].tokens
+    assert alone.logprobs is not None
+    assert sure[0].logprobs is not None
+    assert [each.logprob for each in alone.logprobs] == pytest.approx(
+        [each.logprob for each in sure[0].logprobs], abs=1e-4
+    )
+    assert constrain.complete(model, prompts[0], **asked).tokens == alone.tokens
 
 
 def paths(value: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:

@@ -113,11 +113,32 @@ def test_other_options_are_read_alike(reader: Reader) -> None:
     assert reader({"draft": 2**40}) == {"draft": 2**31 - 1}
 
 
+@pytest.mark.parametrize("reader", READERS.values(), ids=READERS)
+def test_votes_are_weighed_alike(reader: Reader) -> None:
+    assert reader({"vote": True, "n": 3, "unbias": True})["unbias"] is True
+    assert "unbias" not in reader({"vote": True, "n": 3, "unbias": None})
+    for fields, message in (
+        ({"unbias": True}, "Invalid 'unbias': it weighs the answers that vote, so it needs 'vote': true."),
+        ({"vote": True, "n": 3, "unbias": 1}, "Invalid type for 'unbias': expected a boolean, but got an integer"),
+    ):
+        with pytest.raises((ApiError, LineError)) as caught:
+            reader(fields)
+        assert str(caught.value).startswith(message)
+
+
+def test_weighed_votes_have_no_default_of_sampling() -> None:
+    defaults: Any = {"temperature": 0.5, "top_k": 3, "seed": 1, "max_tokens": 9}
+    line = json.dumps({"prompt": "a", "vote": True, "n": 3, "unbias": True}).encode()
+    assert read_task(1, line, None, defaults).options == {"seed": 1, "max_tokens": 9, "unbias": True}
+    assert read_task(1, b'"a"', None, {**defaults, "unbias": True}).options == {**defaults, "unbias": False}
+
+
 VALUES: dict[str, Any] = {
     **SAMPLING,
     "seed": 5,
     **dict.fromkeys(("max_tokens", "max_string_tokens", "max_number_tokens", "max_reasoning_tokens"), 9),
     **dict.fromkeys(("logprobs", "confidence", "parallel_tool_calls", "allow_refusal", "thinking", "strict"), True),
+    "unbias": False,
     "top_logprobs": 2,
     "timeout": 1.5,
     "draft": 100,

@@ -93,13 +93,13 @@ class Watched:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._context, name)
 
-    def prefill(self, tokens: Sequence[int], deadline: float | None = None) -> int:
+    def prefill(self, tokens: Sequence[int], deadline: float | None = None, **options: Any) -> int:
         self.calls.append(list(tokens[len(self._prompt) :]))
-        return self._context.prefill(tokens, deadline)
+        return self._context.prefill(tokens, deadline, **options)
 
-    def decode(self, tokens: Sequence[int]) -> None:
+    def decode(self, tokens: Sequence[int], read: Any = None) -> None:
         self.calls.append(list(tokens))
-        self._context.decode(tokens)
+        self._context.decode(tokens, read)
 
 
 def run(

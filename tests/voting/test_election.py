@@ -171,3 +171,13 @@ def test_lists_of_lists_take_little_time() -> None:
 
 def test_halves_of_characters_are_written_as_escapes() -> None:
     assert write_ballot(read_ballot(r'{"\ud800": "a\udfff😀"}')) == r'{"\ud800": "a\udfff😀"}'
+
+
+def test_weights_decide_and_count() -> None:
+    ballots = [read_ballot(json.dumps(each)) for each in ({"a": 1, "b": [1]}, {"a": 2}, {"a": 2, "b": [1, 2]})]
+    winner = elect(ballots, [5.0, 1.0, 2.0])
+    assert json.loads(write_ballot(winner)) == {"a": 1, "b": [1]}
+    assert agreement_with(winner, ballots, [5.0, 1.0, 2.0]) == {
+        (): 5 / 8, ("a",): 5 / 8, ("b",): 5 / 8, ("b", 0): 7 / 8
+    }  # fmt: skip
+    assert elect(ballots) == elect(ballots, [1.0, 1.0, 1.0])

@@ -44,7 +44,7 @@ _GROUPS = {
         "frequency_penalty",
     ),
     "The prompt": ("show_schema",),
-    "Probabilities": ("logprobs", "top_logprobs", "confidence"),
+    "Probabilities": ("logprobs", "top_logprobs", "confidence", "unbias"),
     "The schema": (*CHOICES, "strict", "registry", "sources"),
     "Tools, refusals and thinking": (
         "tools",

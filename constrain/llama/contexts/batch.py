@@ -16,6 +16,22 @@ if TYPE_CHECKING:
 Tokens: TypeAlias = NDArray[np.intc]
 """Token ids, int32 of shape (n,)."""
 
+FORCED_TOGETHER = 32
+"""Forced tokens of one answer that are evaluated together; more are evaluated in groups of this size. Log-probabilities
+change no group, because groups of other sizes may be rounded differently. llama.cpp reserves memory for the logits of
+this many tokens: 4 bytes for each token of the vocabulary, one megabyte per row for the largest."""
+
+
+def next_group(done: int, end: int, first_read: int) -> int:
+    """Returns how many tokens of a sequence are evaluated next, from number ``done`` on.
+
+    Args:
+        done: number of tokens that are evaluated already.
+        end: number of tokens to evaluate in all.
+        first_read: number of the first token after which logits may be read: the one before the forced tokens.
+    """
+    return min(end, max(done, first_read) + FORCED_TOGETHER) - done
+
 
 @dataclass(frozen=True, slots=True)
 class Piece:
@@ -25,13 +41,13 @@ class Piece:
         sequence: the number of the sequence, 0 to ``count`` - 1.
         position: tokens that the sequence already has.
         tokens: the new tokens, at least one.
-        wants_logits: whether the logits after the last token are read.
+        outputs: number of last tokens after which the logits are read.
     """
 
     sequence: int
     position: int
     tokens: Tokens = field(repr=False)
-    wants_logits: bool
+    outputs: int
 
 
 class Batch:
@@ -63,7 +79,7 @@ class Batch:
             self._position[start:end] = np.arange(piece.position, piece.position + len(piece.tokens))
             self._sequence[start:end] = piece.sequence
             self._wanted[start:end] = 0
-            self._wanted[end - 1] = piece.wants_logits
+            self._wanted[end - piece.outputs : end] = 1
             rows.append(end - 1)
         self.batch.n_tokens = end
         return rows

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import time
 from typing import TYPE_CHECKING
 
@@ -11,11 +10,13 @@ import numpy as np
 
 from constrain.errors import ModelError
 from constrain.llama.binding import Candidates
+from constrain.llama.contexts.batch import Batch, Piece, next_group
+from constrain.llama.contexts.logits import LogitRows
 from constrain.llama.contexts.stored_states import ContextStates, StoredStates, reusable_prefix
 from constrain.llama.threads.threads import Threads
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -59,27 +60,45 @@ class Context:
         self.candidates = Candidates(self.n_vocab)
         self._token = (llama_cpp.llama_token * 1)()
         self._single = llama_cpp.llama_batch_get_one(self._token, 1)
-        self._logits_address = 0
-        self._logits = np.empty(0, np.float32)
+        self._batch = Batch(self._n_batch)
+        self._rows = LogitRows(self._pointer, self.n_vocab, llama.model_path)
 
     @property
     def leaves_a_core(self) -> bool:
         """Whether a core is free for another thread during an evaluation."""
         return self.threads.leave_a_core
 
-    def prefill(self, tokens: Sequence[int], deadline: float | None = None) -> int:
+    def prefill(
+        self,
+        tokens: Sequence[int],
+        deadline: float | None = None,
+        *,
+        n_forced: int = 0,
+        read: Callable[[NDArray[np.float32]], None] | None = None,
+    ) -> int:
         """Evaluates a prompt; returns how many of its tokens were known from earlier calls.
 
-        The last two tokens are always evaluated (see ``reusable_prefix``). Returns early, with the logits of an inner
-        token, once ``time.monotonic()`` is past ``deadline``.
+        The last two tokens of the prompt are always evaluated (see ``reusable_prefix``), and the forced tokens. Returns
+        early, with the logits of an inner token, once ``time.monotonic()`` is past ``deadline``.
+
+        Args:
+            tokens: the prompt, and perhaps the forced tokens that begin the answer.
+            deadline: the ``time.monotonic()`` after which no further evaluation begins.
+            n_forced: number of forced tokens at the end.
+            read: called with the logits before each forced token, float32 of shape (n_vocab,): a view that the next
+                evaluation overwrites. ``None`` has llama.cpp compute only the logits after the last token.
         """
         wanted = np.asarray(tokens, dtype=np.intc)
-        kept = self._keep(self._exchange(wanted) if self._keep_prompts else 0)
-        self._evaluate(wanted[kept:], deadline)
+        n_prompt = len(wanted) - n_forced
+        kept = self._keep(self._exchange(wanted[:n_prompt]) if self._keep_prompts else 0)
+        self._evaluate(wanted[kept:], n_prompt - 1 - kept, read, deadline)
         return kept
 
-    def decode(self, tokens: Sequence[int]) -> None:
-        """Evaluates further tokens, at most as many as the context has room for; ``logits`` are those of the last."""
+    def decode(self, tokens: Sequence[int], read: Callable[[NDArray[np.float32]], None] | None = None) -> None:
+        """Evaluates further tokens, at most as many as the context has room for; ``logits`` are those of the last.
+
+        ``read``: called with the logits before each token but the first, as in ``prefill``.
+        """
         llama = self._llama
         position = llama.n_tokens
         if len(tokens) == 1:  # the common case, without an array
@@ -87,36 +106,43 @@ class Context:
             self._decode(self._single)
             llama.n_tokens = position + 1
             return
-        self._evaluate(np.asarray(tokens, dtype=np.intc))
+        self._evaluate(np.asarray(tokens, dtype=np.intc), 0, read)
 
     def logits(self) -> NDArray[np.float32]:
         """The logits after the last token, float32 of shape (n_vocab,): a view, valid until the next evaluation."""
-        pointer = llama_cpp.llama_get_logits_ith(self._pointer, -1)
-        if not pointer:
-            raise ModelError("llama.cpp has no logits for the last token")
-        address = ctypes.addressof(pointer.contents)
-        if address != self._logits_address:
-            self._logits_address = address
-            self._logits = np.ctypeslib.as_array(pointer, shape=(self.n_vocab,))
-        return self._logits
+        return self._rows.at(-1)
 
     def sample(self, chain: Chain) -> int:
         """Samples from the whole vocabulary; llama.cpp also updates the chain."""
         token: int = llama_cpp.llama_sampler_sample(chain.pointer, self._pointer, -1)
         return token
 
-    def _evaluate(self, tokens: NDArray[np.intc], deadline: float | None = None) -> None:
-        """Evaluates tokens in as few batches as possible; starts no batch after ``deadline``."""
+    def _evaluate(
+        self,
+        tokens: NDArray[np.intc],
+        first_read: int,
+        read: Callable[[NDArray[np.float32]], None] | None = None,
+        deadline: float | None = None,
+    ) -> None:
+        """Evaluates tokens in as few batches as possible; starts no batch after ``deadline``.
+
+        ``read`` is called with the logits after each token from number ``first_read`` on, except the last one.
+        """
         llama = self._llama
         done = 0
         while done < len(tokens) and not (deadline is not None and done > 0 and time.monotonic() > deadline):
-            chunk = np.ascontiguousarray(tokens[done : done + self._n_batch])
-            data = chunk.ctypes.data_as(llama_cpp.llama_token_p)
-            self._decode(llama_cpp.llama_batch_get_one(data, len(chunk)))
+            count = min(self._n_batch, next_group(done, len(tokens), first_read))
+            unread = count - 1 if read is None else min(count - 1, max(0, first_read - done))
             position = llama.n_tokens
-            llama.input_ids[position : position + len(chunk)] = chunk
-            llama.n_tokens = position + len(chunk)
-            done += len(chunk)
+            chunk = tokens[done : done + count]
+            self._batch.fill([Piece(_ONLY_SEQUENCE, position, chunk, count - unread)])
+            self._decode(self._batch.batch)
+            llama.input_ids[position : position + count] = chunk
+            llama.n_tokens = position + count
+            if read is not None:
+                for number in range(max(done, first_read), min(done + count, len(tokens) - 1)):
+                    read(self._rows.at(number - done))
+            done += count
 
     def _exchange(self, wanted: NDArray[np.intc]) -> int:
         """Makes room, and stores a sequence worth keeping; returns how many tokens of ``wanted`` are known."""

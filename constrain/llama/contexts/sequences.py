@@ -11,17 +11,18 @@ import ctypes
 from typing import TYPE_CHECKING
 
 import llama_cpp
-import numpy as np
 from llama_cpp._internals import LlamaContext
 
 from constrain.errors import ModelError
-from constrain.llama.contexts.batch import Batch
+from constrain.llama.contexts.batch import FORCED_TOGETHER, Batch
+from constrain.llama.contexts.logits import LogitRows
 from constrain.llama.contexts.stored_states import ContextStates
 from constrain.llama.threads.threads import Threads
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import numpy as np
     from numpy.typing import NDArray
 
     from constrain.llama.contexts.batch import Piece
@@ -40,6 +41,7 @@ class Sequences:
 
     Attributes:
         n_batch: the most tokens of one evaluation.
+        n_outputs: the most tokens of one evaluation after which logits can be read.
         one_state: whether each sequence has only one state, after its last token (recurrent models).
 
     Raises ``ModelError`` if llama.cpp cannot make the context.
@@ -53,13 +55,14 @@ class Sequences:
         model = llama._model.model
         self._window: int = llama_cpp.llama_model_n_swa(model)
         self.one_state: bool = llama_cpp.llama_model_is_recurrent(model) or llama_cpp.llama_model_is_hybrid(model)
-        self._views: dict[int, NDArray[np.float32]] = {}
         self._context = _make_context(llama, count, n_ctx, flash_attn=flash_attn)
         try:
             self._pointer = self._context.ctx
             self._memory = llama_cpp.llama_get_memory(self._pointer)
             self._states = ContextStates(self._pointer)
             self.n_batch: int = llama_cpp.llama_n_batch(self._pointer)
+            self.n_outputs = _most_outputs(count, self.n_batch)
+            self._rows = LogitRows(self._pointer, self.n_vocab, self._path)
             self._threads = Threads(self._pointer)
             self._batch = Batch(self.n_batch)
         except BaseException:
@@ -73,7 +76,6 @@ class Sequences:
 
     def close(self) -> None:
         """Frees the context; no other method may be called afterwards."""
-        self._views.clear()
         self._context.close()  # type: ignore[no-untyped-call]
 
     def cut(self, sequence: int, length: int) -> bool:
@@ -124,19 +126,7 @@ class Sequences:
 
     def logits(self, index: int) -> NDArray[np.float32]:
         """Returns the logits at an index, float32 of shape (n_vocab,): a view, valid until the next evaluation."""
-        pointer = llama_cpp.llama_get_logits_ith(self._pointer, index)
-        if not pointer:
-            raise ModelError(
-                f"{self._path}: llama.cpp returned no logits for a token, although they were requested "
-                f"(index {index}); this is a fault of this package or of the llama.cpp build, please report it"
-            )
-        address = ctypes.addressof(pointer.contents)
-        view = self._views.get(address)
-        if view is None:
-            if len(self._views) > self.count:  # llama.cpp has moved its buffer
-                self._views.clear()
-            view = self._views[address] = np.ctypeslib.as_array(pointer, shape=(self.n_vocab,))
-        return view
+        return self._rows.at(index)
 
     def sample(self, index: int, chain: Chain) -> int:
         """Samples from the whole vocabulary; llama.cpp also updates the chain."""
@@ -155,12 +145,18 @@ class Sequences:
         return self.one_state or first <= oldest_needed
 
 
+def _most_outputs(count: int, n_batch: int) -> int:
+    """Returns after how many tokens of one evaluation logits can be read: one of each sequence, or a forced group."""
+    return min(n_batch, max(count, FORCED_TOGETHER))
+
+
 def _make_context(llama: llama_cpp.Llama, count: int, n_ctx: int, *, flash_attn: bool) -> LlamaContext:
     """A context with the settings of the ``Llama``, for several sequences. Freed with the model at the latest."""
     parameters = llama_cpp.llama_context_params.from_buffer_copy(llama.context_params)
     parameters.n_ctx = n_ctx * count
-    parameters.n_seq_max = parameters.n_outputs_max = count
+    parameters.n_seq_max = count
     parameters.n_batch = max(parameters.n_batch, count)
+    parameters.n_outputs_max = _most_outputs(count, parameters.n_batch)
     parameters.kv_unified = False
     if flash_attn and parameters.flash_attn_type == llama_cpp.LLAMA_FLASH_ATTN_TYPE_DISABLED:
         parameters.flash_attn_type = llama_cpp.LLAMA_FLASH_ATTN_TYPE_AUTO

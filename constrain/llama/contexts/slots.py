@@ -51,6 +51,10 @@ class BatchEvaluator(States, Protocol):
         """The most tokens of one evaluation."""
 
     @property
+    def n_outputs(self) -> int:
+        """The most tokens of one evaluation after which logits can be read."""
+
+    @property
     def n_vocab(self) -> int:
         """Number of tokens in the vocabulary."""
 
@@ -217,14 +221,16 @@ class Slots:
         """Frees the stored states."""
         self._stored_states.clear()
 
-    def evaluate(self, pieces: Sequence[tuple[Slot, Tokens, bool]]) -> list[int]:
-        """Evaluates pieces (slot, tokens, whether logits are read); returns the index of each piece's logits.
+    def evaluate(self, pieces: Sequence[tuple[Slot, Tokens, int]]) -> list[int]:
+        """Evaluates pieces: slot, tokens, number of last tokens after which logits are read.
+
+        Returns the index of the logits after each piece; those after the tokens before it come before.
 
         Raises ``ModelError`` if that fails; all slots are empty then.
         """
         try:
             rows = self._evaluator.evaluate(
-                [Piece(slot.index, slot.length, tokens, wants) for slot, tokens, wants in pieces]
+                [Piece(slot.index, slot.length, tokens, outputs) for slot, tokens, outputs in pieces]
             )
         except ModelError:
             for slot in self._slots:

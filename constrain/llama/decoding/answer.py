@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from constrain.engine.forced import certain_tokens
 from constrain.errors import BudgetError, ModelError
+from constrain.llama.decoding.chosen import log_sum
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -79,8 +80,8 @@ class Answer:
     logits after the last token (or ``take``, for an answer without matcher), and evaluate the tokens it returns.
     Tokens returned when ``is_done`` becomes true need no evaluation.
 
-    With ``logprobs``, also call ``score`` with the logits before each token of the answer, in order: after ``begin``,
-    ``choose`` and ``take``, while tokens are ``unscored``, even if the answer is done.
+    With ``logprobs``, also call ``score`` with the logits before each ``unscored`` token of the answer, in order, even
+    if the answer is done. ``choose`` scores the first of the tokens it returns, if its logits are those before it.
 
     Args:
         prompt: the tokens of the prompt; only their number matters here.
@@ -98,7 +99,7 @@ class Answer:
         wants_stop: called with each token; ``True`` ends the answer.
         call_or_content: adjusts the logits of early choices; ``None`` leaves them to the chain.
         logprobs: records the log-probabilities of the tokens; ``None`` to record none.
-        choices: records the choices; ``None`` to record none.
+        choices: records the choices; ``None`` to record none. Only with ``logprobs``.
         draft: the text before the answer; ``None`` for none. Only for answers with a matcher.
         about_prompt: describes parts of the prompt that are not the caller's text, for the error about a long prompt.
 
@@ -182,9 +183,10 @@ class Answer:
         assert self.matcher is not None
         if self.draft is not None and not self.draft.is_done:
             return self._write_draft(self.draft, self.matcher, logits, candidates)
+        total = 0.0 if self.logprobs is None else log_sum(logits)
         is_quick, begun = self.matcher.is_quick, time.thread_time()
         try:
-            return self._choose(self.matcher, logits, candidates)
+            tokens = self._choose(self.matcher, logits, candidates, total)
         finally:
             seconds = time.thread_time() - begun
             self._choice_seconds += seconds
@@ -192,8 +194,13 @@ class Answer:
                 self._n_easy = 0
             elif not is_quick:
                 self._n_easy += 1
+        if self.unscored and not self.n_taken_back:
+            self.score(logits, total)
+        return tokens
 
-    def _choose(self, matcher: AnswerMatcher, logits: NDArray[np.float32], candidates: Candidates) -> tuple[int, ...]:
+    def _choose(
+        self, matcher: AnswerMatcher, logits: NDArray[np.float32], candidates: Candidates, total: float
+    ) -> tuple[int, ...]:
         self.n_taken_back = 0
         if self._late():
             self._take_back(matcher)
@@ -202,7 +209,7 @@ class Answer:
             return self._follow(matcher, forced)
         count = self._fill(matcher, logits, candidates)
         if self.choices is not None:
-            self.choices.see(logits, candidates.buffer[:count])
+            self.choices.see(candidates.buffer[:count], total)
         if self.call_or_content is not None and not self.call_or_content.allows(
             self.tokens, logits, candidates.buffer[:count]
         ):
@@ -323,10 +330,13 @@ class Answer:
         """Whether the answer needs no more logits."""
         return self.is_done and not self.unscored
 
-    def score(self, logits: NDArray[np.float32]) -> None:
-        """Records the first ``unscored`` token; ``logits`` are those before it, float32 of shape (n_vocab,)."""
+    def score(self, logits: NDArray[np.float32], total: float | None = None) -> None:
+        """Records the first ``unscored`` token; ``logits`` are those before it, float32 of shape (n_vocab,).
+
+        ``total``: ``log_sum(logits)``, if it is known.
+        """
         assert self.logprobs is not None
-        self.logprobs.add(self.tokens[len(self.logprobs.tokens)], logits)
+        self.logprobs.add(self.tokens[len(self.logprobs.tokens)], logits, total)
 
     @property
     def may_take_long(self) -> bool:

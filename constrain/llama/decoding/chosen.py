@@ -58,14 +58,14 @@ class Choices:
         self._mass = self._allowed = 0.0
         self._likely: tuple[tuple[int, float], ...] = ()
 
-    def see(self, logits: NDArray[np.float32], candidates: NDArray[Any]) -> None:
-        """Takes the logits before a choice, float32 of shape (n_vocab,), and the allowed tokens with theirs.
+    def see(self, candidates: NDArray[Any], total: float) -> None:
+        """Takes the allowed tokens of a choice with their logits, an array of ``CANDIDATE``, before a sampler does.
 
-        Called before a sampler changes the candidates, an array of ``CANDIDATE``.
+        ``total``: ``log_sum`` of the logits of all tokens.
         """
-        allowed = candidates["logit"]
+        allowed = np.ascontiguousarray(candidates["logit"])
         self._allowed = log_sum(allowed)
-        self._mass = min(0.0, self._allowed - log_sum(logits))
+        self._mass = min(0.0, self._allowed - total)
         self._likely = ()
         if 1 < len(allowed) <= MAX_COMPARED_TOKENS:
             least = self._allowed + math.log(_LEAST_KEPT)
@@ -77,7 +77,7 @@ class Choices:
             )
 
     def take(self, index: int, token: int, logits: NDArray[np.float32]) -> None:
-        """Records the choice of a token as number ``index`` of the answer, with the logits that ``see`` was given."""
+        """Records the choice of a token as number ``index`` of the answer; ``logits`` are those of all tokens."""
         logprob = min(0.0, float(logits[token]) - self._allowed)
         self.made.append(Choice(index, token, logprob, self._mass, self._likely))
 
@@ -90,4 +90,5 @@ class Choices:
 def log_sum(logits: NDArray[np.float32]) -> float:
     """Returns the logarithm of the sum of the exponentials of some logits, summed in double precision."""
     highest = float(logits.max())
-    return highest + math.log(float(np.exp(logits - highest).sum(dtype=np.float64)))
+    shifted = logits - highest
+    return highest + math.log(float(np.exp(shifted, out=shifted).sum(dtype=np.float64)))

@@ -4,14 +4,14 @@
                                            mask  --compute-->
 
 Another thread computes the mask while llama.cpp computes (``preparing``). Log-probabilities need the logits before
-every token, but llama.cpp gives only those after the last token of an evaluation, unless a context was made for more
-(few are). So with log-probabilities, forced tokens are evaluated one by one.
+every token: forced tokens are then evaluated in the same groups, with logits after each.
 """
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from constrain.llama.threads.preparing import while_preparing
@@ -44,11 +44,21 @@ class SequenceEvaluator(Protocol):
     def leaves_a_core(self) -> bool:
         """Whether a core is free for another thread during an evaluation."""
 
-    def prefill(self, tokens: Sequence[int], deadline: float | None = None) -> int:
-        """Evaluates a prompt; returns how many of its tokens were known."""
+    def prefill(
+        self,
+        tokens: Sequence[int],
+        deadline: float | None = None,
+        *,
+        n_forced: int = 0,
+        read: Callable[[NDArray[np.float32]], None] | None = None,
+    ) -> int:
+        """Evaluates a prompt and ``n_forced`` tokens of the answer; returns how many tokens were known.
 
-    def decode(self, tokens: Sequence[int]) -> None:
-        """Evaluates further tokens."""
+        ``read``: called with the logits before each of these forced tokens.
+        """
+
+    def decode(self, tokens: Sequence[int], read: Callable[[NDArray[np.float32]], None] | None = None) -> None:
+        """Evaluates further tokens. ``read``: called with the logits before each of them but the first."""
 
     def logits(self) -> NDArray[np.float32]:
         """The logits after the last token, float32 of shape (n_vocab,)."""
@@ -84,19 +94,15 @@ class Decoding:
             yield from tokens
             return
         started = time.perf_counter()
+        self._begin(tokens)
         pending: tuple[int, ...] = ()
-        if answer.logprobs is None:
-            self._prefill([*answer.prompt, *tokens], answer.deadline)
-        else:
-            self._prefill(answer.prompt, None)  # the logits are needed even after the deadline
-            pending = self._score(tokens)
         self.prompt_seconds = time.perf_counter() - started
         yield from tokens
         held: list[int] = []
         while not answer.is_done:
             started = time.perf_counter()
             if pending:
-                self._decode(pending)
+                self._preparing(partial(self.evaluator.decode, pending))
             tokens = self._next()
             if answer.n_taken_back:
                 held.clear()
@@ -109,29 +115,38 @@ class Decoding:
                 yield from held
                 held.clear()
 
-    def _prefill(self, tokens: Sequence[int], deadline: float | None) -> None:
-        known = self._preparing(lambda: self.evaluator.prefill(tokens, deadline))
-        self.cached_tokens = min(known, len(self.answer.prompt))
+    def _begin(self, tokens: tuple[int, ...]) -> None:
+        """Evaluates the prompt and the forced tokens that begin the answer."""
+        answer, prefill = self.answer, self.evaluator.prefill
+        if answer.logprobs is None:
+            evaluate = partial(prefill, [*answer.prompt, *tokens], answer.deadline, n_forced=len(tokens))
+        else:  # the logits are needed even after the deadline
+            forced = tokens[:-1] if answer.is_done else tokens
+            evaluate = partial(prefill, [*answer.prompt, *forced], n_forced=len(forced), read=answer.score)
+        self.cached_tokens = min(self._preparing(evaluate), len(answer.prompt))
+        if answer.unscored:
+            answer.score(self.evaluator.logits())
 
     def _again(self, tokens: Sequence[int]) -> None:
         """Evaluates the last of the known tokens again, to get the logits after them."""
-        self._preparing(lambda: self.evaluator.prefill(tokens))
-
-    def _decode(self, tokens: Sequence[int]) -> None:
-        self._preparing(lambda: self.evaluator.decode(tokens))
+        self._preparing(partial(self.evaluator.prefill, tokens))
 
     def _preparing(self, evaluate: Callable[[], T]) -> T:
         """Evaluates while the answer prepares its next mask."""
         return while_preparing([self.answer], evaluate) if self.evaluator.leaves_a_core else evaluate()
 
     def _score(self, tokens: tuple[int, ...]) -> tuple[int, ...]:
-        """Gives the answer the logits before each token it took; returns the tokens still to be evaluated."""
-        for token in tokens[:-1]:
-            self.answer.score(self.evaluator.logits())
-            self.evaluator.decode([token])
-        if tokens:
-            self.answer.score(self.evaluator.logits())
-        return tokens[-1:]
+        """Gives the answer the logits before each unscored token; returns the tokens still to be evaluated."""
+        answer, evaluator = self.answer, self.evaluator
+        if answer.unscored == len(tokens):  # also the first one
+            answer.score(evaluator.logits())
+        if not answer.unscored:
+            return tokens
+        together = tokens[:-1] if answer.is_done else tokens  # the logits after the last token would not be needed
+        self._preparing(partial(evaluator.decode, together, answer.score))
+        if answer.unscored:
+            answer.score(evaluator.logits())
+        return ()
 
     def _next(self) -> tuple[int, ...]:
         evaluator = self.evaluator

@@ -36,9 +36,12 @@ class Logprobs:
         self._top = top
         self._describe = describe
 
-    def add(self, token: int, logits: NDArray[np.float32]) -> None:
-        """Records the next token of the answer; ``logits`` are those before it, float32 of shape (n_vocab,)."""
-        total = log_sum(logits)
+    def add(self, token: int, logits: NDArray[np.float32], total: float | None = None) -> None:
+        """Records the next token of the answer; ``logits`` are those before it, float32 of shape (n_vocab,).
+
+        ``total``: ``log_sum(logits)``, if it is known.
+        """
+        total = log_sum(logits) if total is None else total
         top = tuple(self._one(each, logits, total) for each in _largest(logits, self._top))
         self.tokens.append(self._one(token, logits, total, top))
 

@@ -57,7 +57,8 @@ class Scheduled:
     Attributes:
         first: forced tokens at the start of the answer; the model is not asked for them.
         buffer: int32 of shape (n_ctx,); its first ``end`` tokens are the prompt and the answer so far.
-        goal: number of these tokens to evaluate before logits are read: all, or only those before an unscored one.
+        goal: number of these tokens to evaluate: all, but not the last one of a complete answer.
+        first_read: number of the first token after which logits may be read: the one before the tokens added last.
         held: tokens taken but not delivered yet, because they are not scored or may be taken back.
         slot: the slot in which the sequence is evaluated; ``None`` while it waits.
         leader: another sequence that is about to evaluate the first ``shared`` tokens of this one, which waits for it.
@@ -70,6 +71,7 @@ class Scheduled:
     buffer: Tokens
     end: int = 0
     goal: int = 0
+    first_read: int = 0
     held: tuple[int, ...] = ()
     slot: Slot | None = None
     leader: Scheduled | None = None
@@ -87,7 +89,7 @@ class Scheduled:
     @property
     def reusable(self) -> Tokens:
         """Tokens that may be taken over from other sequences: none after a position whose logits are needed."""
-        return self.buffer[: self.goal]
+        return self.buffer[: self.end - self.request.answer.unscored]
 
     @property
     def active_slot(self) -> Slot:
@@ -97,7 +99,7 @@ class Scheduled:
 
     @property
     def pending(self) -> int:
-        """Number of tokens to evaluate before the next choice or score."""
+        """Number of tokens to evaluate before the next choice, or before the end of a complete answer."""
         return self.goal - self.active_slot.length
 
     @property
@@ -113,13 +115,20 @@ class Scheduled:
             return False
         return answer.deadline is not None and answer.logprobs is None and time.monotonic() > answer.deadline
 
-    def piece(self, count: int) -> tuple[Slot, Tokens, bool]:
+    def outputs(self, count: int) -> int:
+        """After how many of the next ``count`` tokens logits are read, for scores or the next choice: the last ones."""
+        first = self.end - 1 - self.request.answer.unscored
+        return max(0, min(count, self.active_slot.length + count - first))
+
+    def piece(self, count: int) -> tuple[Slot, Tokens, int]:
         """The next ``count`` tokens to evaluate, as ``Slots.evaluate`` takes them."""
         slot = self.active_slot
-        return slot, self.buffer[slot.length : slot.length + count], count == self.pending
+        return slot, self.buffer[slot.length : slot.length + count], self.outputs(count)
 
     def append(self, tokens: Sequence[int]) -> None:
-        """Adds tokens to evaluate."""
+        """Adds tokens to evaluate: the prompt, or tokens that the answer took."""
+        if len(tokens):
+            self.first_read = max(self.end, len(self.request.answer.prompt)) - 1
         self.buffer[self.end : self.end + len(tokens)] = tokens
         self.end += len(tokens)
         self.goal = self.end

@@ -28,6 +28,7 @@ import numpy as np
 
 from constrain.errors import ModelError
 from constrain.llama.binding import Candidates
+from constrain.llama.contexts.batch import next_group
 from constrain.llama.contexts.slots import Slots
 from constrain.llama.contexts.stored_states import ALWAYS_EVALUATED, reusable_prefix
 from constrain.llama.scheduling.deciding import Decision, await_all, await_any
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from constrain.llama.contexts.slots import BatchEvaluator
-    from constrain.llama.decoding.answer import Answer
     from constrain.llama.scheduling.request import Request
 
 _SHORT = 64
@@ -292,19 +292,18 @@ class Scheduler:
     def _evaluate(self, batches: list[list[tuple[Scheduled, int]]]) -> None:
         """Evaluates the given numbers of tokens, batch by batch; answers with nothing left to evaluate choose."""
         for batch in batches:
+            outputs = [one.outputs(count) for one, count in batch]
             try:
                 rows = self._evaluate_batch(batch)
             except ModelError as error:  # all slots are empty now
                 for sequence in list(self._active):
                     self._end(sequence, _failure(error))
                 return
-            for (sequence, _), row in zip(batch, rows, strict=True):
-                if sequence.pending:
-                    continue
-                if sequence.goal == sequence.end:
+            for (sequence, _), read, row in zip(batch, outputs, rows, strict=True):
+                if sequence.request.answer.unscored:
+                    self._advance(sequence, partial(self._score, sequence, range(row + 1 - read, row + 1)))
+                if sequence.slot is not None and not sequence.pending:
                     self._choose(sequence, row)
-                else:
-                    self._advance(sequence, partial(self._score, sequence, row))
             if decisions := _under_way([sequence for sequence, _ in batch]):
                 await_all(decisions, _PATIENCE)
                 self._take_decisions()
@@ -333,18 +332,26 @@ class Scheduler:
         ``batch_invariant`` a run is evaluated separately only if it has at least as many tokens as there are sequences;
         otherwise it goes along with the others, token by token.
         """
-        room = self._evaluator.n_batch
         runs: dict[int, list[tuple[Scheduled, int]]] = {}
         short = self._short()
         least = 2 if self._batch_invariant else max(2, len(short))
         for sequence, count in short:
             if count >= least:
                 runs.setdefault(count, []).append((sequence, count))
-        return [
-            run[start : start + room // count]
-            for count, run in runs.items()
-            for start in range(0, len(run), room // count)
-        ]
+        return [batch for run in runs.values() for batch in self._batches(run)]
+
+    def _batches(self, run: list[tuple[Scheduled, int]]) -> list[list[tuple[Scheduled, int]]]:
+        """Divides sequences with equally many tokens, so that one evaluation has room for their tokens and logits."""
+        batches: list[list[tuple[Scheduled, int]]] = []
+        tokens = outputs = 0
+        for sequence, count in run:
+            tokens += count
+            outputs += sequence.outputs(count)
+            if not batches or tokens > self._evaluator.n_batch or outputs > self._evaluator.n_outputs:
+                batches.append([])
+                tokens, outputs = count, sequence.outputs(count)
+            batches[-1].append((sequence, count))
+        return batches
 
     def _prompts(self, *, beside: bool) -> list[list[tuple[Scheduled, int]]]:
         """Returns pieces of prompts, first come first served; with ``beside``, small ones, to go along with answers."""
@@ -366,7 +373,7 @@ class Scheduler:
         Recurrent models have one state per sequence, so evaluation stops where followers are to copy the state.
         """
         length = sequence.active_slot.length
-        stops = [sequence.goal]
+        stops = [length + next_group(length, sequence.goal, sequence.first_read)]
         if self._keep_prompts and not self._batch_invariant and sequence.pending >= _SHORT:
             known = len(sequence.request.answer.prompt) - ALWAYS_EVALUATED
             stops += [known] if known > length else []
@@ -385,7 +392,7 @@ class Scheduler:
         elif answer.may_take_long:
             self._decide(sequence, lambda: self._evaluator.logits(row).copy())
         else:
-            self._advance(sequence, lambda: _chosen(answer, self._evaluator.logits(row), self._candidates))
+            self._advance(sequence, lambda: answer.choose(self._evaluator.logits(row), self._candidates))
 
     def _choose_late(self, sequence: Scheduled) -> None:
         """Ends an answer whose time is up; needs no logits."""
@@ -399,14 +406,14 @@ class Scheduler:
         answer = sequence.request.answer
         tokens = answer.take(self._evaluator.sample(row, answer.chain))
         if answer.unscored:
-            self._score(sequence, row)
+            answer.score(self._evaluator.logits(row))
         return tokens
 
     def _decide(self, sequence: Scheduled, logits: Callable[[], NDArray[np.float32]]) -> None:
         """Lets an answer choose in a thread of its own. An error before the thread starts ends this answer only."""
         try:
             candidates = Candidates(self._evaluator.n_vocab)
-            sequence.decision = Decision(partial(_chosen, sequence.request.answer, logits(), candidates))
+            sequence.decision = Decision(partial(sequence.request.answer.choose, logits(), candidates))
         except Exception as error:  # noqa: BLE001 - ends this request only
             self._end(sequence, error)
             return
@@ -424,9 +431,11 @@ class Scheduler:
                 sequence.decision = None
                 self._advance(sequence, decision.outcome.result)
 
-    def _score(self, sequence: Scheduled, row: int) -> tuple[int, ...]:
-        """Gives an answer the logits before a token that it has already taken."""
-        sequence.request.answer.score(self._evaluator.logits(row))
+    def _score(self, sequence: Scheduled, rows: range) -> tuple[int, ...]:
+        """Gives an answer the logits before tokens that it has already taken."""
+        answer = sequence.request.answer
+        for row in rows[: answer.unscored]:
+            answer.score(self._evaluator.logits(row))
         return ()
 
     def _advance(self, sequence: Scheduled, choose: Callable[[], tuple[int, ...]]) -> None:
@@ -438,10 +447,8 @@ class Scheduler:
                 self._forget(sequence, answer.n_taken_back)
                 answer.n_taken_back = 0
             sequence.append(taken)
-            if answer.n_doubtful:
-                sequence.held += taken
-            elif unscored := answer.unscored:
-                sequence.goal -= unscored
+            sequence.goal -= answer.is_done
+            if answer.n_doubtful or answer.unscored:
                 sequence.held += taken
             elif tokens := sequence.held + taken:
                 sequence.held = ()
@@ -479,13 +486,6 @@ def _failure(error: BaseException) -> ModelError:
 def _under_way(sequences: Sequence[Scheduled]) -> list[Decision[tuple[int, ...]]]:
     """The decisions that the sequences wait for."""
     return [one.decision for one in sequences if one.decision is not None]
-
-
-def _chosen(answer: Answer, logits: NDArray[np.float32], candidates: Candidates) -> tuple[int, ...]:
-    tokens = answer.choose(logits, candidates)
-    if answer.unscored and not answer.n_taken_back:
-        answer.score(logits)
-    return tokens
 
 
 _NO_TOKEN = -1

@@ -14,7 +14,7 @@ from constrain.fields.sampling import (
     read_show_schema,
     read_sources,
 )
-from constrain.fields.votes import read_vote
+from constrain.fields.votes import read_unbias, read_vote
 from constrain.server.http.errors import convert_field_errors
 from constrain.server.requests.body import model_name
 from constrain.server.requests.formats import RESPONSE_FORMAT, read_format
@@ -89,5 +89,6 @@ def read_chat_request(body: Mapping[str, Any], settings: Settings) -> ChatReques
     places = Places("messages", name, tools.field, tools.places)
     n = read_n(body)
     vote = read_vote(body, n, stream=streaming.is_wanted, logprobs=options.get("logprobs", False))
+    options |= read_unbias(body, vote=vote)
     question = Question(messages, content, options, places, n, vote)
     return ChatRequest(model, question, tools.all, has_functions, streaming)

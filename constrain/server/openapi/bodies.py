@@ -75,7 +75,7 @@ _SHOWING: dict[str, Schema] = {
 }
 """Members of requests with a conversation: on probabilities, a draft, the schema in the prompt, texts to quote."""
 
-_VOTING: dict[str, Schema] = {"vote": _FLAG}
+_VOTING: dict[str, Schema] = {"vote": _FLAG, "unbias": _FLAG}
 """Members of requests whose answers can vote."""
 
 _TEXT: Schema = {"type": ["string", "null"]}

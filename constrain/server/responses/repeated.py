@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from openai.types.shared import Reasoning
@@ -9,6 +10,7 @@ from pydantic import ValidationError
 
 from constrain.chat.tools.openai import tool_to_json
 from constrain.fields.values import mapping
+from constrain.generation.options import MODELS_OWN
 from constrain.llama.decoding.sampler import Sampling
 
 if TYPE_CHECKING:
@@ -20,11 +22,11 @@ if TYPE_CHECKING:
 
 def repeat_sampling(options: ChatOptions) -> dict[str, Any]:
     """Returns the options for sampling, with defaults for missing ones."""
-    defaults = Sampling()
+    defaults = asdict(Sampling()) | (MODELS_OWN if options.get("unbias") else {})
     return {
-        "temperature": options.get("temperature", defaults.temperature),
+        "temperature": options.get("temperature", defaults["temperature"]),
         "top_logprobs": options.get("top_logprobs", 0),
-        "top_p": options.get("top_p", defaults.top_p),
+        "top_p": options.get("top_p", defaults["top_p"]),
     }
 
 

@@ -26,7 +26,7 @@ from constrain.fields.values import (
     optional_text,
     wrong_type,
 )
-from constrain.fields.votes import read_vote
+from constrain.fields.votes import read_unbias, read_vote
 from constrain.server.http.errors import ApiError, convert_field_errors
 from constrain.server.requests.body import model_name
 from constrain.server.requests.formats import TEXT_FORMAT, read_format
@@ -134,6 +134,7 @@ def read_request(body: Mapping[str, Any], *, strict_subset: StrictSubset = "stru
     options |= {**max_tokens, **tools.options(parallel=parallel), **_logprobs(body)}
     stream = read_stream(body)
     n = _read_voters(body, stream=stream, logprobs=options.get("logprobs", False))
+    options |= read_unbias(body, vote=n > 1)
     instructions = optional_text(body, "instructions")
     repeated = {
         **repeat_sampling(options),

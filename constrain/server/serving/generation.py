@@ -16,7 +16,7 @@ from constrain.errors import BudgetError, ConstrainError, ModelError, OutputVali
 from constrain.fields.values import array
 from constrain.generation.completion import Finished
 from constrain.generation.job import Run
-from constrain.generation.options import DraftError
+from constrain.generation.options import DraftError, add_defaults
 from constrain.generation.planning import make_plan, plan_continuation
 from constrain.generation.voting import decide
 from constrain.server.http.account import current
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from constrain.generation.capturing import Capturing
     from constrain.generation.completion import Completion
     from constrain.generation.job import Job, Plan
-    from constrain.generation.options import ChatOptions
     from constrain.llama.model import Model
     from constrain.server.requests.question import Question
     from constrain.server.sandbox.worker import Limits
@@ -281,7 +280,7 @@ def _make_plan(served: ServedModel, question: Question) -> Plan:
             code="invalid_value",
         )
     _refuse_endless(question, model)
-    options: ChatOptions = {**served.defaults, **question.options}
+    options = add_defaults(served.defaults, question.options)
     with _convert_errors(served, question):
         if isinstance(prompt, list):
             return make_plan(model, prompt, question.schema, options)

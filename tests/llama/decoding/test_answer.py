@@ -52,11 +52,11 @@ class Scripted:
         self.candidates = Candidates(N_VOCAB)
         self.calls: list[list[bytes]] = []
 
-    def prefill(self, tokens: Sequence[int], deadline: float | None = None) -> int:  # noqa: ARG002
+    def prefill(self, tokens: Sequence[int], deadline: float | None = None, **_: Any) -> int:  # noqa: ARG002
         self.calls.append([MERGER.tokens[token] for token in tokens[1:]])
         return 0
 
-    def decode(self, tokens: Sequence[int]) -> None:
+    def decode(self, tokens: Sequence[int], _: Any = None) -> None:
         self.calls.append([MERGER.tokens[token] for token in tokens])
 
     def logits(self) -> np.ndarray[Any, np.dtype[np.float32]]:
@@ -220,7 +220,7 @@ def test_a_mask_is_prepared_while_the_model_computes() -> None:
     class Waiting(Scripted):
         """Evaluates until the mask is there."""
 
-        def prefill(self, tokens: Sequence[int], deadline: float | None = None) -> int:  # noqa: ARG002
+        def prefill(self, tokens: Sequence[int], deadline: float | None = None, **_: Any) -> int:  # noqa: ARG002
             end = time.monotonic() + 20
             while not answer.is_prepared:
                 assert time.monotonic() < end, "nobody prepares the mask"
@@ -240,7 +240,7 @@ def test_errors_of_the_model_leave_the_answer_to_its_own_thread() -> None:
             super().prepare()
 
     class Broken(Scripted):
-        def prefill(self, tokens: Sequence[int], deadline: float | None = None) -> int:  # noqa: ARG002
+        def prefill(self, tokens: Sequence[int], deadline: float | None = None, **_: Any) -> int:  # noqa: ARG002
             assert begun.wait(20)
             raise constrain.ModelError("no room")
 

@@ -49,11 +49,11 @@ class Scripted:
         self.evaluated: list[int] = []
         self.step = 0
 
-    def prefill(self, tokens: Sequence[int], deadline: float | None = None) -> int:  # noqa: ARG002
+    def prefill(self, tokens: Sequence[int], deadline: float | None = None, **_: Any) -> int:  # noqa: ARG002
         self.evaluated = list(tokens)
         return 0
 
-    def decode(self, tokens: Sequence[int]) -> None:
+    def decode(self, tokens: Sequence[int], _: Any = None) -> None:
         self.evaluated += tokens
 
     def logits(self) -> np.ndarray[Any, np.dtype[np.float32]]:

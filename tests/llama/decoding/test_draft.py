@@ -50,13 +50,16 @@ class Scripted:
     evaluated: list[int] = field(default_factory=list)
     prefills: int = 0
 
-    def prefill(self, tokens: Sequence[int], deadline: float | None = None) -> int:  # noqa: ARG002
+    def prefill(self, tokens: Sequence[int], deadline: float | None = None, **_: Any) -> int:  # noqa: ARG002
         self.prefills += 1
         self.evaluated += tokens
         return 0
 
-    def decode(self, tokens: Sequence[int]) -> None:
-        self.evaluated += tokens
+    def decode(self, tokens: Sequence[int], read: Any = None) -> None:
+        for number, token in enumerate(tokens):
+            if number and read is not None:
+                read(self.logits())
+            self.evaluated.append(token)
 
     def logits(self) -> np.ndarray[Any, np.dtype[np.float32]]:
         logits = np.zeros(N_VOCAB, np.float32)

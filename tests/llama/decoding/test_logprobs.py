@@ -56,13 +56,28 @@ class Alone:
         self.candidates = Candidates(N_VOCAB)
         self.cells: list[int] = []
 
-    def prefill(self, tokens: Sequence[int], deadline: float | None = None) -> int:
+    def prefill(
+        self,
+        tokens: Sequence[int],
+        deadline: float | None = None,
+        *,
+        n_forced: int = 0,
+        read: Callable[[Row], None] | None = None,
+    ) -> int:
         late = deadline is not None and time.monotonic() > deadline
-        self.cells = list(tokens[:1] if late else tokens)
+        n_prompt = len(tokens) - n_forced
+        self.cells = list(tokens[:1] if late else tokens[:n_prompt])
+        for token in () if late else tokens[n_prompt:]:
+            if read is not None:
+                read(self.logits())
+            self.cells.append(token)
         return 0
 
-    def decode(self, tokens: Sequence[int]) -> None:
-        self.cells += tokens
+    def decode(self, tokens: Sequence[int], read: Callable[[Row], None] | None = None) -> None:
+        for number, token in enumerate(tokens):
+            if number and read is not None:
+                read(self.logits())
+            self.cells.append(token)
 
     def logits(self) -> Row:
         return logits_after(self.cells)
@@ -199,6 +214,29 @@ def test_answers_are_the_same_where_nobody_asks(pattern: str | None, options: di
     assert told.answer.finish_reason == untold.answer.finish_reason
 
 
+@pytest.mark.parametrize("n_batch", [16, 128])
+@pytest.mark.parametrize("one_state", [False, True])
+@pytest.mark.parametrize("forced", ["HELLO", "HELLO" * 9, "HELLO" * 15])
+def test_the_same_tokens_are_evaluated_together_where_nobody_asks(forced: str, one_state: bool, n_batch: int) -> None:
+    pattern, evaluated = f"{forced}([A-C]{forced}[D-F]){{2}}{forced}[A-C]{{2}}", []
+    for is_asked in (True, False):
+        model = Scripted(count=1, n_batch=n_batch, one_state=one_state)
+        scheduler = Scheduler(model)
+        asked = _Asked(pattern, prompt=PROMPT * 8, max_tokens=380)
+        if not is_asked:
+            asked.answer.logprobs = None
+        request = Request(asked.answer)
+        scheduler.submit(request)
+        assert request.done.result(60) is None
+        scheduler.close()
+        evaluated.append(model.batches)
+        assert asked.answer.finish_reason == "stop"
+        if is_asked:
+            asked.handed_on = asked.answer.tokens
+            require_exact(asked)
+    assert evaluated[0] == evaluated[1]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -246,6 +284,25 @@ def rows_of(model: constrain.Model, prompt: Sequence[int], tokens: Sequence[int]
     return rows
 
 
+class Recorded:
+    """A model's context, and the groups of tokens that it evaluates together."""
+
+    def __init__(self, context: Any) -> None:
+        self._context = context
+        self.evaluated: list[list[int]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._context, name)
+
+    def prefill(self, tokens: Sequence[int], *details: Any, **options: Any) -> int:
+        self.evaluated.append(list(tokens))
+        return int(self._context.prefill(tokens, *details, **options))
+
+    def decode(self, tokens: Sequence[int], *details: Any) -> None:
+        self.evaluated.append(list(tokens))
+        self._context.decode(tokens, *details)
+
+
 @pytest.mark.slow
 def test_sequences_do_not_see_one_another_without_batch_invariance(model: constrain.Model) -> None:
     """Sums are rounded otherwise in company, but what is said of a token is nearly what is said of it alone."""
@@ -260,12 +317,43 @@ def test_sequences_do_not_see_one_another_without_batch_invariance(model: constr
         assert np.mean(np.abs(np.array([each.logprob for each in completion.logprobs]) - alone)) < 0.2
 
 
+def rows_of_groups(model: constrain.Model, groups: Sequence[Sequence[int]]) -> list[Row]:
+    """llama.cpp's logits after each token, where it evaluates the tokens of a group together."""
+    llama = model.llama
+    llama.reset()
+    llama_cpp.llama_memory_clear(llama_cpp.llama_get_memory(llama.ctx), True)
+    rows = []
+    for group in groups:
+        batch = llama_cpp.llama_batch_init(len(group), 0, 1)
+        for index, token in enumerate(group):
+            batch.token[index], batch.pos[index], batch.logits[index] = token, llama.n_tokens + index, 1
+            batch.n_seq_id[index], batch.seq_id[index][0] = 1, 0
+        batch.n_tokens = len(group)
+        assert llama_cpp.llama_decode(llama.ctx, batch) == 0
+        for index in range(len(group)):
+            pointer = llama_cpp.llama_get_logits_ith(llama.ctx, index)
+            rows.append(np.ctypeslib.as_array(pointer, shape=(model.vocabulary.n_vocab,)).copy())
+        llama_cpp.llama_batch_free(batch)
+        llama.n_tokens += len(group)
+    llama.reset()
+    return rows
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("schema", [BOOK, None])
-def test_a_real_model_is_reported_as_llama_cpp_computes_it(model: constrain.Model, schema: Any) -> None:
+def test_a_real_model_is_reported_as_llama_cpp_computes_it(
+    model: constrain.Model, monkeypatch: pytest.MonkeyPatch, schema: Any
+) -> None:
     asked: dict[str, Any] = {"schema": schema, "temperature": 0, "max_tokens": 40, "show_schema": False}
+    plain, groups = Recorded(model.context), Recorded(model.context)
+    monkeypatch.setattr(model, "context", plain)
+    unasked = constrain.complete(model, "A book by Jane Austen.", **asked)
+    monkeypatch.setattr(model, "context", groups)
     asked |= {"logprobs": True, "top_logprobs": 5}
     single = constrain.complete(model, "A book by Jane Austen.", **asked)
+    assert single.tokens == unasked.tokens
+    assert groups.evaluated == plain.evaluated
+    assert schema is None or any(len(group) > 1 for group in groups.evaluated[1:])
     [batched] = constrain.complete_batch(model, ["A book by Jane Austen."], **asked)
     prompt = prompt_tokens(model, "A book by Jane Austen.", constrained=schema is not None)
     for completion in (single, batched):
@@ -273,7 +361,8 @@ def test_a_real_model_is_reported_as_llama_cpp_computes_it(model: constrain.Mode
         assert tuple(each.token for each in completion.logprobs) == completion.tokens
         assert b"".join(each.bytes for each in completion.logprobs) == completion.text.encode()
         assert completion.text_logprobs == completion.logprobs
-        for row, each in zip(rows_of(model, prompt, completion.tokens), completion.logprobs, strict=True):
+        rows = rows_of_groups(model, groups.evaluated)[len(prompt) - 1 :]
+        for row, each in zip(rows, completion.logprobs, strict=False):
             wanted = log_softmax(row)
             assert each.logprob == pytest.approx(wanted[each.token], abs=1e-3)
             assert [other.logprob for other in each.top] == pytest.approx(np.sort(wanted)[:-6:-1], abs=1e-3)

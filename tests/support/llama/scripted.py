@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import constrain
+from constrain.llama.contexts.batch import FORCED_TOGETHER
 from constrain.llama.decoding.answer import Answer
 from constrain.llama.decoding.sampler import Chain, Sampling
 from constrain.llama.scheduling.request import Request
@@ -35,6 +36,7 @@ class Scripted:
 
     def __init__(self, *, count: int = 4, n_ctx: int = 400, n_batch: int = 128, one_state: bool = False) -> None:
         self.count, self.n_ctx, self.n_batch, self.n_vocab, self.one_state = count, n_ctx, n_batch, N_VOCAB, one_state
+        self.n_outputs = min(n_batch, max(count, FORCED_TOGETHER))
         self.cells: list[list[int]] = [[] for _ in range(count)]
         self.batches: list[list[tuple[int, int, int]]] = []
         self.evaluated = 0
@@ -84,19 +86,24 @@ class Scripted:
             self.cells = [[] for _ in range(self.count)]
             self.batches.append([])
             raise constrain.ModelError("evaluation failed")
+        assert sum(piece.outputs for piece in pieces) <= self.n_outputs
         self.batches.append([(piece.sequence, piece.position, len(piece.tokens)) for piece in pieces])
         self._logits = {}
-        for index, piece in enumerate(pieces):
+        rows, end = [], 0
+        for piece in pieces:
             cells = self.cells[piece.sequence]
             assert len(cells) == piece.position
             cells += map(int, piece.tokens)
             assert len(cells) <= self.n_ctx
             self.evaluated += len(piece.tokens)
-            if piece.wants_logits:
+            end += len(piece.tokens)
+            assert 0 <= piece.outputs <= len(piece.tokens)
+            for behind in range(piece.outputs):
                 logits = -np.arange(N_VOCAB, dtype=np.float32)
-                logits[following(cells)] = 10
-                self._logits[index] = logits
-        return list(range(len(pieces)))
+                logits[following(cells[: len(cells) - behind])] = 10
+                self._logits[end - 1 - behind] = logits
+            rows.append(end - 1)
+        return rows
 
     def logits(self, index: int) -> np.ndarray[Any, np.dtype[np.float32]]:
         return self._logits[index]
