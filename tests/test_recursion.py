@@ -158,7 +158,7 @@ PACKAGE = {
         partial.types.PartialType._build partial.types.PartialType.value
         partial.written.Written.plain""",
     "MAX_VOTED_NESTING": """
-        voting.election.elect voting.election._merge_lists voting.election._merge_objects
+        voting.election._elect voting.election._merge_lists voting.election._merge_objects
         voting.election._count
         voting.similarity.similarity""",
     "answers to one prompt, in a list: 2 calls": "generation.batch._values",

@@ -82,14 +82,14 @@ def test_the_prompt_is_evaluated_once(model: constrain.Model, monkeypatch: pytes
     evaluate = type(model.context)._evaluate
     decode = type(model.context).decode
 
-    def count(context: Any, tokens: Any, deadline: float | None = None) -> None:
+    def count(context: Any, tokens: Any, *details: Any) -> None:
         evaluated.append(len(tokens))
-        evaluate(context, tokens, deadline)
+        evaluate(context, tokens, *details)
 
-    def count_single(context: Any, tokens: Any) -> None:
+    def count_single(context: Any, tokens: Any, *details: Any) -> None:
         if len(tokens) == 1:  # others are counted by ``_evaluate``
             evaluated.append(1)
-        decode(context, tokens)
+        decode(context, tokens, *details)
 
     monkeypatch.setattr(type(model.context), "_evaluate", count)
     monkeypatch.setattr(type(model.context), "decode", count_single)
