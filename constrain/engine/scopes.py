@@ -253,7 +253,7 @@ class Reading:
         assert self.scope is not None
         more = max(0, self.inside.n_accepted - self.scope.least)
         around = core.Matcher(self.around)
-        if not self.inside.n_accepted or not self.inside.is_accepting or not around.spend(more):
+        if not self.inside.n_accepted or not self.inside.is_accepting or not around._spend(more):
             return []
         met = _Met(self.is_narrowed, self.is_narrowed_by_budget, self.n_shortened, self.limited_masks, self.limits_met)
         return [Reading(self.run, around, self.spent + more, met)]

@@ -82,6 +82,11 @@ def test_a_rule_has_its_own_temperature() -> None:
     assert [*found, matcher.temperature] == [0.2, 0.2, 0.2, 0.0, 0.0]
 
 
+def test_a_rule_has_its_own_temperature_beside_tokens_by_id() -> None:
+    constraint = compiled('start: <[97]> name ":"\nname[temperature=0.2]: /[a-z]+/')
+    assert temperatures(constraint, b"axy:") == [None, 0.2, 0.2, 0.2]
+
+
 def test_json_has_its_own_temperature() -> None:
     matcher = compiled(
         'start: "x=" value "."\nvalue[temperature=1.5]: %json {"type": "array", "items": {"const": 1}}'

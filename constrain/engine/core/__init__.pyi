@@ -223,7 +223,7 @@ class Matcher:
     def rollback(self, count: int) -> None:
         """Takes back the last ``count`` accepted tokens. Raises ValueError if fewer were accepted."""
 
-    def spend(self, count: int) -> bool:
+    def _spend(self, count: int) -> bool:
         """Counts tokens that are written elsewhere for the budget, if it can still be kept then. Private."""
 
     def reset(self) -> None:

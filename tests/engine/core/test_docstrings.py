@@ -42,5 +42,6 @@ def test_the_stub_has_the_docstring_of_the_kernel(name: str) -> None:
     assert stub_docstrings()[name] == runtime_docstring(name)
 
 
-def test_the_stub_has_every_member_of_a_matcher() -> None:
-    assert set(stub_docstrings()) == {name for name in vars(core.Matcher) if not name.startswith("_")}
+def test_the_stub_has_every_public_member_of_a_matcher() -> None:
+    public = {name for name in stub_docstrings() if not name.startswith("_")}
+    assert public == {name for name in vars(core.Matcher) if not name.startswith("_")}

@@ -594,7 +594,7 @@ void bind_reading(nb::class_<Matcher>& matcher) {
            nb::arg("count").none(),
            nb::sig("def rollback(self, count: int) -> None"),
            "Takes back the last ``count`` accepted tokens. Raises ValueError if fewer were accepted.")
-      .def("spend",
+      .def("_spend",
            [](Matcher& self, uint64_t tokens) {
              Locked lock(self.grammar());
              return self.spend(tokens);
