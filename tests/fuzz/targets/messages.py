@@ -83,7 +83,7 @@ def _tokens(text: str, messages: object, tools: list[dict[str, Any]]) -> list[in
 
 
 def _require_no_special(text: str, messages: Any, tools: list[dict[str, Any]], tokens: list[int]) -> None:
-    """With a plain word in place of each tag that a content says, the prompt has the same special tokens."""
+    """With plain words in place of the tags that a content says, the prompt has the same special tokens."""
     plain = _without_tags(messages) if isinstance(messages, str) else [*map(_plain, messages)]
     if plain == messages:
         return
@@ -99,8 +99,9 @@ def _plain(message: dict[str, Any]) -> dict[str, Any]:
 
 
 def _without_tags(text: str) -> str:
-    for tag in TAGS:
-        text = text.replace(tag, "xx")
+    """The text with a word of its own for each tag, since some templates ask whether two messages are equal."""
+    for number, tag in enumerate(TAGS):
+        text = text.replace(tag, f"x{number}x")
     return text
 
 
