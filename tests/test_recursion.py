@@ -96,7 +96,7 @@ PACKAGE = {
     "MAX_BRANCHINGS": "regex.string_spellings._tree",
     "MAX_NESTING of Lark grammars": """
         lark.lexing.gaps._refuse_unreadable
-        lark.reading.rule_options._refuse_rules
+        lark.reading.rule_options.part_of_several
         lark.reading.reader._Reader._node
         lark.rules._leaves
         lark.rules.RuleAutomaton.add lark.rules.RuleAutomaton._add_sequence
@@ -275,6 +275,28 @@ PACKAGE = {
         json_schema.formulas.independent_keys.IndependentKeys.is_productive
         json_schema.documents.references.References.notes
         json_schema.documents.sources.Sources.embedded
+        engine.readings.Readings.temperature
+        engine.scopes.Reading._is_short engine.scopes.Reading.is_narrowed_by_budget
+        engine.scopes.Reading.accept
+        engine.scopes.Reading.completion_tokens
+        engine.scopes.Reading.compute_mask
+        engine.scopes.Reading.diagnose
+        engine.scopes.Reading.fill_bitmask
+        engine.scopes.Reading.forced_bytes
+        engine.scopes.Reading.is_accepting
+        engine.scopes.Reading.is_finished
+        engine.scopes.Reading.is_narrowed
+        engine.scopes.Reading.is_quick
+        engine.scopes.Reading.knows_mask
+        engine.scopes.Reading.limited_masks
+        engine.scopes.Reading.limits_met
+        engine.scopes.Reading.n_shortened
+        engine.scopes.Reading.place
+        engine.scopes.Reading.rollback
+        engine.scopes.Reading.shortest_completion
+        engine.scopes.Reading.temperature
+        json_schema.emission.emitter.Emitter.key
+        json_schema.emission.emitter.Emitter.member
         json_schema.emission.emitter.Emitter.undeclared_key
         json_schema.emission.element_emission.ElementEmission.item json_schema.emission.emitter.Emitter.item
         json_schema.emission.string_spellings.StringSpellings.of
