@@ -73,6 +73,9 @@ def batch(
     read = [path for path in (language.file, model) if path is not None]
     read += [Path(each.partition("=")[2]) for each in sources or ()]
     check_paths(prompts, (output, errors), read=read)
+    if vote is not None and options.get("confidence"):
+        problem = "the result may be none of the answers; --vote tells how many agree"
+        raise typer.BadParameter(problem, param_hint="--confidence")
     wanted = language.read()
     options = {**options, **policies, **shared.read_registry(registry), **shared.read_sources(sources), "seed": seed}
     console = Console(stderr=True, highlight=False, soft_wrap=True)

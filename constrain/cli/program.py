@@ -172,7 +172,7 @@ def generate(
 def _check_vote(options: Options, voters: int | None, stream: str | None) -> None:
     """Raises ``BadParameter`` for options that do not go together with a vote, or without one."""
     if voters is None and options.get("unbias"):
-        raise typer.BadParameter("it weighs the answers that vote, so it needs --vote", param_hint="--unbias")
+        raise typer.BadParameter("it weights the answers that vote, so it needs --vote", param_hint="--unbias")
     if voters is not None and options.get("confidence"):
         raise typer.BadParameter(
             "the result may be none of the answers; --vote tells how many agree", param_hint="--confidence"
@@ -222,10 +222,11 @@ def _show_fields(fields: Mapping[tuple[str | int, ...], FieldConfidence]) -> Non
     console = Console(stderr=True, soft_wrap=True)
     for path, field in fields.items():
         said = "forced" if field.is_forced else f"{field.probability:.3f}"
+        own = json.dumps(field.value)
         others = [
             f"{json.dumps(other.value, ensure_ascii=False)} {other.probability:.3f}"
             for other in field.alternatives
-            if other.value != field.value
+            if json.dumps(other.value) != own
         ]
         line = "; ".join([f"{pointer_to(path) or 'whole answer'}: {said}", *others])
         console.print(line.translate(shared.HARMLESS), style="dim", markup=False, highlight=False)

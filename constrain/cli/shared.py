@@ -206,7 +206,7 @@ def options(
     ] = False,
     unbias: Annotated[
         bool,
-        typer.Option("--unbias", help="Let each answer that votes count as often as the model itself would give it."),
+        typer.Option("--unbias", help="Weight the answers that vote, to undo the bias of the masks."),
     ] = False,
     timeout: Annotated[float | None, typer.Option(min=0, help="Seconds after which the answer is ended early.")] = None,
     show_schema: Annotated[bool, typer.Option(help="Whether the prompt shows the schema.")] = True,

@@ -355,7 +355,7 @@ class ScopedReadings(Readings):
         return self._distinct([Reading(self._run, core.Matcher(cast("core.Matcher", self)))])
 
     def _distinct(self, readings: list[AnyReading]) -> list[AnyReading]:
-        """Returns the readings with different futures, and those that begin or end scopes here."""
+        """Returns one reading for each future, including the readings that begin or end a scope at this place."""
         found: dict[object, AnyReading] = {}
         waiting = readings[::-1]
         while waiting:

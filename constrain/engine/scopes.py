@@ -36,7 +36,7 @@ class Scope(NamedTuple):
         core: the language of the rule.
         most: the most tokens of its texts.
         completion: the tokens of a text with the fewest tokens that are known.
-        text: the bytes of that text.
+        text: the bytes of a shortest text, which may be another one.
         least: number of marks that stand for the rule: these tokens, at least 1.
         mark: id of the mark.
     """
@@ -62,8 +62,8 @@ class Scopes:
         core: the language around the scopes, which has marks for them.
         scopes: the scopes.
         names: names of the terminals that marks add to those of the grammar.
-        not_eos: all tokens but those that end a generation, as the words of a mask.
-        not_marks: all tokens but the marks of scopes, likewise.
+        not_eos: mask of the tokens that do not end a generation, as 32-bit words.
+        not_marks: mask of the tokens that are no marks of scopes, as 32-bit words.
     """
 
     def __init__(self, grammar: Grammar, classes: Classes) -> None:
@@ -249,33 +249,37 @@ class Reading:
     def others(self) -> list[Reading]:
         """Returns the readings that begin a scope here, or that end the scope here."""
         if self.inside is None:
-            return [self._begin(scope) for scope in self._possible()]
+            begun = [self._begin(scope) for scope in self.run.scopes.scopes]
+            return [reading for reading in begun if reading is not None]
         assert self.scope is not None
         more = max(0, self.inside.n_accepted - self.scope.least)
         around = core.Matcher(self.around)
         if not self.inside.n_accepted or not self.inside.is_accepting or not around._spend(more):
             return []
-        met = _Met(self.is_narrowed, self.is_narrowed_by_budget, self.n_shortened, self.limited_masks, self.limits_met)
+        met = _Met(
+            self.is_narrowed,
+            self.is_narrowed_by_budget,
+            self.met.n_shortened + self.inside.n_shortened,
+            self.met.limited_masks + self.inside.limited_masks,
+            self.limits_met,
+        )
         return [Reading(self.run, around, self.spent + more, met)]
 
-    def _possible(self) -> list[Scope]:
-        import numpy as np
-
-        marked = self.run.scopes.classes.marked
-        row: Any = np.empty((marked.first + marked.count) // 32, np.uint32)
-        self.around.fill_bitmask(row)
-        return [scope for scope in self.run.scopes.scopes if row[scope.mark // 32] >> (scope.mark % 32) & 1]
-
-    def _begin(self, scope: Scope) -> Reading:
+    def _begin(self, scope: Scope) -> Reading | None:
+        """Returns the reading in a scope that begins here; ``None`` if the scope cannot stand here."""
         behind = core.Matcher(self.around)
-        taken = behind.accept_many([scope.mark] * scope.least)
-        assert taken == scope.least, (scope, taken)
-        most = scope.most
-        if self.run.max_tokens is not None:
-            left = self.run.max_tokens - self.spent - behind.n_accepted
-            most = min(most, scope.least + left - behind.min_tokens_left)
+        if behind.accept_many([scope.mark] * scope.least) < scope.least:
+            return None
+        left = self._left_for(scope, behind)
+        most = scope.most if left is None else min(scope.most, left)
         inside = core.Matcher(scope.core, most, self.run.lexeme_limits)
         return Reading(self.run, behind, self.spent, self.met, scope, inside)
+
+    def _left_for(self, scope: Scope, behind: core.Matcher) -> int | None:
+        """Returns the tokens that the budget of the text leaves for a scope; ``behind``: the place after its marks."""
+        if self.run.max_tokens is None:
+            return None
+        return scope.least + self.run.max_tokens - self.spent - behind.n_accepted - behind.min_tokens_left
 
     @property
     def _here(self) -> core.Matcher:
@@ -355,11 +359,10 @@ class Reading:
 
     def _is_short(self) -> bool:
         """Returns whether the budget of the text, rather than the limit of the scope, has removed tokens in it."""
-        if self.inside is None or self.scope is None or self.run.max_tokens is None:
+        if self.inside is None or self.scope is None:
             return False
-        left = self.run.max_tokens - self.spent - self.around.n_accepted
-        is_shorter = self.scope.least + left - self.around.min_tokens_left < self.scope.most
-        return is_shorter and self.inside.is_narrowed_by_budget
+        left = self._left_for(self.scope, self.around)
+        return left is not None and left < self.scope.most and self.inside.is_narrowed_by_budget
 
     @property
     def n_shortened(self) -> int:

@@ -1,4 +1,4 @@
-"""``vote``: whether an answer is the one that ``n`` answers agree on; ``unbias``: whether these answers are weighed."""
+"""``vote``: whether an answer is the one that ``n`` answers agree on; ``unbias``: whether these are weighted."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def read_vote(body: Mapping[str, Any], n: int, *, stream: bool = False, logprobs
 
 
 def read_unbias(body: Mapping[str, Any], *, vote: bool) -> ChatOptions:
-    """Reads whether votes are weighed, to undo the bias of masks. Raises ``FieldError``.
+    """Reads whether votes are weighted, to undo the bias of masks. Raises ``FieldError``.
 
     ``vote``: whether answers vote.
     """
     asked = boolean(body, "unbias")
     if asked and not vote:
-        problem = "it weighs the answers that vote, so it needs 'vote': true"
+        problem = "it weights the answers that vote, so it needs 'vote': true"
         raise FieldError(f"Invalid 'unbias': {problem}.", param="unbias", code="invalid_value")
     return {} if asked is None else {"unbias": asked}

@@ -78,8 +78,8 @@ class Options(CompileOptions, total=False):
         confidence: whether to report, in ``Completion.fields``, how likely each part of the answer was, and what else
             was likely; ``False`` by default. Answers stay the same, but for ties, and take somewhat longer: the model
             also computes the probabilities of forced tokens.
-        unbias: with ``vote``, whether each answer counts as often as the model itself would give it: it is weighed by
-            the share of the probability that the constraint has left (importance sampling); ``False`` by default. The
+        unbias: with ``vote``, whether each answer is weighted by the share of the probability that the constraint left
+            (importance sampling), so that the vote stands for the model's own distribution; ``False`` by default. The
             answers are then sampled from the model's own distribution: ``temperature`` is 1, and there is no
             ``top_p``, ``top_k``, ``min_p``, ``logit_bias`` or penalty. Not with tools, refusals, reasoning and drafts.
         timeout: seconds after which the answer is completed as briefly as possible (without a schema, it ends at once);
@@ -194,7 +194,7 @@ def _unbiased(given: dict[str, Any]) -> dict[str, Any]:
 def refuse_unbias(options: Options) -> None:
     """Raises ``ValueError`` for ``unbias`` without a vote."""
     if options.get("unbias"):
-        raise ValueError("unbias needs vote=True: it weighs the answers that vote")
+        raise ValueError("unbias needs vote=True: it weights the answers that vote")
 
 
 def add_defaults(defaults: AnyOptions, given: ChatOptions) -> ChatOptions:

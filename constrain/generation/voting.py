@@ -22,10 +22,6 @@ if TYPE_CHECKING:
     from constrain.voting.ballots import Ballot
 
 
-_LEAST_WEIGHT = 1e-300
-"""Weight of a sample beside which the others weigh nearly everything; above 0, so that shares can be computed."""
-
-
 def decide(job: Job, samples: Sequence[Completion]) -> Completion:
     """Returns the answer that some samples (at least one) of a job agree on.
 
@@ -53,14 +49,15 @@ def decide(job: Job, samples: Sequence[Completion]) -> Completion:
 
 
 def _weights(samples: Sequence[Completion]) -> list[float]:
-    """Returns how often the model itself would give each sample, in proportion (importance weights).
+    """Returns the importance weight of each sample; the greatest is 1.
 
     A sample comes about with the probability of its choices among the allowed tokens. The weight is its probability in
     the model's own distribution, divided by this one: the product of the probabilities of all allowed tokens.
     """
     masses = [sample.log_mass for sample in samples if sample.log_mass is not None]
     assert len(masses) == len(samples)
-    return [max(math.exp(each - max(masses)), _LEAST_WEIGHT) for each in masses]
+    greatest = max(masses)
+    return [math.exp(each - greatest) for each in masses]
 
 
 def _is_structured(job: Job) -> bool:

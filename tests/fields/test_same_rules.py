@@ -118,7 +118,7 @@ def test_votes_are_weighed_alike(reader: Reader) -> None:
     assert reader({"vote": True, "n": 3, "unbias": True})["unbias"] is True
     assert "unbias" not in reader({"vote": True, "n": 3, "unbias": None})
     for fields, message in (
-        ({"unbias": True}, "Invalid 'unbias': it weighs the answers that vote, so it needs 'vote': true."),
+        ({"unbias": True}, "Invalid 'unbias': it weights the answers that vote, so it needs 'vote': true."),
         ({"vote": True, "n": 3, "unbias": 1}, "Invalid type for 'unbias': expected a boolean, but got an integer"),
     ):
         with pytest.raises((ApiError, LineError)) as caught:

@@ -31,7 +31,7 @@ def test_weights_undo_the_bias_of_masks(model: constrain.Model, schema: Any) -> 
 
 @pytest.mark.slow
 def test_the_weight_is_the_probability_of_all_allowed_tokens(model: constrain.Model) -> None:
-    """Where no token is forced and none replaced, the weighed probability is that of llama.cpp's own logits."""
+    """Where no token is forced and none replaced, the weighted probability is that of llama.cpp's own logits."""
     prompt, digits = "How many?", [f"{digit}" for digit in range(10)]
     answers = every_answer(model, prompt, constrain.Regex("[0-9]"))
     with model.turn() as context:
@@ -45,7 +45,7 @@ def test_the_weight_is_the_probability_of_all_allowed_tokens(model: constrain.Mo
         assert whole(each).probability * math.exp(each.log_mass) == pytest.approx(own[token], rel=1e-3)
 
 
-def test_a_vote_is_weighed(model: constrain.Model) -> None:
+def test_a_vote_is_weighted(model: constrain.Model) -> None:
     asked: dict[str, Any] = {"schema": {"enum": ["red", "green", "blue"]}, "n": 8, "vote": True, "seed": 1}
     answer = constrain.complete(model, "The colour of grass?", unbias=True, **asked)
     masses = [each.log_mass for each in answer.votes]

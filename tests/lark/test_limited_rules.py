@@ -363,6 +363,21 @@ def test_a_higher_limit_inside_a_limited_rule_says_nothing() -> None:
     assert matcher.accept_many(b"abc") == 2
 
 
+def test_what_was_shortened_is_counted_once_around_rules_with_a_limit() -> None:
+    text = 'start: b ";" a "," a "."\na[max_tokens=9]: "<" n ">"\nn: "x"\nb: %json {"type": "string"}'
+    vocabulary = byte_vocabulary()
+    matcher = constrain.compile(Lark(text), vocabulary, cache=False).matcher(max_string_tokens=4)
+    for byte in b'"aaaa':
+        assert matcher.accept(byte)
+    written = bytes(matcher.shortest_completion())
+    assert written == b'";<x>,<x>.'
+    counts = []
+    for byte in written:
+        assert matcher.accept(byte)
+        counts.append(matcher.n_shortened)
+    assert counts[0] == counts[-1] == 1
+
+
 def test_a_model_keeps_the_limit_of_a_rule() -> None:
     text = (
         'start: "Answer: " a " Done."\na[max_tokens=6, capture]: %json {"type": "array", "items": {"type": "string"}}'
@@ -379,5 +394,6 @@ def test_a_model_keeps_the_limit_of_a_rule() -> None:
             assert answer.logprobs is not None
             pieces = [each.bytes for each in answer.logprobs]
             before = next(n for n in range(len(pieces)) if len(b"".join(pieces[:n])) >= 8)
-            behind = next(n for n in range(len(pieces)) if b"".join(pieces[:n]).endswith(b"] Done"[:1]) and n > before)
+            end = len("Answer: ") + len(str(answer.captures["a"]).encode())
+            behind = next(n for n in range(len(pieces) + 1) if len(b"".join(pieces[:n])) >= end)
             assert behind - before <= 6, pieces

@@ -187,8 +187,9 @@ def test_strings_do_not_hold_the_mark_behind_them(style: str) -> None:
     reserved = MARK if style == "minimax_m3_xml" else END[style]
     assert not constraint.accepts(written(style, {"a": f"x{reserved}y"}))
     assert constraint.accepts(written(style, {"a": f"x{END[style][:-1]}"})) == (style != "minimax_m3_xml")
-    with pytest.raises(constrain.UnsupportedSchemaError, match="every string allowed here contains"):
+    with pytest.raises(constrain.UnsupportedSchemaError, match="every string allowed here contains") as error:
         compiled(closed(a={"const": f"x{END[style]}y"}), style)
+    assert str(error.value.pointer).endswith("/properties/a")
 
 
 @pytest.mark.parametrize("style", ALL)
@@ -325,11 +326,40 @@ def test_hundreds_of_arguments_are_compiled_at_once(style: str) -> None:
     assert constraint.accepts(f"<call>\n{written(style, values, chr(10))}\n</call>")
 
 
-def test_marks_stand_for_special_tokens() -> None:
-    names = ["<|open|>", "<|close|>", "<|sep|>", "｜DSML｜", MARK, "<cofl:value", "</cofl:value>", "<parameter="]
+def with_special(names: list[str]) -> tuple[constrain.Vocabulary, dict[int, str]]:
+    """A vocabulary of bytes and special tokens, and the names of these."""
     special = {256 + index: name for index, name in enumerate(names)}
     texts = [*(bytes([byte]) for byte in range(256)), *[b""] * (len(names) + 1)]
-    vocabulary = constrain.Vocabulary.from_tokens(texts, eos=[256 + len(names)], special=special)
+    return constrain.Vocabulary.from_tokens(texts, eos=[256 + len(names)], special=special), special
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "string", "pattern": "^[b-z]*$", "maxLength": 5},
+        {"type": "string", "not": {"pattern": "[aA]"}, "maxLength": 5},
+    ],
+)
+def test_patterns_with_lengths_stand_before_a_special_token(schema: dict[str, Any]) -> None:
+    vocabulary, special = with_special(["<|open|>", "<|close|>", "<|sep|>"])
+    document = {"format": tag("<a>", json_format(closed(a=schema), style="kimi_k3_xml"), "</a>")}
+    constraint = constrain.compile(StructuralTag(document), vocabulary, cache=False)
+    for value, expected in (("", True), ("bb", True), ("bbbbbb", False), ("a", False)):
+        matcher = constraint.matcher()
+        text = f"<a>{written('kimi_k3_xml', {'a': value})}</a>"
+        assert (all(map(matcher.accept, tokens_of(text, special))) and matcher.is_accepting) == expected, value
+
+
+@pytest.mark.parametrize("text", ["NaN", "Infinity", "-Infinity"])
+def test_a_string_that_a_reader_may_take_for_a_number_is_none_beside_numbers(text: str) -> None:
+    constraint = compiled(closed(a={"type": ["string", "number"]}), "qwen_xml")
+    assert not constraint.accepts(written("qwen_xml", {"a": text}))
+    assert constraint.accepts(written("qwen_xml", {"a": f"{text}s"}))
+
+
+def test_marks_stand_for_special_tokens() -> None:
+    names = ["<|open|>", "<|close|>", "<|sep|>", "｜DSML｜", MARK, "<cofl:value", "</cofl:value>", "<parameter="]
+    vocabulary, special = with_special(names)
     schema = {**closed(city=STRING, inside_=POINT, list_={"type": "array", "items": INTEGER})}
     values = {"city": "B</", "inside_": {"x": 1}, "list_": [1, 2]}
     for style in ALL:

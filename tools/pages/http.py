@@ -80,8 +80,8 @@ _MEANINGS = {
     "CompletionRequest.n": "answers to write",
     "ResponsesRequest.n": "with `vote`, the number of answers that vote",
     "vote": "whether the `n` answers become the one that they agree on, field by field",
-    "unbias": "with `vote`, whether each answer counts as often as the model itself would give it: [Confidence]"
-    "(../guides/confidence.md#weigh-the-votes)",
+    "unbias": "with `vote`, whether the answers are weighted, to undo the bias of the masks: [Confidence]"
+    "(../guides/confidence.md#weight-the-votes)",
     "parallel_tool_calls": "whether an answer may hold several calls",
     "presence_penalty": "subtracted from the logit of each token that the answer already has",
     "previous_response_id": "id of a stored response whose conversation this request continues",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from constrain.errors import UnsupportedSchemaError
 from constrain.json_schema.emission.elements import LIKE_JSON, is_token
-from constrain.json_schema.emission.emitting import EDGE_STEPS, RULE_STEPS, TERMINAL_STEPS, UndeclaredKey
+from constrain.json_schema.emission.emitting import TERMINAL_STEPS, UndeclaredKey
 from constrain.json_schema.shapes.data import BOOLEAN, NO_SHAPES, NULL, ArrayShape
 from constrain.json_schema.shapes.keys import unquoted
 from constrain.json_schema.shapes.strings import content, identity
@@ -33,7 +33,6 @@ from constrain.language.tree import (
     Literal,
     LiteralSet,
     Repetition,
-    nullable,
 )
 from constrain.regex.anchors import sequence, union
 from constrain.regex.spelling import out_of_json
@@ -64,6 +63,9 @@ class Host(Protocol):
 
     def scalars(self, goal: Goal, shapes: Shapes) -> list[Terminal]:
         """Returns the terminals of the scalars of some shapes of a goal."""
+
+    def count_rule(self, edges: int) -> None:
+        """Counts a rule with so many edges. Raises LimitError."""
 
     def inner(self, goal: Goal, kind: str) -> int | None:
         """Returns the symbol that reads the objects or arrays (``kind``) of a goal; ``None`` if there are none."""
@@ -174,8 +176,9 @@ class ElementEmission:
                 ways.add_values(state, values, self.form.pieces(closing), breaks_before=False)
         if strings is not None:
             ways.add_string(ways.opened(begun, self.form.types.get("string", "")), strings, rest)
-        spend(RULE_STEPS + EDGE_STEPS * len(ways.edges))
-        return Rule("argument", self.with_optional_breaks(ways.edges), (END,))
+        edges = self.with_optional_breaks(ways.edges)
+        self._host.count_rule(len(edges))
+        return Rule("argument", edges, (END,))
 
     def _others(self, goal: Goal) -> list[_Values]:
         """Returns the values that are not strings."""
@@ -221,8 +224,9 @@ class ElementEmission:
         if key not in self._strings:
             texts = union([_text(shape) for shape in strings])
             if mixed:
-                like_elements = [EMPTY_TEXT, _ON_A_LINE] if among_elements else []
-                texts = Intersection((texts, Complement(union([LIKE_JSON, *like_elements]))))
+                empty = [EMPTY_TEXT] if among_elements else []
+                on_a_line = [_ON_A_LINE] if among_elements and self.form.line_breaks else []
+                texts = Intersection((texts, Complement(union([LIKE_JSON, *empty, *on_a_line]))))
             plain = Terminal("string", self.form.plain(texts, behind), kind=Kind.STRING)
             self._strings[key] = strings, plain if has_text((plain.expression,)) else None
         found = self._strings[key][1]
@@ -233,7 +237,7 @@ class ElementEmission:
         raise UnsupportedSchemaError(
             f"every string allowed here contains {self.form.reserved or self.form.end!r}, which ends a value in this "
             "style",
-            pointer="",
+            pointer="" if goal.location is None else goal.location.pointer(),
         )
 
     def without_empty_text(self, terminal: Terminal) -> Terminal:
@@ -267,6 +271,7 @@ class ElementEmission:
     def _rule(self, name: str, pieces: Pieces) -> int:
         states = [START, *range(2, len(pieces) + 1), END]
         edges = [Edge(states[index], self._piece(piece), states[index + 1]) for index, piece in enumerate(pieces)]
+        self._host.count_rule(len(edges))
         self._host.rules.append(Rule(name, tuple(edges), (END,)))
         return ~(len(self._host.rules) - 1)
 
@@ -307,7 +312,10 @@ class _Ways:
         return self._opened[text]
 
     def add_values(self, state: int, values: _Values, end: Pieces, *, breaks_before: bool = True) -> None:
-        """Adds values that are not strings, and the mark behind; elements have line breaks of their own."""
+        """Adds values that are not strings, and the mark behind; elements have line breaks of their own.
+
+        ``breaks_before=False``: no line break stands before the values, because plain strings are read beside them.
+        """
         line_break = EPSILON if values.of_elements else self._emission.line_break()
         before, behind = self.read(state, line_break if breaks_before else EPSILON), self.state()
         symbols = [values.inner] if values.inner is not None else map(self._emission.terminal_symbol, values.terminals)
@@ -315,7 +323,7 @@ class _Ways:
         self.edges.append(Edge(self.read(behind, line_break), self._emission.pieces_symbol(end), END))
 
     def add_scalars_among_texts(self, state: int, terminals: list[Terminal], first: bytes, rest: Pieces) -> None:
-        """Adds scalars up to the mark behind them as one lexeme: strings that begin alike are read beside them."""
+        """Adds scalars, each as one lexeme with the mark behind it: strings may begin like scalars."""
         line_break = _OPTIONAL_BREAK if self._emission.form.line_breaks else EMPTY_TEXT
         parts = [Literal(first)] if first else []
         for terminal in terminals:
@@ -326,7 +334,7 @@ class _Ways:
         """Adds a string, with the text of the mark behind it that its lexeme has, and the rest of the mark."""
         rest = self._emission.pieces_symbol(end)
         behind = END if rest is EPSILON else self.state()
-        if nullable(terminal.expression):
+        if has_text((Intersection((terminal.expression, EMPTY_TEXT)),)):
             self.edges.append(Edge(state, EPSILON, behind))
             terminal = self._emission.without_empty_text(terminal)
         if terminal.expression is not NOTHING:

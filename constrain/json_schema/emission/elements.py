@@ -49,8 +49,12 @@ _NUMBER = Concatenation(
     )
 )
 _BRACKETED = sequence(LiteralSet((b"[", b"{", b'"')), ANY_BYTES)
-LIKE_JSON = sequence(_WHITE, union([_NUMBER, LiteralSet((b"true", b"false", b"null")), _BRACKETED]), _WHITE)
-"""Texts that a reader could take for JSON. Where nothing tells strings from other values, no string is one of them."""
+_WORDS = LiteralSet((b"true", b"false", b"null", b"NaN", b"Infinity", b"-Infinity"))
+LIKE_JSON = sequence(_WHITE, union([_NUMBER, _WORDS, _BRACKETED]), _WHITE)
+"""Texts that a reader, such as Python's ``json``, could take for JSON.
+
+Where nothing tells strings from other values, no string is one of them.
+"""
 
 
 @dataclass(frozen=True, slots=True)

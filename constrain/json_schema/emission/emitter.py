@@ -338,12 +338,16 @@ class Emitter(Emitting):
         edges = tuple(automaton.edges)
         if self._in_elements is not None:
             edges = self._in_elements.with_optional_breaks(automaton.edges)
-        self._edges += len(edges)
-        spend(RULE_STEPS + EDGE_STEPS * len(edges))
-        if self._edges > MAX_EDGES:
-            raise LimitError(f"the grammar has more edges than MAX_EDGES = {MAX_EDGES}")
+        self.count_rule(len(edges))
         name = "value" if goal.location is None else goal.location.pointer() or "/"
         self.rules[rule] = Rule(name, edges, (END,), tuple(automaton.slots))
+
+    def count_rule(self, edges: int) -> None:
+        """Counts a rule with so many edges. Raises LimitError."""
+        self._edges += edges
+        spend(RULE_STEPS + EDGE_STEPS * edges)
+        if self._edges > MAX_EDGES:
+            raise LimitError(f"the grammar has more edges than MAX_EDGES = {MAX_EDGES}")
 
 
 def _is_of_kind(combined: Combination, kind: str) -> bool:

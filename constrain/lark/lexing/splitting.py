@@ -69,8 +69,8 @@ def _refuse_limited_rule(grammar: Grammar) -> NoReturn:
     rule = next(rule for rule in grammar.rules if rule.max_tokens is not None)
     line, column = rule.place or (None, None)
     raise GrammarError(
-        f"max_tokens of the rule {rule.name} needs lexemes of which the end is certain{where}; let lexemes end with a "
-        "character that they do not contain and that nothing beside them begins with, or leave max_tokens out",
+        f"max_tokens of the rule {rule.name} needs lexemes whose end is certain{where}; end each lexeme with a "
+        "character that occurs neither inside it nor at the beginning of an alternative, or remove max_tokens",
         line=line,
         column=column,
     )

@@ -361,8 +361,8 @@ def test_a_real_model_is_reported_as_llama_cpp_computes_it(
         assert tuple(each.token for each in completion.logprobs) == completion.tokens
         assert b"".join(each.bytes for each in completion.logprobs) == completion.text.encode()
         assert completion.text_logprobs == completion.logprobs
-        rows = rows_of_groups(model, groups.evaluated)[len(prompt) - 1 :]
-        for row, each in zip(rows, completion.logprobs, strict=False):
+        rows = rows_of_groups(model, groups.evaluated)[len(prompt) - 1 :][: len(completion.logprobs)]
+        for row, each in zip(rows, completion.logprobs, strict=True):
             wanted = log_softmax(row)
             assert each.logprob == pytest.approx(wanted[each.token], abs=1e-3)
             assert [other.logprob for other in each.top] == pytest.approx(np.sort(wanted)[:-6:-1], abs=1e-3)
