@@ -546,9 +546,9 @@ class Matcher(core.Matcher):
         else:
             place = f"{shown} fails at byte {offset} ({token[offset : offset + 1]!r})"
         places = self.constraint._terminal_places()
-        names = [name_terminal(*places[index]) for index in expected[:EXPLAINED_TERMINALS]]
-        if len(expected) > EXPLAINED_TERMINALS:
-            names.append(f"{len(expected) - EXPLAINED_TERMINALS} more")
+        names = list(dict.fromkeys(name_terminal(*places[index]) for index in expected))
+        if len(names) > EXPLAINED_TERMINALS:
+            names[EXPLAINED_TERMINALS:] = [f"{len(names) - EXPLAINED_TERMINALS} more"]
         return f"{place}; expected {', '.join(names) if names else 'the end of the text'}"
 
 

@@ -51,6 +51,13 @@ class VocabularyTokens:
             return name in self._vocabulary.special_tokens
         return token < self._vocabulary.n_vocab and not self._vocabulary.token_bytes(token)
 
+    def ids(self, name: str) -> tuple[int, ...]:
+        """Returns the ids of the tokens with that name or text, or of ``<[id]>``; none if it does not exist."""
+        token = _token_number(name)
+        if token is not None:
+            return (token,) if token < self._vocabulary.n_vocab else ()
+        return tuple(self._vocabulary._tokens_named(name))
+
     def text(self, name: str) -> bytes | None:
         """Returns the text of the token with that text, or ``<[id]>``; None if it is special or does not exist."""
         token = _token_number(name)
@@ -103,7 +110,7 @@ def terminal_error(kind: type[_Error], terminal: Terminal, message: str) -> _Err
     """Returns an error about a terminal, whose name has its place in the grammar's text."""
     place = _PLACE.search(terminal.name)
     if place is None:
-        return kind(f"terminal {terminal.name}: {message}")
+        return kind(f"terminal {terminal.name}: {message}", pointer=terminal.pointer or None)
     return kind(f"{terminal.name[: place.start()]}: {message}", line=int(place[1]), column=int(place[2]))
 
 

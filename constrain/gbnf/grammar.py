@@ -133,7 +133,8 @@ class _Emitter:
         rules = tuple(rule for rule in self.reserved if rule is not None)
         terminals = tuple(self._terminals)
         split = () if self._regular is not None else tuple(dict.fromkeys(terminal.name for terminal in terminals))
-        return Grammar(terminals, rules, self_delimiting=self._regular is None, split=split)
+        of_characters = self._regular is None
+        return Grammar(terminals, rules, self_delimiting=of_characters, proved=of_characters, split=split)
 
     def rule(self, name: str) -> int:
         """Returns the symbol of a rule."""

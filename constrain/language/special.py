@@ -96,6 +96,9 @@ class Tokens(Protocol):
     def is_special(self, name: str) -> bool:
         """Returns whether a name, or ``<[id]>``, is a special token or one that ends a generation."""
 
+    def ids(self, name: str) -> tuple[int, ...]:
+        """Returns the ids of the tokens with that name or text, or of ``<[id]>``; none if it does not exist."""
+
     def text(self, name: str) -> bytes | None:
         """Returns the text of the token with that text, or ``<[id]>``; None if it is special or does not exist."""
 

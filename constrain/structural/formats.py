@@ -54,14 +54,23 @@ class Language:
 
 @dataclass(frozen=True, slots=True)
 class AnyText:
-    """Free text that contains none of ``excludes``.
+    """Free text that contains none of ``excludes``, of at most so many characters and tokens.
 
     ``of_tokens``: whether only a token that ends the tag around it is excluded too, and not a text.
     """
 
     excludes: tuple[Mark, ...]
     max_chars: int | None
+    max_tokens: int | None
     of_tokens: bool
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
+class OneToken:
+    """Any one token, special or not, but those in ``excludes`` and those that end the tag around it."""
+
+    excludes: tuple[Mark, ...]
     place: str
 
 
@@ -126,7 +135,7 @@ class Triggered:
     place: str
 
 
-Format = Constant | Json | Language | AnyText | InOrder | OneOf | Repeated | Tag | Triggered
+Format = Constant | Json | Language | AnyText | OneToken | InOrder | OneOf | Repeated | Tag | Triggered
 
 
 def inner(node: Format) -> tuple[Format, ...]:
@@ -148,7 +157,7 @@ def marks(node: Format) -> tuple[Mark, ...]:
     match node:
         case Constant(value):
             return (value,)
-        case AnyText(excludes):
+        case AnyText(excludes) | OneToken(excludes):
             return excludes
         case Repeated(_, _, _, separator):
             return (separator,)

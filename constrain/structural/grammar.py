@@ -20,14 +20,16 @@ from constrain.language.merging import moved_rules
 from constrain.language.schema_text import parse_schema
 from constrain.language.special import special_token
 from constrain.language.tree import Literal
-from constrain.lark.lexing.splitting import settle_lexing, split_until_lossless
+from constrain.lark.lexing.splitting import settle_lexing
 from constrain.lark.terminals import non_empty_part
 from constrain.structural.formats import (
+    AnyText,
     Constant,
     InOrder,
     Json,
     Language,
     OneOf,
+    OneToken,
     Repeated,
     Tag,
     Triggered,
@@ -75,6 +77,7 @@ class _Emitter:
         self.split: dict[str, None] = {}
         self.no_forcing = False
         self.of_schemas: set[int] = set()
+        self.limits: list[str] = []
         self._merged: dict[object, int] = {}
         self._symbols: dict[Text, tuple[int | None, bool]] = {}
         self._shared: dict[object, int] = {}
@@ -97,7 +100,12 @@ class _Emitter:
             split=tuple(self.split),
             no_forcing=self.no_forcing,
         )
-        return split_until_lossless(grammar, self.of_schemas) or settle_lexing(grammar, self.of_schemas)
+        try:
+            return settle_lexing(grammar, self.of_schemas, lossless_first=True)
+        except GrammarError as error:
+            if error.pointer is None and self.limits:
+                error.pointer = f"{self.limits[0]}/max_tokens"
+            raise
 
     def edges(self, graph: Graph) -> list[Edge]:
         """Returns the edges of a finished graph."""
@@ -130,6 +138,11 @@ class _Emitter:
         match node:
             case Constant(value):
                 self.add_pieces(graph, self.names.pieces(value), source, target, node.place)
+            case AnyText():
+                graph.add(source, self.limited(node, ends), target)
+            case OneToken(excludes):
+                token = self.names.all_but((*excludes, *ends))
+                graph.add(source, self.special(token, node.place, "any other token"), target)
             case Json():
                 graph.add(source, self.schema(node), target)
             case Language(language):
@@ -159,9 +172,25 @@ class _Emitter:
             graph.add(source, label, after)
             source = after
 
-    def special(self, token: Special, place: str) -> int:
+    def limited(self, node: AnyText, ends: tuple[Mark, ...]) -> int:
+        """Returns the symbol of a rule that reads free text of limited tokens."""
+        text = self.regular.any_text(node, ends)
+        key = text, node.max_tokens
+        if key in self._merged:
+            return self._merged[key]
+        symbol, nullable = self.terminal(text)
+        edges = [] if symbol is None else [Edge(START, symbol, END)]
+        if nullable:
+            edges.append(Edge(START, EPSILON, END))
+        self.limits.append(node.place)
+        self.rules.append(Rule(f"any text ({node.place})", tuple(edges), (END,), max_tokens=node.max_tokens))
+        self._merged[key] = ~(len(self.rules) - 1)
+        return self._merged[key]
+
+    def special(self, token: Special, place: str, name: str = "") -> int:
+        """Returns the symbol of a special token, or of a set of tokens with a name for people."""
         if token not in self._merged:
-            self.terminals.append(Terminal(token.name, special_token(token.name), place))
+            self.terminals.append(Terminal(name or token.name, special_token(token.name), place))
             self._merged[token] = len(self.terminals) - 1
         return self._merged[token]
 
@@ -353,7 +382,7 @@ class _Emitter:
     def shared(self, terminal: Terminal, where: str, *, whole: bool) -> int:
         """Returns the symbol of a terminal of another grammar; equal ones of all schemas are one terminal."""
         self._alive.append(terminal.expression)
-        about = terminal.role, terminal.label, terminal.kind
+        about = terminal.role, terminal.label, terminal.kind, terminal.lazy, terminal.max_tokens, terminal.temperature
         key = whole, about, expression_digest(terminal.expression, self._digests)
         if key not in self._shared:
             name = f"{terminal.name} ({where})"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from constrain.errors import GrammarError
 from constrain.language.special import pieces
-from constrain.structural.formats import AnyText, Json, Token, Triggered, inner, marks
+from constrain.structural.formats import AnyText, Json, OneToken, Token, Triggered, inner, marks
 from constrain.structural.styles import style_marks
 
 if TYPE_CHECKING:
@@ -34,10 +34,12 @@ class Names:
     Attributes:
         special: names of special tokens; in a text, such a name stands for the token.
         texts: texts of the tokens that are no special tokens, by name or ``<[id]>``.
+        ids: ids of tokens by name or ``<[id]>``, if some format asks for any token but some.
     """
 
     special: frozenset[str] = frozenset()
     texts: Mapping[str, bytes] = field(default_factory=dict)
+    ids: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     def pieces(self, mark: Mark) -> list[Piece]:
         """Returns the texts and special tokens that a mark consists of; none for the empty text."""
@@ -45,6 +47,12 @@ class Names:
             text = self.texts.get(mark.name)
             return [Special(mark.name)] if text is None else [text]
         return [Special(piece) if is_token else piece.encode() for piece, is_token in pieces(mark, self.special)]
+
+    def all_but(self, excluded: Iterable[Mark]) -> Special:
+        """Returns any one token but those that are excluded; a text of several tokens excludes none."""
+        names = [mark.name if isinstance(mark, Token) else mark for mark in excluded]
+        ids = sorted({each for name in names for each in self.ids.get(name, ())})
+        return Special(f"<[^{','.join(map(str, ids))}]>" if ids else "<[*]>")
 
     def texts_of(self, marks: Iterable[Mark]) -> list[bytes]:
         """Returns the marks that are plain text, each once, without the empty one."""
@@ -60,12 +68,18 @@ def names_in(node: Format, tokens: Tokens) -> Names:
     """Returns what a vocabulary says about the tokens in a format. Raises GrammarError for a token that it lacks."""
     special: set[str] = set()
     texts: dict[str, bytes] = {}
+    ids: dict[str, tuple[int, ...]] = {}
     waiting = [node]
     for each in waiting:
         waiting.extend(inner(each))
-        excluded = each.excludes if isinstance(each, AnyText | Triggered) else ()
+    some_token = any(isinstance(each, OneToken) for each in waiting)
+    for each in waiting:
+        excluded = each.excludes if isinstance(each, AnyText | OneToken | Triggered) else ()
         of_style = style_marks(each.style) if isinstance(each, Json) else ()
         for mark in (*marks(each), *of_style):
+            if some_token and (isinstance(mark, Token) or mark in tokens.names):
+                name = mark.name if isinstance(mark, Token) else mark
+                ids[name] = tokens.ids(name)
             if isinstance(mark, str):
                 special.update(name for name in tokens.names if name in mark)
             elif (text := tokens.text(mark.name)) is not None:
@@ -74,4 +88,4 @@ def names_in(node: Format, tokens: Tokens) -> Names:
                 raise GrammarError(
                     f"this vocabulary has no token {mark.name}{tokens.close_to(mark.name)}", pointer=each.place
                 )
-    return Names(frozenset(special), texts)
+    return Names(frozenset(special), texts, ids)

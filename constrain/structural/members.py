@@ -31,7 +31,9 @@ def shown(value: object) -> str:
     """Returns a short text for a value in a message."""
     if isinstance(value, Token):
         return f"the token {value.name}"
-    written = json.dumps(value, ensure_ascii=False, default=str)
+    if isinstance(value, Decimal):
+        return str(value)
+    written = json.dumps(value, ensure_ascii=False, default=float)
     return written if len(written) <= 80 else f"{written[:80]}..."
 
 

@@ -23,6 +23,7 @@ from constrain.structural.formats import (
     Language,
     Mark,
     OneOf,
+    OneToken,
     Repeated,
     Tag,
     Trigger,
@@ -169,25 +170,15 @@ class _Reader:
             raise
 
     def any_text(self, members: Members, place: str, _: int) -> Format:
-        if members.get("max_tokens") is not None:
-            message = "a limit in tokens is not supported inside a structural tag"
-            remedy = "limit the text with max_chars, or the whole answer with the request's max_tokens"
-            raise error_at(f"{place}/max_tokens", f"{message}; {remedy}")
-        most = members.get("max_chars")
-        if most is not None:
-            most = read_number(members, "max_chars", place)
-        return AnyText(read_texts(members, "excludes", place), most, of_tokens=False, place=place)
+        most_chars, most_tokens = _limit(members, "max_chars", place), _limit(members, "max_tokens", place)
+        return AnyText(read_texts(members, "excludes", place), most_chars, most_tokens, of_tokens=False, place=place)
 
     def any_tokens(self, members: Members, place: str, _: int) -> Format:
-        if members.get("max_tokens") is not None:
-            message = "a limit in tokens is not supported inside a structural tag"
-            remedy = "use any_text with max_chars, or limit the whole answer with the request's max_tokens"
-            raise error_at(f"{place}/max_tokens", f"{message}; {remedy}")
-        return AnyText(read_tokens(members, "exclude_tokens", place), None, of_tokens=True, place=place)
+        most = _limit(members, "max_tokens", place)
+        return AnyText(read_tokens(members, "exclude_tokens", place), None, most, of_tokens=True, place=place)
 
-    def exclude_token(self, _: Members, place: str, __: int) -> Format:
-        message = "exactly one token of any text is not supported, because the length of tokens differs by model"
-        raise error_at(place, f"{message}; use any_tokens, or any_text with max_chars")
+    def exclude_token(self, members: Members, place: str, _: int) -> Format:
+        return OneToken(read_tokens(members, "exclude_tokens", place), place)
 
     def sequence(self, members: Members, place: str, level: int) -> Format:
         return InOrder(self.elements(members, place, level), place)
@@ -317,6 +308,10 @@ class _Reader:
         return tuple(found)
 
 
+def _limit(members: Members, name: str, place: str) -> int | None:
+    return None if members.get(name) is None else read_number(members, name, place)
+
+
 def _triggered(
     members: Members, place: str, tags: list[Tag], groups: Sequence[tuple[Mark, list[Tag]]], *, of_tokens: bool
 ) -> Format:
@@ -347,8 +342,8 @@ def _rest(begin: Mark, trigger: Mark) -> str:
 def _is_endless(node: Format) -> bool:
     """Returns whether a format may end in free text of which nothing is excluded."""
     match node:
-        case AnyText(excludes, most):
-            return not excludes and most is None
+        case AnyText(excludes, most_chars, most_tokens):
+            return not excludes and most_chars is None and most_tokens is None
         case Triggered():
             return not node.excludes
         case InOrder(parts):

@@ -74,17 +74,24 @@ class RegularTexts:
 
         return self.text(key, expression, label, place)
 
+    def any_text(self, node: AnyText, ends: tuple[Mark, ...]) -> Text:
+        """Returns free text, whatever its number of tokens."""
+        text = self.free(tuple(self.excluded(node.excludes, ends, of_tokens=node.of_tokens)), node.place)
+        most = node.max_chars
+        if most is None:
+            return text
+        key, label = ("window", text, most), f"{text.label} ({most} characters)"
+        return self.text(key, lambda: Window(text.expression, ANY_CHAR, 0, most), label, node.place)
+
     def of(self, node: Format, ends: tuple[Mark, ...]) -> Text | None:
-        """Returns the texts of a format as one expression; None if it has schemas, grammars or special tokens."""
+        """Returns the texts of a format as one expression; None if it has schemas, grammars or limits in tokens."""
         match node:
             case Constant(value):
                 return self.plain(value, node.place)
-            case AnyText(excludes, most, of_tokens):
-                text = self.free(tuple(self.excluded(excludes, ends, of_tokens=of_tokens)), node.place)
-                if most is None:
-                    return text
-                key, label = ("window", text, most), f"{text.label} ({most} characters)"
-                return self.text(key, lambda: Window(text.expression, ANY_CHAR, 0, most), label, node.place)
+            case AnyText():
+                if node.max_tokens is None:
+                    return self.any_text(node, ends)
+                return NO_TEXT if node.max_tokens == 0 else None
             case Language(Regex(pattern)):
                 return self._pattern(pattern, node.place)
             case OneOf(parts):

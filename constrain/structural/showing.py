@@ -14,6 +14,7 @@ from constrain.structural.formats import (
     Json,
     Language,
     OneOf,
+    OneToken,
     Repeated,
     Tag,
     Token,
@@ -34,9 +35,12 @@ def show(node: Format) -> str:
             return f"[{kind}: {render(plain_schema(parse_schema(schema)))}]"
         case Language(source):
             return f"[text of this kind: {source.render()}]"
-        case AnyText(excludes, most):
-            length = "" if most is None else f" of at most {most} characters"
-            return f"[any text{length}{_without(excludes)}]"
+        case AnyText(excludes, most_chars, most_tokens):
+            limits = {"characters": most_chars, "tokens": most_tokens}
+            length = " and ".join(f"{most} {unit}" for unit, most in limits.items() if most is not None)
+            return f"[any text{length and f' of at most {length}'}{_without(excludes)}]"
+        case OneToken(excludes):
+            return f"[one token{_without(excludes)}]"
         case InOrder(parts):
             return "".join(map(show, parts))
         case OneOf(parts):

@@ -48,6 +48,7 @@ class StructuralTag(Source):
     _close_objects: bool = field(default=False, init=False)
     _special: tuple[str, ...] = field(default=(), init=False)
     _texts: tuple[tuple[str, bytes], ...] = field(default=(), init=False)
+    _ids: tuple[tuple[str, tuple[int, ...]], ...] = field(default=(), init=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.description, str):
@@ -60,7 +61,7 @@ class StructuralTag(Source):
         from constrain.structural.grammar import tag_grammar
         from constrain.structural.marks import Names
 
-        names = Names(frozenset(self._special), dict(self._texts))
+        names = Names(frozenset(self._special), dict(self._texts), dict(self._ids))
         return tag_grammar(self._format(), names, close_objects=self._close_objects)
 
     def policies_in_force(self) -> Mapping[str, str | bool]:
@@ -76,7 +77,11 @@ class StructuralTag(Source):
         from constrain.structural.marks import names_in
 
         names = names_in(self._format(), tokens)
-        return self._changed(_special=tuple(sorted(names.special)), _texts=tuple(sorted(names.texts.items())))
+        return self._changed(
+            _special=tuple(sorted(names.special)),
+            _texts=tuple(sorted(names.texts.items())),
+            _ids=tuple(sorted(names.ids.items())),
+        )
 
     def render(self) -> str:
         """Returns the description, or else the tag as a short text."""
@@ -96,7 +101,7 @@ class StructuralTag(Source):
 
     def _changed(self, **values: object) -> StructuralTag:
         made = replace(self)
-        for name in ("_close_objects", "_special", "_texts"):
+        for name in ("_close_objects", "_special", "_texts", "_ids"):
             object.__setattr__(made, name, values.get(name, getattr(self, name)))
         return made
 

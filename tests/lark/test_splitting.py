@@ -18,7 +18,7 @@ import constrain
 from constrain.engine import core
 from constrain.lark import Lark
 from constrain.lark.lexing.splitting import MAX_SPLIT_STATES
-from tests.support import LONG, byte_vocabulary
+from tests.support import LONG, Tokens, byte_vocabulary, demo_vocabulary
 from tests.support.oracles.lark.generator import make_case
 
 if TYPE_CHECKING:
@@ -52,6 +52,45 @@ def test_texts(grammar: str, accepted: list[str], rejected: list[str]) -> None:
     assert constraint.report.split
     assert [text for text in accepted if not constraint.accepts(text)] == []
     assert [text for text in rejected if constraint.accepts(text)] == []
+
+
+THOUGHT = r"""
+start: "<think>" free "</think>" /[0-9]+/
+free: FREE?
+FREE: /(?s:.+)/ & ~/(?s:.*<\/think>.*)/
+"""
+
+
+@pytest.mark.parametrize("budget", [24, 40, 100])
+def test_a_budget_leaves_every_token_of_a_split_terminal_that_fits(budget: int) -> None:
+    vocabulary = demo_vocabulary()
+    constraint = constrain.compile(Lark(THOUGHT), vocabulary, cache=False)
+    assert constraint.report.split
+    free, limited = constraint.matcher(), constraint.matcher(max_tokens=budget)
+    rows = constraint.allocate_bitmask(2)
+    text = b"<think>The user wants a nice number, so take three.</think>3"
+    for count, token in enumerate(Tokens(vocabulary).split(text)):
+        free.fill_bitmask(rows[0])
+        limited.fill_bitmask(rows[1])
+        if count < budget - 10:  # all but the rest of a character and "</think>3"
+            assert (rows[0] == rows[1]).all(), count
+        assert free.accept(token)
+        assert limited.accept(token)
+    assert limited.limited_masks == 0
+
+
+@pytest.mark.parametrize(
+    ("grammar", "expected"),
+    [
+        ('start: A+ "."\nA: /[a-z]+;/', True),
+        ('start: A ("," A)*\nA: /[a-z]+/\n%ignore /[ ]+/', True),
+        ("start: A A\nA: /[a-z]+/\n%ignore /[ ]/", False),
+        ("start: a a\na[lazy]: /[a-z]*b/", False),
+        ('start: A "x"\nA: /[a-z]+/', True),  # split
+    ],
+)
+def test_lexemes_that_end_by_themselves_are_known(grammar: str, expected: bool) -> None:
+    assert Lark(grammar).grammar().self_delimiting == expected
 
 
 def test_the_report_names_the_terminals_and_their_places() -> None:

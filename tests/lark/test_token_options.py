@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from random import Random
 
 import pytest
@@ -116,13 +117,33 @@ def test_terminals_that_are_split_keep_their_temperature() -> None:
         ('start: a\na[max_tokens=2]: "abc"', "max_tokens=2 is too few: its shortest text takes 3 tokens", (2, 14)),
         ('start: a\na[temperature=9]: "a"', "temperature is a number from 0 to 2", (2, 3)),
         ('start: a\na[temperature=1]: b\nb: "a"', "option temperature needs a rule of strings", (2, 3)),
-        ('start: a "in" a\na[max_tokens=9]: /[a-z]+/', "every way to divide the text counts here", (2, 14)),
     ],
 )
 def test_options_that_cannot_hold_are_refused_with_their_place(text: str, message: str, place: tuple[int, int]) -> None:
     with pytest.raises(constrain.GrammarError, match=message) as caught:
         compiled(text)
     assert (caught.value.line, caught.value.column) == place
+
+
+def test_a_lexeme_that_is_split_has_as_many_tokens_in_every_way_to_divide_the_text() -> None:
+    tokens = [b"i", b"n", b"in", b"nin", b"ni", b""]
+    vocabulary = constrain.Vocabulary.from_tokens(tokens, eos=[5])
+    grammar = constrain.Lark('start: a "in" a\na[max_tokens=2]: /[in]+/')
+    constraint = constrain.compile(grammar, vocabulary, cache=False)
+    assert constraint.report.split
+
+    def is_text(taken: tuple[int, ...]) -> bool:
+        return any(
+            b"".join(tokens[each] for each in taken[begin:end]) == b"in"
+            for begin in (1, 2)
+            for end in (len(taken) - 2, len(taken) - 1)
+        )
+
+    for length in range(7):
+        for taken in itertools.product(range(5), repeat=length):
+            matcher = constraint.matcher()
+            accepted = matcher.accept_many(list(taken)) == length and matcher.is_accepting
+            assert accepted == is_text(taken), taken
 
 
 def temperatures(constraint: constrain.Constraint, text: bytes) -> list[float | None]:

@@ -55,16 +55,15 @@ ERRORS: dict[str, tuple[object, str, str]] = {
         "/format/json_schema",
         "a JSON Schema is an object, true or false",
     ),
-    "max_tokens of text": ({"format": {**ANY, "max_tokens": 5}}, "/format/max_tokens", "limit the text with max_chars"),
-    "max_tokens of tokens": (
-        {"format": {"type": "any_tokens", "max_tokens": 5}},
+    "a negative number of tokens": (
+        {"format": {"type": "any_tokens", "max_tokens": -1}},
         "/format/max_tokens",
-        "use any_text with max_chars",
+        "is an integer of 0 or more, not -1",
     ),
-    "exactly one token": (
-        {"format": {"type": "exclude_token"}},
-        "/format",
-        "use any_tokens, or any_text with max_chars",
+    "a token that is none": (
+        {"format": {"type": "exclude_token", "exclude_tokens": [1.5]}},
+        "/format/exclude_tokens/0",
+        "a token is the text or the id of a token, not 1.5",
     ),
     "a negative length": (
         {"format": {**ANY, "max_chars": -1}},
@@ -131,7 +130,7 @@ ERRORS: dict[str, tuple[object, str, str]] = {
     "free text without an end": ({"format": tag("a", ANY, "")}, "/format/end", "its end must not be empty"),
     "a negative token": ({"format": {"type": "token", "token": -1}}, "/format/token", "ids begin at 0"),
     "a huge token": ({"format": {"type": "token", "token": 1 << 40}}, "/format/token", "more than 32 bits"),
-    "half of a token": ({"format": {"type": "token", "token": 1.5}}, "/format/token", 'not "1.5"'),
+    "half of a token": ({"format": {"type": "token", "token": 1.5}}, "/format/token", "not 1.5"),
     "true as a token": ({"format": {"type": "token", "token": True}}, "/format/token", "the text or the id of a token"),
     "a structure without an end": (
         {"structures": [{"begin": "a", "schema": {}}], "triggers": ["a"]},

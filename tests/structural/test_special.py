@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
 import pytest
@@ -89,6 +90,35 @@ def token(name: str | int) -> dict[str, object]:
             [(THINK, "a"), (THINK, WORD, "a"), (THINK, "wordword")],
         ),
         (
+            {"type": "exclude_token", "exclude_tokens": ["b", WORD, "<other>", 300]},
+            [("a",), (THINK,), (TOOL,), (END,), (0,)],
+            [(), ("b",), (WORD,), ("aa",), (THINK, THINK)],
+        ),
+        ({"type": "exclude_token"}, [("b",), (WORD,), (TOOL,)], [(), ("bb",)]),
+        (
+            tag(token("<tool>"), {"type": "exclude_token", "exclude_tokens": [END]}, token("word")),
+            [(TOOL, "a", WORD), (TOOL, TOOL, "word")],
+            [(TOOL, END, WORD), (TOOL, WORD, WORD), (TOOL, WORD)],
+        ),
+        (tag("<tool>", {"type": "exclude_token"}, "</tool>"), [(TOOL, "a", END)], [(TOOL, END, END), (TOOL, END)]),
+        (
+            tag(token(TOOL), {"type": "any_tokens", "max_tokens": 2, "exclude_tokens": ["word"]}, token(END)),
+            [(TOOL, END), (TOOL, "ab", END), (TOOL, THINK, "a", END)],
+            [(TOOL, "abc", END), (TOOL, WORD, END), (TOOL, TOOL, END)],
+        ),
+        (
+            sequence(tag("x", {**ANY, "max_tokens": 2}, "</x>"), ONE),
+            [("x</x>1",), ("xa", WORD, "</x>1"), ("x<<</x>1",)],
+            [("xabc</x>1",), ("xab", WORD, "</x>1"), ("x",)],
+        ),
+        ({**ANY, "max_tokens": 2, "max_chars": 5}, [(), (WORD,), (WORD, "a")], [(WORD, WORD), ("aaa",)]),
+        ({**ANY, "max_tokens": 0}, [()], [("a",)]),
+        (
+            {"type": "star", "content": tag("<", {**ANY, "max_tokens": 1}, ">")},
+            [(), ("<a><", WORD, "><>")],
+            [("<aa>",), ("<a><", WORD, "a>")],
+        ),
+        (
             {"type": "any_tokens", "exclude_tokens": [WORD, "<tool>"]},
             [("wor", "d"[:0]), (THINK,)],
             [(WORD,), ("word",), (TOOL,)],
@@ -100,6 +130,35 @@ def test_special_tokens_are_read_where_the_tag_names_them(
 ) -> None:
     assert [given for given in accepted if not accepts(document, *given)] == []
     assert [given for given in rejected if accepts(document, *given)] == []
+
+
+def test_free_text_of_limited_tokens_is_complete_in_every_budget() -> None:
+    document = tag("<tool>", {"type": "any_tokens", "max_tokens": 5}, "</tool>")
+    constraint = constrain.compile(StructuralTag({"format": document}), VOCABULARY, cache=False)
+    row = constraint.allocate_bitmask()[0]
+    rng = Random(3)
+    for budget in range(constraint.report.min_tokens, 12):
+        for _ in range(20):
+            matcher, written = constraint.matcher(max_tokens=budget), []
+            while not matcher.is_finished:
+                matcher.fill_bitmask(row)
+                written.append(rng.choice([each for each in range(261) if row[each // 32] >> (each % 32) & 1]))
+                assert matcher.accept(written[-1])
+            assert written[0] == TOOL
+            assert written[-1] == END
+            assert len(written) - 2 <= min(5, budget - 2)
+
+
+def test_free_text_of_limited_tokens_before_what_it_could_take_is_refused() -> None:
+    with pytest.raises(constrain.GrammarError, match=r"max_tokens of the rule any text.* remove max_tokens") as error:
+        accepts(sequence({**ANY, "max_tokens": 2}, json({"type": "object"})))
+    assert error.value.pointer == "/format/elements/0/max_tokens"
+
+
+def test_a_token_other_than_all_is_an_error() -> None:
+    with pytest.raises(constrain.GrammarError, match="any other token: no token is left in this set") as error:
+        accepts({"type": "exclude_token", "exclude_tokens": list(range(260))})
+    assert error.value.pointer == "/format"
 
 
 def test_names_are_plain_text_in_a_vocabulary_without_them() -> None:

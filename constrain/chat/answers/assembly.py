@@ -178,7 +178,8 @@ class Assembly:
             replace(terminal, name=f"{terminal.name} of {what}", pointer=place + terminal.pointer)
             for terminal in grammar.terminals
         )
-        self._self_delimiting &= grammar.self_delimiting
+        # a proof tells nothing about text behind the grammar's own
+        self._self_delimiting &= grammar.self_delimiting and not grammar.proved
         self._numbers_by_double &= grammar.numbers_by_double
         self._strings_by_value |= grammar.strings_by_value
         self._split |= {f"{name} of {what}": None for name in grammar.split}

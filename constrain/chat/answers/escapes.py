@@ -73,7 +73,7 @@ def spell_in_json(grammar: Grammar) -> Grammar:
         rules.append(_Characters(grammar.terminals[terminal], terminals, terminal).rule())
     if replaced:
         rules[: len(grammar.rules)] = [_with_rules(rule, replaced) for rule in grammar.rules]
-    return replace(grammar, terminals=tuple(terminals), rules=tuple(rules))
+    return replace(grammar, terminals=tuple(terminals), rules=tuple(rules), self_delimiting=False, proved=False)
 
 
 def _has_plain_text(tokens: TokenSet) -> bool:

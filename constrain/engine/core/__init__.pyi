@@ -19,6 +19,7 @@ __all__ = [
     "conflicting_terminals",
     "has_endless_matches",
     "is_empty",
+    "is_self_delimiting",
     "lexing_conflict",
     "list_matches",
     "matches",
@@ -71,6 +72,12 @@ def conflicting_terminals(grammar: Grammar, lossless: bool) -> list[int]:
 
     Of each conflict, they are those that may take the beginning, unless its first terminal is already among them.
     Raises LimitError if deciding takes too long.
+    """
+
+def is_self_delimiting(grammar: Grammar) -> bool:
+    """Whether no terminal can continue with a byte that may follow it, as far as the kernel can show it.
+
+    Raises LimitError if an expression is too large.
     """
 
 class StorageError(ValueError):

@@ -30,30 +30,47 @@ end, or LimitError; in a GBNF grammar every terminal is one character.
 """
 
 
-def settle_lexing(grammar: Grammar, whole: Collection[int]) -> Grammar:
+def settle_lexing(grammar: Grammar, whole: Collection[int], *, lossless_first: bool = False) -> Grammar:
     """Returns the grammar with terminals split until its lexing leads to no dead end; their names are in ``split``.
 
     Nothing is split if the longest match leads to none. Otherwise terminals are split until lexing loses no text, or,
-    where that is not possible, until it leads to no dead end. ``whole``: terminals that are not split; those with
-    ``max_tokens`` are not either, because their tokens are counted. If a conflict is left, the grammar is returned
-    unproved, so that compiling it raises the error. Raises GrammarError if only a terminal with ``max_tokens`` is in
-    the way.
+    where that is not possible, until it leads to no dead end. ``whole``: terminals that are not split. If a conflict is
+    left, the grammar is returned unproved, so that compiling it raises the error. ``lossless_first``: lexing must lose
+    no text if that is possible.
 
-    If a rule has ``max_tokens``, its texts end between two tokens, wherever the longest match would. So lexing must
-    lose no text; GrammarError if that is not possible.
+    Tokens of a terminal with ``max_tokens`` are counted, so it is not split. If it is in the way, a rule with the limit
+    reads it instead. If a rule has ``max_tokens``, its texts end between two tokens, wherever the longest match would.
+    So lexing must lose no text; GrammarError if that is not possible.
     """
     limited = {index for index, terminal in enumerate(grammar.terminals) if terminal.max_tokens is not None}
-    if any(rule.max_tokens is not None for rule in grammar.rules):
-        lossless = split_until_lossless(grammar, {*whole, *limited})
-        if lossless is None:
-            _refuse_limited_rule(grammar)
-        return lossless
-    if not _has_conflict(grammar):
-        return replace(grammar, proved=True)
-    settled = _settled(grammar, {*whole, *limited})
-    if settled is None and limited and _settled(grammar, whole) is not None:
-        _refuse_limit(grammar, limited)
+    has_limited_rules = any(rule.max_tokens is not None for rule in grammar.rules)
+    if not has_limited_rules and not lossless_first and not _has_conflict(grammar):
+        return _proved(grammar)
+    kept = {*whole, *limited}
+    settled = split_until_lossless(grammar, kept)
+    if settled is None and not has_limited_rules:
+        settled = _split(grammar, kept, lossless=False)
+    if settled is None and limited:
+        return settle_lexing(_with_limited_rules(grammar, limited), whole)
+    if settled is None and has_limited_rules:
+        _refuse_limited_rule(grammar)
     return settled or grammar
+
+
+def _with_limited_rules(grammar: Grammar, limited: Collection[int]) -> Grammar:
+    """Returns the grammar in which a rule with the limit reads each of some terminals, which lose their own."""
+    terminals, made = list(grammar.terminals), {}
+    rules: list[Rule] = []
+    for index in sorted(limited):
+        terminal = terminals[index]
+        terminals[index] = replace(terminal, max_tokens=None, place=None)
+        made[index] = ~(len(grammar.rules) + len(rules))
+        edges = (Edge(0, index, 1),)
+        rules.append(
+            Rule(terminal.name, edges, (1,), bare=terminal.bare, max_tokens=terminal.max_tokens, place=terminal.place)
+        )
+    around = [replace(rule, edges=tuple(_replaced(edge, made) for edge in rule.edges)) for rule in grammar.rules]
+    return replace(grammar, terminals=tuple(terminals), rules=(*around, *rules))
 
 
 def _refuse_limited_rule(grammar: Grammar) -> NoReturn:
@@ -76,28 +93,6 @@ def _refuse_limited_rule(grammar: Grammar) -> NoReturn:
     )
 
 
-def _settled(grammar: Grammar, whole: Collection[int]) -> Grammar | None:
-    return split_until_lossless(grammar, whole) or _split(grammar, whole, lossless=False)
-
-
-def _refuse_limit(grammar: Grammar, limited: set[int]) -> NoReturn:
-    """Raises GrammarError for a terminal with ``max_tokens`` that would have to be split."""
-    try:
-        conflict = core.lexing_conflict(grammar, lossless=True)
-    except LimitError:
-        conflict = None
-    involved = limited if conflict is None else limited.intersection((*conflict[2], conflict[0], conflict[1]))
-    terminal = grammar.terminals[min(involved or limited)]
-    line, column = terminal.place or (None, None)
-    raise GrammarError(
-        f"terminal {terminal.name}: max_tokens needs lexemes of which the end is certain, but every way to divide the "
-        "text counts here, because the longest match could lead into a dead end; let the lexeme end with a character "
-        "that it does not contain and that nothing beside it begins with, or leave max_tokens out",
-        line=line,
-        column=column,
-    )
-
-
 def split_until_lossless(grammar: Grammar, whole: Collection[int] = ()) -> Grammar | None:
     """Returns the grammar with terminals split until lexing loses no text; None if that is not possible."""
     return _split(grammar, whole, lossless=True)
@@ -115,7 +110,12 @@ def _split(grammar: Grammar, whole: Collection[int], *, lossless: bool) -> Gramm
     while conflicting := splitting.conflicting():
         if not splitting.split(conflicting):
             return None
-    return replace(splitting.grammar, proved=True, split=(*grammar.split, *splitting.names))
+    return _proved(replace(splitting.grammar, split=(*grammar.split, *splitting.names)))
+
+
+def _proved(grammar: Grammar) -> Grammar:
+    """Returns the grammar with what was proved. Where lexemes end by themselves, a budget leaves more tokens."""
+    return replace(grammar, proved=True, self_delimiting=core.is_self_delimiting(grammar))
 
 
 class _Splitting:

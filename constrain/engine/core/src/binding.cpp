@@ -423,6 +423,17 @@ void bind_grammar(nb::module_& m) {
           }
         },
         "grammar"_a, "lossless"_a);
+  m.def("is_self_delimiting",
+        [](nb::handle grammar) {
+          try {
+            Grammar imported = import_grammar(grammar, false);
+            nb::gil_scoped_release release;
+            return imported.self_delimiting || is_self_delimiting(imported);
+          } catch (const LimitError& error) {
+            throw placed(error, grammar);
+          }
+        },
+        "grammar"_a);
   nb::class_<CompiledGrammar>(m, "CompiledGrammar")
       .def("__init__",
            [](CompiledGrammar* self, nb::handle grammar, std::shared_ptr<Vocabulary> vocabulary, size_t limit, const nb::dict& limits,

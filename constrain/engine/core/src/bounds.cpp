@@ -11,6 +11,7 @@ namespace constrain {
 namespace {
 
 constexpr uint64_t short_rest = 2'000;    // bytes; a longer rest is worth a closer look
+constexpr uint64_t short_way = 256;       // bytes of a way that is spelled as a whole
 constexpr size_t max_explored = 300;      // derivatives of one terminal
 constexpr unsigned max_rule_depth = 200;  // nested rules whose fresh texts are counted
 
@@ -185,6 +186,18 @@ Bounds::Way Bounds::way_of_origin(OriginId origin) {
   return along_waiting(origin, origin_ways_, [this](const Item& item) { return way_of_path(paths_.id_of(item.state, item.memory), Unit::tokens); });
 }
 
+// The way of an item, spelled as a whole.
+uint32_t Bounds::spelled_tokens(const Item& item) {
+  const Hash key = mix(mix(seeded(0x7370656C), paired(item.state, item.memory)), index(item.origin));
+  if (const uint32_t* found = spelled_tokens_.find(key)) return *found;
+  std::string text;
+  completions_.complete_item(item, text);
+  const uint32_t count = vocabulary_.spell(text).counts[0];
+  const uint32_t tokens = count == Vocabulary::no_spelling ? many_tokens : std::min(count, many_tokens);
+  spelled_tokens_.insert(key, tokens);
+  return tokens;
+}
+
 // Where the longest match may take bytes of the next lexeme, each lexeme on the way counts as a longer one.
 Bound Bounds::of_item(const Item& item, Unit unit) {
   const WayOut own = own_way(item);
@@ -197,6 +210,7 @@ Bound Bounds::of_item(const Item& item, Unit unit) {
     Way way = way_of_path(paths_.id_of(item.state, item.memory), Unit::tokens);
     way.add(way_of_origin(item.origin));
     if (way.fresh == 0) bound.length = std::min<uint64_t>(bound.length, way.tokens);
+    if (way.fresh == 0 && way.tokens > 1 && cost >> 16 <= short_way) bound.length = std::min<uint64_t>(bound.length, spelled_tokens(item));
   }
   if (!grammar_.self_delimiting) bound.length = std::min(Bound::unknown, bound.length + ((cost & 0xFFFF) + 1) * longest_lexeme());
   return bound;

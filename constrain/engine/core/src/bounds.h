@@ -1,7 +1,7 @@
 // Upper bounds on the length of a way to finish: from sets, items and lexemes.
 //
 // Bounds are in bytes or in tokens. Bytes are cheap (a token has at least one); for tokens, each shortest text on the
-// way is spelled by itself, and patterns are followed state by state. Invariant: the shortest way to finish is never
+// way is spelled by itself, short ways as a whole, and patterns are followed state by state. Invariant: the shortest way to finish is never
 // longer than its bound. Texts that must be new are counted apart (`fresh`), since their length depends on the texts
 // already read.
 #pragma once
@@ -46,7 +46,7 @@ class Bounds {
 
   size_t memory_bytes() const {
     return units * set_bounds_[0].size() * sizeof(std::optional<Bound>) + units * path_ways_[0].size() * sizeof(std::optional<Way>) +
-           origin_ways_.bytes() + shortest_tokens_.bytes() + ways_out_.bytes();
+           origin_ways_.bytes() + shortest_tokens_.bytes() + spelled_tokens_.bytes() + ways_out_.bytes();
   }
 
  private:
@@ -85,6 +85,7 @@ class Bounds {
   W along_waiting(OriginId origin, FlatMap<uint32_t, W>& known, F&& way_of);
   Way way_of_path(uint32_t path, Unit unit, unsigned depth = 0);
   Way way_of_origin(OriginId origin);
+  uint32_t spelled_tokens(const Item& item);
   uint32_t tokens_of_shortest(ExprId e);
   uint64_t fresh_slack();
 
@@ -111,6 +112,7 @@ class Bounds {
   std::array<std::vector<std::optional<Way>>, units> path_ways_;  // by path
   FlatMap<uint32_t, Way> origin_ways_;
   FlatMap<uint32_t, uint32_t> shortest_tokens_;  // by expression
+  FlatMap<Hash, uint32_t> spelled_tokens_;       // by item
   uint64_t fresh_slack_ = 0;     // bytes by which a fresh text may be longer than all texts read; 0: not computed yet
   uint64_t longest_lexeme_ = 0;  // result of longest_lexeme(); 0: not computed yet
 };

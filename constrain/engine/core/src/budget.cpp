@@ -10,7 +10,7 @@ namespace constrain {
 
 namespace {
 
-constexpr size_t max_judged = 4'000;            // tokens of one mask that are judged one by one
+constexpr size_t max_judged = 50'000;           // tokens of one mask that are judged one by one, by steps that are known
 constexpr size_t search_questions = 60;         // questions that a search for a shortest match counts as
 constexpr size_t max_places_near_end = 2'000;   // visited by one search for a way to finish
 

@@ -31,6 +31,7 @@ class Completions {
   std::string shortest(const Place& place) { return shortest(place, Effort{}); }
   std::string by_rules(const Place& place, bool thorough = false);  // by rules that ignore the longest match and values
   void check_finish(bool steps);  // `steps`: also checks that the shortest text can be followed within the limits.
+  void complete_item(Item item, std::string& out);  // appends the way of an item by rules, to the end of the text
   const Item* next_waiting(const std::vector<Item>& waiting);  // the item nearest to the end
 
   size_t memory_bytes() const { return origin_costs_.bytes(); }
@@ -40,7 +41,6 @@ class Completions {
   uint64_t item_cost(const Item& item);
   uint64_t origin_cost(OriginId origin);
   void expand(const RulePath& path, std::string& out);
-  void complete_item(Item item, std::string& out);
   void offer_entry(Ending& best, const Lexer::Entry& entry, const Place& place, bool thorough);
   bool is_enough(const Ending& best, bool thorough) const;
   std::string compose(const Place& place, bool thorough);

@@ -5,7 +5,8 @@
 // the rules has a text that is lexed that way, and a live state can be completed. The test is sufficient, not
 // necessary: callers are not distinguished, and terminals read in parallel with T are considered pair by pair. It first
 // ignores long counts, with which expressions have many derivatives; only where it fails does it consider counts and
-// single bytes. For a lossless lexing, V must begin with such a byte in every case.
+// single bytes. For a lossless lexing, V must begin with such a byte in every case. Terminals are self-delimiting if this
+// holds without ignored terminals in between.
 //
 // Where a lazy terminal matches, the lexeme ends, so any V may follow it. Of other terminals, only texts count in which
 // no lazy terminal read in parallel matches first.
@@ -32,8 +33,10 @@ constexpr size_t pair_state_work = 40;           // steps that a state of two pa
 
 class Proof {
  public:
-  Proof(Grammar& grammar, bool lossless)
-      : grammar_(grammar), lossless_(lossless), count_(grammar.terminals.size()), places_(grammar, work_), groups_(grammar), begins_(2 * count_),
+  enum class Claim { no_dead_end, lossless, self_delimiting };
+
+  Proof(Grammar& grammar, Claim claim)
+      : grammar_(grammar), claim_(claim), count_(grammar.terminals.size()), places_(grammar, work_), groups_(grammar), begins_(2 * count_),
         ends_(count_), foreign_(count_) {
     for (ExprId terminal : grammar.terminals) coarse_.push_back(coarse(terminal));
     if (count_ > max_paired_terminals) {
@@ -447,12 +450,14 @@ class Proof {
     }
   }
 
+  bool every_byte() const { return claim_ != Claim::no_dead_end; }
+
   bool separates(uint32_t t, uint32_t follower, bool excluding, bool exact = false) {
     work_.spend(1);
     const ByteSet& all = begins(follower, false);
-    if (lossless_ ? (foreign(t) & all) == all : foreign(t).intersects(begins(follower, excluding))) return true;
+    if (every_byte() ? (foreign(t) & all) == all : foreign(t).intersects(begins(follower, excluding))) return true;
     ByteSet end = exact ? exact_ends(t, all) : ends(t) & all;
-    if (lossless_) return end == all;
+    if (every_byte()) return end == all;
     // the rest of a follower with excluded texts always begins with one of `all`
     return end.intersects(begins(follower, excluding)) || end == all;
   }
@@ -461,6 +466,7 @@ class Proof {
     if (grammar_.lazy[t]) return true;
     for (bool exact : {false, true}) {
       if (separates(t, follower, excluding, exact)) return true;
+      if (claim_ == Claim::self_delimiting) continue;
       for (uint32_t ignored : grammar_.ignored) {
         if (separates(t, ignored, false, exact) && separates(ignored, follower, excluding, exact)) return true;
       }
@@ -484,7 +490,7 @@ class Proof {
   const std::string& name(uint32_t t) const { return grammar_.terminal_names[t]; }
 
   Grammar& grammar_;
-  const bool lossless_;
+  const Claim claim_;
   size_t count_;
   ProofWork work_;
   RulePlaces places_;
@@ -510,7 +516,7 @@ class Proof {
 }  // namespace
 
 std::optional<LexingConflict> find_lexing_conflict(Grammar& grammar, bool lossless) {
-  Proof proof(grammar, lossless);
+  Proof proof(grammar, lossless ? Proof::Claim::lossless : Proof::Claim::no_dead_end);
   std::optional<LexingConflict> found;
   proof.each_conflict([&](uint32_t terminal, uint32_t follower) {
     found = {terminal, follower, proof.going_on(terminal)};
@@ -520,7 +526,7 @@ std::optional<LexingConflict> find_lexing_conflict(Grammar& grammar, bool lossle
 }
 
 std::vector<uint32_t> find_conflicting_terminals(Grammar& grammar, bool lossless) {
-  Proof proof(grammar, lossless);
+  Proof proof(grammar, lossless ? Proof::Claim::lossless : Proof::Claim::no_dead_end);
   std::vector<uint8_t> is_found(grammar.terminals.size());
   proof.each_conflict([&](uint32_t terminal, uint32_t) {
     if (!is_found[terminal]) {
@@ -533,6 +539,20 @@ std::vector<uint32_t> find_conflicting_terminals(Grammar& grammar, bool lossless
     if (is_found[t]) found.push_back(t);
   }
   return found;
+}
+
+bool is_self_delimiting(Grammar& grammar) {
+  const auto counted = [](uint32_t limit) { return limit != unbounded; };
+  if (std::any_of(grammar.token_limits.begin(), grammar.token_limits.end(), counted)) return false;
+  if (std::any_of(grammar.lazy.begin(), grammar.lazy.end(), [](bool lazy) { return lazy; })) return false;
+  try {
+    Proof proof(grammar, Proof::Claim::self_delimiting);
+    bool found = true;
+    proof.each_conflict([&](uint32_t, uint32_t) { return found = false; });
+    return found;
+  } catch (const LimitError&) {  // not known
+    return false;
+  }
 }
 
 void prove_lexing(Grammar& grammar) {
