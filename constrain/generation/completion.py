@@ -79,7 +79,8 @@ class Completion:
         captures: parts of ``text`` that the grammar gives names to, with their spans; empty without names, and if the
             answer was cut. ``None`` if they take too long to find; ``MAX_CAPTURE_WORK`` is then in ``limits_met``.
         quotes: places of all quotes (``constrain.Quote``) in ``value`` as JSON and in their sources, in the order of
-            the text. Strings in the arguments of calls are not among them.
+            the text. With ``tools``, paths begin with ``"content"``, or with ``"calls"``, the number of the call and
+            ``"arguments"``; the quotes in the content come first.
         agreement: with ``vote``, the share of the samples that have the same value in a place, by the path of the place
             (keys and positions; ``()`` for the whole). Items of lists are lined up by content. ``None`` otherwise.
         fields: with ``confidence``, the parts of a JSON value with their probabilities, by path in ``value`` (keys and
@@ -156,8 +157,11 @@ def _field_object(field: FieldConfidence) -> dict[str, Any]:
 
 
 def quotes_object(completion: Completion) -> dict[str, Any]:
-    """Returns the member ``quotes`` of an answer as JSON: the places of its quotes; empty if there is none."""
-    found = [{**asdict(place), "path": list(place.path)} for place in completion.quotes]
+    """Returns the member ``quotes`` of an answer as JSON: the places of its quotes; empty if there is none.
+
+    Their paths are JSON Pointers.
+    """
+    found = [{**asdict(place), "path": pointer_to(place.path)} for place in completion.quotes]
     return {"quotes": found} if found else {}
 
 

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from constrain.chat.reading.events import ReasoningDelta
-from constrain.chat.reading.reply import Refusal
+from constrain.chat.reading.reply import Refusal, Reply
 from constrain.chat.reading.text import TextStream
 from constrain.chat.reading.text_tokens import TextTokens
 from constrain.confidence.alternatives import Replay
@@ -83,6 +83,7 @@ class Plan:
             call; None if there is no such choice.
         request: token ids behind a draft that ask for the answer; empty for an answer without a draft.
         shown: function that returns the texts that the prompt adds to the caller's text, by name.
+        tool_quotes: finders of the quotes in the arguments of calls, by name of the tool; only for tools with quotes.
     """
 
     model: Model
@@ -96,6 +97,7 @@ class Plan:
     call_or_content: Callable[[Sampling], LogitAdjuster] | None = None
     shown: Callable[[], dict[str, str]] = dict
     request: tuple[int, ...] = ()
+    tool_quotes: Mapping[str, Quotes] = field(default_factory=dict)
 
     @property
     def prompt_tokens(self) -> int:
@@ -118,12 +120,19 @@ class Plan:
         return Job(self, constraint, compile_seconds, drafts=drafts)
 
     def find_quotes(self, text: str, value: object) -> tuple[QuotePlace, ...]:
-        """Returns the places of the quotes in a finished answer; none in a refusal, or without content."""
-        quotes = self.result.quotes
-        if quotes is None or not text or isinstance(value, Refusal):
-            return ()
-        assert isinstance(quotes, Quotes)
-        return quotes.places(text)
+        """Returns the places of the quotes in a finished answer: in its content, then in the arguments of its calls.
+
+        ``text``: text of the content. A refusal has no quotes.
+        """
+        found: list[QuotePlace] = []
+        quotes, is_reply = self.result.quotes, isinstance(value, Reply)
+        if quotes is not None and text and not isinstance(value, Refusal):
+            assert isinstance(quotes, Quotes)
+            found += quotes.places(text, ("content",) if is_reply else ())
+        for number, call in enumerate(value.calls if isinstance(value, Reply) else ()):
+            if call.name in self.tool_quotes:
+                found += self.tool_quotes[call.name].places(call.text, ("calls", number, "arguments"))
+        return tuple(found)
 
     def describe_shown(self, hint: str) -> str:
         """Describes how many tokens of the prompt are added texts, for an error message; empty if there are none.

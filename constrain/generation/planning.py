@@ -28,7 +28,7 @@ from constrain.composition.parts import as_part
 from constrain.errors import UnsupportedSchemaError
 from constrain.generation.job import SCHEMA, TOOLS, Language, Plan
 from constrain.generation.options import DraftError, compile_options, is_json_schema, split_options
-from constrain.generation.quoting import with_quotes
+from constrain.generation.quoting import tool_quotes, with_quotes
 from constrain.json_schema.policies import Policies
 from constrain.language.grammar import Grammar
 from constrain.language.policies import CHOICES, DEFAULTS, refuse_compile_options
@@ -165,6 +165,7 @@ def make_plan(model: Model, prompt: Prompt, schema: Any, given: Options) -> Plan
         call_or_content,
         shown,
         prompted.request,
+        tool_quotes(tools, sources),
     )
 
 

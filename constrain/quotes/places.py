@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
@@ -67,9 +67,12 @@ class Quotes:
         self._folded: dict[tuple[str, int], Folded] = {}
         self._cuts: dict[tuple[str, int, bool], bytes] = {}
 
-    def places(self, text: str) -> tuple[QuotePlace, ...]:
-        """Returns the places of all quotes in a finished answer, in the order of the answer."""
-        return tuple(found.place for found in self._find(text))
+    def places(self, text: str, above: Path = ()) -> tuple[QuotePlace, ...]:
+        """Returns the places of all quotes in a finished text, in the order of the text.
+
+        ``above``: path of the text in the answer's value.
+        """
+        return tuple(replace(found.place, path=(*above, *found.place.path)) for found in self._find(text))
 
     def restored(self, text: str) -> str:
         """Returns a finished answer in which folded quotes have their source's spelling."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import pydantic
 import pytest
 
 import constrain
 from constrain import Finished, Quote, UnsupportedSchemaError
+from constrain.generation.planning import prepare
 from tests.support import LONG
 
 if TYPE_CHECKING:
@@ -72,24 +73,119 @@ def test_streams_batches_and_votes_have_quotes(model: constrain.Model) -> None:
         check(completion, {"prompt": [prompt], "page": ["One page of text"]})
 
 
-def test_arguments_of_tools_are_quotes(model: constrain.Model) -> None:
-    def look_up(name: Annotated[str, Quote(min_length=3, max_length=12)]) -> str:
-        """Looks a person up."""
-        return name
+def look_up(name: Annotated[str, Quote(min_length=3, max_length=12)]) -> str:
+    """Looks a person up."""
+    return name
 
+
+def compare(left: Annotated[str, Quote("page")], rest: list[Annotated[str, Quote()]], note: str = "") -> str:
+    """Compares texts."""
+    return left + note + str(rest)
+
+
+def part(value: Any, path: Sequence[str | int]) -> Any:
+    """The part of a reply that a path leads to."""
+    for step in path:
+        value = getattr(value, step) if hasattr(value, str(step)) else value[step]
+    return value
+
+
+@pytest.mark.parametrize("form", [None, "qwen3-coder", "llama-pythonic"])
+def test_arguments_of_tools_are_quotes_and_have_places(model: constrain.Model, form: str | None) -> None:
     prompt = "Look up Ada Lovelace."
-    reply = constrain.generate(model, prompt, tools=[look_up], tool_choice="required", seed=1, max_tokens=80)
-    assert reply.calls
-    assert all(call.arguments["name"] in prompt for call in reply.calls)
+    options: Any = {"tools": [look_up], "tool_choice": "required", "tool_format": form, "seed": 1, "max_tokens": 80}
+    completion = constrain.complete(model, prompt, **options)
+    assert completion.value.calls
+    assert [quote.path for quote in completion.quotes] == [
+        ("calls", number, "arguments", "name") for number in range(len(completion.value.calls))
+    ]
+    for quote in completion.quotes:
+        assert prompt[quote.start : quote.end] == part(completion.value, quote.path)
+
+
+def scripted(model: constrain.Model, answer: str, prompt: str, schema: Any, **options: Any) -> constrain.Completion:
+    """The completion of a model that answers with a given text."""
+    job = prepare(model, prompt, schema, options)
+    assert job.constraint is not None
+    assert job.constraint.accepts(answer)
+    writing = job.begin()
+    writing.progress.feed(answer.encode())
+    writing.finish()
+    return writing.completion(0, constrain.Timings(0, 0, 0, 0))
+
+
+HERMES = """<tool_call>
+{"name": "look_up", "arguments": {"name": "Ada \\"L\\""}}
+</tool_call>
+<tool_call>
+{"name": "compare", "arguments": {"left": "page", "rest": ["it", "Ada"], "note": "Ada"}}
+</tool_call>"""
+
+ELEMENTS = """<tool_call>
+<function=look_up>
+<parameter=name>
+Ada "L"
+</parameter>
+</function>
+</tool_call>
+<tool_call>
+<function=compare>
+<parameter=left>
+page
+</parameter>
+<parameter=rest>
+["it", "Ada"]
+</parameter>
+<parameter=note>
+Ada
+</parameter>
+</function>
+</tool_call>"""
+
+PYTHON = '[look_up(name="Ada \\"L\\""), compare(left="page", rest=["it", "Ada"], note="Ada")]'
+
+
+@pytest.mark.parametrize(
+    ("form", "answer"), [("hermes", HERMES), ("qwen3-coder", ELEMENTS), ("llama-pythonic", PYTHON)]
+)
+def test_places_of_arguments_are_the_same_in_every_form(model: constrain.Model, form: str, answer: str) -> None:
+    prompt, page = 'Say it: Ada "L".', ["", "One page"]
+    completion = scripted(
+        model, answer, prompt, None, tools=[look_up, compare], tool_format=form, sources={"page": page}
+    )
+    assert [(*quote.path[1:], quote.source, quote.text, quote.start) for quote in completion.quotes] == [
+        (0, "arguments", "name", "prompt", 0, 8),
+        (1, "arguments", "left", "page", 1, 4),
+        (1, "arguments", "rest", 0, "prompt", 0, 4),
+        (1, "arguments", "rest", 1, "prompt", 0, 8),
+    ]
+    for quote in completion.quotes:
+        said = {"prompt": [prompt], "page": page}[quote.source][quote.text]
+        assert said[quote.start : quote.end] == part(completion.value, quote.path)
+
+
+def test_with_tools_quotes_of_the_content_have_a_path_of_their_own(model: constrain.Model) -> None:
+    asked: Any = {"tools": [look_up], "tool_format": "hermes"}
+    schema = {"type": "array", "items": {"type": "string", "x-quote": True}}
+    (place,) = scripted(model, '["Ada"]', "Say Ada.", schema, **asked).quotes
+    assert (place.path, place.start, place.end) == (("content", 0), 4, 7)
+
+
+def test_inputs_of_custom_tools_have_no_quotes(model: constrain.Model) -> None:
+    note = constrain.CustomTool("note", format=constrain.Regex("[a-z]+"))
+    call = '<tool_call>\n{"name": "note", "arguments": {"input": "ada"}}\n</tool_call>'
+    completion = scripted(model, call, "Note ada.", None, tools=[look_up, note], tool_format="hermes")
+    assert [each.name for each in completion.value.calls] == ["note"]
+    assert completion.quotes == ()
 
 
 def test_folded_arguments_are_refused(model: constrain.Model) -> None:
-    def look_up(name: Annotated[str, Quote(fold=True)]) -> str:
+    def find(name: Annotated[str, Quote(fold=True)]) -> str:
         """Looks a person up."""
         return name
 
-    with pytest.raises(UnsupportedSchemaError, match="look_up has a quote with fold"):
-        constrain.generate(model, "Look up Ada.", tools=[look_up])
+    with pytest.raises(UnsupportedSchemaError, match="find has a quote with fold"):
+        constrain.generate(model, "Look up Ada.", tools=[find])
 
 
 def test_a_refusal_has_no_quotes(model: constrain.Model) -> None:

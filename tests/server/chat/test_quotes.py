@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.server.asking import chat, error_of
+from tests.support.server.asking import ask, chat, error_of
 
 if TYPE_CHECKING:
     from constrain.server.app import Application
@@ -33,7 +33,7 @@ def test_quotes_of_the_messages(application: Application) -> None:
     quote = json.loads(choice["message"]["content"])["quote"]
     (place,) = choice["constrain"]["quotes"]
     assert PROMPT[place["start"] : place["end"]] == quote
-    assert (place["path"], place["source"], place["text"]) == (["quote"], "prompt", 0)
+    assert (place["path"], place["source"], place["text"]) == ("/quote", "prompt", 0)
 
 
 def test_quotes_of_given_sources(application: Application) -> None:
@@ -61,3 +61,40 @@ def test_sources_without_a_schema_are_refused(application: Application) -> None:
     for format_ in ({}, {"guided_regex": "[ab]"}):
         error = error_of(chat(application, messages=SAID, sources=SOURCES, **format_))
         assert (error["param"], error["code"]) == ("sources", "invalid_value")
+
+
+PARAMETERS = {
+    "type": "object",
+    "properties": {"a/b": {"type": "string", "x-quote": {"min_length": 3}}},
+    "required": ["a/b"],
+    "additionalProperties": False,
+}
+
+
+def test_quotes_of_arguments_in_a_chat(application: Application) -> None:
+    function = {"name": "look_up", "parameters": PARAMETERS, "strict": True}
+    tools = [{"type": "function", "function": function}]
+    answer = chat(application, messages=SAID, tools=tools, tool_choice="required", seed=1, max_tokens=80).json()
+    (choice,) = answer["choices"]
+    calls = choice["message"]["tool_calls"]
+    places = choice["constrain"]["quotes"]
+    assert [place["path"] for place in places] == [f"/calls/{number}/arguments/a~1b" for number in range(len(calls))]
+    for place, call in zip(places, calls, strict=True):
+        assert PROMPT[place["start"] : place["end"]] == json.loads(call["function"]["arguments"])["a/b"]
+
+
+def test_quotes_of_arguments_in_a_response(application: Application) -> None:
+    body = {
+        "model": "small",
+        "input": PROMPT,
+        "tools": [{"type": "function", "name": "look_up", "parameters": PARAMETERS, "strict": True}],
+        "tool_choice": "required",
+        "parallel_tool_calls": False,
+        "temperature": 0,
+        "max_output_tokens": 80,
+    }
+    answer = ask(application, "POST", "/v1/responses", json=body).json()
+    (call,) = [item for item in answer["output"] if item["type"] == "function_call"]
+    (place,) = answer["constrain"]["quotes"]
+    assert place["path"] == "/calls/0/arguments/a~1b"
+    assert PROMPT[place["start"] : place["end"]] == json.loads(call["arguments"])["a/b"]
