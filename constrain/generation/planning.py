@@ -103,6 +103,7 @@ def make_plan(model: Model, prompt: Prompt, schema: Any, given: Options) -> Plan
     template = model.tool_template if tools else model.chat_template
     form = format_of(model.tokenizer, template, options.get("tool_format"))
     result = result_type(schema)
+    schema = _as_text(schema)
     sources = _read_sources(options, prompt)
     result = with_quotes(result, schema, sources)
     if is_json_schema(schema):
@@ -217,9 +218,16 @@ def _make_answer_language(
 def plan_continuation(model: Model, tokens: list[int], schema: Any, options: Options) -> Plan:
     """Plans an answer that continues the given tokens: no chat template is applied and the schema is not shown."""
     sampling, settings = split_options(options)
+    result = result_type(schema)
+    schema = _as_text(schema)
     language = _text_language(schema, options)
-    result = with_quotes(result_type(schema), schema, read_sources(options.get("sources") or {}))
+    result = with_quotes(result, schema, read_sources(options.get("sources") or {}))
     return Plan(model, language, tokens, _text_progress(result, settings, language), sampling, settings, result)
+
+
+def _as_text(schema: Any) -> Any:
+    """Returns a schema that is a document as text, which all later stages read; others unchanged."""
+    return schema_text(schema) if isinstance(schema, dict | bool) else schema
 
 
 def _text_language(schema: Any, options: Options) -> Language | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from constrain.chat.tools.kinds import FunctionTool
 from constrain.language.schema_text import parse_schema, plain_schema, schema_text
-from constrain.quotes.keyword import QUOTE, may_have_quotes, with_sources
+from constrain.quotes.keyword import may_have_quotes, with_sources
 from constrain.quotes.places import Quotes
 
 if TYPE_CHECKING:
@@ -19,10 +19,12 @@ if TYPE_CHECKING:
 
 
 def with_quotes(result: ResultType, schema: object, sources: Mapping[str, Texts]) -> ResultType:
-    """Returns a result type that finds the quotes of answers; unchanged if the schema has none."""
-    if result.document is None or QUOTE not in str(result.document):
-        return result
-    return replace(result, quotes=_make_quotes(schema_text(schema), sources))
+    """Returns a result type that finds the quotes of answers; unchanged if the schema has none.
+
+    ``schema``: the schema of ``result``; a JSON Schema as text, so that it need not be written out to be searched.
+    """
+    may_quote = may_have_quotes(schema) if isinstance(schema, str) else result.may_quote
+    return replace(result, quotes=_make_quotes(schema_text(schema), sources)) if may_quote else result
 
 
 def tool_quotes(tools: Sequence[Tool], sources: Mapping[str, Texts]) -> dict[str, Quotes]:

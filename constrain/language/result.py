@@ -39,6 +39,7 @@ class ResultType:
         document: the JSON Schema as a parsed JSON value; ``None`` without a schema: then the value is the text.
         adapter: turns the text into the caller's type; ``None`` for parsed JSON or plain text.
         source: the source of the grammar instead of a JSON Schema, if the prompt can show it.
+        may_quote: whether the document of a type names the keyword of quotes; false for other schemas.
         quotes: finds the quotes of answers; ``None`` if the schema has none.
         exact: replaces the adapter for a type with decimals, and keeps all their digits.
     """
@@ -46,6 +47,7 @@ class ResultType:
     document: object | None
     adapter: TypeAdapter[Any] | None
     source: Source | None = None
+    may_quote: bool = False
     quotes: Restoring | None = field(default=None, compare=False)
     exact: ExactValidator | None = field(init=False, default=None, compare=False)
 
@@ -99,7 +101,8 @@ def _of_type(kind: Any) -> ResultType:
 
     try:
         adapter: TypeAdapter[Any] = TypeAdapter(kind)
-        return ResultType(adapter.json_schema(), adapter)
+        document = adapter.json_schema()
+        return ResultType(document, adapter, may_quote="x-quote" in repr(document))
     except PydanticUserError as error:
         raise SchemaError(f"no JSON Schema can be made of {kind!r}: {error}") from error
 

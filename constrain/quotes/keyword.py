@@ -25,8 +25,8 @@ MAX_SOURCE_CHARACTERS = 1_000_000
 Texts: TypeAlias = tuple[str, ...]
 """The texts of one source; a quote lies within one of them."""
 
-_MAY_NAME_QUOTES = re.compile(r"x-quote|\\u00[2-7]", re.IGNORECASE)
-"""A text that names the keyword, or may do so with escapes."""
+_ESCAPED_ASCII = re.compile(r"\\u00[2-7]")
+"""An escape of JSON that may stand for a character of the keyword."""
 
 
 class QuoteKeyword(NamedTuple):
@@ -101,7 +101,7 @@ def _texts(given: object, place: str) -> Texts:
 
 def may_have_quotes(schema: str) -> bool:
     """Returns whether the text of a schema may have quotes."""
-    return _MAY_NAME_QUOTES.search(schema) is not None
+    return QUOTE in schema or _ESCAPED_ASCII.search(schema) is not None
 
 
 def has_folded_quotes(document: object) -> bool:

@@ -11,7 +11,7 @@ import pytest
 
 import constrain
 from constrain import Finished, Quote, UnsupportedSchemaError
-from constrain.generation.planning import prepare
+from constrain.generation.planning import make_plan, prepare
 from tests.support import LONG
 
 if TYPE_CHECKING:
@@ -193,3 +193,25 @@ def test_a_refusal_has_no_quotes(model: constrain.Model) -> None:
     for seed in range(3):
         completion = constrain.complete(model, "Say it.", schema=schema, allow_refusal=True, seed=seed, max_tokens=20)
         assert bool(completion.quotes) == isinstance(completion.value, str)
+
+
+class Quoting(pydantic.BaseModel):
+    it: Annotated[str, Quote()]
+
+
+@pytest.mark.parametrize(
+    ("schema", "path"),
+    [
+        (Quoting, ("it",)),
+        (Annotated[str, Quote()], ()),
+        (Annotated[str, Quote(), list[int]], ()),
+        ({"type": "string", "x-quote": True}, ()),
+        (r'{"type": "string", "x\u002dquote": true}', ()),
+    ],
+)
+def test_quotes_are_found_in_schemas_of_every_kind(model: constrain.Model, schema: Any, path: tuple[str, ...]) -> None:
+    answer = '{"it": "Ada"}' if path else '"Ada"'
+    (place,) = scripted(model, answer, "Say Ada.", schema).quotes
+    assert (place.path, place.start) == (path, 4)
+    assert make_plan(model, "Say Ada.", {"const": "x-quote"}, {}).find_quotes('"x-quote"', "x-quote") == ()
+    assert make_plan(model, "Say Ada.", str, {}).result.quotes is None

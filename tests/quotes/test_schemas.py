@@ -12,6 +12,7 @@ import pytest
 
 import constrain
 from constrain import LimitError, Quote, SchemaError, UnsatisfiableSchemaError, UnsupportedSchemaError
+from constrain.quotes.keyword import may_have_quotes
 from constrain.quotes.texts import fold
 from tests.support import byte_vocabulary
 
@@ -140,3 +141,9 @@ def test_an_annotation_checks_its_options() -> None:
 def test_sources_are_for_json_schemas_only() -> None:
     with pytest.raises(ValueError, match="sources applies to JSON Schemas only"):
         constrain.compile(constrain.Regex("a"), byte_vocabulary(), sources={"it": "a"})
+
+
+@pytest.mark.parametrize("schema", ['{"x-quote": true}', r'{"\u0078-quote": true}', r'{"x\u002Dquote": true}'])
+def test_quotes_are_found_in_the_text_of_a_schema_however_it_spells_the_keyword(schema: str) -> None:
+    assert may_have_quotes(schema)
+    assert not may_have_quotes('{"const": "X-QUOTE \\u00e9 \\u0001"}')
