@@ -72,6 +72,23 @@ def test_samples_that_the_type_refuses_do_not_vote(shared: constrain.Model) -> N
     assert answer.value.number % 2 == 0
 
 
+@pytest.mark.slow
+def test_samples_that_are_nested_too_deeply_do_not_vote(
+    shared: constrain.Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: dict[str, Any] = {"schema": {"enum": ["red", [[["deep"]]], "blue"]}, "seed": 1, "temperature": 1}
+    monkeypatch.setattr("constrain.types.answer_text.MAX_ANSWER_NESTING", 2)
+    samples = constrain.complete_batch(shared, [PROMPT], n=6, return_errors=True, **asked)[0]
+    read = [each for each in samples if isinstance(each, constrain.Completion)]
+    assert 0 < len(read) < 6
+    answer = constrain.complete(shared, PROMPT, n=6, vote=True, **asked)
+    assert [each.value for each in answer.votes] == [each.value for each in read]
+    assert answer.value in ("red", "blue")
+    assert answer.agreement == {(): [each.value for each in read].count(answer.value) / len(read)}
+    with pytest.raises(constrain.OutputValidationError, match="MAX_ANSWER_NESTING"):
+        constrain.complete(shared, PROMPT, schema={"const": [[[]]]}, n=2, vote=True)
+
+
 def weather(city: Literal["Oslo", "Rome"]) -> str:
     """Returns the weather of a city."""
     return city

@@ -127,15 +127,11 @@ class Responses(Endpoint):
 
     async def _response(self, answers: Answers, made: _Made) -> JSONResponse:
         try:
-            completions = await answers.completions()
+            decide = self._serving.generator.decide
+            [completion] = await (decide(answers) if len(answers.jobs) > 1 else answers.completions())
         except ConstrainError as error:
             _log.exception("a generation failed")
             raise failure() from error
-        for number, each in enumerate(completions):
-            self._serving.metrics.add(each, is_first=number == 0)
-        if len(completions) > 1:
-            completions = await self._serving.generator.decide(answers, completions)
-        [completion] = completions
         response = finished_response(made.head, completion, **made.ending(completion))
         await self._keep(made, response)
         return JSONResponse(response_json(response))

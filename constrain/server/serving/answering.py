@@ -123,14 +123,11 @@ class Answering(Endpoint, Generic[R]):
 
     async def _response(self, answers: Answers, questions: Sequence[Question], writer: Writer) -> JSONResponse:
         try:
-            completions = await answers.completions()
+            decide = self._serving.generator.decide
+            completions = await (decide(answers) if questions[0].vote else answers.completions())
         except ConstrainError as error:
             _log.exception("a generation failed")
             raise failure() from error
-        for number, completion in enumerate(completions):
-            self._serving.metrics.add(completion, is_first=_is_first(number, questions))
-        if questions[0].vote:
-            completions = await self._serving.generator.decide(answers, completions)
         return JSONResponse(writer.response(completions))
 
     async def _chunks(

@@ -138,13 +138,21 @@ class Generator:
         account.has_answer = True
         return answers
 
-    async def decide(self, answers: Answers, completions: Sequence[Completion]) -> list[Completion]:
-        """Returns the answers to questions with a vote: for each, the one that its finished answers agree on."""
-        size = answers.per_question
-        groups = [
-            (answers.jobs[begin], completions[begin : begin + size]) for begin in range(0, len(completions), size)
-        ]
-        return [await self.run_in_thread(partial(decide, job, samples)) for job, samples in groups]
+    async def decide(self, answers: Answers) -> list[Completion]:
+        """Returns the answers to questions with a vote: for each, the one that its finished answers agree on.
+
+        Answers that clients cannot parse do not vote. Raises ``ApiError`` for a question that has no others, and the
+        error that ended an answer.
+        """
+        size, outcomes = answers.per_question, await answers.outcomes()
+        groups: list[tuple[Job, list[Completion]]] = []
+        for begin in range(0, len(outcomes), size):
+            samples = outcomes[begin : begin + size]
+            voters = [each for each in samples if not isinstance(each, ApiError)]
+            if not voters:
+                raise next(each for each in samples if isinstance(each, ApiError))
+            groups.append((answers.jobs[begin], voters))
+        return [await self.run_in_thread(partial(decide, job, voters)) for job, voters in groups]
 
     def end_by(self, seconds: float) -> None:
         """Refuses new requests, and ends the running answers within a time."""
@@ -221,8 +229,16 @@ class Answers:
     async def events(self) -> AsyncGenerator[tuple[int, StreamEvent | Finished], None]:
         """Yields all events with the number of their answer; the last event of each answer is ``Finished``.
 
-        Raises the error that ended an answer.
+        Raises the error that ended an answer, and ``ApiError`` for an answer that clients cannot parse.
         """
+        async with contextlib.aclosing(self._ended_events()) as events:
+            async for number, event in events:
+                if isinstance(event, ApiError):
+                    raise event
+                yield number, event
+
+    async def _ended_events(self) -> AsyncGenerator[tuple[int, StreamEvent | Finished | ApiError], None]:
+        """Yields events as ``events`` does, with the error in place of ``Finished`` for answers that it refuses."""
         try:
             left = len(self._runs)
             while left:
@@ -231,24 +247,48 @@ class Answers:
                     yield number, event
                     continue
                 run = self._runs[number]
+                left -= 1
                 run.request.done.result()
-                last, completion, parts = _finish(run)
                 self._metrics.add_masks(run.request.answer)
+                try:
+                    last, completion, parts = _finish(run)
+                except ApiError as error:
+                    yield number, error
+                    continue
                 for each in last:
                     yield number, each
                 yield number, Finished(await find_captures(completion, parts, run.vocabulary, self._session))
-                left -= 1
         finally:
             self.close()
 
     async def completions(self) -> list[Completion]:
-        """Returns the finished answers, by number."""
+        """Returns the finished answers, by number, and counts them in the metrics. Raises the errors of ``events``."""
         found: dict[int, Completion] = {}
         async with contextlib.aclosing(self.events()) as events:
             async for number, event in events:
                 if isinstance(event, Finished):
                     found[number] = event.completion
-        return [found[number] for number in range(len(found))]
+        completions = [found[number] for number in range(len(found))]
+        self._count(completions)
+        return completions
+
+    async def outcomes(self) -> list[Completion | ApiError]:
+        """Returns what ``completions`` returns, but with errors in place of answers that clients cannot parse."""
+        found: dict[int, Completion | ApiError] = {}
+        async with contextlib.aclosing(self._ended_events()) as events:
+            async for number, event in events:
+                if isinstance(event, Finished | ApiError):
+                    found[number] = event.completion if isinstance(event, Finished) else event
+        outcomes = [found[number] for number in range(len(found))]
+        self._count(outcomes)
+        return outcomes
+
+    def _count(self, outcomes: Sequence[Completion | ApiError]) -> None:
+        """Counts finished answers in the metrics."""
+        for begin in range(0, len(outcomes), self.per_question):
+            question = outcomes[begin : begin + self.per_question]
+            for number, each in enumerate(each for each in question if not isinstance(each, ApiError)):
+                self._metrics.add(each, is_first=number == 0)
 
     def _show(self, number: int, event: StreamEvent) -> None:
         self._loop.call_soon_threadsafe(self._events.put_nowait, (number, event))
