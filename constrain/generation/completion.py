@@ -90,8 +90,9 @@ class Completion:
         log_mass: with ``confidence`` or ``unbias``, logarithm of the share of the model's probability that the
             constraint left, over all tokens: 0 for free text. With ``unbias``, its exponential weights the answer.
             ``None`` without these options, and for a merged answer.
-        votes: with ``vote``, the samples that voted: all but those that cannot be read as values. ``tokens`` and ``draft`` are then empty if no sample is the winner as a
-            whole, and ``usage`` counts the tokens of all samples.
+        votes: with ``vote``, the samples that voted: all but those that cannot be read as values. ``tokens`` and
+            ``draft`` are then empty if no sample is the winner as a whole, and ``usage`` counts the tokens of all these
+            samples.
     """
 
     value: Any

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from constrain.arguments import lone_surrogate
@@ -41,6 +41,9 @@ class QuoteKeyword(NamedTuple):
 
 _HOLDING_NAMES = frozenset(("properties", "patternProperties", "$defs", "definitions", "dependentSchemas"))
 """Keywords whose values have names of the author's choice as keys."""
+
+_HOLDING_VALUES = frozenset(("const", "enum", "default", "examples"))
+"""Keywords whose values are no schemas."""
 
 _OPTIONS = {"source": str, "whole_words": bool, "min_length": int, "max_length": int, "fold": bool}
 
@@ -119,19 +122,31 @@ def has_folded_quotes(document: object) -> bool:
     return False
 
 
-def without_quotes(document: Any) -> Any:
-    """Returns a copy of a parsed schema in which quotes are any strings: for checks without sources."""
+def without_quotes(document: Any, kept: Collection[str] = ()) -> Any:
+    """Returns a copy of a parsed schema in which quotes are any strings: for checks without sources.
+
+    ``kept``: names of sources whose quotes stay.
+    """
     root = [document]
     waiting: list[tuple[Any, bool]] = [(root, False)]
     while waiting:
         copied, holds_names = waiting.pop()
-        if isinstance(copied, dict) and not holds_names:
-            copied.pop(QUOTE, None)
+        is_schema = isinstance(copied, dict) and not holds_names
+        if is_schema and QUOTE in copied and _is_of_others(copied[QUOTE], kept):
+            del copied[QUOTE]
         for key, value in copied.items() if isinstance(copied, dict) else enumerate(copied):
-            if isinstance(value, dict | list):
+            if isinstance(value, dict | list) and (holds_names or key not in _HOLDING_VALUES):
                 copied[key] = value.copy()
-                waiting.append((copied[key], key in _HOLDING_NAMES))
+                waiting.append((copied[key], key in _HOLDING_NAMES and not holds_names))
     return root[0]
+
+
+def _is_of_others(keyword: object, kept: Collection[str]) -> bool:
+    """Returns whether a value of ``x-quote`` names no source of ``kept``; false for malformed ones."""
+    try:
+        return read_keyword(keyword).source not in kept
+    except (TypeError, ValueError):
+        return False  # it stays, so that compiling the schema names its place
 
 
 def with_sources(schema: str, sources: Mapping[str, Texts] | None) -> str:

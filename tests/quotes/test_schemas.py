@@ -12,7 +12,7 @@ import pytest
 
 import constrain
 from constrain import LimitError, Quote, SchemaError, UnsatisfiableSchemaError, UnsupportedSchemaError
-from constrain.quotes.keyword import may_have_quotes
+from constrain.quotes.keyword import may_have_quotes, without_quotes
 from constrain.quotes.texts import fold
 from tests.support import byte_vocabulary
 
@@ -147,3 +147,25 @@ def test_sources_are_for_json_schemas_only() -> None:
 def test_quotes_are_found_in_the_text_of_a_schema_however_it_spells_the_keyword(schema: str) -> None:
     assert may_have_quotes(schema)
     assert not may_have_quotes('{"const": "X-QUOTE \\u00e9 \\u0001"}')
+
+
+def test_quotes_are_any_strings_where_their_source_is_not_known() -> None:
+    schema = {
+        "x-quote": {"fold": True},
+        "properties": {
+            "x-quote": {"x-quote": "a"},
+            "properties": {"x-quote": "b"},
+            "const": {"x-quote": True},
+            "it": {"const": {"x-quote": True}, "anyOf": [{"x-quote": True}, {"x-quote": 1}]},
+        },
+    }
+    written = json.dumps(schema)
+    assert without_quotes(schema, ("b",)) == {
+        "properties": {
+            "x-quote": {},
+            "properties": {"x-quote": "b"},
+            "const": {},
+            "it": {"const": {"x-quote": True}, "anyOf": [{}, {"x-quote": 1}]},
+        }
+    }
+    assert json.dumps(schema) == written

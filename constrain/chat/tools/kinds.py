@@ -13,6 +13,7 @@ from constrain.chat.tools.parameters import callers_parameters
 from constrain.chat.tools.running import run, run_async
 from constrain.errors import OutputValidationError, ToolError
 from constrain.language.schema_text import schema_text
+from constrain.quotes.keyword import may_have_quotes, sources_of, without_quotes
 from constrain.types.answer_text import read_answer
 
 if TYPE_CHECKING:
@@ -88,7 +89,8 @@ class FunctionTool:
     def validate(self, arguments: str | bytes | Mapping[str, Any]) -> Arguments:
         """Returns the arguments in a JSON text or JSON object.
 
-        Raises ``OutputValidationError`` with the text, and with a pointer if one is known.
+        Quotes are compared with the sources in the schema itself (``x-sources``); without such a source, any string
+        may be a quote. Raises ``OutputValidationError`` with the text, and with a pointer if one is known.
 
         >>> from constrain import tool
         >>> def area(width: int, height: int = 1) -> int:
@@ -101,7 +103,10 @@ class FunctionTool:
             from constrain.inspection.explanation import explain
 
             written = json.dumps(_json_object(text), ensure_ascii=False).encode(errors="surrogatepass")
-            found = explain(self.schema, written, property_order="any", numbers="any")
+            schema = self.schema
+            if may_have_quotes(self.schema_text):
+                schema = without_quotes(schema, sources_of(schema))
+            found = explain(schema, written, property_order="any", numbers="any")
             if not found.matches:
                 raise OutputValidationError(f"invalid arguments of tool {self.name!r}: {found}", text=text)
         return self.read(text)

@@ -291,3 +291,24 @@ def test_every_schema_of_the_examples_is_the_parameters_of_a_strict_tool() -> No
         for text in walks(made.schema):
             assert made.validate(text).values == json.loads(text)
             assert second_validation_error(schema, text.encode()) is None
+
+
+def quoting(quote: object, **more: object) -> constrain.FunctionTool:
+    parameters = {"type": "object", "properties": {"it": {"type": "string", "x-quote": quote}}, **more}
+    tool = constrain.tool_from_json({"type": "function", "name": "f", "parameters": parameters})
+    assert isinstance(tool, constrain.FunctionTool)
+    return tool
+
+
+def test_arguments_are_compared_with_the_sources_in_the_schema_alone() -> None:
+    assert quoting(True).validate('{"it": "anything"}').values == {"it": "anything"}
+    with_source = quoting("page", **{"x-sources": {"page": "One page"}})
+    assert with_source.validate('{"it": "One"}').values == {"it": "One"}
+    with pytest.raises(constrain.OutputValidationError, match="invalid arguments of tool 'f'"):
+        with_source.validate('{"it": "anything"}')
+
+
+def test_a_malformed_quote_in_a_tool_is_named() -> None:
+    with pytest.raises(constrain.SchemaError, match=r"the parameters of tool 'f': .*no option 'folds'") as caught:
+        quoting({"folds": True})
+    assert caught.value.pointer == "/properties/it/x-quote"
