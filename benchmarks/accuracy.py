@@ -1,22 +1,22 @@
 """How many answers are right: function calls by BFCL's rules, documents leaf by leaf, in several ways of asking.
 
-    CONSTRAIN_DATA=data python benchmarks/accuracy.py --output benchmarks/results/accuracy.json
+    CONSTRAIN_DATA=data python benchmarks/accuracy.py --output benchmarks/results/accuracy.json --plot accuracy.svg
     CONSTRAIN_DATA=data python benchmarks/accuracy.py --calls 60 --documents 20 --ways prompt,constrained
 
-    way          how the model is asked: see WAYS
+    way          how the model is asked: see ``WAYS`` in asking.py
     readable     answers that are a call, or JSON
     right        calls that are right; share of the leaves of documents that are
     tokens       of an answer, mean
     seconds      of an answer, mean
 
-Intervals hold 95 % of 2,000 bootstrap samples. Every way answers the same tasks, one after the other, with the same
-seed; each is asked for at most --max-tokens tokens.
+Intervals hold 95 % of 2,000 bootstrap samples. Every way answers the same tasks, with the same seed; each is asked for
+at most --max-tokens tokens. Answers are kept in the file --answers as they come: another run goes on from there, and
+adds what is missing. The report has all models and ways of that file.
 """
 
 from __future__ import annotations
 
 import argparse
-import functools
 import json
 import lzma
 import os
@@ -25,10 +25,10 @@ import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-import llama_cpp
 from about import origin
+from asking import FILES, SEED, WAYS
 
 import constrain
 from constrain.llama.model import default_model_path
@@ -39,24 +39,23 @@ from tests.support.accuracy.calls import is_right
 from tests.support.accuracy.documents import count_right, equal, leaves
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterable
 
 SAMPLES = 2_000
-SEED = 7
-ASKED = "Answer with JSON in this format:\n{schema}"
-MATCHES = "Answer with JSON that matches this schema:"
-FILES: dict[constrain.Model, Path] = {}
-"""The files of the models that are asked, for the other engine."""
 
 
 @dataclass
 class Answer:
     """One answer: whether it could be read, how much of it is right, its tokens and seconds.
 
-    ``leaves``: probability of each part, and whether it is right, where probabilities were asked for.
+    ``kind``: ``call`` or ``extract``. ``leaves``: probability of each part, and whether it is right, where
+    probabilities were asked for.
     """
 
+    model: str
+    way: str
     task: str
+    kind: str
     readable: bool
     right: int
     of: int
@@ -67,36 +66,47 @@ class Answer:
 
 
 def main() -> None:
-    """Asks all ways for all tasks, prints a table and writes a JSON file."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    """Asks in all ways for all tasks, prints a table and writes a JSON file."""
+    options = parse_arguments()
+    ways = options.ways.split(",")
+    path = options.model or default_model_path()
+    tasks = read_tasks(options.calls, options.documents)
+    answers = read_answers(options.answers)
+    known = {(each.model, each.way, each.task) for each in answers}
+    model = constrain.Model(path, n_ctx=4096)
+    FILES[model] = path
+    with options.answers.open("a", encoding="utf-8") as kept:
+        for number, task in enumerate(tasks):
+            for way in ways:
+                if (path.name, way, task["id"]) not in known:
+                    answers.append(ask(path.name, way, model, task, options.max_tokens))
+                    print(json.dumps(asdict(answers[-1])), file=kept, flush=True)
+            print(f"{number + 1} of {len(tasks)}", end="\r", file=sys.stderr)
+    models = {name: report_of([each for each in answers if each.model == name]) for name in sorted(names_of(answers))}
+    report = {**origin(), "max_tokens": options.max_tokens, "models": models}
+    options.output.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    for name, found in models.items():
+        print(name)
+        for way, row in found.items():
+            print(f"{way:16} {row}")
+    if options.plot:
+        plot(options.plot, models)
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", type=Path, help="a GGUF file (the default model)")
     parser.add_argument("--calls", type=int, default=517, help="function calls to ask for (%(default)s)")
     parser.add_argument("--documents", type=int, default=133, help="documents to read (%(default)s)")
     parser.add_argument("--ways", default=",".join(WAYS), help="which ways (%(default)s)")
-    parser.add_argument("--max-tokens", type=int, default=200)
+    parser.add_argument("--max-tokens", type=int, default=200, help="the most tokens of an answer (%(default)s)")
+    parser.add_argument("--answers", type=Path, default=Path("answers.jsonl"), help="where the answers are kept")
     parser.add_argument("--output", type=Path, default=Path("accuracy.json"), help="where the numbers go")
+    parser.add_argument("--plot", type=Path, help="where plots of confidence go: .svg, .png or .pdf")
     options = parser.parse_args()
-    ways = options.ways.split(",")
-    if unknown := set(ways) - WAYS.keys():
+    if unknown := set(options.ways.split(",")) - WAYS.keys():
         parser.error(f"no ways: {', '.join(sorted(unknown))}; there are {', '.join(WAYS)}")
-    tasks = read_tasks(options.calls, options.documents)
-    path = options.model or default_model_path()
-    model = constrain.Model(path, n_ctx=4096)
-    FILES[model] = path
-    answers: dict[str, list[Answer]] = {way: [] for way in ways}
-    for number, task in enumerate(tasks):
-        for way in ways:
-            answers[way].append(ask(WAYS[way], model, task, options.max_tokens))
-        print(f"{number + 1} of {len(tasks)}", end="\r", file=sys.stderr)
-    report = {
-        **origin(),
-        "model": str(options.model or "SmolLM2-135M-Instruct Q4_1"),
-        "ways": {way: {"about": WAYS[way].__doc__, **summary(found)} for way, found in answers.items()},
-        "answers": {way: [asdict(each) for each in found] for way, found in answers.items()},
-    }
-    options.output.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
-    for way, row in report["ways"].items():
-        print(f"{way:16} {row}")
+    return options
 
 
 def read_tasks(calls: int, documents: int) -> list[dict[str, Any]]:
@@ -110,210 +120,34 @@ def read_tasks(calls: int, documents: int) -> list[dict[str, Any]]:
     ]
 
 
-# Ways of asking
+def read_answers(path: Path) -> list[Answer]:
+    """The answers that are kept."""
+    if not path.exists():
+        return []
+    return [Answer(**json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def prompt_only(model: constrain.Model, task: dict[str, Any], limit: int) -> constrain.Completion:
-    """The prompt says what is wanted; nothing is enforced."""
-    return constrain.complete(model, instructed(task), max_tokens=limit, seed=SEED, thinking=False)
-
-
-def llama_cpp_python(model: constrain.Model, task: dict[str, Any], limit: int) -> Plain:
-    """llama-cpp-python's own grammar of the schema, the question as in prompt, its default temperature."""
-    response_format = {"type": "json_object", "schema": schema_of(task)}
-    answer = its_model(FILES[model]).create_chat_completion(
-        instructed(task), response_format=response_format, max_tokens=limit, seed=SEED
-    )
-    return Plain(answer["choices"][0]["message"]["content"] or "", Used(answer["usage"]["completion_tokens"]))
-
-
-@functools.cache
-def its_model(path: Path) -> llama_cpp.Llama:
-    return llama_cpp.Llama(str(path), n_ctx=4096, verbose=False)
-
-
-def constrained(model: constrain.Model, task: dict[str, Any], limit: int, **more: Any) -> constrain.Completion:
-    """Our defaults: a tool that must be called, or the document's schema."""
-    if task["task"] == "call":
-        wanted: dict[str, Any] = {"tools": task["tools"], "tool_choice": "required", "parallel_tool_calls": False}
-        return constrain.complete(model, task["messages"], max_tokens=limit, seed=SEED, **wanted, **more)
-    return constrain.complete(model, question(task), schema=task["schema"], max_tokens=limit, seed=SEED, **more)
-
-
-def greedy(model: constrain.Model, task: dict[str, Any], limit: int) -> constrain.Completion:
-    """As constrained, at temperature 0."""
-    return constrained(model, task, limit, temperature=0)
-
-
-def compact(model: constrain.Model, task: dict[str, Any], limit: int) -> constrain.Completion:
-    """As greedy, without white space in JSON."""
-    return constrained(model, task, limit, temperature=0, whitespace="compact")
-
-
-def confident(model: constrain.Model, task: dict[str, Any], limit: int) -> constrain.Completion:
-    """As greedy, with the probability of each part of the answer."""
-    return constrained(model, task, limit, temperature=0, confidence=True)
-
-
-def drafted(model: constrain.Model, task: dict[str, Any], limit: int) -> constrain.Completion:
-    """As greedy, behind a draft of at most 96 tokens."""
-    return constrained(model, task, limit + 96, temperature=0, draft=96)
-
-
-def unseen(model: constrain.Model, task: dict[str, Any], limit: int) -> constrain.Completion:
-    """As greedy, without the schema in the prompt (tools are shown all the same)."""
-    return constrained(model, task, limit, temperature=0, show_schema=False)
-
-
-def penalized(model: constrain.Model, task: dict[str, Any], limit: int) -> constrain.Completion:
-    """As greedy, with repeat_penalty=1.1."""
-    return constrained(model, task, limit, temperature=0, repeat_penalty=1.1)
-
-
-def exemplified(model: constrain.Model, task: dict[str, Any], limit: int) -> constrain.Completion:
-    """As greedy, with the shortest valid answer as an example behind the schema (documents only)."""
-    if task["task"] == "call":
-        return greedy(model, task, limit)
-    example = constrain.compile(task["schema"], model).matcher().shortest_completion().decode()
-    shown = f"{ASKED}\n\nA valid answer to another question: {example}"
-    return constrained(model, task, limit, temperature=0, show_schema=shown)
-
-
-def whole(model: constrain.Model, task: dict[str, Any], limit: int) -> constrain.Completion:
-    """As greedy, with the JSON Schema itself in the prompt in place of its short form (documents only)."""
-    if task["task"] == "call":
-        return greedy(model, task, limit)
-    asked = {**task, "question": f"{task['question']}\n\n{MATCHES} {json.dumps(task['schema'])}"}
-    return constrained(model, asked, limit, temperature=0, show_schema=False)
-
-
-def quoted(model: constrain.Model, task: dict[str, Any], limit: int) -> constrain.Completion:
-    """As greedy, with all strings of a document as quotes of it (documents only)."""
-    if task["task"] == "call":
-        return greedy(model, task, limit)
-    changed = {**task, "schema": rewritten(task["schema"], quote)}
-    return constrained(model, changed, limit, temperature=0, sources={"document": task["context"]})
-
-
-def nullable(model: constrain.Model, task: dict[str, Any], limit: int) -> constrain.Completion:
-    """As greedy, with null allowed in place of every string and number of a document (documents only)."""
-    if task["task"] == "call":
-        return greedy(model, task, limit)
-    return constrained(model, {**task, "schema": rewritten(task["schema"], or_null)}, limit, temperature=0)
-
-
-def unordered(model: constrain.Model, task: dict[str, Any], limit: int) -> constrain.Completion:
-    """As greedy, with the keys in any order."""
-    return constrained(model, task, limit, temperature=0, property_order="any")
-
-
-def votes(model: constrain.Model, task: dict[str, Any], limit: int) -> constrain.Completion:
-    """As constrained, the vote of five answers."""
-    return constrained(model, task, limit, n=5, vote=True)
-
-
-class Used(NamedTuple):
-    completion_tokens: int
-
-
-class Plain(NamedTuple):
-    """A text of another engine, with the members of a completion that are read here."""
-
-    text: str
-    usage: Used
-    value: None = None
-    fields: None = None
-
-
-WAYS: dict[str, Callable[..., constrain.Completion]] = {
-    "prompt": prompt_only,
-    "llama-cpp-python": llama_cpp_python,
-    "constrained": constrained,
-    "greedy": greedy,
-    "compact": compact,
-    "confident": confident,
-    "drafted": drafted,
-    "unseen": unseen,
-    "penalized": penalized,
-    "exemplified": exemplified,
-    "whole": whole,
-    "quoted": quoted,
-    "nullable": nullable,
-    "unordered": unordered,
-    "votes": votes,
-}
-
-
-def rewritten(schema: Any, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Any:
-    """A copy of a schema in which every part that has a type has gone through ``change``."""
-    if isinstance(schema, list):
-        return [rewritten(each, change) for each in schema]
-    if not isinstance(schema, dict):
-        return schema
-    parts = {key: rewritten(each, change) for key, each in schema.items()}
-    return change(parts) if isinstance(parts.get("type"), str | list) else parts
-
-
-def quote(part: dict[str, Any]) -> dict[str, Any]:
-    is_free = part["type"] == "string" and not part.keys() & {"enum", "const", "format", "pattern"}
-    return {**part, "x-quote": "document"} if is_free else part
-
-
-def or_null(part: dict[str, Any]) -> dict[str, Any]:
-    is_leaf = part["type"] in ("string", "number", "integer", "boolean") and not part.keys() & {"enum", "const"}
-    return {**part, "type": [part["type"], "null"]} if is_leaf else part
-
-
-def schema_of(task: dict[str, Any]) -> Any:
-    """The schema of an answer: of calls, one of the functions and its arguments."""
-    if task["task"] == "extract":
-        return task["schema"]
-    functions = [tool["function"] for tool in task["tools"]]
-    calls = [
-        {
-            "type": "object",
-            "properties": {"name": {"const": each["name"]}, "arguments": each["parameters"]},
-            "required": ["name", "arguments"],
-        }
-        for each in functions
-    ]
-    return calls[0] if len(calls) == 1 else {"oneOf": calls}
-
-
-def question(task: dict[str, Any]) -> str:
-    return f"{task['context']}\n\n{task['question']}"
-
-
-def instructed(task: dict[str, Any]) -> list[dict[str, Any]]:
-    """Messages that ask for JSON in words."""
-    if task["task"] == "extract":
-        schema = json.dumps(task["schema"])
-        return [{"role": "user", "content": f"{question(task)}\n\n{MATCHES} {schema}"}]
-    functions = json.dumps([tool["function"] for tool in task["tools"]])
-    *before, last = task["messages"]
-    wanted = 'Answer with one call of a function, as JSON: {"name": ..., "arguments": {...}}. The functions:'
-    return [*before, {**last, "content": f"{last['content']}\n\n{wanted} {functions}"}]
+def names_of(answers: Iterable[Answer]) -> set[str]:
+    return {each.model for each in answers}
 
 
 # Judging
 
 
-def ask(way: Callable[..., constrain.Completion], model: constrain.Model, task: dict[str, Any], limit: int) -> Answer:
-    """Asks, and judges what comes."""
+def ask(name: str, way: str, model: constrain.Model, task: dict[str, Any], limit: int) -> Answer:
+    """Asks, and judges what comes; an error counts as an answer that cannot be read."""
     started = time.perf_counter()
+    about = (name, way, task["id"], task["task"])
     try:
-        completion = way(model, task, limit)
+        completion = WAYS[way](model, task, limit)
     except constrain.ConstrainError as error:
-        seconds = time.perf_counter() - started
-        return Answer(
-            task["id"], readable=False, right=0, of=size_of(task), tokens=0, seconds=seconds, text=f"{error!r:.300}"
-        )
-    seconds = time.perf_counter() - started
+        seconds = round(time.perf_counter() - started, 3)
+        text = f"{error!r:.300}"
+        return Answer(*about, readable=False, right=0, of=size_of(task), tokens=0, seconds=seconds, text=text)
+    seconds = round(time.perf_counter() - started, 3)
     readable, right = judge(task, completion)
     text = completion.text or repr(completion.value)[:400]
-    answer = Answer(
-        task["id"], readable, right, size_of(task), completion.usage.completion_tokens, round(seconds, 3), text
-    )
+    answer = Answer(*about, readable, right, size_of(task), completion.usage.completion_tokens, seconds, text)
     if completion.fields is not None:
         answer.leaves = sure(task, completion, right)
     return answer
@@ -364,12 +198,22 @@ def json_in(text: str) -> Any:
     return None
 
 
+# Reports
+
+
+def report_of(answers: list[Answer]) -> dict[str, Any]:
+    """What is reported of one model, by way."""
+    ways = [way for way in WAYS if any(each.way == way for each in answers)]
+    return {way: {"about": WAYS[way].__doc__, **summary([each for each in answers if each.way == way])} for way in ways}
+
+
 def summary(answers: list[Answer]) -> dict[str, Any]:
-    """What a table shows of one way."""
-    calls = [each for each in answers if not each.task.startswith("document")]
-    documents = [each for each in answers if each.task.startswith("document")]
+    """What a table shows of one way: calls, each half of them, and documents."""
+    calls = [each for each in answers if each.kind == "call"]
+    documents = [each for each in answers if each.kind == "extract"]
+    parts = {"calls": calls, "even calls": calls[::2], "odd calls": calls[1::2], "documents": documents}
     found: dict[str, Any] = {}
-    for name, part in (("calls", calls), ("documents", documents)):
+    for name, part in parts.items():
         if part:
             found[name] = {
                 "readable": sum(each.readable for each in part),
@@ -422,6 +266,28 @@ def interval(answers: list[Answer]) -> tuple[float, float]:
     rng = Random(SEED)
     shares = sorted(share(rng.choices(answers, k=len(answers))) for _ in range(SAMPLES))
     return shares[SAMPLES // 40], shares[-SAMPLES // 40]
+
+
+def plot(path: Path, models: dict[str, Any]) -> None:
+    """Of the way ``confident``: how often parts are right by their probability, and among the surest."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 3.8), layout="constrained")
+    calibrated, covered = figure.subplots(1, 2)
+    calibrated.plot([0, 1], [0, 1], color="0.8")
+    for name, ways in models.items():
+        for part in ("calls", "documents"):
+            found = ways.get("confident", {}).get(part, {}).get("confidence")
+            if found is not None:
+                label = f"{name}, {part} (AUROC {found['auroc']})"
+                calibrated.plot(
+                    *zip(*((mean, right) for mean, right, _ in found["bins"]), strict=True), ".-", label=label
+                )
+                covered.plot([tenth / 10 for tenth in range(1, 11)], found["coverage"], ".-", label=label)
+    calibrated.set(xlabel="probability of a part", ylabel="share that is right", ylim=(0, 1))
+    covered.set(xlabel="share of the parts, the surest first", ylabel="share that is right", ylim=(0, 1))
+    covered.legend(fontsize="x-small")
+    figure.savefig(path)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,207 @@
+"""Ways of asking a model for a function call or the contents of a document (``benchmarks/accuracy.py``).
+
+A way takes a model, a task and the most tokens of an answer. All ways but the first two are ours; their names say what
+differs from ``greedy``.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import llama_cpp
+
+import constrain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+SEED = 7
+ASKED = "Answer with JSON in this format:\n{schema}"
+MATCHES = "Answer with JSON that matches this schema:"
+FILES: dict[constrain.Model, Path] = {}
+"""The files of the models that are asked, for the other engine."""
+
+
+def prompt_only(model: constrain.Model, task: dict[str, Any], limit: int) -> constrain.Completion:
+    """The prompt says what is wanted; nothing is enforced."""
+    return constrain.complete(model, instructed(task), max_tokens=limit, seed=SEED, thinking=False)
+
+
+def llama_cpp_python(model: constrain.Model, task: dict[str, Any], limit: int) -> Plain:
+    """llama-cpp-python's own grammar of the schema, the question as in prompt, its default temperature."""
+    response_format = {"type": "json_object", "schema": schema_of(task)}
+    answer = its_model(FILES[model]).create_chat_completion(
+        instructed(task), response_format=response_format, max_tokens=limit, seed=SEED
+    )
+    return Plain(answer["choices"][0]["message"]["content"] or "", Used(answer["usage"]["completion_tokens"]))
+
+
+@functools.cache
+def its_model(path: Path) -> llama_cpp.Llama:
+    return llama_cpp.Llama(str(path), n_ctx=4096, verbose=False)
+
+
+def constrained(model: constrain.Model, task: dict[str, Any], limit: int, **more: Any) -> constrain.Completion:
+    """Our defaults: a tool that must be called, or the document's schema."""
+    if task["task"] == "call":
+        wanted: dict[str, Any] = {"tools": task["tools"], "tool_choice": "required", "parallel_tool_calls": False}
+        return constrain.complete(model, task["messages"], max_tokens=limit, seed=SEED, **wanted, **more)
+    return constrain.complete(model, question(task), schema=task["schema"], max_tokens=limit, seed=SEED, **more)
+
+
+def greedy(model: constrain.Model, task: dict[str, Any], limit: int) -> constrain.Completion:
+    """As constrained, at temperature 0."""
+    return constrained(model, task, limit, temperature=0)
+
+
+def compact(model: constrain.Model, task: dict[str, Any], limit: int) -> constrain.Completion:
+    """As greedy, without white space in JSON."""
+    return constrained(model, task, limit, temperature=0, whitespace="compact")
+
+
+def confident(model: constrain.Model, task: dict[str, Any], limit: int) -> constrain.Completion:
+    """As greedy, with the probability of each part of the answer."""
+    return constrained(model, task, limit, temperature=0, confidence=True)
+
+
+def drafted(model: constrain.Model, task: dict[str, Any], limit: int) -> constrain.Completion:
+    """As greedy, behind a draft of at most 96 tokens."""
+    return constrained(model, task, limit + 96, temperature=0, draft=96)
+
+
+def unseen(model: constrain.Model, task: dict[str, Any], limit: int) -> constrain.Completion:
+    """As greedy, without the schema in the prompt (tools are shown all the same)."""
+    return constrained(model, task, limit, temperature=0, show_schema=False)
+
+
+def penalized(model: constrain.Model, task: dict[str, Any], limit: int) -> constrain.Completion:
+    """As greedy, with repeat_penalty=1.1."""
+    return constrained(model, task, limit, temperature=0, repeat_penalty=1.1)
+
+
+def exemplified(model: constrain.Model, task: dict[str, Any], limit: int) -> constrain.Completion:
+    """As greedy, with the shortest valid answer as an example behind the schema (documents only)."""
+    if task["task"] == "call":
+        return greedy(model, task, limit)
+    example = constrain.compile(task["schema"], model).matcher().shortest_completion().decode()
+    shown = f"{ASKED}\n\nA valid answer to another question: {example}"
+    return constrained(model, task, limit, temperature=0, show_schema=shown)
+
+
+def whole(model: constrain.Model, task: dict[str, Any], limit: int) -> constrain.Completion:
+    """As greedy, with the JSON Schema itself in the prompt in place of its short form (documents only)."""
+    if task["task"] == "call":
+        return greedy(model, task, limit)
+    asked = {**task, "question": f"{task['question']}\n\n{MATCHES} {json.dumps(task['schema'])}"}
+    return constrained(model, asked, limit, temperature=0, show_schema=False)
+
+
+def quoted(model: constrain.Model, task: dict[str, Any], limit: int) -> constrain.Completion:
+    """As greedy, with all strings of a document as quotes of it (documents only)."""
+    if task["task"] == "call":
+        return greedy(model, task, limit)
+    changed = {**task, "schema": rewritten(task["schema"], quote)}
+    return constrained(model, changed, limit, temperature=0, sources={"document": task["context"]})
+
+
+def nullable(model: constrain.Model, task: dict[str, Any], limit: int) -> constrain.Completion:
+    """As greedy, with null allowed in place of every string and number of a document (documents only)."""
+    if task["task"] == "call":
+        return greedy(model, task, limit)
+    return constrained(model, {**task, "schema": rewritten(task["schema"], or_null)}, limit, temperature=0)
+
+
+def unordered(model: constrain.Model, task: dict[str, Any], limit: int) -> constrain.Completion:
+    """As greedy, with the keys in any order."""
+    return constrained(model, task, limit, temperature=0, property_order="any")
+
+
+def votes(model: constrain.Model, task: dict[str, Any], limit: int) -> constrain.Completion:
+    """As constrained, the vote of five answers."""
+    return constrained(model, task, limit, n=5, vote=True)
+
+
+class Used(NamedTuple):
+    completion_tokens: int
+
+
+class Plain(NamedTuple):
+    """A text of another engine, with the members of a completion that are read here."""
+
+    text: str
+    usage: Used
+    value: None = None
+    fields: None = None
+
+
+WAYS: dict[str, Callable[..., constrain.Completion]] = {
+    "prompt": prompt_only,
+    "llama-cpp-python": llama_cpp_python,
+    "constrained": constrained,
+    "greedy": greedy,
+    "compact": compact,
+    "confident": confident,
+    "drafted": drafted,
+    "unseen": unseen,
+    "penalized": penalized,
+    "exemplified": exemplified,
+    "whole": whole,
+    "quoted": quoted,
+    "nullable": nullable,
+    "unordered": unordered,
+    "votes": votes,
+}
+
+
+def rewritten(schema: Any, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Any:
+    """A copy of a schema in which every part that has a type has gone through ``change``."""
+    if isinstance(schema, list):
+        return [rewritten(each, change) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    parts = {key: rewritten(each, change) for key, each in schema.items()}
+    return change(parts) if isinstance(parts.get("type"), str | list) else parts
+
+
+def quote(part: dict[str, Any]) -> dict[str, Any]:
+    is_free = part["type"] == "string" and not part.keys() & {"enum", "const", "format", "pattern"}
+    return {**part, "x-quote": "document"} if is_free else part
+
+
+def or_null(part: dict[str, Any]) -> dict[str, Any]:
+    is_leaf = part["type"] in ("string", "number", "integer", "boolean") and not part.keys() & {"enum", "const"}
+    return {**part, "type": [part["type"], "null"]} if is_leaf else part
+
+
+def schema_of(task: dict[str, Any]) -> Any:
+    """The schema of an answer: of calls, one of the functions and its arguments."""
+    if task["task"] == "extract":
+        return task["schema"]
+    functions = [tool["function"] for tool in task["tools"]]
+    calls = [
+        {
+            "type": "object",
+            "properties": {"name": {"const": each["name"]}, "arguments": each["parameters"]},
+            "required": ["name", "arguments"],
+        }
+        for each in functions
+    ]
+    return calls[0] if len(calls) == 1 else {"oneOf": calls}
+
+
+def question(task: dict[str, Any]) -> str:
+    return f"{task['context']}\n\n{task['question']}"
+
+
+def instructed(task: dict[str, Any]) -> list[dict[str, Any]]:
+    """Messages that ask for JSON in words."""
+    if task["task"] == "extract":
+        schema = json.dumps(task["schema"])
+        return [{"role": "user", "content": f"{question(task)}\n\n{MATCHES} {schema}"}]
+    functions = json.dumps([tool["function"] for tool in task["tools"]])
+    *before, last = task["messages"]
+    wanted = 'Answer with one call of a function, as JSON: {"name": ..., "arguments": {...}}. The functions:'
+    return [*before, {**last, "content": f"{last['content']}\n\n{wanted} {functions}"}]
