@@ -28,7 +28,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from about import origin
-from asking import FILES, SEED, WAYS
+from asking import FILES, OF_DOCUMENTS, SEED, WAYS
 
 import constrain
 from constrain.llama.model import default_model_path
@@ -73,17 +73,17 @@ def main() -> None:
     tasks = read_tasks(options.calls, options.documents)
     answers = read_answers(options.answers)
     known = {(each.model, each.way, each.task) for each in answers}
-    model = constrain.Model(path, n_ctx=4096)
+    model = constrain.Model(path, n_ctx=4096, n_threads=options.threads)
     FILES[model] = path
     with options.answers.open("a", encoding="utf-8") as kept:
         for number, task in enumerate(tasks):
             for way in ways:
-                if (path.name, way, task["id"]) not in known:
+                if is_asked(way, task) and (path.name, way, task["id"]) not in known:
                     answers.append(ask(path.name, way, model, task, options.max_tokens))
                     print(json.dumps(asdict(answers[-1])), file=kept, flush=True)
             print(f"{number + 1} of {len(tasks)}", end="\r", file=sys.stderr)
     models = {name: report_of([each for each in answers if each.model == name]) for name in sorted(names_of(answers))}
-    report = {**origin(), "max_tokens": options.max_tokens, "models": models}
+    report = {**origin(), "threads": model.llama.n_threads, "max_tokens": options.max_tokens, "models": models}
     options.output.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     for name, found in models.items():
         print(name)
@@ -99,6 +99,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--calls", type=int, default=517, help="function calls to ask for (%(default)s)")
     parser.add_argument("--documents", type=int, default=133, help="documents to read (%(default)s)")
     parser.add_argument("--ways", default=",".join(WAYS), help="which ways (%(default)s)")
+    parser.add_argument("--threads", type=int, help="threads of a model (as many as there are cores)")
     parser.add_argument("--max-tokens", type=int, default=200, help="the most tokens of an answer (%(default)s)")
     parser.add_argument("--answers", type=Path, default=Path("answers.jsonl"), help="where the answers are kept")
     parser.add_argument("--output", type=Path, default=Path("accuracy.json"), help="where the numbers go")
@@ -110,14 +111,22 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def read_tasks(calls: int, documents: int) -> list[dict[str, Any]]:
-    """The first tasks of each kind."""
+    """So many tasks of each kind, evenly spaced."""
     path = Path(os.environ["CONSTRAIN_DATA"]) / "accuracy-dev.jsonl.xz"
     with lzma.open(path, "rt", encoding="utf-8") as lines:
         tasks = [json.loads(line) for line in lines]
     return [
-        *[task for task in tasks if task["task"] == "call"][:calls],
-        *[task for task in tasks if task["task"] == "extract"][:documents],
+        *spaced([task for task in tasks if task["task"] == "call"], calls),
+        *spaced([task for task in tasks if task["task"] == "extract"], documents),
     ]
+
+
+def is_asked(way: str, task: dict[str, Any]) -> bool:
+    return task["task"] == "extract" or way not in OF_DOCUMENTS
+
+
+def spaced(tasks: list[dict[str, Any]], number: int) -> list[dict[str, Any]]:
+    return tasks if number >= len(tasks) else [tasks[place * len(tasks) // number] for place in range(number)]
 
 
 def read_answers(path: Path) -> list[Answer]:
@@ -209,6 +218,7 @@ def report_of(answers: list[Answer]) -> dict[str, Any]:
 
 def summary(answers: list[Answer]) -> dict[str, Any]:
     """What a table shows of one way: calls, each half of them, and documents."""
+    answers = sorted(answers, key=lambda each: each.task)
     calls = [each for each in answers if each.kind == "call"]
     documents = [each for each in answers if each.kind == "extract"]
     parts = {"calls": calls, "even calls": calls[::2], "odd calls": calls[1::2], "documents": documents}

@@ -33,15 +33,15 @@ def prompt_only(model: constrain.Model, task: dict[str, Any], limit: int) -> con
 def llama_cpp_python(model: constrain.Model, task: dict[str, Any], limit: int) -> Plain:
     """llama-cpp-python's own grammar of the schema, the question as in prompt, its default temperature."""
     response_format = {"type": "json_object", "schema": schema_of(task)}
-    answer = its_model(FILES[model]).create_chat_completion(
+    answer = its_model(FILES[model], model.llama.n_threads).create_chat_completion(
         instructed(task), response_format=response_format, max_tokens=limit, seed=SEED
     )
     return Plain(answer["choices"][0]["message"]["content"] or "", Used(answer["usage"]["completion_tokens"]))
 
 
 @functools.cache
-def its_model(path: Path) -> llama_cpp.Llama:
-    return llama_cpp.Llama(str(path), n_ctx=4096, verbose=False)
+def its_model(path: Path, threads: int) -> llama_cpp.Llama:
+    return llama_cpp.Llama(str(path), n_ctx=4096, n_threads=threads, n_threads_batch=threads, verbose=False)
 
 
 def constrained(model: constrain.Model, task: dict[str, Any], limit: int, **more: Any) -> constrain.Completion:
@@ -73,7 +73,7 @@ def drafted(model: constrain.Model, task: dict[str, Any], limit: int) -> constra
 
 
 def unseen(model: constrain.Model, task: dict[str, Any], limit: int) -> constrain.Completion:
-    """As greedy, without the schema in the prompt (tools are shown all the same)."""
+    """As greedy, without the schema in the prompt (documents only: tools are always shown)."""
     return constrained(model, task, limit, temperature=0, show_schema=False)
 
 
@@ -84,8 +84,6 @@ def penalized(model: constrain.Model, task: dict[str, Any], limit: int) -> const
 
 def exemplified(model: constrain.Model, task: dict[str, Any], limit: int) -> constrain.Completion:
     """As greedy, with the shortest valid answer as an example behind the schema (documents only)."""
-    if task["task"] == "call":
-        return greedy(model, task, limit)
     example = constrain.compile(task["schema"], model).matcher().shortest_completion().decode()
     shown = f"{ASKED}\n\nA valid answer to another question: {example}"
     return constrained(model, task, limit, temperature=0, show_schema=shown)
@@ -93,24 +91,18 @@ def exemplified(model: constrain.Model, task: dict[str, Any], limit: int) -> con
 
 def whole(model: constrain.Model, task: dict[str, Any], limit: int) -> constrain.Completion:
     """As greedy, with the JSON Schema itself in the prompt in place of its short form (documents only)."""
-    if task["task"] == "call":
-        return greedy(model, task, limit)
     asked = {**task, "question": f"{task['question']}\n\n{MATCHES} {json.dumps(task['schema'])}"}
     return constrained(model, asked, limit, temperature=0, show_schema=False)
 
 
 def quoted(model: constrain.Model, task: dict[str, Any], limit: int) -> constrain.Completion:
     """As greedy, with all strings of a document as quotes of it (documents only)."""
-    if task["task"] == "call":
-        return greedy(model, task, limit)
     changed = {**task, "schema": rewritten(task["schema"], quote)}
     return constrained(model, changed, limit, temperature=0, sources={"document": task["context"]})
 
 
 def nullable(model: constrain.Model, task: dict[str, Any], limit: int) -> constrain.Completion:
     """As greedy, with null allowed in place of every string and number of a document (documents only)."""
-    if task["task"] == "call":
-        return greedy(model, task, limit)
     return constrained(model, {**task, "schema": rewritten(task["schema"], or_null)}, limit, temperature=0)
 
 
@@ -154,6 +146,10 @@ WAYS: dict[str, Callable[..., constrain.Completion]] = {
     "unordered": unordered,
     "votes": votes,
 }
+
+
+OF_DOCUMENTS = {"unseen", "exemplified", "whole", "quoted", "nullable"}
+"""The ways in which no calls are asked for: they ask as greedy does."""
 
 
 def rewritten(schema: Any, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Any:
