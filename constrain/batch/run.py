@@ -168,7 +168,7 @@ def answerer(model: Model, schema: str | Source | None, options: Options) -> Ans
             job = prepare(model, task.prompt, task.schema, task.options)
         except ValueError as error:
             raise LineError(str(error)) from error
-        samples = [job] if task.voters is None else [job.sample(number) for number in range(task.voters)]
+        samples = [job] if task.voters is None else job.samples(task.voters)
         runs = [Run(each) for each in samples]
         unfinished = {run.request.done for run in runs}
         try:

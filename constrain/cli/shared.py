@@ -162,7 +162,8 @@ def options(
         int, typer.Option(min=0, help="Tokens after which a number is ended; 0 for no limit.")
     ] = MAX_NUMBER_TOKENS,
     temperature: Annotated[
-        float | None, typer.Option(min=0, help="Randomness; 0 takes the most likely token.", show_default="0.8")
+        float | None,
+        typer.Option(min=0, help="Randomness; 0 takes the most likely token.", show_default="0 with a schema, or 0.8"),
     ] = None,
     top_k: Annotated[
         int | None,

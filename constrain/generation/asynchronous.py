@@ -110,7 +110,7 @@ async def acomplete(
 
 async def _vote(job: Job, voters: int) -> Completion:
     """Returns the answer that several answers to a prompt agree on. Raises the first error if all of them fail."""
-    samples = [job.sample(number) for number in range(voters)]
+    samples = job.samples(voters)
     runs = [Run(each) for each in samples]
     try:
         for run in runs:

@@ -152,7 +152,7 @@ def _make_jobs(
         prepare(loaded, prompt, one, options if schemas is None else options_beside(options, one))
         for prompt, one in zip(prompts, each, strict=True)
     ]
-    return jobs if n is None else [job.sample(number) for job in jobs for number in range(n)]
+    return jobs if n is None else [sample for job in jobs for sample in job.samples(n)]
 
 
 def _complete(jobs: list[Job], *, return_errors: bool) -> list[Completion | ConstrainError]:

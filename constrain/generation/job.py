@@ -76,6 +76,7 @@ class Plan:
         progress: function that makes the reader of one answer, from the answer's number (among several for the prompt)
             and, if log-probabilities are wanted, the object that finds the tokens of its text.
         sampling: options for choosing tokens.
+        is_greedy: whether a single answer takes the most likely tokens, whatever temperature ``sampling`` has.
         settings: the other options.
         result: type of the answer; with tools, type of its content.
         tools: tools of the answer, by name.
@@ -98,6 +99,7 @@ class Plan:
     shown: Callable[[], dict[str, str]] = dict
     request: tuple[int, ...] = ()
     tool_quotes: Mapping[str, Quotes] = field(default_factory=dict)
+    is_greedy: bool = False
 
     @property
     def prompt_tokens(self) -> int:
@@ -170,11 +172,20 @@ class Job:
     number: int = 0
     drafts: Constraint | None = None
 
-    def sample(self, number: int) -> Job:
-        """Returns the job for another answer to the same prompt; its seed, if any, is this seed plus ``number``."""
+    def samples(self, count: int) -> list[Job]:
+        """Returns the jobs of so many answers to the prompt; the seed of each, if any, is this seed plus its number."""
+        return [self._sample(number) if count > 1 else self for number in range(count)]
+
+    def _sample(self, number: int) -> Job:
         sampling = self.plan.sampling
         own_seed = None if sampling.seed is None else seed_of(sampling.seed, number)
-        return replace(self, plan=replace(self.plan, sampling=replace(sampling, seed=own_seed)), number=number)
+        plan = replace(self.plan, sampling=replace(sampling, seed=own_seed), is_greedy=False)
+        return replace(self, plan=plan, number=number)
+
+    @property
+    def sampling(self) -> Sampling:
+        """The options for choosing tokens."""
+        return replace(self.plan.sampling, temperature=0.0) if self.plan.is_greedy else self.plan.sampling
 
     def begin(self) -> Writing:
         """Makes an answer without tokens."""
@@ -194,7 +205,7 @@ class Job:
         draft_text = TextStream(cuts=False)
         answer = Answer(
             plan.tokens,
-            Chain(plan.sampling, vocabulary.n_vocab, plan.model.n_ctx),
+            Chain(self.sampling, vocabulary.n_vocab, plan.model.n_ctx),
             self._start(),
             eos=frozenset(vocabulary.eos),
             encode=vocabulary.encode,
@@ -202,7 +213,7 @@ class Job:
             special_tokens=vocabulary.special_tokens,
             max_tokens=settings.max_tokens,
             wants_stop=lambda token: progress.feed(vocabulary.marked_bytes(token)),
-            call_or_content=None if plan.call_or_content is None else plan.call_or_content(plan.sampling),
+            call_or_content=None if plan.call_or_content is None else plan.call_or_content(self.sampling),
             logprobs=logprobs,
             choices=Choices() if notes_choices else None,
             draft=self._draft(draft_text),
@@ -219,7 +230,7 @@ class Job:
         plan, vocabulary = self.plan, self.plan.model.vocabulary
         return Draft(
             self.drafts.matcher,
-            Chain(plan.sampling, vocabulary.n_vocab, plan.model.n_ctx),
+            Chain(self.sampling, vocabulary.n_vocab, plan.model.n_ctx),
             list(plan.request),
             lambda token: text.feed(vocabulary.token_bytes(token)),
             None if plan.settings.draft is True else plan.settings.draft,

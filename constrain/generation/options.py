@@ -47,8 +47,10 @@ class Options(CompileOptions, total=False):
             not name are limited like strings; constants are not limited.
         max_number_tokens: soft limit on the tokens of one number (64); ``None`` for no limit. It stops models that
             write digits without end: a 64-bit float needs at most 17 digits, a 128-bit integer 39.
-        temperature: divisor of the logits (0.8); 0 or more. At 0 the most likely allowed token is taken, and ``top_p``,
-            ``top_k``, ``min_p`` and ``seed`` have no effect.
+        temperature: divisor of the logits; 0 or more. At 0 the most likely allowed token is taken, and ``top_p``,
+            ``top_k``, ``min_p`` and ``seed`` have no effect. By default, it is 0 for one answer to a schema or with
+            tools, as it is right most often then, and 0.8 for free text, several answers to a prompt, reasoning and
+            drafts, and with ``top_p``, ``top_k`` or ``min_p``.
         top_p: samples from the most likely tokens whose probabilities add up to this value (0.95); 0 to 1, 1 for all
             tokens.
         top_k: samples from this number of most likely tokens (40); 0 for all tokens.
@@ -150,6 +152,11 @@ class ChatOptions(Options, total=False):
 
 
 AnyOptions = TypeVar("AnyOptions", bound=Options)
+
+
+def leaves_temperature_open(options: Options) -> bool:
+    """Returns whether options say nothing about how tokens are sampled, so that the most likely ones may be taken."""
+    return not any(name in options for name in ("temperature", "top_p", "top_k", "min_p", "unbias"))
 
 
 def split_options(options: Options) -> tuple[Sampling, AnswerSettings]:

@@ -27,7 +27,13 @@ from constrain.chat.tools.kinds import FunctionTool
 from constrain.composition.parts import as_part
 from constrain.errors import UnsupportedSchemaError
 from constrain.generation.job import SCHEMA, TOOLS, Language, Plan
-from constrain.generation.options import DraftError, compile_options, is_json_schema, split_options
+from constrain.generation.options import (
+    DraftError,
+    compile_options,
+    is_json_schema,
+    leaves_temperature_open,
+    split_options,
+)
 from constrain.generation.quoting import tool_quotes, with_quotes
 from constrain.json_schema.policies import Policies
 from constrain.language.grammar import Grammar
@@ -149,9 +155,11 @@ def make_plan(model: Model, prompt: Prompt, schema: Any, given: Options) -> Plan
             result,
             shown=shown,
             request=prompted.request,
+            is_greedy=language is not None and not settings.draft and leaves_temperature_open(options),
         )
     answer = replace(answer, reasoning=_read_reasoning(prompted.thinking, wanted=wants_reasoning))
     by_name = {tool.name: tool for tool in tools}
+    is_greedy = (schema is not None or bool(tools)) and not settings.draft and answer.reasoning is Reasoning.NONE
     reply = partial(ReplyProgress, answer, by_name, result, settings.stops, prompted.tokens, wants_reply=bool(tools))
     call_or_content = make_call_or_content(answer, model.vocabulary)
     return Plan(
@@ -167,6 +175,7 @@ def make_plan(model: Model, prompt: Prompt, schema: Any, given: Options) -> Plan
         shown,
         prompted.request,
         tool_quotes(tools, sources),
+        is_greedy=is_greedy and leaves_temperature_open(options),
     )
 
 
@@ -222,7 +231,9 @@ def plan_continuation(model: Model, tokens: list[int], schema: Any, options: Opt
     schema = _as_text(schema)
     language = _text_language(schema, options)
     result = with_quotes(result, schema, read_sources(options.get("sources") or {}))
-    return Plan(model, language, tokens, _text_progress(result, settings, language), sampling, settings, result)
+    progress = _text_progress(result, settings, language)
+    is_greedy = language is not None and leaves_temperature_open(options)
+    return Plan(model, language, tokens, progress, sampling, settings, result, is_greedy=is_greedy)
 
 
 def _as_text(schema: Any) -> Any:

@@ -42,12 +42,14 @@ class ResponseHead:
         id: unique id, beginning with ``resp_``.
         created_at: seconds since 1970.
         model: name of the model that answers.
+        temperature: temperature at which the answer is sampled.
     """
 
     request: ResponsesRequest
     id: str
     created_at: float
     model: str
+    temperature: float
 
     def item_id(self, kind: str, output_index: int) -> str:
         """Returns the id of an item of the output: the same in events and in the finished response."""
@@ -227,6 +229,7 @@ def _response(head: ResponseHead, status: str, items: Sequence[ItemDocument], **
         "model": head.model,
         "output": list(items),
         "usage": None,
+        "temperature": head.temperature,
         **head.request.repeated,
         **given,
     }

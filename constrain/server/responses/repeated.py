@@ -21,10 +21,9 @@ if TYPE_CHECKING:
 
 
 def repeat_sampling(options: ChatOptions) -> dict[str, Any]:
-    """Returns the options for sampling, with defaults for missing ones."""
+    """Returns the options for sampling but the temperature, with defaults for missing ones."""
     defaults = asdict(Sampling()) | (MODELS_OWN if options.get("unbias") else {})
     return {
-        "temperature": options.get("temperature", defaults["temperature"]),
         "top_logprobs": options.get("top_logprobs", 0),
         "top_p": options.get("top_p", defaults["top_p"]),
     }

@@ -124,7 +124,7 @@ class Generator:
             await self.run_in_thread(partial(_make_job, served, question, plan, constraint, seconds))
             for question, plan in zip(questions, plans, strict=True)
         ]
-        samples = [job.sample(number) for job in jobs for number in range(questions[0].n)]
+        samples = [sample for job in jobs for sample in job.samples(questions[0].n)]
         answers = Answers(samples, questions[0].n, self._live, self._metrics, account.partition, session)
         answers.limit_choices(self._limits.seconds)
         answers.end_by(account.until if self._deadline is None else min(account.until, self._deadline))

@@ -100,7 +100,7 @@ def _answer(body: dict[str, Any]) -> None:
     request = read_request(body)
     store = ResponseStore()
     request.messages(() if (previous := store.previous("me", request)) is None else previous.conversation)
-    document = response_json(unfinished_response(ResponseHead(request, "resp_1", 0.0, "tiny")))
+    document = response_json(unfinished_response(ResponseHead(request, "resp_1", 0.0, "tiny", 0.8)))
     store.put("me", request, document)
 
 

@@ -20,7 +20,7 @@ def _request(**body: Any) -> ResponsesRequest:
 
 
 def _response(response_id: str, request: ResponsesRequest, name: str = "text") -> dict[str, Any]:
-    head = ResponseHead(request, response_id, 0.0, "tiny")
+    head = ResponseHead(request, response_id, 0.0, "tiny", 0.8)
     return response_json(finished_response(head, ANSWERS[name].completion, completed_at=1.0, reasoning_tokens=0))
 
 
