@@ -68,6 +68,8 @@ _CHAT_DEFAULTS: dict[str, Any] = {
 }
 """The defaults of options that no dataclass has: those of ``constrain.generation.planning``."""
 
+_SEVERAL_DEFAULTS = {"temperature": "`0` with a schema or tools, `0.8` otherwise"}
+
 _OF_COMPILE = {
     "strict": "whether the schema must keep the structural rules of OpenAI's strict mode; a ``SchemaError`` lists all "
     "that it breaks. ``strict_schema`` makes a schema keep them.",
@@ -85,7 +87,7 @@ def page() -> str:
     for group, names in _GROUPS.items():
         parts.append(f"\n## {group}\n")
         for name in names:
-            facts = [f"`{types[name]}`", f"default `{defaults[name]!r}`"]
+            facts = [f"`{types[name]}`", "default " + _SEVERAL_DEFAULTS.get(name, f"`{defaults[name]!r}`")]
             facts += [f"on the command line `{flags[name]}`"] if name in flags else []
             parts.append(f"\n### {name}\n\n{', '.join(facts)}\n\n{sentence(meanings[name])}\n")
             if name in CHOICES:
