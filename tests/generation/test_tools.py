@@ -12,6 +12,7 @@ import pytest
 import constrain
 from constrain import ArgumentsDelta, CallEnded, CallStarted, Finished, ReasoningDelta, Refusal, Reply, TextDelta, tool
 from constrain.chat.prompt.messages import check_messages
+from constrain.generation.planning import make_plan
 from tests.generation.test_tool_requests import assert_valid
 from tests.support import data_folder
 
@@ -377,6 +378,13 @@ def test_a_value_comes_at_once_unless_reasoning_is_asked_for(thinking: constrain
     assert first.reasoning
     assert first.value in (True, False)
     assert json.loads(first.text) == first.value
+
+
+def test_answers_behind_reasoning_are_sampled(thinking: constrain.Model) -> None:
+    assert make_plan(thinking, QUESTION, bool, {}).is_greedy
+    assert not make_plan(thinking, QUESTION, bool, {"thinking": True}).is_greedy
+    assert not make_plan(thinking, QUESTION, None, {"tools": [get_weather]}).is_greedy
+    assert make_plan(thinking, QUESTION, None, {"tools": [get_weather], "thinking": False}).is_greedy
 
 
 def test_a_model_can_be_told_not_to_reason(thinking: constrain.Model) -> None:
