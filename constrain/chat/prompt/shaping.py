@@ -48,7 +48,12 @@ def show_tools(tools: Sequence[Mapping[str, Any]], form: ToolFormat) -> str:
     written = [escape_tags(to_json(tool), form) for tool in tools]
     listed = f"[{', '.join(written)}]" if form.tools_as_list else "\n".join(written)
     call = Template(form.call).substitute(name="<name>", arguments=_ARGUMENTS[form.style], id="<id>")
-    return Template(form.tools_shown).substitute(tools=listed, calls=f"{form.opening}{call}{form.closing}")
+    calls, example = f"{form.opening}{call}{form.closing}", write_calls([_EXAMPLE], form)
+    return Template(form.tools_shown).substitute(tools=listed, calls=calls, example=example)
+
+
+_EXAMPLE = Call("0", "weather", {"city": "Bonn", "day": "today"}, '{"city": "Bonn", "day": "today"}')
+"""The call that shows small models how to take values from a message: they then write more of them right."""
 
 
 _ARGUMENTS = {

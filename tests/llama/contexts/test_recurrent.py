@@ -50,7 +50,7 @@ def test_samples_share_their_prompt(mamba: Path) -> None:
         first = Run(prepare(model, "x", None, {"max_tokens": 1}))
         first.request.receive = receive
         job = prepare(model, PROMPTS[0], None, {"max_tokens": 8, "seed": 1})
-        samples = [Run(job.sample(number)) for number in range(3)]
+        samples = [Run(sample) for sample in job.samples(3)]
         first.submit()
         assert busy.wait(30)
         for run in samples:

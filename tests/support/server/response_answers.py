@@ -68,7 +68,8 @@ class Answer:
     @property
     def head(self) -> ResponseHead:
         request = read_request({"model": "tiny", "input": "Hello", **self.body})
-        return ResponseHead(request, f"resp_{'0123456789ab' * 4}", 1_763_800_000.0, "tiny", 0.8)
+        temperature = self.body.get("temperature", 0.8)
+        return ResponseHead(request, f"resp_{'0123456789ab' * 4}", 1_763_800_000.0, "tiny", temperature)
 
 
 def completion(value: Any, text: str, *, finish_reason: Any = "stop", reasoning: str = "") -> Completion:
