@@ -52,7 +52,7 @@ def show_tools(tools: Sequence[Mapping[str, Any]], form: ToolFormat) -> str:
     return Template(form.tools_shown).substitute(tools=listed, calls=calls, example=example)
 
 
-_EXAMPLE = Call("0", "weather", {"city": "Bonn", "day": "today"}, '{"city": "Bonn", "day": "today"}')
+_EXAMPLE = Call("0", "set_alarm", '{"time": "7:30", "day": "tomorrow"}', {"time": "7:30", "day": "tomorrow"})
 """The call that shows small models how to take values from a message: they then write more of them right."""
 
 
