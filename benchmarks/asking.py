@@ -1,7 +1,7 @@
 """Ways of asking a model for a function call or the contents of a document (``benchmarks/accuracy.py``).
 
 A way takes a model, a task and the most tokens of an answer. All ways but the first two are ours; their names say what
-differs from ``greedy``.
+differs from ``constrained``.
 """
 
 from __future__ import annotations
@@ -52,63 +52,63 @@ def constrained(model: constrain.Model, task: dict[str, Any], limit: int, **more
     return constrain.complete(model, question(task), schema=task["schema"], max_tokens=limit, seed=SEED, **more)
 
 
-def greedy(model: constrain.Model, task: dict[str, Any], limit: int) -> constrain.Completion:
-    """As constrained, at temperature 0."""
-    return constrained(model, task, limit, temperature=0)
+def sampled(model: constrain.Model, task: dict[str, Any], limit: int) -> constrain.Completion:
+    """As constrained, at temperature 0.8."""
+    return constrained(model, task, limit, temperature=0.8)
 
 
 def compact(model: constrain.Model, task: dict[str, Any], limit: int) -> constrain.Completion:
-    """As greedy, without white space in JSON."""
-    return constrained(model, task, limit, temperature=0, whitespace="compact")
+    """As constrained, without white space in JSON."""
+    return constrained(model, task, limit, whitespace="compact")
 
 
 def confident(model: constrain.Model, task: dict[str, Any], limit: int) -> constrain.Completion:
-    """As greedy, with the probability of each part of the answer."""
-    return constrained(model, task, limit, temperature=0, confidence=True)
+    """As constrained, with the probability of each part of the answer."""
+    return constrained(model, task, limit, confidence=True)
 
 
 def drafted(model: constrain.Model, task: dict[str, Any], limit: int) -> constrain.Completion:
-    """As greedy, behind a draft of at most 96 tokens."""
-    return constrained(model, task, limit + 96, temperature=0, draft=96)
+    """As constrained, behind a draft of at most 96 tokens, both at temperature 0."""
+    return constrained(model, task, limit + 96, draft=96, temperature=0)
 
 
 def unseen(model: constrain.Model, task: dict[str, Any], limit: int) -> constrain.Completion:
-    """As greedy, without the schema in the prompt (documents only: tools are always shown)."""
-    return constrained(model, task, limit, temperature=0, show_schema=False)
+    """As constrained, without the schema in the prompt (documents only: tools are always shown)."""
+    return constrained(model, task, limit, show_schema=False)
 
 
 def penalized(model: constrain.Model, task: dict[str, Any], limit: int) -> constrain.Completion:
-    """As greedy, with repeat_penalty=1.1."""
-    return constrained(model, task, limit, temperature=0, repeat_penalty=1.1)
+    """As constrained, with repeat_penalty=1.1."""
+    return constrained(model, task, limit, repeat_penalty=1.1)
 
 
 def exemplified(model: constrain.Model, task: dict[str, Any], limit: int) -> constrain.Completion:
-    """As greedy, with the shortest valid answer as an example behind the schema (documents only)."""
+    """As constrained, with the shortest valid answer as an example behind the schema (documents only)."""
     example = constrain.compile(task["schema"], model).matcher().shortest_completion().decode()
     shown = f"{ASKED}\n\nA valid answer to another question: {example}"
-    return constrained(model, task, limit, temperature=0, show_schema=shown)
+    return constrained(model, task, limit, show_schema=shown)
 
 
 def whole(model: constrain.Model, task: dict[str, Any], limit: int) -> constrain.Completion:
-    """As greedy, with the JSON Schema itself in the prompt in place of its short form (documents only)."""
+    """As constrained, with the JSON Schema itself in the prompt in place of its short form (documents only)."""
     asked = {**task, "question": f"{task['question']}\n\n{MATCHES} {json.dumps(task['schema'])}"}
-    return constrained(model, asked, limit, temperature=0, show_schema=False)
+    return constrained(model, asked, limit, show_schema=False)
 
 
 def quoted(model: constrain.Model, task: dict[str, Any], limit: int) -> constrain.Completion:
-    """As greedy, with all strings of a document as quotes of it (documents only)."""
+    """As constrained, with all strings of a document as quotes of it (documents only)."""
     changed = {**task, "schema": rewritten(task["schema"], quote)}
-    return constrained(model, changed, limit, temperature=0, sources={"document": task["context"]})
+    return constrained(model, changed, limit, sources={"document": task["context"]})
 
 
 def nullable(model: constrain.Model, task: dict[str, Any], limit: int) -> constrain.Completion:
-    """As greedy, with null allowed in place of every string and number of a document (documents only)."""
-    return constrained(model, {**task, "schema": rewritten(task["schema"], or_null)}, limit, temperature=0)
+    """As constrained, with null allowed in place of every string and number of a document (documents only)."""
+    return constrained(model, {**task, "schema": rewritten(task["schema"], or_null)}, limit)
 
 
 def unordered(model: constrain.Model, task: dict[str, Any], limit: int) -> constrain.Completion:
-    """As greedy, with the keys in any order."""
-    return constrained(model, task, limit, temperature=0, property_order="any")
+    """As constrained, with the keys in any order."""
+    return constrained(model, task, limit, property_order="any")
 
 
 def votes(model: constrain.Model, task: dict[str, Any], limit: int) -> constrain.Completion:
@@ -133,23 +133,23 @@ WAYS: dict[str, Callable[..., constrain.Completion]] = {
     "prompt": prompt_only,
     "llama-cpp-python": llama_cpp_python,
     "constrained": constrained,
-    "greedy": greedy,
+    "sampled": sampled,
+    "votes": votes,
     "compact": compact,
+    "penalized": penalized,
+    "unordered": unordered,
     "confident": confident,
     "drafted": drafted,
     "unseen": unseen,
-    "penalized": penalized,
     "exemplified": exemplified,
     "whole": whole,
     "quoted": quoted,
     "nullable": nullable,
-    "unordered": unordered,
-    "votes": votes,
 }
 
 
 OF_DOCUMENTS = {"unseen", "exemplified", "whole", "quoted", "nullable"}
-"""The ways in which no calls are asked for: they ask as greedy does."""
+"""The ways in which no calls are asked for: they ask as ``constrained`` does."""
 
 
 def rewritten(schema: Any, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Any:
