@@ -61,6 +61,7 @@ def test_streams_hold_what_the_response_does(client: OpenAI) -> None:
         "model": "small",
         "input": "Is it warm in Oslo?",
         "temperature": 0,
+        "max_output_tokens": 120,
         "tools": [WEATHER, SUM],
     }
     with client.responses.stream(**asked, tool_choice="required") as stream:
