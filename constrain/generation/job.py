@@ -183,7 +183,7 @@ class Job:
         return replace(self, plan=plan, number=number)
 
     @property
-    def sampling(self) -> Sampling:
+    def used_sampling(self) -> Sampling:
         """The options for choosing tokens."""
         return replace(self.plan.sampling, temperature=0.0) if self.plan.is_greedy else self.plan.sampling
 
@@ -205,7 +205,7 @@ class Job:
         draft_text = TextStream(cuts=False)
         answer = Answer(
             plan.tokens,
-            Chain(self.sampling, vocabulary.n_vocab, plan.model.n_ctx),
+            Chain(self.used_sampling, vocabulary.n_vocab, plan.model.n_ctx),
             self._start(),
             eos=frozenset(vocabulary.eos),
             encode=vocabulary.encode,
@@ -213,7 +213,7 @@ class Job:
             special_tokens=vocabulary.special_tokens,
             max_tokens=settings.max_tokens,
             wants_stop=lambda token: progress.feed(vocabulary.marked_bytes(token)),
-            call_or_content=None if plan.call_or_content is None else plan.call_or_content(self.sampling),
+            call_or_content=None if plan.call_or_content is None else plan.call_or_content(self.used_sampling),
             logprobs=logprobs,
             choices=Choices() if notes_choices else None,
             draft=self._draft(draft_text),
@@ -230,7 +230,7 @@ class Job:
         plan, vocabulary = self.plan, self.plan.model.vocabulary
         return Draft(
             self.drafts.matcher,
-            Chain(self.sampling, vocabulary.n_vocab, plan.model.n_ctx),
+            Chain(self.used_sampling, vocabulary.n_vocab, plan.model.n_ctx),
             list(plan.request),
             lambda token: text.feed(vocabulary.token_bytes(token)),
             None if plan.settings.draft is True else plan.settings.draft,

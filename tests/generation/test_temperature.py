@@ -17,7 +17,7 @@ SCHEMA: Any = {"type": "string", "maxLength": 12}
 
 
 def temperature(job: Job) -> float:
-    return job.sampling.temperature
+    return job.used_sampling.temperature
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,8 @@ def settle_lexing(grammar: Grammar, whole: Collection[int], *, lossless_first: b
     if settled is None and not has_limited_rules:
         settled = _split(grammar, kept, lossless=False)
     if settled is None and limited:
-        return settle_lexing(_with_limited_rules(grammar, limited), whole)
+        grammar, has_limited_rules = _with_limited_rules(grammar, limited), True
+        settled = split_until_lossless(grammar, whole)
     if settled is None and has_limited_rules:
         _refuse_limited_rule(grammar)
     return settled or grammar

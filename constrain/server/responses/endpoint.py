@@ -111,7 +111,7 @@ class Responses(Endpoint):
             with generator.admit(question.n - 1):
                 async with self._serving.models.lease(asked.model) as served:
                     answers = await generator.start(served, (question,), session)
-                    temperature = answers.jobs[0].sampling.temperature
+                    temperature = answers.jobs[0].used_sampling.temperature
                     head = ResponseHead(asked, new_response_id(), time.time(), asked.model, temperature)
                     with contextlib.closing(answers):
                         made = _Made(head, previous, owner, served)
