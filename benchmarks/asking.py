@@ -26,8 +26,8 @@ FILES: dict[constrain.Model, Path] = {}
 
 
 def prompt_only(model: constrain.Model, task: dict[str, Any], limit: int) -> constrain.Completion:
-    """The prompt says what is wanted; nothing is enforced."""
-    return constrain.complete(model, instructed(task), max_tokens=limit, seed=SEED, thinking=False)
+    """The prompt says what is wanted; nothing is enforced. The temperature is 0, as in constrained."""
+    return constrain.complete(model, instructed(task), max_tokens=limit, seed=SEED, thinking=False, temperature=0)
 
 
 def llama_cpp_python(model: constrain.Model, task: dict[str, Any], limit: int) -> Plain:

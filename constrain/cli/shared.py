@@ -163,7 +163,11 @@ def options(
     ] = MAX_NUMBER_TOKENS,
     temperature: Annotated[
         float | None,
-        typer.Option(min=0, help="Randomness; 0 takes the most likely token.", show_default="0 with a schema, or 0.8"),
+        typer.Option(
+            min=0,
+            help="Randomness; 0 takes the most likely token.",
+            show_default="0 or 0.8",
+        ),
     ] = None,
     top_k: Annotated[
         int | None,

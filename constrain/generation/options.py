@@ -49,8 +49,8 @@ class Options(CompileOptions, total=False):
             write digits without end: a 64-bit float needs at most 17 digits, a 128-bit integer 39.
         temperature: divisor of the logits; 0 or more. At 0 the most likely allowed token is taken, and ``top_p``,
             ``top_k``, ``min_p`` and ``seed`` have no effect. By default, it is 0 for one answer to a schema or with
-            tools, as it is right most often then, and 0.8 for free text, several answers to a prompt, reasoning and
-            drafts, and with ``top_p``, ``top_k`` or ``min_p``.
+            tools that it may call, as it is right most often then. It is 0.8 for free text, several answers to a
+            prompt (``n``), reasoning and drafts, and with ``top_p``, ``top_k`` or ``min_p``.
         top_p: samples from the most likely tokens whose probabilities add up to this value (0.95); 0 to 1, 1 for all
             tokens.
         top_k: samples from this number of most likely tokens (40); 0 for all tokens.
@@ -156,7 +156,7 @@ AnyOptions = TypeVar("AnyOptions", bound=Options)
 
 def leaves_temperature_open(options: Options) -> bool:
     """Returns whether options say nothing about how tokens are sampled, so that the most likely ones may be taken."""
-    return not any(name in options for name in ("temperature", "top_p", "top_k", "min_p", "unbias"))
+    return not options.get("unbias") and not options.keys() & {"temperature", "top_p", "top_k", "min_p"}
 
 
 def split_options(options: Options) -> tuple[Sampling, AnswerSettings]:

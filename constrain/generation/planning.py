@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from constrain.chat.answers.call_or_content import make_call_or_content
 from constrain.chat.answers.choice import read_choice
-from constrain.chat.answers.choices import REFUSAL, CustomCalls, FunctionCalls, Reasoning, Value
+from constrain.chat.answers.choices import REFUSAL, Calls, CustomCalls, FunctionCalls, Reasoning, Value
 from constrain.chat.answers.language import AnswerLanguage
 from constrain.chat.families.format import Section, Thinking, ToolFormat
 from constrain.chat.prompt.conversation import DraftWords, ThinkingState, conversation_prompt, format_of, function_of
@@ -159,7 +159,8 @@ def make_plan(model: Model, prompt: Prompt, schema: Any, given: Options) -> Plan
         )
     answer = replace(answer, reasoning=_read_reasoning(prompted.thinking, wanted=wants_reasoning))
     by_name = {tool.name: tool for tool in tools}
-    is_greedy = (schema is not None or bool(tools)) and not settings.draft and answer.reasoning is Reasoning.NONE
+    is_free = schema is None and answer.calls is Calls.NONE
+    is_greedy = not is_free and not settings.draft and answer.reasoning is Reasoning.NONE
     reply = partial(ReplyProgress, answer, by_name, result, settings.stops, prompted.tokens, wants_reply=bool(tools))
     call_or_content = make_call_or_content(answer, model.vocabulary)
     return Plan(

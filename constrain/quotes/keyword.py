@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from constrain.arguments import lone_surrogate
@@ -107,19 +107,26 @@ def may_have_quotes(schema: str) -> bool:
     return QUOTE in schema or _ESCAPED_ASCII.search(schema) is not None
 
 
+def has_quotes(document: object) -> bool:
+    """Returns whether a parsed schema has the keyword anywhere."""
+    return any(True for _ in _given_quotes(document))
+
+
 def has_folded_quotes(document: object) -> bool:
     """Returns whether a parsed schema has quotes with ``fold``."""
+    return any(isinstance(given, Mapping) and given.get("fold") is True for given in _given_quotes(document))
+
+
+def _given_quotes(document: object) -> Iterator[object]:
     waiting = [document]
     while waiting:
         place = waiting.pop()
         if isinstance(place, Mapping):
-            given = place.get(QUOTE)
-            if isinstance(given, Mapping) and given.get("fold") is True:
-                return True
+            if QUOTE in place:
+                yield place[QUOTE]
             waiting += place.values()
         elif isinstance(place, list):
             waiting += place
-    return False
 
 
 def without_quotes(document: Any, kept: Collection[str] = ()) -> Any:

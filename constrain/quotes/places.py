@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
@@ -12,6 +13,7 @@ from constrain.engine import core
 from constrain.quotes.keyword import QUOTE, QuoteKeyword, read_keyword, sources_of
 from constrain.quotes.texts import Folded, cuts, fold
 from constrain.regex.parsing.parser import parse_pattern
+from constrain.types.answer_text import read_answer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -54,6 +56,14 @@ class _Found(NamedTuple):
     folded: bool
 
 
+def _integer(digits: str) -> int | Decimal:
+    """Returns an integer of an answer; Python reads no ``int`` of more than about 4,300 digits."""
+    try:
+        return int(digits)
+    except ValueError:
+        return Decimal(digits)
+
+
 class Quotes:
     """Finds the quotes of one request's answers.
 
@@ -70,7 +80,8 @@ class Quotes:
     def places(self, text: str, above: Path = ()) -> tuple[QuotePlace, ...]:
         """Returns the places of all quotes in a finished text, in the order of the text.
 
-        ``above``: path of the text in the answer's value.
+        ``above``: path of the text in the answer's value. Raises ``OutputValidationError`` for a text that is nested
+        too deeply to be read.
         """
         return tuple(replace(found.place, path=(*above, *found.place.path)) for found in self._find(text))
 
@@ -86,7 +97,7 @@ class Quotes:
         return "".join([*pieces, text[at:]])
 
     def _find(self, text: str) -> Iterator[_Found]:
-        value = json.loads(text)
+        value = read_answer(text, integer=_integer)
         for path, begin, end in _strings(text):
             written = json.loads(text[begin:end])
             for keyword in self._keywords(value, path):

@@ -103,7 +103,7 @@ class _Emitter:
         try:
             return settle_lexing(grammar, self.of_schemas, lossless_first=True)
         except GrammarError as error:
-            if error.pointer is None and self.limits:
+            if error.pointer is None and self.limits:  # the message names the formats in the way
                 error.pointer = f"{self.limits[0]}/max_tokens"
             raise
 

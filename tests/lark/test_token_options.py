@@ -146,6 +146,25 @@ def test_a_lexeme_that_is_split_has_as_many_tokens_in_every_way_to_divide_the_te
             assert accepted == is_text(taken), taken
 
 
+def test_only_limited_lexemes_that_are_in_the_way_become_rules() -> None:
+    text = """
+    start: word "in" word ";" pair
+    word[max_tokens=2]: /[a-z]+/
+    pair[max_tokens=9]: "<" name ">" %json {"type": "integer"}
+    name[max_tokens=3]: /[a-z]+/
+    """
+    matcher = compiled(text).matcher()
+    assert matcher.accept_many(b"abinc;<xyz>12") == 13
+    assert matcher.is_accepting
+
+
+def test_a_grammar_that_cannot_be_split_says_why_and_not_that_of_a_limit() -> None:
+    text = 'start: name %json {"type": "string"}\nname[max_tokens=3]: /[a-z]+/ /.+"/'
+    with pytest.raises(constrain.GrammarError) as caught:
+        compiled(text)
+    assert "may follow" in caught.value.message
+
+
 def temperatures(constraint: constrain.Constraint, text: bytes) -> list[float | None]:
     """The temperature before each byte of a text."""
     matcher, found = constraint.matcher(), []

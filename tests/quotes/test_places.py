@@ -5,6 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
+import constrain
+from constrain.chat.tools.openai import tool_from_json
+from constrain.generation.quoting import with_quotes
+from constrain.language.result import result_type
 from constrain.quotes.places import Quotes
 from constrain.quotes.texts import fold
 
@@ -79,3 +85,31 @@ def test_folding_keeps_positions() -> None:
     folded = fold(" A\t\nß ẞİ\u00a0")
     assert folded.text == " a ß ẞİ "
     assert folded.positions == [0, 1, 2, 4, 5, 6, 7, 8, 9]
+
+
+def test_answers_that_python_reads_with_limits() -> None:
+    quotes = quotes_of({"properties": {"a": {"x-quote": "it"}}})
+    (place,) = quotes.places(f'{{"n": {"9" * 5_000}, "a": "NO"}}')
+    assert place.path == ("a",)
+    with pytest.raises(constrain.OutputValidationError, match="nested more than"):
+        quotes.places(f'{{"n": {"[" * 1_000}{"]" * 1_000}, "a": "NO"}}')
+
+
+@pytest.mark.parametrize(
+    ("schema", "expected"),
+    [
+        ({"type": "string", "pattern": "^[\\u0020-\\u007e]*$"}, False),
+        ({"type": "string", "x-quote": True}, True),
+        ({"anyOf": [{"type": "null"}, {"type": "string", "x-quote": "it"}]}, True),
+    ],
+)
+def test_only_schemas_with_quotes_are_searched(schema: dict[str, Any], expected: bool) -> None:
+    text = json.dumps(schema).replace("x-", "\\u0078-")
+    result = with_quotes(result_type(text), text, {"it": ("a",), "prompt": ("b",)})
+    assert (result.quotes is not None) == expected
+
+
+def test_sources_of_a_tool_are_checked_when_it_is_made() -> None:
+    parameters = {"properties": {"a": {"type": "string", "x-quote": "it"}}, "x-sources": {"it": 5}}
+    with pytest.raises(constrain.SchemaError, match=r"the parameters of tool 'f': x-sources\['it'\] must be a text"):
+        tool_from_json({"type": "function", "function": {"name": "f", "parameters": parameters}})

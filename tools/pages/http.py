@@ -96,7 +96,7 @@ _MEANINGS = {
     "store": "whether the response is kept (yes), for `previous_response_id`",
     "stream": "whether the answer comes as server-sent events",
     "stream_options": "`include_usage`: the last event has the numbers of tokens",
-    "temperature": "divides the logits; 0 takes the likeliest token (0 with a schema or tools, 0.8 otherwise)",
+    "temperature": "divides the logits; 0 takes the likeliest token (0 or 0.8: see Accuracy)",
     "text": "`format` is the format of the answer: `text`, `json_object`, `json_schema`, or `structural_tag`",
     "tool_choice": "`none`, `auto`, `required`, one tool, or a list of allowed tools",
     "tools": "functions with a JSON Schema, and custom tools with a grammar, that the model may call",

@@ -68,7 +68,7 @@ _CHAT_DEFAULTS: dict[str, Any] = {
 }
 """The defaults of options that no dataclass has: those of ``constrain.generation.planning``."""
 
-_SEVERAL_DEFAULTS = {"temperature": "`0` with a schema or tools, `0.8` otherwise"}
+_SEVERAL_DEFAULTS = {"temperature": "`0` or `0.8`"}
 
 _OF_COMPILE = {
     "strict": "whether the schema must keep the structural rules of OpenAI's strict mode; a ``SchemaError`` lists all "

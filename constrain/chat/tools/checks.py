@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from constrain.chat.tools.annotations import innermost
 from constrain.chat.tools.parameters import callers_parameters
-from constrain.errors import ConstrainError, ToolError
+from constrain.errors import ConstrainError, SchemaError, ToolError
 from constrain.language.schema_text import parse_schema
 from constrain.language.source import Source
-from constrain.quotes.keyword import may_have_quotes, without_quotes
+from constrain.quotes.keyword import may_have_quotes, sources_of, without_quotes
 from constrain.remembering import remembered
 
 if TYPE_CHECKING:
@@ -84,7 +84,10 @@ def _compile(text: str) -> None:
 
     parameters: Any = parse_schema(text)
     if may_have_quotes(text):
-        parameters = without_quotes(parameters)
+        try:
+            parameters = without_quotes(parameters, sources_of(parameters))
+        except (TypeError, ValueError) as error:
+            raise SchemaError(str(error), pointer="") from error
     compile_schema(arguments_schema(parameters), close_objects=True, keys_apart=True)
 
 

@@ -51,11 +51,24 @@ def settle_lexing(grammar: Grammar, whole: Collection[int], *, lossless_first: b
     if settled is None and not has_limited_rules:
         settled = _split(grammar, kept, lossless=False)
     if settled is None and limited:
-        grammar, has_limited_rules = _with_limited_rules(grammar, limited), True
-        settled = split_until_lossless(grammar, whole)
+        settled = _settled_by_rules(grammar, whole, limited)
     if settled is None and has_limited_rules:
         _refuse_limited_rule(grammar)
     return settled or grammar
+
+
+def _settled_by_rules(grammar: Grammar, whole: Collection[int], limited: Collection[int]) -> Grammar | None:
+    """Returns the grammar with rules in place of terminals with a limit: of those in the way, or else of all."""
+    try:
+        in_the_way = set(limited).intersection(core.conflicting_terminals(grammar, True))  # noqa: FBT003 - lossless
+    except LimitError:
+        in_the_way = set(limited)
+    for chosen in (in_the_way, set(limited)):
+        left = set(limited) - chosen
+        settled = split_until_lossless(_with_limited_rules(grammar, chosen), {*whole, *left})
+        if settled is not None or not left:
+            return settled
+    return None
 
 
 def _with_limited_rules(grammar: Grammar, limited: Collection[int]) -> Grammar:

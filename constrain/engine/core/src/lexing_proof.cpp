@@ -6,7 +6,8 @@
 // necessary: callers are not distinguished, and terminals read in parallel with T are considered pair by pair. It first
 // ignores long counts, with which expressions have many derivatives; only where it fails does it consider counts and
 // single bytes. For a lossless lexing, V must begin with such a byte in every case. Terminals are self-delimiting if this
-// holds without ignored terminals in between.
+// holds without ignored terminals in between; completions have none between lexemes, so what ends in front of an ignored
+// terminal does not matter.
 //
 // Where a lazy terminal matches, the lexeme ends, so any V may follow it. Of other terminals, only texts count in which
 // no lazy terminal read in parallel matches first.
