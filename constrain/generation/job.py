@@ -76,7 +76,7 @@ class Plan:
         progress: function that makes the reader of one answer, from the answer's number (among several for the prompt)
             and, if log-probabilities are wanted, the object that finds the tokens of its text.
         sampling: options for choosing tokens.
-        is_greedy: whether a single answer takes the most likely tokens, whatever temperature ``sampling`` has.
+        is_greedy: whether a single answer has the temperature 0 in place of that of ``sampling``.
         settings: the other options.
         result: type of the answer; with tools, type of its content.
         tools: tools of the answer, by name.

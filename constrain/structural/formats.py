@@ -68,7 +68,7 @@ class AnyText:
 
 @dataclass(frozen=True, slots=True)
 class OneToken:
-    """Any one token, special or not, but those in ``excludes`` and those that end the tag around it."""
+    """One token, which may be a special one; not one of ``excludes``, and none that ends the tag around it."""
 
     excludes: tuple[Mark, ...]
     place: str

@@ -34,7 +34,7 @@ class Names:
     Attributes:
         special: names of special tokens; in a text, such a name stands for the token.
         texts: texts of the tokens that are no special tokens, by name or ``<[id]>``.
-        ids: ids of tokens by name or ``<[id]>``, if some format asks for any token but some.
+        ids: ids of tokens by name or ``<[id]>``; empty unless a format is ``exclude_token``.
     """
 
     special: frozenset[str] = frozenset()
@@ -49,7 +49,7 @@ class Names:
         return [Special(piece) if is_token else piece.encode() for piece, is_token in pieces(mark, self.special)]
 
     def all_but(self, excluded: Iterable[Mark]) -> Special:
-        """Returns any one token but those that are excluded; a text of several tokens excludes none."""
+        """Returns the set of all tokens except the excluded ones. A text of several tokens excludes nothing."""
         names = [mark.name if isinstance(mark, Token) else mark for mark in excluded]
         ids = sorted({each for name in names for each in self.ids.get(name, ())})
         return Special(f"<[^{','.join(map(str, ids))}]>" if ids else "<[*]>")

@@ -75,7 +75,7 @@ class RegularTexts:
         return self.text(key, expression, label, place)
 
     def any_text(self, node: AnyText, ends: tuple[Mark, ...]) -> Text:
-        """Returns free text, whatever its number of tokens."""
+        """Returns free text. A limit in tokens is not part of the expression."""
         text = self.free(tuple(self.excluded(node.excludes, ends, of_tokens=node.of_tokens)), node.place)
         most = node.max_chars
         if most is None:
