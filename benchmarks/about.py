@@ -37,4 +37,5 @@ def told(report: dict[str, Any]) -> str:
     missing = [name for name in ("commit", "date", "processor", "cores") if not report.get(name)]
     if missing:
         raise ValueError(f"the report does not say {', '.join(missing)}: measure again")
-    return f"{report['cores']} cores ({report['processor']}); commit {report['commit']}, {report['date']}."
+    where = report.get("measured_on") or f"{report['cores']} cores ({report['processor']})"
+    return f"{where}; commit {report['commit']}, {report['date']}."

@@ -1,17 +1,17 @@
 """How many answers are right: function calls by BFCL's rules, documents leaf by leaf, in several ways of asking.
 
-    CONSTRAIN_DATA=data python benchmarks/accuracy.py --output benchmarks/results/accuracy.json --plot accuracy.svg
+    CONSTRAIN_DATA=data python benchmarks/accuracy.py --output benchmarks/results/accuracy.json
     CONSTRAIN_DATA=data python benchmarks/accuracy.py --calls 60 --documents 20 --ways prompt,constrained
 
-    way          how the model is asked: see ``WAYS`` in asking.py
-    readable     answers that are a call, or JSON
-    right        calls that are right; share of the leaves of documents that are
-    tokens       of an answer, mean
-    seconds      of an answer, mean
+    way            how the model is asked: see ``WAYS`` in asking.py
+    readable       answers that are a call, or JSON
+    right          calls that are right; share of the leaves of documents that are
+    more, fewer    tasks with more, or fewer, right than ``constrained`` has, of those that both have answered
+    tokens         of an answer, mean
+    seconds        of an answer, mean
 
-Intervals hold 95 % of 2,000 bootstrap samples. Every way answers the same tasks, with the same seed; each is asked for
-at most --max-tokens tokens. Answers are kept in the file --answers as they come: another run goes on from there, and
-adds what is missing. The report has all models and ways of that file.
+Intervals hold 95 % of 2,000 bootstrap samples. All ways have the same seed. Answers are kept in the file --answers as
+they come: another run goes on from there, and adds what is missing. The report has all models and ways of that file.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from about import origin
-from asking import FILES, OF_DOCUMENTS, SEED, WAYS
+from asking import FILES, LABELS, OF_CALLS, OF_DOCUMENTS, SEED, WAYS
 
 import constrain
 from constrain.llama.model import default_model_path
@@ -39,7 +39,7 @@ from tests.support.accuracy.calls import is_right
 from tests.support.accuracy.documents import count_right, equal, leaves
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 SAMPLES = 2_000
 
@@ -79,18 +79,19 @@ def main() -> None:
         for number, task in enumerate(tasks):
             for way in ways:
                 if is_asked(way, task) and (path.name, way, task["id"]) not in known:
-                    answers.append(ask(path.name, way, model, task, options.max_tokens))
+                    limit = options.call_tokens if task["task"] == "call" else options.document_tokens
+                    answers.append(ask(path.name, way, model, task, limit))
                     print(json.dumps(asdict(answers[-1])), file=kept, flush=True)
             print(f"{number + 1} of {len(tasks)}", end="\r", file=sys.stderr)
     models = {name: report_of([each for each in answers if each.model == name]) for name in sorted(names_of(answers))}
-    report = {**origin(), "threads": model.llama.n_threads, "max_tokens": options.max_tokens, "models": models}
+    report = {**origin(), "threads": model.llama.n_threads, "models": models}
+    if options.measured_on:
+        report["measured_on"] = options.measured_on
     options.output.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     for name, found in models.items():
         print(name)
         for way, row in found.items():
-            print(f"{way:16} {row}")
-    if options.plot:
-        plot(options.plot, models)
+            print(f"{row['label']:26} {way:16} {row}")
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -100,10 +101,11 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--documents", type=int, default=133, help="documents to read (%(default)s)")
     parser.add_argument("--ways", default=",".join(WAYS), help="which ways (%(default)s)")
     parser.add_argument("--threads", type=int, help="threads of a model (as many as there are cores)")
-    parser.add_argument("--max-tokens", type=int, default=200, help="the most tokens of an answer (%(default)s)")
+    parser.add_argument("--call-tokens", type=int, default=200, help="the most tokens of a call (%(default)s)")
+    parser.add_argument("--document-tokens", type=int, default=512, help="of the contents of one (%(default)s)")
     parser.add_argument("--answers", type=Path, default=Path("answers.jsonl"), help="where the answers are kept")
+    parser.add_argument("--measured-on", help="where the answers come from, if not from this machine, in words")
     parser.add_argument("--output", type=Path, default=Path("accuracy.json"), help="where the numbers go")
-    parser.add_argument("--plot", type=Path, help="where plots of confidence go: .svg, .png or .pdf")
     options = parser.parse_args()
     if unknown := set(options.ways.split(",")) - WAYS.keys():
         parser.error(f"no ways: {', '.join(sorted(unknown))}; there are {', '.join(WAYS)}")
@@ -122,7 +124,7 @@ def read_tasks(calls: int, documents: int) -> list[dict[str, Any]]:
 
 
 def is_asked(way: str, task: dict[str, Any]) -> bool:
-    return task["task"] == "extract" or way not in OF_DOCUMENTS
+    return way not in (OF_CALLS if task["task"] == "extract" else OF_DOCUMENTS)
 
 
 def spaced(tasks: list[dict[str, Any]], number: int) -> list[dict[str, Any]]:
@@ -212,12 +214,17 @@ def json_in(text: str) -> Any:
 
 def report_of(answers: list[Answer]) -> dict[str, Any]:
     """What is reported of one model, by way."""
-    ways = [way for way in WAYS if any(each.way == way for each in answers)]
-    return {way: {"about": WAYS[way].__doc__, **summary([each for each in answers if each.way == way])} for way in ways}
+    by_way = {way: [each for each in answers if each.way == way] for way in WAYS}
+    base = {each.task: each for each in by_way["constrained"]}
+    return {
+        way: {"label": LABELS[way], "about": WAYS[way].__doc__, **summary(own, base)}
+        for way, own in by_way.items()
+        if own
+    }
 
 
-def summary(answers: list[Answer]) -> dict[str, Any]:
-    """What a table shows of one way: calls, each half of them, and documents."""
+def summary(answers: list[Answer], base: Mapping[str, Answer]) -> dict[str, Any]:
+    """What a table shows of one way: calls, each half of them, and documents; ``base``: answers to compare with."""
     answers = sorted(answers, key=lambda each: each.task)
     calls = [each for each in answers if each.kind == "call"]
     documents = [each for each in answers if each.kind == "extract"]
@@ -225,10 +232,14 @@ def summary(answers: list[Answer]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, part in parts.items():
         if part:
+            gains = [each.right - base[each.task].right for each in part if each.task in base]
             found[name] = {
                 "readable": sum(each.readable for each in part),
                 "right": share(part),
                 "interval": interval(part),
+                "compared": len(gains),
+                "more": sum(gain > 0 for gain in gains),
+                "fewer": sum(gain < 0 for gain in gains),
                 "tokens": round(sum(each.tokens for each in part) / len(part), 1),
                 "seconds": round(sum(each.seconds for each in part) / len(part), 2),
                 "answers": len(part),
@@ -276,28 +287,6 @@ def interval(answers: list[Answer]) -> tuple[float, float]:
     rng = Random(SEED)
     shares = sorted(share(rng.choices(answers, k=len(answers))) for _ in range(SAMPLES))
     return shares[SAMPLES // 40], shares[-SAMPLES // 40]
-
-
-def plot(path: Path, models: dict[str, Any]) -> None:
-    """Of the way ``confident``: how often parts are right by their probability, and among the surest."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9, 3.8), layout="constrained")
-    calibrated, covered = figure.subplots(1, 2)
-    calibrated.plot([0, 1], [0, 1], color="0.8")
-    for name, ways in models.items():
-        for part in ("calls", "documents"):
-            found = ways.get("confident", {}).get(part, {}).get("confidence")
-            if found is not None:
-                label = f"{name}, {part} (AUROC {found['auroc']})"
-                calibrated.plot(
-                    *zip(*((mean, right) for mean, right, _ in found["bins"]), strict=True), ".-", label=label
-                )
-                covered.plot([tenth / 10 for tenth in range(1, 11)], found["coverage"], ".-", label=label)
-    calibrated.set(xlabel="probability of a part", ylabel="share that is right", ylim=(0, 1))
-    covered.set(xlabel="share of the parts, the surest first", ylabel="share that is right", ylim=(0, 1))
-    covered.legend(fontsize="x-small")
-    figure.savefig(path)
 
 
 if __name__ == "__main__":

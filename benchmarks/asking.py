@@ -8,15 +8,21 @@ from __future__ import annotations
 
 import functools
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
+from unittest import mock
 
 import llama_cpp
 
 import constrain
+from constrain.chat.prompt import shaping
+from constrain.chat.prompt.shaping import show_tools
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
+
+    from constrain.chat.families.format import ToolFormat
 
 SEED = 7
 ASKED = "Answer with JSON in this format:\n{schema}"
@@ -55,6 +61,27 @@ def constrained(model: constrain.Model, task: dict[str, Any], limit: int, **more
 def sampled(model: constrain.Model, task: dict[str, Any], limit: int) -> constrain.Completion:
     """As constrained, at temperature 0.8."""
     return constrained(model, task, limit, temperature=0.8)
+
+
+def unprimed(model: constrain.Model, task: dict[str, Any], limit: int) -> constrain.Completion:
+    """As constrained, without an example of a call in the prompt (calls only)."""
+    with mock.patch.object(shaping, "show_tools", without_example):
+        return constrained(model, task, limit)
+
+
+def earlier(model: constrain.Model, task: dict[str, Any], limit: int) -> constrain.Completion:
+    """As unprimed, at temperature 0.8: our defaults of earlier versions (calls only; of documents: sampled)."""
+    with mock.patch.object(shaping, "show_tools", without_example):
+        return constrained(model, task, limit, temperature=0.8)
+
+
+def without_example(tools: Sequence[Mapping[str, Any]], form: ToolFormat) -> str:
+    shown = form.tools_shown
+    lines = shown.splitlines(keepends=True)
+    start = next((number for number, line in enumerate(lines) if line.startswith("For example")), None)
+    if start is not None:
+        shown = "".join(lines[:start] + lines[start + 2 :])
+    return show_tools(tools, replace(form, tools_shown=shown))
 
 
 def compact(model: constrain.Model, task: dict[str, Any], limit: int) -> constrain.Completion:
@@ -106,6 +133,21 @@ def nullable(model: constrain.Model, task: dict[str, Any], limit: int) -> constr
     return constrained(model, {**task, "schema": rewritten(task["schema"], or_null)}, limit)
 
 
+def reasoned(model: constrain.Model, task: dict[str, Any], limit: int) -> Plain:
+    """As constrained, with the evidence, a string of at most 200 characters, before the answer (documents only)."""
+    evidence = {"type": "string", "maxLength": 200, "description": "what the document says about the question"}
+    parts = {"evidence": evidence, "answer": task["schema"]}
+    schema = {
+        "type": "object",
+        "properties": parts,
+        "required": list(parts),
+        "additionalProperties": False,
+        **{key: task["schema"][key] for key in ("$defs", "definitions") if key in task["schema"]},
+    }
+    completion = constrained(model, {**task, "schema": schema}, limit + 64)
+    return Plain(completion.text, Used(completion.usage.completion_tokens), completion.value["answer"])
+
+
 def unordered(model: constrain.Model, task: dict[str, Any], limit: int) -> constrain.Completion:
     """As constrained, with the keys in any order."""
     return constrained(model, task, limit, property_order="any")
@@ -121,11 +163,11 @@ class Used(NamedTuple):
 
 
 class Plain(NamedTuple):
-    """A text of another engine, with the members of a completion that are read here."""
+    """The members of a completion that are read here: of a text of another engine, or of a part of an answer."""
 
     text: str
     usage: Used
-    value: None = None
+    value: Any = None
     fields: None = None
 
 
@@ -133,7 +175,9 @@ WAYS: dict[str, Callable[..., constrain.Completion]] = {
     "prompt": prompt_only,
     "llama-cpp-python": llama_cpp_python,
     "constrained": constrained,
+    "unprimed": unprimed,
     "sampled": sampled,
+    "earlier": earlier,
     "votes": votes,
     "compact": compact,
     "penalized": penalized,
@@ -145,11 +189,36 @@ WAYS: dict[str, Callable[..., constrain.Completion]] = {
     "whole": whole,
     "quoted": quoted,
     "nullable": nullable,
+    "reasoned": reasoned,
 }
 
+LABELS = {
+    "prompt": "prompt only",
+    "llama-cpp-python": "llama-cpp-python's grammar",
+    "constrained": "constrain, as it is",
+    "unprimed": "no example of a call",
+    "sampled": "temperature=0.8",
+    "earlier": "0.8, no example of a call",
+    "votes": "n=5, vote=True",
+    "compact": 'whitespace="compact"',
+    "penalized": "repeat_penalty=1.1",
+    "unordered": 'property_order="any"',
+    "confident": "confidence=True",
+    "drafted": "draft=96",
+    "unseen": "show_schema=False",
+    "exemplified": "shortest answer shown",
+    "whole": "JSON Schema shown",
+    "quoted": "strings are quotes",
+    "nullable": "null allowed",
+    "reasoned": "evidence first",
+}
+"""What a table calls each way."""
 
-OF_DOCUMENTS = {"unseen", "exemplified", "whole", "quoted", "nullable"}
+OF_DOCUMENTS = {"unseen", "exemplified", "whole", "quoted", "nullable", "reasoned"}
 """The ways in which no calls are asked for: they ask as ``constrained`` does."""
+
+OF_CALLS = {"unprimed", "earlier"}
+"""The ways in which no documents are asked for."""
 
 
 def rewritten(schema: Any, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Any:

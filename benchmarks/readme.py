@@ -1,4 +1,4 @@
-"""Writes the tables of the README, two guides (speed, accuracy) and docs/start.md from the reports of the benchmarks.
+"""Writes the tables of the README, of two guides and of docs/start.md from the reports of the benchmarks.
 
     python benchmarks/readme.py --write     all tables whose reports are kept
     python benchmarks/readme.py --check     tells which tables are not those of their reports; fails if any are not
@@ -175,33 +175,51 @@ def memory(report: dict[str, Any]) -> Iterator[str]:
 def accuracy(report: dict[str, Any]) -> Iterator[str]:
     """What share of calls and of leaves of documents is right, by way of asking, with its interval."""
     yield (
-        "Right answers: function calls by the rules of the Berkeley Function Calling Leaderboard, and leaves of "
-        "documents; in brackets the middle 95 % of 2,000 bootstrap samples. Readable: answers that are a call, or "
-        f"JSON. Tokens and seconds are means of an answer; at most {report['max_tokens']} tokens."
+        "Right: calls by the rules of the Berkeley Function Calling Leaderboard, leaves of documents; in brackets the "
+        "middle 95 % of 2,000 bootstrap samples. +/-: tasks with more and with fewer right than constrain as it is. "
+        "Readable: a call, or JSON. Tokens and seconds: mean of an answer."
     )
     for name, ways in report["models"].items():
-        counts = next(iter(ways.values()))
-        yield ""
-        numbers = " and ".join(f"{found['answers']} {part}" for part, found in _parts(counts))
-        yield f"{name}, {numbers}:"
-        yield ""
-        head = [
-            cell for part, _ in _parts(counts) for cell in (f"{part}: right, %", "readable, %", "tokens", "seconds")
-        ]
-        yield from table(("", *head), [(way, *_accuracy_cells(found)) for way, found in ways.items()])
+        for part in ("calls", "documents"):
+            rows = [(found["label"], *_accuracy_cells(found[part])) for found in ways.values() if part in found]
+            yield ""
+            yield f"{name}, {part}:"
+            yield ""
+            yield from table(("", "tasks", "right, %", "+/-", "readable, %", "tokens", "seconds"), rows)
 
 
-def _parts(found: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    return ((part, found[part]) for part in ("calls", "documents") if part in found)
+def _accuracy_cells(part: Mapping[str, Any]) -> Iterator[str]:
+    yield f"{part['answers']}"
+    yield _right(part)
+    yield f"+{part['more']} -{part['fewer']}"
+    yield f"{100 * part['readable'] / part['answers']:.0f}"
+    yield f"{part['tokens']:.0f}"
+    yield f"{part['seconds']:.1f}"
 
 
-def _accuracy_cells(found: Mapping[str, Any]) -> Iterator[str]:
-    for _, part in _parts(found):
-        low, high = part["interval"]
-        yield f"{100 * part['right']:.1f} ({100 * low:.0f} to {100 * high:.0f})"
-        yield f"{100 * part['readable'] / part['answers']:.0f}"
-        yield f"{part['tokens']:.0f}"
-        yield f"{part['seconds']:.1f}"
+def _right(part: Mapping[str, Any]) -> str:
+    low, high = part["interval"]
+    return f"{100 * part['right']:.1f} ({100 * low:.0f} to {100 * high:.0f})"
+
+
+IN_SHORT = ("prompt", "llama-cpp-python", "constrained")
+"""The ways of asking that the README shows."""
+
+
+def right(report: dict[str, Any]) -> Iterator[str]:
+    """Calls of a few ways of asking: how many can be read, and how many are right."""
+    yield (
+        "Function calls, judged by the rules of the Berkeley Function Calling Leaderboard; in brackets the middle 95 % "
+        "of 2,000 bootstrap samples."
+    )
+    yield ""
+    head = [cell for name in report["models"] for cell in (f"{name}: readable, %", "right, %")]
+    rows = []
+    for way in IN_SHORT:
+        parts = [ways[way]["calls"] for ways in report["models"].values()]
+        cells = (cell for part in parts for cell in (f"{100 * part['readable'] / part['answers']:.0f}", _right(part)))
+        rows.append((next(iter(report["models"].values()))[way]["label"], *cells))
+    yield from table(("", *head), rows)
 
 
 SECTIONS: dict[str, Callable[[dict[str, Any]], Iterator[str]]] = {
@@ -274,6 +292,8 @@ def sections(results: Path) -> dict[str, list[str]]:
     """The lines of each table whose reports are kept: where its numbers come from, and what they are."""
     reports = {name: read(results, name) for name in SECTIONS if (results / f"{name}.json").exists()}
     made = {name: (SECTIONS[name](report), told(report)) for name, report in reports.items()}
+    if "accuracy" in reports:
+        made["right"] = right(reports["accuracy"]), told(reports["accuracy"])
     if all(name in reports for name in COMPARED):
         made["comparison"] = (
             comparison(*(reports[name] for name in COMPARED)),
@@ -306,7 +326,8 @@ def written(pages: Mapping[Path, str], results: Path) -> tuple[dict[Path, str], 
 def main() -> None:
     here = Path(__file__).parent
     pages = [
-        here.parent / name for name in ("README.md", "docs/guides/speed.md", "docs/guides/accuracy.md", "docs/start.md")
+        here.parent / name
+        for name in ("README.md", "docs/guides/speed.md", "docs/guides/measured-accuracy.md", "docs/start.md")
     ]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     what = parser.add_mutually_exclusive_group(required=True)

@@ -77,7 +77,8 @@ def digest(name: str) -> str:
 
 
 def _origin(report: dict[str, Any]) -> str:
-    return f"{report['cores']} cores ({report['processor']}), commit {report['commit']}, {report['date']}"
+    where = report.get("measured_on") or f"{report['cores']} cores ({report['processor']})"
+    return f"{where}, commit {report['commit']}, {report['date']}"
 
 
 def _masks(figure: Any, report: dict[str, Any]) -> None:
@@ -150,6 +151,24 @@ def _processes(figure: Any, report: dict[str, Any]) -> None:
     axes.legend(loc="upper left")
 
 
+def _accuracy(figure: Any, report: dict[str, Any]) -> None:
+    """How often parts of answers are right: by their probability, and among the surest."""
+    calibrated, covered = figure.subplots(1, 2, sharey=True)
+    calibrated.plot([0, 1], [0, 1], color="#cccccc")
+    for (model, ways), colour in zip(report["models"].items(), (_OURS, "#c8553d"), strict=True):
+        for part, line in (("calls", ".-"), ("documents", ".--")):
+            found = ways["confident"][part]["confidence"]
+            name = f"{model.partition('-')[0]}, {part} (AUROC {found['auroc']:.2f})"
+            means, shares, _ = zip(*found["bins"], strict=True)
+            calibrated.plot(means, shares, line, color=colour)
+            covered.plot([tenth / 10 for tenth in range(1, 11)], found["coverage"], line, color=colour, label=name)
+    calibrated.set(xlabel="probability that the model gave", ylabel="share that is right")
+    calibrated.set_title("Calibration")
+    covered.set(xlabel="share of the parts, the surest first")
+    covered.set_title("Risk and coverage")
+    covered.legend(fontsize=8)
+
+
 def _bars(axes: Any, groups: Sequence[str], series: dict[str, list[float]], *, shown: Callable[[float], str]) -> None:
     """Draws a bar for each series in each group, with its value above it."""
     width = 0.8 / len(series)
@@ -166,5 +185,6 @@ PLOTS: dict[str, Callable[[Any, dict[str, Any]], None]] = {
     "budget": _budget,
     "generation": _generation,
     "processes": _processes,
+    "accuracy": _accuracy,
 }
 """The plots, by the names of their reports, with the functions that draw them."""

@@ -4,8 +4,10 @@ Rules, by their stable names:
 
 - ``catch-all``: anything is allowed where structure seems meant
 - ``unbounded-string``, ``unbounded-array``: nothing says where to stop
+- ``unbounded-date``: a date in any year, of which small models make use
 - ``undescribed``: a property without a description, which is what the model reads
 - ``enum-meant``: free text where a few fixed values seem meant
+- ``quote-meant``: free text where a piece of the prompt's own text seems meant
 - ``answer-first``: an answer is asked for before the reasoning that should lead to it
 """
 
@@ -18,11 +20,15 @@ from constrain.json_schema.documents.dialects import escape
 from constrain.json_schema.documents.keyword_sets import ANNOTATIONS
 from constrain.json_schema.documents.subschemas import subschemas
 from constrain.json_schema.lint.findings import Finding
+from constrain.quotes.keyword import QUOTE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-RULES = ("catch-all", "unbounded-string", "unbounded-array", "undescribed", "enum-meant", "answer-first")
+RULES = (
+    "catch-all", "unbounded-string", "unbounded-array", "unbounded-date", "undescribed", "enum-meant", "quote-meant",
+    "answer-first",
+)  # fmt: skip
 
 _ANSWERS = frozenset(
     (
@@ -53,6 +59,12 @@ _BETWEEN = re.compile(r",|\bor\b|\|", re.IGNORECASE)
 _ALTERNATIVES = re.compile(
     r"['\"`][\w -]+['\"`]\s*(?:,|/|\||\bor\b)\s*['\"`][\w -]+['\"`]|\b\w+\|\w+\|\w+\b", re.IGNORECASE
 )
+
+_COPIED = re.compile(
+    r"\b(?:verbatim|word for word|exact (?:words|wording|text)|direct quote|quoted? from|excerpt|cop(?:y|ied) from)\b",
+    re.IGNORECASE,
+)
+"""Words of a description that ask for a piece of another text."""
 
 _STRUCTURE = {
     "object": frozenset(
@@ -135,8 +147,15 @@ def _unbounded(pointer: str, schema: dict[str, object]) -> Iterator[Finding]:
         pattern = schema.get("pattern")
         if not isinstance(pattern, str) or not _is_bounded(pattern):
             yield Finding("unbounded-string", pointer, "a string of any length: give it a maxLength")
+    if "string" in types and schema.get("format") in _DATED and "pattern" not in schema:
+        message = "a date in any year from 0000 to 9999, and small models write such years: add a pattern like ^(19|20)"
+        yield Finding("unbounded-date", pointer, message)
     if "array" in types and "maxItems" not in schema and not _is_tuple(schema):
         yield Finding("unbounded-array", pointer, "an array of any length: give it maxItems")
+
+
+_DATED = frozenset(("date", "date-time"))
+"""Formats that begin with a year."""
 
 
 def _lists_values(description: str) -> bool:
@@ -173,6 +192,9 @@ def _properties(document: object, pointer: str, schema: dict[str, object]) -> It
             why = _why_enum(name, {**target, **inner})
             if why is not None:
                 yield Finding("enum-meant", place, f"free text, and {why}: list the values in an enum")
+            if QUOTE not in target and _is_copied({**target, **inner}):
+                message = f"free text, and its description asks for a piece of another: make it a quote with {QUOTE}"
+                yield Finding("quote-meant", place, message)
     yield from _order(pointer, list(properties))
 
 
@@ -217,6 +239,12 @@ def _why_enum(name: str, schema: dict[str, object]) -> str | None:
     if isinstance(examples, list) and len(examples) >= _LEAST_EXAMPLES and all(map(_is_label, examples)):
         return "its examples are labels"
     return None
+
+
+def _is_copied(schema: dict[str, object]) -> bool:
+    """Returns whether the description of a string asks for a piece of another text."""
+    description = schema.get("description")
+    return isinstance(description, str) and _COPIED.search(description) is not None
 
 
 _LONGEST_LABEL = 20

@@ -251,7 +251,10 @@ def bounded(schema: dict[str, Any], inner: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_advice_has_stable_names() -> None:
-    assert RULES == ("catch-all", "unbounded-string", "unbounded-array", "undescribed", "enum-meant", "answer-first")
+    assert RULES == (
+        "catch-all", "unbounded-string", "unbounded-array", "unbounded-date", "undescribed", "enum-meant",
+        "quote-meant", "answer-first",
+    )  # fmt: skip
 
 
 ADVICE = {
@@ -269,7 +272,12 @@ ADVICE = {
     "a string or null": ({"type": ["string", "null"]}, [("unbounded-string", "")]),
     "a short string": (STRING, []),
     "a listed string": ({"type": "string", "enum": ["a"]}, []),
-    "a string with a format": ({"type": "string", "format": "date"}, []),
+    "a string with a format": ({"type": "string", "format": "uuid"}, []),
+    "a date": ({"type": "string", "format": "date"}, [("unbounded-date", "")]),
+    "a moment or null": ({"type": ["string", "null"], "format": "date-time"}, [("unbounded-date", "")]),
+    "a time": ({"type": "string", "format": "time"}, []),
+    "a date in this century": ({"type": "string", "format": "date", "pattern": "^20"}, []),
+    "a date that is listed": ({"type": "string", "format": "date", "enum": ["2020-01-01"]}, []),
     "a bounded pattern": ({"type": "string", "pattern": "^[a-z]{2,5}$"}, []),
     "an endless pattern": ({"type": "string", "pattern": "^[a-z]+$"}, [("unbounded-string", "")]),
     "a pattern found anywhere": ({"type": "string", "pattern": "[a-z]"}, [("unbounded-string", "")]),
@@ -301,6 +309,17 @@ ADVICE = {
     ),
     "a category that is listed": (object_of(status={"enum": ["a", "b"], "title": "x"}), []),
     "a name that contains a category": (object_of(status_text={**STRING, "title": "x"}), []),
+    "a piece of a text": (
+        object_of(
+            a={**STRING, "description": "the sentence, verbatim"},
+            b={**STRING, "description": "An excerpt of the contract"},
+            c={**STRING, "description": "A quote for the repair, in euros"},
+            d={**STRING, "description": "copied from the text", "x-quote": True},
+            e={"$ref": "#/$defs/e"},
+        )
+        | {"$defs": {"e": {**STRING, "description": "word for word"}}},
+        [("quote-meant", "/properties/a"), ("quote-meant", "/properties/b"), ("quote-meant", "/properties/e")],
+    ),
     "an answer first": (
         object_of(final_answer={**STRING, "title": "x"}, reasoning={**STRING, "title": "x"}),
         [("answer-first", "/properties/final_answer")],
