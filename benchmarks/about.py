@@ -10,13 +10,19 @@ from pathlib import Path
 from typing import Any
 
 
-def origin() -> dict[str, Any]:
-    """The commit that is measured ("-dirty" with changes that are not in it), the day, and the machine."""
+def origin(elsewhere: str | None = None) -> dict[str, Any]:
+    """The commit that is measured ("-dirty" with changes that are not in it), the day, and the machine.
+
+    ``elsewhere``: in words, the machine that was measured, if it is not this one.
+    """
     command = ("git", "describe", "--always", "--dirty", "--exclude=*")
     here = Path(__file__).parent
+    commit = subprocess.check_output(command, cwd=here, text=True).strip()
+    said = {"commit": commit, "date": dt.datetime.now(dt.timezone.utc).date().isoformat()}
+    if elsewhere:
+        return {**said, "measured_on": elsewhere}
     return {
-        "commit": subprocess.check_output(command, cwd=here, text=True).strip(),
-        "date": dt.datetime.now(dt.timezone.utc).date().isoformat(),
+        **said,
         "machine": platform.platform(),
         "processor": processor(),
         "cores": len(os.sched_getaffinity(0)),
@@ -34,8 +40,13 @@ def processor() -> str:
 
 def told(report: dict[str, Any]) -> str:
     """The origin of a report, as a table says it."""
-    missing = [name for name in ("commit", "date", "processor", "cores") if not report.get(name)]
+    needed = ("commit", "date") if report.get("measured_on") else ("commit", "date", "processor", "cores")
+    missing = [name for name in needed if not report.get(name)]
     if missing:
         raise ValueError(f"the report does not say {', '.join(missing)}: measure again")
-    where = report.get("measured_on") or f"{report['cores']} cores ({report['processor']})"
-    return f"{where}; commit {report['commit']}, {report['date']}."
+    return f"{machine_of(report)}; commit {report['commit']}, {report['date']}."
+
+
+def machine_of(report: dict[str, Any]) -> str:
+    """The machine of a report, in words."""
+    return report.get("measured_on") or f"{report['cores']} cores ({report['processor']})"

@@ -84,9 +84,7 @@ def main() -> None:
                     print(json.dumps(asdict(answers[-1])), file=kept, flush=True)
             print(f"{number + 1} of {len(tasks)}", end="\r", file=sys.stderr)
     models = {name: report_of([each for each in answers if each.model == name]) for name in sorted(names_of(answers))}
-    report = {**origin(), "threads": model.llama.n_threads, "models": models}
-    if options.measured_on:
-        report["measured_on"] = options.measured_on
+    report = {**origin(options.measured_on), "threads": model.llama.n_threads, "models": models}
     options.output.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     for name, found in models.items():
         print(name)

@@ -37,7 +37,7 @@ def prompt_only(model: constrain.Model, task: dict[str, Any], limit: int) -> con
 
 
 def llama_cpp_python(model: constrain.Model, task: dict[str, Any], limit: int) -> Plain:
-    """llama-cpp-python's own grammar of the schema, the question as in prompt, its default temperature."""
+    """llama-cpp-python's own grammar of the schema, the question as in prompt, at its default temperature, 0.2."""
     response_format = {"type": "json_object", "schema": schema_of(task)}
     answer = its_model(FILES[model], model.llama.n_threads).create_chat_completion(
         instructed(task), response_format=response_format, max_tokens=limit, seed=SEED

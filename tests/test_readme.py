@@ -23,6 +23,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"^```python\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
 PAGES = [README, *(path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").rglob("*.md")))]
 SPEED = (ROOT / "docs/guides/speed.md").read_text(encoding="utf-8")
+ACCURACY = (ROOT / "docs/guides/measured-accuracy.md").read_text(encoding="utf-8")
 START = (ROOT / "docs/start.md").read_text(encoding="utf-8")
 FILES = {
     "person.json": ("docs/guides/schemas.md", "json"),
@@ -88,16 +89,18 @@ TABLES = str(ROOT / "benchmarks/readme.py")
 def test_tables_are_those_of_the_kept_reports(tmp_path: Path) -> None:
     marks = re.compile(r"^<!-- (\w+): benchmarks/", re.MULTILINE)
     kept = {path.stem for path in (ROOT / "benchmarks/results").glob("*.json")}
-    assert {*marks.findall(SPEED), *marks.findall(START)} == kept
+    assert {*marks.findall(SPEED), *marks.findall(START), *marks.findall(ACCURACY)} == kept
     assert marks.findall(START) == ["memory"]
-    assert marks.findall(README) == ["comparison"]
+    assert marks.findall(ACCURACY) == ["accuracy"]
+    assert marks.findall(README) == ["comparison", "right"]
     run(tmp_path, TABLES, "--check")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["processes", "comparison"])
+@pytest.mark.parametrize("name", ["processes", "comparison", "accuracy", "right"])
 def test_a_table_that_is_not_its_report_is_told_and_written(name: str, tmp_path: Path) -> None:
-    pages = {tmp_path / "README.md": README, tmp_path / "speed.md": SPEED, tmp_path / "start.md": START}
+    texts = {"README.md": README, "speed.md": SPEED, "start.md": START, "measured-accuracy.md": ACCURACY}
+    pages = {tmp_path / page: text for page, text in texts.items()}
     for path, text in pages.items():
         path.write_text(
             re.sub(rf"^(<!-- {name}: .*-->)$", r"\1\nNo table.", text, flags=re.MULTILINE), encoding="utf-8"
