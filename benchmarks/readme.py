@@ -222,6 +222,27 @@ def right(report: dict[str, Any]) -> Iterator[str]:
     yield from table(("", *head), rows)
 
 
+def quotes(report: dict[str, Any]) -> Iterator[str]:
+    """What quotes cost by the length of their source, and what llguidance's substring_chars does."""
+    yield (
+        "Quotes of English sources: compile time, and masks inside quotes (median, 99th percentile), beside "
+        f"llguidance's `substring_chars`; vocabulary {report['vocabulary'].removesuffix('.gguf')}."
+    )
+    yield ""
+    head = ("characters", "compile", "bytes a character", "masks", "llguidance: compile", "masks")
+    rows = []
+    for length, found in report["lengths"].items():
+        own, peer = found["constrain"], found.get("llguidance")
+        cells = (f"{own['compile_ms']:.1f} ms", f"{own['bytes_per_character']:.0f}", _micros(own["masks_us"]))
+        theirs = (f"{peer['compile_ms']:.1f} ms", _micros(peer["masks_us"])) if peer else ("", "")
+        rows.append((f"{int(length):,}", *cells, *theirs))
+    yield from table(head, rows)
+
+
+def _micros(times: Mapping[str, float]) -> str:
+    return f"{times['p50']:.1f}, {times['p99']:,.0f} µs"
+
+
 SECTIONS: dict[str, Callable[[dict[str, Any]], Iterator[str]]] = {
     "masks": masks,
     "generation": generation,
@@ -232,6 +253,7 @@ SECTIONS: dict[str, Callable[[dict[str, Any]], Iterator[str]]] = {
     "processes": processes,
     "memory": memory,
     "accuracy": accuracy,
+    "quotes": quotes,
 }
 
 COMPARED = ("masks", "budget", "generation")

@@ -88,11 +88,12 @@ class Sequences:
     def copy(self, source: int, target: int, length: int) -> bool:
         """Replaces a sequence by the first ``length`` tokens of another one. Returns whether that worked, as ``cut``.
 
-        The next evaluation copies all ``n_ctx`` cells.
+        By way of its state: ``llama_memory_seq_cp`` would copy at the next evaluation only, and so whatever ``restore``
+        puts into ``source`` until then; and it would copy all ``n_ctx`` cells.
         """
         self.clear(target)
-        llama_cpp.llama_memory_seq_cp(self._memory, source, target, -1, -1)
-        return self.cut(target, length)
+        state = self.save(source)
+        return state is not None and self.restore(target, state) and self.cut(target, length)
 
     def save(self, sequence: int) -> NDArray[np.uint8] | None:
         """See ``constrain.llama.contexts.stored_states.States``."""

@@ -1,0 +1,75 @@
+"""Sequences of one context: each has its own tokens, whatever happens to the others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+import constrain
+from constrain.llama.contexts.batch import Piece
+from constrain.llama.contexts.sequences import Sequences
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(scope="module")
+def model() -> constrain.Model:
+    return constrain.Model(n_ctx=512, n_threads=1, parallel=6)
+
+
+@pytest.fixture
+def sequences(model: constrain.Model) -> Iterator[Sequences]:
+    made = Sequences(model.llama, 3, 256)
+    yield made
+    made.close()
+
+
+def evaluate(sequences: Sequences, sequence: int, tokens: np.ndarray) -> np.ndarray:
+    [row] = sequences.evaluate([Piece(sequence, sequences.length(sequence), tokens, 1)])
+    return sequences.logits(row).copy()
+
+
+def test_a_copy_does_not_depend_on_what_becomes_of_its_source(model: constrain.Model, sequences: Sequences) -> None:
+    assert model.vocabulary.encode is not None
+    ada, tom = (
+        np.asarray(model.vocabulary.encode(text), np.intc)
+        for text in (b"Ada is 36 years old. Her name is", b"Tom is 23 years old. His name is")
+    )
+    evaluate(sequences, 0, tom)
+    state = sequences.save(0)
+    assert state is not None
+    sequences.clear(0)
+    expected = evaluate(sequences, 0, ada)
+    assert sequences.copy(0, 1, len(ada) - 1)
+    sequences.clear(0)
+    assert sequences.restore(0, state)  # before anything is evaluated
+    saved = sequences.save(1)
+    assert evaluate(sequences, 1, ada[-1:]) == pytest.approx(expected, abs=0.5)
+    assert saved is not None
+    sequences.clear(2)
+    assert sequences.restore(2, saved)
+    assert evaluate(sequences, 2, ada[-1:]) == pytest.approx(expected, abs=0.5)
+    assert np.abs(evaluate(sequences, 0, ada[-1:]) - expected).max() > 2
+
+
+def test_a_batch_is_answered_as_before_when_it_is_asked_again(model: constrain.Model) -> None:
+    people = [("Ada", 36), ("Eve", 41), ("Ina", 52), ("Bob", 17), ("Tom", 23), ("Kim", 88)]
+    prompts = [f"{name} Lovelace, {age} years, a happy mathematician from the north." for name, age in people]
+    schema = {
+        "type": "object",
+        "properties": {
+            "name": {"type": "string", "maxLength": 30},
+            "age": {"type": "integer"},
+            "tags": {"type": "array", "items": {"type": "string", "maxLength": 20}, "maxItems": 3},
+        },
+        "required": ["name", "age", "tags"],
+    }
+    first, second, third = (
+        [answer.text for answer in constrain.complete_batch(model, prompts, schema=schema, max_tokens=100)]
+        for _ in range(3)
+    )
+    assert second == first
+    assert third == first
