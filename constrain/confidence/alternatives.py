@@ -1,8 +1,9 @@
 """Other values that a scalar of an answer might have had, with their probabilities.
 
 Each likely token of a choice is followed as far as the constraint forces the text after it. Where this gives a whole
-value, the token's probability belongs to that value; all tokens that lead to the same value add up. What cannot be
-told apart in this way, without asking the model again, is left out.
+value, the token's probability belongs to that value; all tokens that lead to the same value add up. A token that
+several values share tells no value: for enums and the like, the model is asked what would follow it (``questions``), as
+often as that is worth it. What is not told apart then is left out.
 """
 
 from __future__ import annotations
@@ -11,21 +12,44 @@ import json
 import math
 import re
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from constrain.llama.decoding.chosen import MAX_COMPARED_TOKENS, likeliest
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
 
     from constrain.engine.constraint import Matcher
+    from constrain.llama.decoding.answer import Questions
     from constrain.llama.decoding.chosen import Choice
+
 
 _LEAST_TOLD_APART = 0.9
 """Probability that the values found must have together; otherwise the part has no alternatives."""
 
+MAX_QUESTIONS = 32
+"""Times that the model is asked what would follow a token that alternatives share, for one answer."""
+
+_QUESTIONS = 8
+"""The most such questions about one part."""
+
+_WORTH_ASKING = 0.01
+"""Probability of a token from which on the model is asked what would follow it."""
+
+_MOST_OPEN = {"number": 2, "other": 8}
+"""Tokens worth asking about, beyond which a part is taken for one of countless values. Every digit of a number may be
+followed by others."""
+
 _MOST_LOOKED_AT = 4096
 """Allowed tokens that are looked at to find out whether a number may go on. Beyond: it may."""
+
+_CONTEXT = 16
+"""Tokens of the answer in front of a choice that tell how the text behind it is tokenized; more than are needed."""
 
 _SCALAR = re.compile(r'"(?:[^"\\]|\\.)*"|true|false|null|-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?')
 _NUMBER_BYTES = frozenset(b"0123456789.eE+-")
@@ -47,12 +71,26 @@ class Alternative:
 
 
 class Continuation(NamedTuple):
-    """A likely token of a choice: its probability, the bytes that it leads to, and whether a number may go on there."""
+    """Where likely choices lead.
 
-    token: int
+    Attributes:
+        chosen: the token that stands in the place of a choice of the answer.
+        probability: probability of the choices.
+        groups: the tokens that the answer would take then, with forced ones, for each choice.
+        text: the bytes that they lead to.
+        may_go_on: whether a number at the end of these bytes may have further characters.
+    """
+
+    chosen: int
     probability: float
+    groups: tuple[tuple[int, ...], ...]
     text: bytes
     may_go_on: bool
+
+    @property
+    def tokens(self) -> tuple[int, ...]:
+        """The tokens of all groups."""
+        return tuple(chain.from_iterable(self.groups))
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +103,8 @@ class Replay:
         tokens: token ids of the answer.
         token_bytes: returns the bytes of a token.
         eos: tokens that end a generation.
+        take: returns the tokens that the answer would take if it chose one behind others, and moves the matcher
+            (``Answer.follow``).
     """
 
     start: Callable[[], Matcher]
@@ -72,6 +112,7 @@ class Replay:
     tokens: Sequence[int]
     token_bytes: Callable[[int], bytes]
     eos: Collection[int]
+    take: Callable[[Matcher, int, Sequence[int]], list[int]]
 
     def follow(self, choices: Collection[Choice]) -> dict[int, list[Continuation]]:
         """Returns, by number of the token, where the likely tokens of some choices lead."""
@@ -83,28 +124,56 @@ class Replay:
         last = max(wanted)
         for index in range(last + 1):
             if index in wanted:
-                found[index] = [self._lead(matcher, *each) for each in wanted[index].likely]
+                found[index] = [self._lead(matcher, index, *each) for each in wanted[index].likely]
             if index < last:
                 matcher.accept(self.tokens[index])
         return found
 
-    def _lead(self, matcher: Matcher, token: int, probability: float) -> Continuation:
+    def after(self, index: int, asked: Continuation, logits: NDArray[np.float32]) -> list[Continuation]:
+        """Returns where the tokens lead that are likely behind others in the place of token ``index``.
+
+        ``logits``: those behind them, float32 of shape (n_vocab,).
+        """
+        matcher = self.start()
+        for token in (*self.tokens[:index], *asked.tokens):
+            matcher.accept(token)
+        allowed = self._allowed(matcher)
+        if not 0 < len(allowed) <= MAX_COMPARED_TOKENS:
+            return []
+        likely, _ = likeliest(allowed, logits[allowed])
+        return [self._lead(matcher, index, token, asked.probability * share, asked) for token, share in likely]
+
+    def _lead(
+        self, matcher: Matcher, index: int, token: int, probability: float, behind: Continuation | None = None
+    ) -> Continuation:
+        """Returns where a token leads in the place of token ``index``, or behind other ones in that place."""
+        first = Continuation(token, 1.0, (), b"", may_go_on=False)
+        behind = first if behind is None else behind
         if token in self.eos:
-            return Continuation(token, probability, b"", may_go_on=False)
+            return behind._replace(probability=probability, may_go_on=False)
         fork = matcher.fork()
-        fork.accept(token)
-        spelled = self.token_bytes(token)
+        taken = self.take(fork, token, [*self.tokens[max(0, index - _CONTEXT) : index], *behind.tokens])
+        groups = (*behind.groups, tuple(taken))
+        spelled = self._bytes(taken)
         forced, _ = fork.forced_after(spelled)
-        may_end_a_number = not forced and spelled[-1:] in _NUMBER_ENDS
-        return Continuation(token, probability, spelled + forced, may_end_a_number and self._may_go_on(fork))
+        text = self._bytes(behind.tokens) + spelled + forced
+        may_end_a_number = not forced and text[-1:] in _NUMBER_ENDS
+        return Continuation(behind.chosen, probability, groups, text, may_end_a_number and self._may_go_on(fork))
+
+    def _bytes(self, tokens: Sequence[int]) -> bytes:
+        return b"".join(map(self.token_bytes, tokens))
+
+    def _allowed(self, matcher: Matcher) -> NDArray[np.intp]:
+        """Returns the tokens that a matcher allows."""
+        mask = self.bitmask()
+        matcher.fill_bitmask(mask)
+        return np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little"))
 
     def _may_go_on(self, matcher: Matcher) -> bool:
         """Returns whether a number that has just been written may have further characters."""
         if matcher.is_finished:
             return False
-        mask = self.bitmask()
-        matcher.fill_bitmask(mask)
-        allowed = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little"))
+        allowed = self._allowed(matcher)
         if len(allowed) > _MOST_LOOKED_AT:
             return True
         return any(self.token_bytes(int(token))[:1] in _NUMBER_STARTS for token in allowed)
@@ -114,45 +183,94 @@ _NUMBER_STARTS = frozenset(bytes([byte]) for byte in _NUMBER_BYTES)
 _NUMBER_ENDS = frozenset(bytes([byte]) for byte in b"0123456789")
 
 
-def find_alternatives(
-    data: bytes,
-    span: tuple[int, int],
-    choices: Sequence[Choice],
-    positions: Sequence[int],
-    leads: Mapping[int, list[Continuation]],
-) -> tuple[Alternative, ...]:
-    """Returns the values that a scalar might have had, with its own; none if they cannot be told apart.
+class Scalar(NamedTuple):
+    """A scalar of an answer, and what decided on it.
 
-    Args:
+    Attributes:
         data: bytes of the answer.
         span: where the scalar begins and ends in them.
         choices: choices that decided on the scalar, in order.
         positions: where each token of the answer begins in ``data``.
-        leads: where the likely tokens of each choice lead (``Replay.follow``).
     """
-    if not choices:
-        return ()
-    begin, end = span
-    own = read_scalar(data[begin:end], may_go_on=False)
-    if own is None:
-        return ()
-    totals: dict[str, float] = {}
+
+    data: bytes
+    span: tuple[int, int]
+    choices: Sequence[Choice]
+    positions: Sequence[int]
+
+
+class Reading(NamedTuple):
+    """What other tokens in the place of a choice would make of a scalar.
+
+    Attributes:
+        number: number of the token that was chosen.
+        continuation: the other tokens; their probability is that behind the answer before them.
+        probability: theirs, given the answer before the scalar.
+        value: spelling of the value that they lead to; None if that is not known yet.
+    """
+
+    number: int
+    continuation: Continuation
+    probability: float
+    value: str | None
+
+
+def read_others(scalar: Scalar, leads: Mapping[int, list[Continuation]]) -> Iterator[Reading]:
+    """Yields what else the scalar might have become; nothing for tokens that do not belong to it.
+
+    ``leads``: where the likely tokens of each choice lead (``Replay.follow``).
+    """
+    data, (begin, _), choices, positions = scalar
     before = 1.0
     for choice in choices:
         at = positions[choice.index]
         for each in leads.get(choice.index, ()):
-            if each.token == choice.token:
+            if each.chosen == choice.token:
                 continue
             text = data[begin:at] + each.text if at >= begin else _behind(each.text, data[at:begin])
-            value = None if text is None else read_scalar(text, may_go_on=each.may_go_on)
-            if value is not None:
-                totals[value] = totals.get(value, 0.0) + before * each.probability
+            if text is not None:
+                value = read_scalar(text, may_go_on=each.may_go_on)
+                yield Reading(choice.index, each, before * each.probability, value)
         before *= math.exp(choice.logprob)
-    totals[own] = totals.get(own, 0.0) + before
+
+
+def find_alternatives(scalar: Scalar, leads: Mapping[int, list[Continuation]]) -> tuple[Alternative, ...]:
+    """Returns the values that a scalar might have had, with its own; none if they cannot be told apart."""
+    if not scalar.choices:
+        return ()
+    own = read_scalar(scalar.data[slice(*scalar.span)], may_go_on=False)
+    if own is None:
+        return ()
+    totals = {own: math.exp(sum(choice.logprob for choice in scalar.choices))}
+    for each in read_others(scalar, leads):
+        if each.value is not None:
+            totals[each.value] = totals.get(each.value, 0.0) + each.probability
     if sum(totals.values()) < _LEAST_TOLD_APART:
         return ()
     ordered = sorted(totals.items(), key=lambda item: -item[1])
     return tuple(Alternative(json.loads(value), probability) for value, probability in ordered)
+
+
+def questions(scalar: Scalar, leads: dict[int, list[Continuation]], replay: Replay) -> Questions:
+    """Asks what would follow the tokens that several values of a scalar share, and extends ``leads`` with the answers.
+
+    Asks nothing about free text, and about numbers with too many digits.
+    """
+    if not scalar.choices or not all(choice.likely for choice in scalar.choices):
+        return
+    is_number = scalar.data[scalar.span[0] : scalar.span[0] + 1] in _NUMBER_STARTS
+    most = _MOST_OPEN["number" if is_number else "other"]
+    for _ in range(_QUESTIONS):
+        if find_alternatives(scalar, leads):
+            return
+        unknown = [each for each in read_others(scalar, leads) if each.value is None]
+        worth = [each for each in unknown if each.probability >= _WORTH_ASKING and each.continuation.text]
+        if not 0 < len(worth) <= most:
+            return
+        number, asked, _, _ = max(worth, key=lambda each: each.probability)
+        logits = yield number, asked.groups
+        place = leads[number].index(asked)
+        leads[number][place : place + 1] = replay.after(number, asked, logits)
 
 
 def read_scalar(text: bytes, *, may_go_on: bool) -> str | None:

@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from constrain.confidence.alternatives import find_alternatives
+from constrain.confidence.alternatives import MAX_QUESTIONS, Scalar, find_alternatives, questions
 from constrain.partial.scanner import Scanner
 from constrain.types.answer_text import read_answer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from constrain.confidence.alternatives import Alternative, Continuation, Replay
+    from constrain.confidence.alternatives import Alternative, Replay
+    from constrain.llama.decoding.answer import Questions
     from constrain.llama.decoding.chosen import Choice
     from constrain.partial.scanner import Path
 
@@ -40,7 +41,7 @@ class FieldConfidence:
             the logarithms of the probabilities that the model gives to all allowed tokens together.
         choices: number of tokens that were chosen among several; 0 for a part that was forced.
         alternatives: values that the part might have had, the likeliest first, its own among them: of enums, booleans,
-            null and short numbers. Empty where they cannot be told apart without asking the model again.
+            null and short numbers. Empty where they cannot be told apart.
     """
 
     value: Any
@@ -95,11 +96,17 @@ class Confidence:
         pieces: bytes of each token.
         logprobs: logarithm of the probability of each token in the model's own distribution.
         choices: the choices, in order.
+        parts: texts of the answer whose parts are wanted.
         replay: the answer, to be walked through once more for alternatives; None to find none.
     """
 
     def __init__(
-        self, pieces: Sequence[bytes], logprobs: Sequence[float], choices: Sequence[Choice], replay: Replay | None
+        self,
+        pieces: Sequence[bytes],
+        logprobs: Sequence[float],
+        choices: Sequence[Choice],
+        parts: Sequence[Located],
+        replay: Replay | None,
     ) -> None:
         self._data = b"".join(pieces)
         self._bounds = [0, *accumulate(map(len, pieces))]
@@ -108,17 +115,35 @@ class Confidence:
         self._indexes = [choice.index for choice in choices]
         self._chosen = set(self._indexes)
         self._replay = replay
-
-    def fields(self, parts: Sequence[Located]) -> dict[Path, FieldConfidence]:
-        """Returns the fields of some texts by their paths, in the order in which the text has them."""
         located = [(part, path, span) for part in parts for path, span in _spans(part)]
         if len(located) > MAX_CONFIDENT_FIELDS:
             located = [(part, (), _Span(0, len(part.text))) for part in parts]
         placed = {id(part): _byte_positions(part) for part in parts}
-        found = [self._place(part, path, span, placed[id(part)]) for part, path, span in located]
-        wanted = {choice.index: choice for each in found if each.is_scalar for choice in each.choices}
-        leads = {} if self._replay is None else self._replay.follow(wanted.values())
-        return {(*each.part.path, *each.path): self._field(each, leads) for each in found}
+        self._placed = [self._place(part, path, span, placed[id(part)]) for part, path, span in located]
+        wanted = {choice.index: choice for each in self._placed if each.is_scalar for choice in each.choices}
+        self._leads = {} if replay is None else replay.follow(wanted.values())
+
+    def questions(self) -> Questions:
+        """Asks the model about tokens that several alternatives share: see ``alternatives.questions``."""
+        if self._replay is None:
+            return
+        left = MAX_QUESTIONS
+        for each in reversed(self._placed):  # what a question replaces is not needed for the next one
+            asking = questions(self._scalar(each), self._leads, self._replay) if each.is_scalar else None
+            try:
+                question = None if asking is None else next(asking)
+                while asking is not None and question is not None and left:
+                    left -= 1
+                    question = asking.send((yield question))
+            except StopIteration:
+                continue
+
+    def fields(self) -> dict[Path, FieldConfidence]:
+        """Returns the fields of the texts by their paths, in the order in which the text has them."""
+        return {(*each.part.path, *each.path): self._field(each) for each in self._placed}
+
+    def _scalar(self, placed: _Placed) -> Scalar:
+        return Scalar(self._data, placed.bytes, placed.choices, self._bounds)
 
     def _place(self, part: Located, path: Path, span: _Span, positions: Sequence[int]) -> _Placed:
         """Finds the bytes, the tokens and the choices of a part of a text."""
@@ -135,13 +160,13 @@ class Confidence:
         ]
         return _Placed(part, path, span, (begin, end), tokens, choices, is_scalar)
 
-    def _field(self, placed: _Placed, leads: dict[int, list[Continuation]]) -> FieldConfidence:
+    def _field(self, placed: _Placed) -> FieldConfidence:
         text = placed.part.text[placed.span.begin : placed.span.end]
         choices = placed.choices
         forced = sum(self._logprobs[number] for number in placed.tokens if number not in self._chosen)
         alternatives: tuple[Alternative, ...] = ()
         if placed.is_scalar and self._replay is not None:
-            alternatives = find_alternatives(self._data, placed.bytes, choices, self._bounds, leads)
+            alternatives = find_alternatives(self._scalar(placed), self._leads)
         return FieldConfidence(
             value=read_answer(text) if placed.part.is_json else text,
             begin=placed.span.begin,

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from constrain.engine.constraint import Constraint, Matcher
     from constrain.generation.options import AnswerSettings
     from constrain.language.result import ResultType
-    from constrain.llama.decoding.answer import Answer, LogitAdjuster
+    from constrain.llama.decoding.answer import Answer, LogitAdjuster, Questions
     from constrain.llama.decoding.chosen import Choice
     from constrain.llama.decoding.sampler import Sampling
     from constrain.llama.model import Model
@@ -219,7 +219,10 @@ class Job:
             draft=self._draft(draft_text),
             about_prompt=partial(plan.describe_shown, "show_schema=False leaves the schema out"),
         )
-        return Writing(self, answer, progress, text_tokens, draft_text, self._start())
+        writing = Writing(self, answer, progress, text_tokens, draft_text, self._start())
+        if settings.confidence:
+            answer.questions = writing.questions
+        return writing
 
     def _draft(self, text: TextStream) -> Draft | None:
         """Makes the draft of an answer, which adds to ``text``; None for no draft."""
@@ -255,7 +258,7 @@ class Job:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Writing:
     """One answer in progress: ``progress`` reads the tokens that ``answer`` takes, ``draft_text`` those before them."""
 
@@ -265,6 +268,8 @@ class Writing:
     text_tokens: TextTokens | None
     draft_text: TextStream
     start: Callable[[int], Matcher] | None
+    _last: list[StreamEvent] | None = None
+    _confidence: Confidence | None = None
 
     def take(self) -> list[StreamEvent]:
         """Returns the events that are new since the last call."""
@@ -273,7 +278,20 @@ class Writing:
 
     def finish(self) -> list[StreamEvent]:
         """Returns the remaining events, after the last token."""
-        return [*self.take(), *self.progress.finish()]
+        self._end()
+        last, self._last = self._last, []
+        return last or []
+
+    def _end(self) -> None:
+        """Has the answer read to its end, once."""
+        if self._last is None:
+            self._last = [*self.take(), *self.progress.finish()]
+
+    def questions(self) -> Questions:
+        """Asks about the finished answer what its fields need to know: see ``Confidence.questions``."""
+        self._end()
+        self._confidence = self._weigh()
+        yield from self._confidence.questions()
 
     def completion(self, cached_tokens: int, timings: Timings) -> Completion:
         """Returns the finished answer; call ``finish`` first. Raises ``OutputValidationError``."""
@@ -334,14 +352,19 @@ class Writing:
 
     def _fields(self) -> dict[Path, FieldConfidence]:
         """Returns the parts of the finished answer with their probabilities."""
+        return (self._confidence or self._weigh()).fields()
+
+    def _weigh(self) -> Confidence:
+        """Returns what is known of the finished answer."""
         answer, vocabulary = self.answer, self.job.plan.model.vocabulary
         constraint, replay = self.job.constraint, None
         if self.start is not None and constraint is not None:
             bitmask = partial(lambda made: made.allocate_bitmask()[0], constraint)
             start = partial(self.start, answer.limit)
-            replay = Replay(start, bitmask, answer.tokens, vocabulary.token_bytes, frozenset(vocabulary.eos))
+            known = answer.tokens, vocabulary.token_bytes, frozenset(vocabulary.eos)
+            replay = Replay(start, bitmask, *known, answer.follow)
         pieces = [vocabulary.marked_bytes(token) for token in answer.tokens]
-        return Confidence(pieces, self._logprobs(), self._choices(), replay).fields(self.progress.located())
+        return Confidence(pieces, self._logprobs(), self._choices(), self.progress.located(), replay)
 
     def capturing(self) -> list[Capturing]:
         """Returns the parts of the finished answer that may have captures; call ``finish`` first."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from itertools import accumulate, chain
 from typing import TYPE_CHECKING
 
 import llama_cpp
@@ -12,7 +13,7 @@ from constrain.errors import ModelError
 from constrain.llama.binding import Candidates
 from constrain.llama.contexts.batch import Batch, Piece, next_group
 from constrain.llama.contexts.logits import LogitRows
-from constrain.llama.contexts.stored_states import ContextStates, StoredStates, reusable_prefix
+from constrain.llama.contexts.stored_states import ContextStates, StoredStates, common_groups, reusable_prefix
 from constrain.llama.threads.threads import Threads
 
 if TYPE_CHECKING:
@@ -49,13 +50,13 @@ class Context:
                 "model, such as a chat or instruct model"
             )
         self._window: int = llama_cpp.llama_model_n_swa(llama._model.model)
-        self._one_state: bool = llama_cpp.llama_model_is_recurrent(
+        self.one_state: bool = llama_cpp.llama_model_is_recurrent(
             llama._model.model
         ) or llama_cpp.llama_model_is_hybrid(llama._model.model)
         self._n_batch: int = llama_cpp.llama_n_batch(self._pointer)
         self.n_ctx: int = min(llama_cpp.llama_n_ctx_seq(self._pointer), len(llama.input_ids))
         self.n_vocab: int = llama.n_vocab()
-        self._stored_states = StoredStates(ContextStates(self._pointer), self.n_ctx, one_state=self._one_state)
+        self._stored_states = StoredStates(ContextStates(self._pointer), self.n_ctx, one_state=self.one_state)
         self.threads = Threads(self._pointer)
         self.candidates = Candidates(self.n_vocab)
         self._token = (llama_cpp.llama_token * 1)()
@@ -107,6 +108,19 @@ class Context:
             llama.n_tokens = position + 1
             return
         self._evaluate(np.asarray(tokens, dtype=np.intc), 0, read)
+
+    def replace(self, groups: Sequence[Sequence[int]]) -> None:
+        """Replaces the sequence by other tokens; evaluates those that are new, each group separately.
+
+        Only for a sequence that ``prefill`` began. Evaluates at least the last group.
+        """
+        wanted = np.asarray(list(chain.from_iterable(groups)), dtype=np.intc)
+        ends = list(accumulate(map(len, groups)))
+        kept = self._keep(common_groups(self._llama.input_ids[: self._llama.n_tokens], wanted, ends))
+        for end in ends:
+            if end > kept:
+                self._evaluate(wanted[kept:end], 0)
+                kept = end
 
     def logits(self) -> NDArray[np.float32]:
         """The logits after the last token, float32 of shape (n_vocab,): a view, valid until the next evaluation."""
@@ -168,12 +182,12 @@ class Context:
         """
         llama = self._llama
         memory = self._memory
-        usable = length > 0 and not (self._one_state and length != self._held())
+        usable = length > 0 and not (self.one_state and length != self._held())
         usable = usable and llama_cpp.llama_memory_seq_rm(memory, _ONLY_SEQUENCE, length, -1)
         if usable:
             first = llama_cpp.llama_memory_seq_pos_min(memory, _ONLY_SEQUENCE)
             oldest_needed = max(0, length - self._window) if self._window else 0
-            usable = self._held() == length and (self._one_state or first <= oldest_needed)
+            usable = self._held() == length and (self.one_state or first <= oldest_needed)
         if not usable:
             llama_cpp.llama_memory_clear(memory, True)  # noqa: FBT003
             length = 0

@@ -11,6 +11,8 @@ import llama_cpp
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
 _WORTH_KEEPING = 16
@@ -154,3 +156,12 @@ def common_prefix(one: NDArray[np.intc], other: NDArray[np.intc]) -> int:
     length = min(len(one), len(other))
     differ = np.flatnonzero(one[:length] != other[:length])
     return int(differ[0]) if len(differ) else length
+
+
+def common_groups(known: NDArray[np.intc], wanted: NDArray[np.intc], ends: Sequence[int]) -> int:
+    """The number of tokens of ``wanted`` that need no evaluation: whole groups, but not the last one.
+
+    ``ends``: where each group ends. Groups are rounded as a whole: so none is continued in its middle.
+    """
+    length = common_prefix(known, wanted)
+    return max((end for end in ends[:-1] if end <= length), default=0)

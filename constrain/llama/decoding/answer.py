@@ -27,7 +27,7 @@ from constrain.errors import BudgetError, ModelError
 from constrain.llama.decoding.chosen import log_sum
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -38,6 +38,10 @@ if TYPE_CHECKING:
     from constrain.llama.decoding.draft import Draft
     from constrain.llama.decoding.logprobs import Logprobs
     from constrain.llama.decoding.sampler import Chain
+
+    Questions = Generator[tuple[int, tuple[tuple[int, ...], ...]], NDArray[np.float32], None]
+    """Yields the number of a chosen token of the answer, and tokens to stand in its place and behind, in the groups in
+    which they would be taken; takes the logits after them, float32 of shape (n_vocab,)."""
 
 FinishReason = Literal["stop", "length", "timeout"]
 """Why an answer ended: "stop" by itself or at a stop text; "length" by the token budget; "timeout" by a time limit."""
@@ -101,6 +105,7 @@ class Answer:
         logprobs: records the log-probabilities of the tokens; ``None`` to record none.
         choices: records the choices; ``None`` to record none. Only with ``logprobs``.
         draft: the text before the answer; ``None`` for none. Only for answers with a matcher.
+        questions: asks about the finished answer, for ``ask``; ``None`` to ask nothing.
         about_prompt: describes parts of the prompt that are not the caller's text, for the error about a long prompt.
 
     Attributes:
@@ -133,6 +138,7 @@ class Answer:
     choices: Choices | None = None
     draft: Draft | None = None
     about_prompt: Callable[[], str] = _nothing
+    questions: Callable[[], Questions] | None = None
 
     matcher: AnswerMatcher | None = field(default=None, init=False)
     tokens: list[int] = field(default_factory=list, init=False)
@@ -146,6 +152,8 @@ class Answer:
     _choice_seconds: float = field(default=0.0, init=False)
     _n_easy: int = field(default=0, init=False)
     _limit: int = field(default=0, init=False)
+    _n_ctx: int = field(default=0, init=False)
+    _asking: Questions | None = field(default=None, init=False)
 
     def begin(self, n_ctx: int) -> tuple[int, ...]:
         """Checks that an answer fits into ``n_ctx`` tokens; returns forced tokens to evaluate with the prompt.
@@ -153,6 +161,7 @@ class Answer:
         Raises ``ModelError`` if the prompt leaves no room in the context, and ``BudgetError`` if the tokens left are
         too few for any answer.
         """
+        self._n_ctx = n_ctx
         self._limit, name = self._room(n_ctx)
         if self.start is None:
             return self._finish("length") if self._limit == 0 else ()
@@ -338,6 +347,38 @@ class Answer:
         assert self.logprobs is not None
         self.logprobs.add(self.tokens[len(self.logprobs.tokens)], logits, total)
 
+    def ask(self, logits: NDArray[np.float32] | None = None) -> list[list[int]] | None:
+        """Returns tokens after which the finished answer wants logits; ``None``: it wants none.
+
+        They begin with the prompt, and are in groups to be evaluated separately, as those of the answer were: so the
+        logits are rounded as they would be. Nothing is asked after the deadline.
+
+        ``logits``: those after the tokens that the last call has returned.
+        """
+        if self._asking is None:
+            if self.questions is None or self.start is None:
+                return None
+            self._asking = self.questions()
+        if not self._late():
+            try:
+                index, others = next(self._asking) if logits is None else self._asking.send(logits)
+            except StopIteration:
+                return None
+            wanted = [*self._groups(index), *map(list, others)]
+            if sum(map(len, wanted)) <= self._n_ctx:
+                return wanted
+        self._asking.close()
+        return None
+
+    def _groups(self, end: int) -> list[list[int]]:
+        """Returns the prompt and the first ``end`` tokens of the answer, a group for each choice."""
+        assert self.choices is not None
+        starts = [choice.index for choice in self.choices.made if choice.index < end]
+        if not starts:
+            return [[*self.preceding, *self.tokens[:end]]]
+        spans = zip(starts, [*starts[1:], end], strict=True)
+        return [[*self.preceding, *self.tokens[: starts[0]]], *(self.tokens[slice(*span)] for span in spans)]
+
     @property
     def may_take_long(self) -> bool:
         """Whether ``choose`` may wait for a thread, compute a mask, or search where recent searches were not fast."""
@@ -381,21 +422,26 @@ class Answer:
             return self.max_tokens, f"max_tokens is {self.max_tokens}"
         return room, f"the prompt of {length} tokens leaves room for {room} in the context"
 
-    def _forced(self, matcher: AnswerMatcher, token: int | None) -> list[int]:
+    def follow(self, matcher: AnswerMatcher, token: int, before: Sequence[int]) -> list[int]:
+        """Returns the tokens that the answer would take if it chose ``token`` behind others; moves the matcher."""
+        self._accept(matcher, token)
+        return self._forced(matcher, token, before)
+
+    def _forced(self, matcher: AnswerMatcher, token: int | None, before: Sequence[int] | None = None) -> list[int]:
         """The tokens to take in place of the accepted ``token``: mostly itself, perhaps with forced tokens after it.
 
-        Moves the matcher past them.
+        Moves the matcher past them. ``before``: the tokens in front of it, if they are not those of the answer.
         """
         chosen = [] if token is None else [token]
-        before = b"" if token is None else self.token_bytes(token)
-        text, open_starts = matcher.forced_after(before)
+        spelled = b"" if token is None else self.token_bytes(token)
+        text, open_starts = matcher.forced_after(spelled)
         if not text:
             return chosen
-        context = self._text_before()
-        alone = chosen if not before else []  # special tokens have no bytes
+        context = self._text_of(self.tokens if before is None else before)
+        alone = chosen if not spelled else []  # special tokens have no bytes
         known = self.encode, self.token_bytes, self.special_tokens
-        tokens = alone + certain_tokens(before + text, open_starts, b"" if alone else context, *known)
-        if tokens == chosen or sum(len(self.token_bytes(token)) for token in tokens) < len(before):
+        tokens = alone + certain_tokens(spelled + text, open_starts, b"" if alone else context, *known)
+        if tokens == chosen or sum(len(self.token_bytes(token)) for token in tokens) < len(spelled):
             return chosen
         matcher.rollback(len(chosen))
         accepted = matcher.accept_many(tokens)
@@ -406,10 +452,10 @@ class Answer:
             self._accept(matcher, token)
         return chosen
 
-    def _text_before(self) -> bytes:
+    def _text_of(self, tokens: Sequence[int]) -> bytes:
         """Returns the text behind the last special token, from at most the last ``_CONTEXT_TOKENS`` tokens."""
         text = b""
-        for token in reversed(self.tokens[-_CONTEXT_TOKENS:]):
+        for token in reversed(tokens[-_CONTEXT_TOKENS:]):
             part = self.token_bytes(token)
             if not part:
                 break

@@ -64,17 +64,11 @@ class Choices:
         ``total``: ``log_sum`` of the logits of all tokens.
         """
         allowed = np.ascontiguousarray(candidates["logit"])
-        self._allowed = log_sum(allowed)
-        self._mass = min(0.0, self._allowed - total)
-        self._likely = ()
         if 1 < len(allowed) <= MAX_COMPARED_TOKENS:
-            least = self._allowed + math.log(_LEAST_KEPT)
-            found = np.flatnonzero(allowed >= least)
-            order = found[np.argsort(-allowed[found], kind="stable")[:_KEPT]]
-            tokens = candidates["id"]
-            self._likely = tuple(
-                (int(tokens[place]), math.exp(float(allowed[place]) - self._allowed)) for place in order
-            )
+            self._likely, self._allowed = likeliest(candidates["id"], allowed)
+        else:
+            self._likely, self._allowed = (), log_sum(allowed)
+        self._mass = min(0.0, self._allowed - total)
 
     def take(self, index: int, token: int, logits: NDArray[np.float32]) -> None:
         """Records the choice of a token as number ``index`` of the answer; ``logits`` are those of all tokens."""
@@ -85,6 +79,17 @@ class Choices:
         """Removes the choices behind the first ``length`` tokens of the answer."""
         while self.made and self.made[-1].index >= length:
             self.made.pop()
+
+
+def likeliest(tokens: NDArray[Any], logits: NDArray[np.float32]) -> tuple[tuple[tuple[int, float], ...], float]:
+    """Returns the likeliest of some tokens, with their probabilities among these, and the ``log_sum`` of the logits.
+
+    ``tokens``, ``logits``: ids and logits of all that are allowed, of one length.
+    """
+    total = log_sum(logits)
+    found = np.flatnonzero(logits >= total + math.log(_LEAST_KEPT))
+    order = found[np.argsort(-logits[found], kind="stable")[:_KEPT]]
+    return tuple((int(tokens[place]), math.exp(float(logits[place]) - total)) for place in order), total
 
 
 def log_sum(logits: NDArray[np.float32]) -> float:

@@ -44,6 +44,10 @@ class SequenceEvaluator(Protocol):
     def leaves_a_core(self) -> bool:
         """Whether a core is free for another thread during an evaluation."""
 
+    @property
+    def one_state(self) -> bool:
+        """Whether the sequence has only one state, after its last token (recurrent models)."""
+
     def prefill(
         self,
         tokens: Sequence[int],
@@ -59,6 +63,9 @@ class SequenceEvaluator(Protocol):
 
     def decode(self, tokens: Sequence[int], read: Callable[[NDArray[np.float32]], None] | None = None) -> None:
         """Evaluates further tokens. ``read``: called with the logits before each of them but the first."""
+
+    def replace(self, groups: Sequence[Sequence[int]]) -> None:
+        """Replaces the sequence by other tokens; evaluates those that are new, each group separately."""
 
     def logits(self) -> NDArray[np.float32]:
         """The logits after the last token, float32 of shape (n_vocab,)."""
@@ -114,6 +121,18 @@ class Decoding:
             if not answer.n_doubtful:
                 yield from held
                 held.clear()
+        self._answer_questions()
+
+    def _answer_questions(self) -> None:
+        """Evaluates what the finished answer asks for."""
+        if self.answer.questions is None or self.evaluator.one_state:  # a question would evaluate the whole prompt
+            return
+        started = time.perf_counter()
+        wanted = self.answer.ask()
+        while wanted is not None:
+            self.evaluator.replace(wanted)
+            wanted = self.answer.ask(self.evaluator.logits())
+        self.generation_seconds += time.perf_counter() - started
 
     def _begin(self, tokens: tuple[int, ...]) -> None:
         """Evaluates the prompt and the forced tokens that begin the answer."""

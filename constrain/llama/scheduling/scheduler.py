@@ -384,6 +384,9 @@ class Scheduler:
     def _choose(self, sequence: Scheduled, row: int) -> None:
         """Lets an answer choose its next tokens, in a thread of its own if that may take long."""
         answer = sequence.request.answer
+        if answer.is_complete:
+            self._finish(sequence, row)
+            return
         if not sequence.chosen:
             sequence.chosen = True
             sequence.request.prompt_seconds = sequence.lap()
@@ -457,6 +460,26 @@ class Scheduler:
             self._end(sequence, error)
             return
         if answer.is_complete:
+            self._finish(sequence)
+
+    def _finish(self, sequence: Scheduled, row: int | None = None) -> None:
+        """Has the model evaluate what a complete answer still asks for; ends the request if that is nothing.
+
+        ``row``: index of the logits that it asked for last.
+        """
+        if sequence.slot is None or self._evaluator.one_state:  # every question would evaluate the whole prompt
+            self._end(sequence)
+            return
+        if sequence.next_group():
+            return
+        try:
+            wanted = sequence.request.answer.ask(None if row is None else self._evaluator.logits(row))
+            if wanted is not None:
+                self.slots.cut(sequence.slot, sequence.replace(wanted))
+        except BaseException as error:  # noqa: BLE001 - ends this request only
+            self._end(sequence, error)
+            return
+        if wanted is None:
             self._end(sequence)
 
     def _forget(self, sequence: Scheduled, count: int) -> None:
