@@ -33,7 +33,8 @@ _LEAST_TOLD_APART = 0.9
 """Probability that the values found must have together; otherwise the part has no alternatives."""
 
 MAX_QUESTIONS = 32
-"""Times that the model is asked what would follow a token that alternatives share, for one answer."""
+"""Times that the model is asked, for one answer, what would follow a token that alternatives share. Beyond: such tokens
+count towards no alternative."""
 
 _QUESTIONS = 8
 """The most such questions about one part."""

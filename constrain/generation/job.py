@@ -221,7 +221,7 @@ class Job:
         )
         writing = Writing(self, answer, progress, text_tokens, draft_text, self._start())
         if settings.confidence:
-            answer.questions = writing.questions
+            answer.questions = writing.field_questions
         return writing
 
     def _draft(self, text: TextStream) -> Draft | None:
@@ -287,7 +287,7 @@ class Writing:
         if self._last is None:
             self._last = [*self.take(), *self.progress.finish()]
 
-    def questions(self) -> Questions:
+    def field_questions(self) -> Questions:
         """Asks about the finished answer what its fields need to know: see ``Confidence.questions``."""
         self._end()
         self._confidence = self._weigh()
