@@ -6,7 +6,7 @@ import time
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from itertools import accumulate, chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -68,7 +68,8 @@ class Scheduled:
         held: tokens taken but not delivered yet, because they are not scored or may be taken back.
         slot: the slot in which the sequence is evaluated; ``None`` while it waits.
         leader: another sequence that is about to evaluate the first ``shared`` tokens of this one, which waits for it.
-        decision: the choice of the next tokens, while a thread of its own makes it.
+        decision: the choice of the next tokens, or of what to ask, while a thread of its own makes it.
+        go_on: called with a function that returns the decision, or raises its error.
         since: ``time.perf_counter()`` when the request was queued, began, or chose its first token.
     """
 
@@ -83,7 +84,8 @@ class Scheduled:
     slot: Slot | None = None
     leader: Scheduled | None = None
     shared: int = 0
-    decision: Decision[tuple[int, ...]] | None = None
+    decision: Decision[Any] | None = None
+    go_on: Callable[[Callable[[], Any]], None] | None = None
     since: float = field(default_factory=time.perf_counter)
     begun: bool = False
     chosen: bool = False

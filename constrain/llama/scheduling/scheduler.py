@@ -22,7 +22,7 @@ import threading
 import time
 from collections import deque
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
     from constrain.llama.contexts.slots import BatchEvaluator
     from constrain.llama.scheduling.request import Request
+
+T = TypeVar("T")
 
 _SHORT = 64
 """Greatest number of tokens to evaluate (the next and forced ones) with which a sequence goes before the prompts."""
@@ -79,7 +81,7 @@ class Scheduler:
         self._batch_invariant = batch_invariant
         self._evaluator = evaluator
         self._candidates = Candidates(evaluator.n_vocab)
-        self._decisions: list[Decision[tuple[int, ...]]] = []  # some may have finished
+        self._decisions: list[Decision[Any]] = []  # some may have finished
         self._lock = threading.Lock()
         self._waiting: deque[Scheduled] = deque()
         self._active: list[Scheduled] = []  # in order of arrival; used by the driving thread only
@@ -302,7 +304,7 @@ class Scheduler:
             for (sequence, _), read, row in zip(batch, outputs, rows, strict=True):
                 if sequence.request.answer.unscored:
                     self._advance(sequence, partial(self._score, sequence, range(row + 1 - read, row + 1)))
-                if sequence.slot is not None and not sequence.pending:
+                if sequence.slot is not None and not sequence.pending and sequence.decision is None:
                     self._choose(sequence, row)
             if decisions := _under_way([sequence for sequence, _ in batch]):
                 await_all(decisions, _PATIENCE)
@@ -414,12 +416,26 @@ class Scheduler:
 
     def _decide(self, sequence: Scheduled, logits: Callable[[], NDArray[np.float32]]) -> None:
         """Lets an answer choose in a thread of its own. An error before the thread starts ends this answer only."""
+        choose = sequence.request.answer.choose
+        self._start_decision(
+            sequence,
+            lambda: partial(choose, logits(), Candidates(self._evaluator.n_vocab)),
+            partial(self._advance, sequence),
+        )
+
+    def _start_decision(
+        self, sequence: Scheduled, make: Callable[[], Callable[[], T]], go_on: Callable[[Callable[[], T]], None]
+    ) -> None:
+        """Runs what ``make`` returns in a thread of its own, then ``go_on`` in this one.
+
+        An error before the thread starts ends this answer only.
+        """
         try:
-            candidates = Candidates(self._evaluator.n_vocab)
-            sequence.decision = Decision(partial(sequence.request.answer.choose, logits(), candidates))
+            sequence.decision = Decision(make())
         except Exception as error:  # noqa: BLE001 - ends this request only
             self._end(sequence, error)
             return
+        sequence.go_on = go_on
         self._decisions = [one for one in self._decisions if not one.outcome.done()]
         self._decisions.append(sequence.decision)
 
@@ -431,8 +447,9 @@ class Scheduler:
         for sequence in list(self._active):
             decision = sequence.decision
             if decision is not None and decision.outcome.done():
+                assert sequence.go_on is not None
                 sequence.decision = None
-                self._advance(sequence, decision.outcome.result)
+                sequence.go_on(decision.outcome.result)
 
     def _score(self, sequence: Scheduled, rows: range) -> tuple[int, ...]:
         """Gives an answer the logits before tokens that it has already taken."""
@@ -467,20 +484,29 @@ class Scheduler:
 
         ``row``: index of the logits that it asked for last.
         """
-        if sequence.slot is None or self._evaluator.one_state:  # every question would evaluate the whole prompt
-            self._end(sequence)
-            return
+        answer, evaluator = sequence.request.answer, self._evaluator
         if sequence.next_group():
             return
+        if answer.questions is None or sequence.slot is None or evaluator.one_state:
+            self._end(sequence)  # with one state, every question would evaluate the whole prompt
+            return
+        self._start_decision(
+            sequence,
+            lambda: partial(answer.ask, None if row is None else evaluator.logits(row).copy()),
+            partial(self._replace, sequence),
+        )
+
+    def _replace(self, sequence: Scheduled, wanted: Callable[[], list[list[int]] | None]) -> None:
+        """Has other tokens evaluated in place of the end of a complete answer. An error ends this sequence only."""
         try:
-            wanted = sequence.request.answer.ask(None if row is None else self._evaluator.logits(row))
-            if wanted is not None:
-                self.slots.cut(sequence.slot, sequence.replace(wanted))
+            groups = wanted()
+            if groups is not None:
+                self.slots.cut(sequence.active_slot, sequence.replace(groups))
+                return
         except BaseException as error:  # noqa: BLE001 - ends this request only
             self._end(sequence, error)
             return
-        if wanted is None:
-            self._end(sequence)
+        self._end(sequence)
 
     def _forget(self, sequence: Scheduled, count: int) -> None:
         """Removes the last tokens of a sequence; the last two tokens before them will be evaluated again."""
@@ -506,7 +532,7 @@ def _failure(error: BaseException) -> ModelError:
     return failure
 
 
-def _under_way(sequences: Sequence[Scheduled]) -> list[Decision[tuple[int, ...]]]:
+def _under_way(sequences: Sequence[Scheduled]) -> list[Decision[Any]]:
     """The decisions that the sequences wait for."""
     return [one.decision for one in sequences if one.decision is not None]
 
