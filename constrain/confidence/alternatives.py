@@ -20,7 +20,7 @@ import numpy as np
 from constrain.llama.decoding.chosen import MAX_COMPARED_TOKENS, likeliest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -125,9 +125,9 @@ class Replay:
         last = max(wanted)
         for index in range(last + 1):
             if index in wanted:
-                found[index] = [self._lead(matcher, index, *each) for each in wanted[index].likely]
-            if index < last:
-                matcher.accept(self.tokens[index])
+                found[index] = self._leads(matcher, index, wanted[index].likely)
+            if not matcher.accept(self.tokens[index]):
+                break  # a limit was met that the answer did not meet: what is behind is not told apart
         return found
 
     def after(self, index: int, asked: Continuation, logits: NDArray[np.float32]) -> list[Continuation]:
@@ -136,24 +136,36 @@ class Replay:
         ``logits``: those behind them, float32 of shape (n_vocab,).
         """
         matcher = self.start()
-        for token in (*self.tokens[:index], *asked.tokens):
-            matcher.accept(token)
+        before = [*self.tokens[:index], *asked.tokens]
+        if matcher.accept_many(before) < len(before):
+            return []
         allowed = self._allowed(matcher)
         if not 0 < len(allowed) <= MAX_COMPARED_TOKENS:
             return []
         likely, _ = likeliest(allowed, logits[allowed])
-        return [self._lead(matcher, index, token, asked.probability * share, asked) for token, share in likely]
+        return self._leads(matcher, index, likely, asked)
+
+    def _leads(
+        self, matcher: Matcher, index: int, likely: Iterable[tuple[int, float]], behind: Continuation | None = None
+    ) -> list[Continuation]:
+        """Returns where tokens lead in the place of token ``index``, or behind other ones in that place."""
+        firsts = (
+            (token, share, Continuation(token, 1.0, (), b"", may_go_on=False) if behind is None else behind)
+            for token, share in likely
+        )
+        found = (self._lead(matcher, index, token, first.probability * share, first) for token, share, first in firsts)
+        return [each for each in found if each is not None]
 
     def _lead(
-        self, matcher: Matcher, index: int, token: int, probability: float, behind: Continuation | None = None
-    ) -> Continuation:
-        """Returns where a token leads in the place of token ``index``, or behind other ones in that place."""
-        first = Continuation(token, 1.0, (), b"", may_go_on=False)
-        behind = first if behind is None else behind
+        self, matcher: Matcher, index: int, token: int, probability: float, behind: Continuation
+    ) -> Continuation | None:
+        """Returns where a token leads behind others in the place of token ``index``; None if it is refused."""
         if token in self.eos:
             return behind._replace(probability=probability, may_go_on=False)
         fork = matcher.fork()
         taken = self.take(fork, token, [*self.tokens[max(0, index - _CONTEXT) : index], *behind.tokens])
+        if not taken:
+            return None
         groups = (*behind.groups, tuple(taken))
         spelled = self._bytes(taken)
         forced, _ = fork.forced_after(spelled)
@@ -229,7 +241,7 @@ def read_others(scalar: Scalar, leads: Mapping[int, list[Continuation]]) -> Iter
             if each.chosen == choice.token:
                 continue
             text = data[begin:at] + each.text if at >= begin else _behind(each.text, data[at:begin])
-            if text is not None:
+            if text is not None and text[:1] not in (b"{", b"["):
                 value = read_scalar(text, may_go_on=each.may_go_on)
                 yield Reading(choice.index, each, before * each.probability, value)
         before *= math.exp(choice.logprob)
@@ -260,11 +272,14 @@ def questions(scalar: Scalar, leads: dict[int, list[Continuation]], replay: Repl
     if not scalar.choices or not all(choice.likely for choice in scalar.choices):
         return
     is_number = scalar.data[scalar.span[0] : scalar.span[0] + 1] in _NUMBER_STARTS
+    own = math.exp(sum(choice.logprob for choice in scalar.choices))
     most = _MOST_OPEN["number" if is_number else "other"]
     for _ in range(_QUESTIONS):
-        if find_alternatives(scalar, leads):
+        others = list(read_others(scalar, leads))
+        reachable = own + sum(each.probability for each in others)
+        if reachable < _LEAST_TOLD_APART or find_alternatives(scalar, leads):
             return
-        unknown = [each for each in read_others(scalar, leads) if each.value is None]
+        unknown = [each for each in others if each.value is None]
         worth = [each for each in unknown if each.probability >= _WORTH_ASKING and each.continuation.text]
         if not 0 < len(worth) <= most:
             return

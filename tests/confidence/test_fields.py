@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
@@ -13,6 +14,7 @@ import constrain
 from constrain.confidence.alternatives import MAX_QUESTIONS
 from constrain.generation.planning import prepare
 from constrain.llama.contexts.context import Context
+from constrain.llama.decoding.answer import Answer
 from constrain.llama.decoding.decode import Decoding
 
 if TYPE_CHECKING:
@@ -224,50 +226,110 @@ def told_apart(completion: Completion) -> dict[Any, dict[Any, float]]:
     }
 
 
-@pytest.mark.parametrize(
-    "more", [{}, {"draft": 8, "temperature": 0}, {"temperature": 1.5, "seed": 3}], ids=["plain", "draft", "sampled"]
-)
-def test_alternatives_that_share_tokens_are_told_apart(model: constrain.Model, more: dict[str, Any]) -> None:
-    asked: dict[str, Any] = {"schema": WIND, "confidence": True, "max_tokens": 120, **more}
-    single = constrain.complete(model, WINDY, **asked)
-    found = told_apart(single)
-    for name in ("wind", "sky"):
-        assert found[name,].keys() <= set(WIND["properties"][name]["enum"])
-        assert 0.9 <= sum(found[name,].values()) <= 1 + 1e-6
-    assert ("town",) not in found
-    several = constrain.complete_batch(model, [WINDY, "A calm day."], **asked)
-    assert isinstance(several[0], constrain.Completion)
-    assert several[0].text == single.text
-    for path, values in told_apart(several[0]).items():
-        assert values == pytest.approx(found[path], abs=1e-4)
+WINDS = {"type": "array", "items": WIND, "minItems": 2, "maxItems": 2}
+
+Asked = list[Any]
 
 
-def test_answers_after_questions_are_what_they_would_be_without(model: constrain.Model) -> None:
-    asked: dict[str, Any] = {"schema": WIND, "max_tokens": 120, "temperature": 0}
-    plain = constrain.complete(model, WINDY, **asked)
-    events = list(constrain.stream(model, WINDY, confidence=True, **asked))
-    assert isinstance(events[-1], constrain.Finished)
-    assert told_apart(events[-1].completion)
-    assert "".join(event.text for event in events[:-1] if isinstance(event, constrain.TextDelta)) == plain.text
-    assert constrain.complete(model, WINDY, **asked).tokens == plain.tokens
-    both = constrain.complete_batch(model, [WINDY, WINDY], confidence=True, n=3, **asked)
-    assert {one.tokens for each in both for one in each} == {plain.tokens}
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
+    """Notes what the model is asked after its answers, one at a time and several at once."""
+    found: Asked = []
+    ask = Answer.ask
+
+    def noting(self: Answer, logits: Any = None) -> Any:
+        wanted = ask(self, logits)
+        found.extend([] if wanted is None else [wanted])
+        return wanted
+
+    monkeypatch.setattr(Answer, "ask", noting)
+    return found
 
 
-def test_nothing_is_asked_after_the_deadline(model: constrain.Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Any] = []
-    monkeypatch.setattr(Context, "replace", lambda _, groups: asked.append(groups))
-    constrain.complete(model, WINDY, schema=WIND, confidence=True, timeout=0.01)
+@pytest.mark.parametrize("more", [{}, {"draft": 8}], ids=["plain", "draft"])
+def test_alternatives_that_share_tokens_are_told_apart(
+    model: constrain.Model, asked: Asked, more: dict[str, Any]
+) -> None:
+    options: dict[str, Any] = {"schema": WINDS, "confidence": True, "max_tokens": 240, "temperature": 2, **more}
+    for seed in (1, 2):
+        single = constrain.complete(model, WINDY, seed=seed, **options)
+        found = told_apart(single)
+        for number in range(2):
+            for name in ("wind", "sky"):
+                assert found[number, name].keys() <= set(WIND["properties"][name]["enum"])
+                assert 0.9 <= sum(found[number, name].values()) <= 1 + 1e-6
+            assert (number, "town") not in found
+        n_asked = len(asked)
+        assert n_asked
+        several = constrain.complete_batch(model, [WINDY, "A calm day."], seed=seed, **options)
+        assert isinstance(several[0], constrain.Completion)
+        assert several[0].text == single.text
+        assert len(asked) >= 2 * n_asked
+        asked.clear()
+        for path, values in told_apart(several[0]).items():
+            assert values == pytest.approx(found[path], abs=1e-4)
+
+
+def test_answers_after_questions_are_what_they_would_be_without(model: constrain.Model, asked: Asked) -> None:
+    options: dict[str, Any] = {"schema": WINDS, "max_tokens": 240, "temperature": 2, "seed": 1}
+    plain = constrain.complete(model, WINDY, **options)
     assert not asked
+    events = list(constrain.stream(model, WINDY, confidence=True, **options))
+    assert isinstance(events[-1], constrain.Finished)
+    assert asked
+    assert "".join(event.text for event in events[:-1] if isinstance(event, constrain.TextDelta)) == plain.text
+    assert constrain.complete(model, WINDY, **options).tokens == plain.tokens
+    asked.clear()
+    for _ in range(2):
+        first, *_ = constrain.complete_batch(model, [WINDY] * 3, confidence=True, **options)
+        assert isinstance(first, constrain.Completion)
+        assert first.tokens == plain.tokens
+    assert asked
 
 
-def test_questions_have_a_bound(model: constrain.Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Any] = []
+@pytest.mark.parametrize("count", [0, 1])
+def test_nothing_is_asked_after_the_deadline(
+    model: constrain.Model, asked: Asked, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    options: dict[str, Any] = {"confidence": True, "max_tokens": 240, "temperature": 2, "seed": 1}
+    writing = prepare(model, WINDY, WINDS, options).begin()
     replace = Context.replace
-    monkeypatch.setattr(Context, "replace", lambda self, groups: (asked.append(groups), replace(self, groups))[1])
-    schema = {"type": "array", "items": WIND["properties"]["wind"], "minItems": 12, "maxItems": 12}
-    constrain.complete(model, WINDY, schema=schema, confidence=True, temperature=2, seed=1, max_tokens=300)
-    assert 12 < len(asked) <= MAX_QUESTIONS
+
+    def late(self: Context, groups: Any) -> bool:
+        writing.answer.deadline = time.monotonic() - 1
+        return replace(self, groups)
+
+    monkeypatch.setattr(Context, "replace", late)
+    with model.turn() as context:
+        for _ in Decoding(context, writing.answer).steps():
+            if writing.answer.is_done and count == 0:
+                writing.answer.deadline = time.monotonic() - 1
+    assert len(asked) == count
+    writing.finish()
+    assert told_apart(writing.completion(0, constrain.Timings(0, 0, 0, 0)))
+
+
+def test_questions_have_a_bound(model: constrain.Model, asked: Asked) -> None:
+    schema = {"type": "array", "items": WIND["properties"]["wind"], "minItems": 30, "maxItems": 30}
+    constrain.complete(model, WINDY, schema=schema, confidence=True, temperature=2, seed=1, max_tokens=500)
+    assert len(asked) == MAX_QUESTIONS
+
+
+@pytest.mark.parametrize(
+    "other", [{"type": "string"}, {"type": "object", "properties": {"a": {"enum": ["x", "y"]}}, "required": ["a"]}]
+)
+def test_nothing_is_asked_where_countless_values_are_possible(
+    model: constrain.Model, asked: Asked, other: dict[str, Any]
+) -> None:
+    for seed in range(12):
+        schema = {"anyOf": [{"type": "boolean"}, other]}
+        answer = constrain.complete(
+            model, "Yes or no?", schema=schema, confidence=True, temperature=5, seed=seed, max_tokens=40
+        )
+        if isinstance(answer.value, bool):
+            break
+    assert isinstance(answer.value, bool)
+    assert len(asked) <= seed + 1
 
 
 def test_arguments_of_calls_have_fields(model: constrain.Model) -> None:

@@ -154,7 +154,7 @@ def _unbounded(pointer: str, schema: dict[str, object]) -> Iterator[Finding]:
         yield Finding("unbounded-array", pointer, "an array of any length: give it maxItems")
 
 
-_DATED = frozenset(("date", "date-time"))
+_DATED = ("date", "date-time")
 """Formats that begin with a year."""
 
 
@@ -192,7 +192,7 @@ def _properties(document: object, pointer: str, schema: dict[str, object]) -> It
             why = _why_enum(name, {**target, **inner})
             if why is not None:
                 yield Finding("enum-meant", place, f"free text, and {why}: list the values in an enum")
-            if QUOTE not in target and _is_copied({**target, **inner}):
+            if QUOTE not in {**target, **inner} and _is_copied({**target, **inner}):
                 message = f"free text, and its description asks for a piece of another: make it a quote with {QUOTE}"
                 yield Finding("quote-meant", place, message)
     yield from _order(pointer, list(properties))

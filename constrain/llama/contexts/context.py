@@ -109,18 +109,20 @@ class Context:
             return
         self._evaluate(np.asarray(tokens, dtype=np.intc), 0, read)
 
-    def replace(self, groups: Sequence[Sequence[int]]) -> None:
+    def replace(self, groups: Sequence[Sequence[int]]) -> bool:
         """Replaces the sequence by other tokens; evaluates those that are new, each group separately.
 
-        Only for a sequence that ``prefill`` began. Evaluates at least the last group.
+        Returns whether any needed no evaluation. Only for a sequence that ``prefill`` began. Evaluates at least the
+        last group.
         """
         wanted = np.asarray(list(chain.from_iterable(groups)), dtype=np.intc)
         ends = list(accumulate(map(len, groups)))
-        kept = self._keep(common_groups(self._llama.input_ids[: self._llama.n_tokens], wanted, ends))
+        done = kept = self._keep(common_groups(self._llama.input_ids[: self._llama.n_tokens], wanted, ends))
         for end in ends:
-            if end > kept:
-                self._evaluate(wanted[kept:end], 0)
-                kept = end
+            if end > done:
+                self._evaluate(wanted[done:end], 0)
+                done = end
+        return kept > 0
 
     def logits(self) -> NDArray[np.float32]:
         """The logits after the last token, float32 of shape (n_vocab,): a view, valid until the next evaluation."""

@@ -93,7 +93,10 @@ class Sequences:
         """
         self.clear(target)
         state = self.save(source)
-        return state is not None and self.restore(target, state) and self.cut(target, length)
+        if state is not None and self.restore(target, state):
+            return self.cut(target, length)
+        self.clear(target)  # a state that was not restored may leave anything
+        return False
 
     def save(self, sequence: int) -> NDArray[np.uint8] | None:
         """See ``constrain.llama.contexts.stored_states.States``."""

@@ -423,9 +423,11 @@ class Answer:
         return room, f"the prompt of {length} tokens leaves room for {room} in the context"
 
     def follow(self, matcher: AnswerMatcher, token: int, before: Sequence[int]) -> list[int]:
-        """Returns the tokens that the answer would take if it chose ``token`` behind others; moves the matcher."""
-        self._accept(matcher, token)
-        return self._forced(matcher, token, before)
+        """Returns the tokens that the answer would take if it chose ``token`` behind others; moves the matcher.
+
+        None if the matcher refuses the token.
+        """
+        return self._forced(matcher, token, before) if matcher.accept(token) else []
 
     def _forced(self, matcher: AnswerMatcher, token: int | None, before: Sequence[int] | None = None) -> list[int]:
         """The tokens to take in place of the accepted ``token``: mostly itself, perhaps with forced tokens after it.

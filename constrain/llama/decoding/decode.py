@@ -64,8 +64,11 @@ class SequenceEvaluator(Protocol):
     def decode(self, tokens: Sequence[int], read: Callable[[NDArray[np.float32]], None] | None = None) -> None:
         """Evaluates further tokens. ``read``: called with the logits before each of them but the first."""
 
-    def replace(self, groups: Sequence[Sequence[int]]) -> None:
-        """Replaces the sequence by other tokens; evaluates those that are new, each group separately."""
+    def replace(self, groups: Sequence[Sequence[int]]) -> bool:
+        """Replaces the sequence by other tokens; evaluates those that are new, each group separately.
+
+        Returns whether any needed no evaluation.
+        """
 
     def logits(self) -> NDArray[np.float32]:
         """The logits after the last token, float32 of shape (n_vocab,)."""
@@ -125,12 +128,12 @@ class Decoding:
 
     def _answer_questions(self) -> None:
         """Evaluates what the finished answer asks for."""
-        if self.answer.questions is None or self.evaluator.one_state:  # a question would evaluate the whole prompt
+        if self.answer.questions is None or self.evaluator.one_state:
             return
         started = time.perf_counter()
-        wanted = self.answer.ask()
-        while wanted is not None:
-            self.evaluator.replace(wanted)
+        is_cheap, wanted = True, self.answer.ask()
+        while wanted is not None and is_cheap:  # not if every question evaluates the whole prompt
+            is_cheap = self.evaluator.replace(wanted)
             wanted = self.answer.ask(self.evaluator.logits())
         self.generation_seconds += time.perf_counter() - started
 

@@ -275,6 +275,7 @@ ADVICE = {
     "a string with a format": ({"type": "string", "format": "uuid"}, []),
     "a date": ({"type": "string", "format": "date"}, [("unbounded-date", "")]),
     "a moment or null": ({"type": ["string", "null"], "format": "date-time"}, [("unbounded-date", "")]),
+    "a format that is none": ({"type": "string", "maxLength": 5, "format": ["date"]}, []),
     "a time": ({"type": "string", "format": "time"}, []),
     "a date in this century": ({"type": "string", "format": "date", "pattern": "^20"}, []),
     "a date that is listed": ({"type": "string", "format": "date", "enum": ["2020-01-01"]}, []),
@@ -316,6 +317,7 @@ ADVICE = {
             c={**STRING, "description": "A quote for the repair, in euros"},
             d={**STRING, "description": "copied from the text", "x-quote": True},
             e={"$ref": "#/$defs/e"},
+            f={"$ref": "#/$defs/e", "x-quote": True},
         )
         | {"$defs": {"e": {**STRING, "description": "word for word"}}},
         [("quote-meant", "/properties/a"), ("quote-meant", "/properties/b"), ("quote-meant", "/properties/e")],

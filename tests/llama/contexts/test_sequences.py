@@ -55,6 +55,17 @@ def test_a_copy_does_not_depend_on_what_becomes_of_its_source(model: constrain.M
     assert np.abs(evaluate(sequences, 0, ada[-1:]) - expected).max() > 2
 
 
+def test_a_copy_that_fails_leaves_nothing(
+    model: constrain.Model, sequences: Sequences, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert model.vocabulary.encode is not None
+    evaluate(sequences, 0, np.asarray(model.vocabulary.encode(b"Ada is 36 years old."), np.intc))
+    restore = Sequences.restore
+    monkeypatch.setattr(Sequences, "restore", lambda self, *given: restore(self, *given) and False)
+    assert not sequences.copy(0, 1, 3)
+    assert sequences.length(1) == 0
+
+
 def test_a_batch_is_answered_as_before_when_it_is_asked_again(model: constrain.Model) -> None:
     people = [("Ada", 36), ("Eve", 41), ("Ina", 52), ("Bob", 17), ("Tom", 23), ("Kim", 88)]
     prompts = [f"{name} Lovelace, {age} years, a happy mathematician from the north." for name, age in people]
