@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _LEAST_TOLD_APART = 0.9
 """Probability that the values found must have together; otherwise the part has no alternatives."""
 
-MAX_QUESTIONS = 32
+MAX_CONFIDENCE_QUESTIONS = 32
 """Times that the model is asked, for one answer, what would follow a token that alternatives share. Beyond: such tokens
 count towards no alternative."""
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from constrain.confidence.alternatives import MAX_QUESTIONS, Scalar, find_alternatives, questions
+from constrain.confidence.alternatives import MAX_CONFIDENCE_QUESTIONS, Scalar, find_alternatives, questions
 from constrain.partial.scanner import Scanner
 from constrain.types.answer_text import read_answer
 
@@ -127,7 +127,7 @@ class Confidence:
         """Asks the model about tokens that several alternatives share: see ``alternatives.questions``."""
         if self._replay is None:
             return
-        left = MAX_QUESTIONS
+        left = MAX_CONFIDENCE_QUESTIONS
         for each in reversed(self._placed):  # what a question replaces is not needed for the next one
             asking = questions(self._scalar(each), self._leads, self._replay) if each.is_scalar else None
             try:

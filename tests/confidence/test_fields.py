@@ -11,7 +11,7 @@ import pytest
 from pydantic import BaseModel
 
 import constrain
-from constrain.confidence.alternatives import MAX_QUESTIONS
+from constrain.confidence.alternatives import MAX_CONFIDENCE_QUESTIONS
 from constrain.generation.planning import prepare
 from constrain.llama.contexts.context import Context
 from constrain.llama.decoding.answer import Answer
@@ -312,7 +312,7 @@ def test_nothing_is_asked_after_the_deadline(
 def test_questions_have_a_bound(model: constrain.Model, asked: Asked) -> None:
     schema = {"type": "array", "items": WIND["properties"]["wind"], "minItems": 30, "maxItems": 30}
     constrain.complete(model, WINDY, schema=schema, confidence=True, temperature=2, seed=1, max_tokens=500)
-    assert len(asked) == MAX_QUESTIONS
+    assert len(asked) == MAX_CONFIDENCE_QUESTIONS
 
 
 @pytest.mark.parametrize(
