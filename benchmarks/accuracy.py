@@ -6,7 +6,7 @@
     way            how the model is asked: see ``WAYS`` in asking.py
     readable       answers that are a call, or JSON
     right          calls that are right; share of the leaves of documents that are
-    more, fewer    tasks with more, or fewer, right than ``constrained`` has, of those that both have answered
+    more, fewer    tasks on which the way has more (fewer) right than ``constrained``; only tasks that both answered
     tokens         of an answer, mean
     seconds        of an answer, mean
 

@@ -195,7 +195,7 @@ WAYS: dict[str, Callable[..., constrain.Completion]] = {
 LABELS = {
     "prompt": "prompt only",
     "llama-cpp-python": "llama-cpp-python's grammar",
-    "constrained": "constrain, as it is",
+    "constrained": "constrain, default options",
     "unprimed": "no example of a call",
     "sampled": "temperature=0.8",
     "earlier": "0.8, no example of a call",

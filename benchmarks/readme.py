@@ -17,7 +17,7 @@ import statistics
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from about import told
+from about import machine_of, told
 from processes import SCENES, cell, longest
 from slices import ratio
 
@@ -176,8 +176,8 @@ def accuracy(report: dict[str, Any]) -> Iterator[str]:
     """What share of calls and of leaves of documents is right, by way of asking, with its interval."""
     yield (
         "Right: calls by the rules of the Berkeley Function Calling Leaderboard, leaves of documents; in brackets the "
-        "middle 95 % of 2,000 bootstrap samples. +/-: tasks with more and with fewer right than constrain as it is. "
-        "Readable: a call, or JSON. Tokens and seconds: mean of an answer."
+        "middle 95 % of 2,000 bootstrap samples. +/-: tasks with more and with fewer right than constrain with default "
+        "options. Readable: a call, or JSON. Tokens and seconds: mean of an answer."
     )
     for name, ways in report["models"].items():
         for part in ("calls", "documents"):
@@ -225,8 +225,9 @@ def right(report: dict[str, Any]) -> Iterator[str]:
 def quotes(report: dict[str, Any]) -> Iterator[str]:
     """What quotes cost by the length of their source, and what llguidance's substring_chars does."""
     yield (
-        "Quotes of English sources: compile time, and masks inside quotes (median, 99th percentile), beside "
-        f"llguidance's `substring_chars`; vocabulary {report['vocabulary'].removesuffix('.gguf')}."
+        "Cost of quotes, by the length of an English source: time to compile, and to compute masks inside a quote "
+        "(median, 99th percentile). llguidance reads the same quotes with `substring_chars`. Vocabulary "
+        f"{report['vocabulary'].removesuffix('.gguf')}."
     )
     yield ""
     head = ("characters", "compile", "bytes a character", "masks", "llguidance: compile", "masks")
@@ -299,7 +300,7 @@ def comparison(masks: dict[str, Any], budget: dict[str, Any], generation: dict[s
 
 def measured(reports: Sequence[dict[str, Any]]) -> str:
     """The machine and the days of several reports, for readers; the tables of each report have its commit."""
-    machines = dict.fromkeys(f"{report['cores']} cores ({report['processor']})" for report in reports)
+    machines = dict.fromkeys(map(machine_of, reports))
     days = sorted({report["date"] for report in reports})
     return f"{' and '.join(machines)}, {' to '.join(dict.fromkeys((days[0], days[-1])))}."
 

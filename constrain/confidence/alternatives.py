@@ -1,9 +1,9 @@
 """Other values that a scalar of an answer might have had, with their probabilities.
 
 Each likely token of a choice is followed as far as the constraint forces the text after it. Where this gives a whole
-value, the token's probability belongs to that value; all tokens that lead to the same value add up. A token that
-several values share tells no value: for enums and the like, the model is asked what would follow it (``questions``), as
-often as that is worth it. What is not told apart then is left out.
+value, the token's probability belongs to that value; all tokens that lead to the same value add up. A token with which
+several values begin does not say which of them follows. In enums and other parts with few values, the model is then
+asked what would come next (``questions``). Tokens that remain unclear are left out.
 """
 
 from __future__ import annotations
@@ -42,9 +42,10 @@ _QUESTIONS = 8
 _WORTH_ASKING = 0.01
 """Probability of a token from which on the model is asked what would follow it."""
 
-_MOST_OPEN = {"number": 2, "other": 8}
-"""Tokens worth asking about, beyond which a part is taken for one of countless values. Every digit of a number may be
-followed by others."""
+_MOST_OPEN = 8
+_MOST_OPEN_OF_NUMBERS = 2
+"""Tokens worth asking about; with more of them, a part probably has countless values. Each digit of a number may be
+followed by others, so fewer are asked about."""
 
 _MOST_LOOKED_AT = 4096
 """Allowed tokens that are looked at to find out whether a number may go on. Beyond: it may."""
@@ -149,17 +150,16 @@ class Replay:
         self, matcher: Matcher, index: int, likely: Iterable[tuple[int, float]], behind: Continuation | None = None
     ) -> list[Continuation]:
         """Returns where tokens lead in the place of token ``index``, or behind other ones in that place."""
-        firsts = (
-            (token, share, Continuation(token, 1.0, (), b"", may_go_on=False) if behind is None else behind)
-            for token, share in likely
-        )
-        found = (self._lead(matcher, index, token, first.probability * share, first) for token, share, first in firsts)
+        found = (self._lead(matcher, index, token, share, behind) for token, share in likely)
         return [each for each in found if each is not None]
 
     def _lead(
-        self, matcher: Matcher, index: int, token: int, probability: float, behind: Continuation
+        self, matcher: Matcher, index: int, token: int, share: float, behind: Continuation | None
     ) -> Continuation | None:
-        """Returns where a token leads behind others in the place of token ``index``; None if it is refused."""
+        """Returns where a token leads, as ``_leads``; None if it is refused. ``share``: its probability there."""
+        if behind is None:
+            behind = Continuation(token, 1.0, (), b"", may_go_on=False)
+        probability = behind.probability * share
         if token in self.eos:
             return behind._replace(probability=probability, may_go_on=False)
         fork = matcher.fork()
@@ -264,29 +264,31 @@ def find_alternatives(scalar: Scalar, leads: Mapping[int, list[Continuation]]) -
     return tuple(Alternative(json.loads(value), probability) for value, probability in ordered)
 
 
-def questions(scalar: Scalar, leads: dict[int, list[Continuation]], replay: Replay) -> Questions:
-    """Asks what would follow the tokens that several values of a scalar share, and extends ``leads`` with the answers.
+def questions(scalar: Scalar, leads: dict[int, list[Continuation]], replay: Replay, most: int) -> Questions[int]:
+    """Asks what would follow the tokens with which several values of a scalar begin; adds the answers to ``leads``.
 
-    Asks nothing about free text, and about numbers with too many digits.
+    Asks at most ``most`` times, and never about free text or numbers with too many digits. Returns how often it asked.
     """
     if not scalar.choices or not all(choice.likely for choice in scalar.choices):
-        return
+        return 0
     is_number = scalar.data[scalar.span[0] : scalar.span[0] + 1] in _NUMBER_STARTS
     own = math.exp(sum(choice.logprob for choice in scalar.choices))
-    most = _MOST_OPEN["number" if is_number else "other"]
-    for _ in range(_QUESTIONS):
+    most_open = _MOST_OPEN_OF_NUMBERS if is_number else _MOST_OPEN
+    most = min(most, _QUESTIONS)
+    for asked_before in range(most):
         others = list(read_others(scalar, leads))
         reachable = own + sum(each.probability for each in others)
         if reachable < _LEAST_TOLD_APART or find_alternatives(scalar, leads):
-            return
+            return asked_before
         unknown = [each for each in others if each.value is None]
         worth = [each for each in unknown if each.probability >= _WORTH_ASKING and each.continuation.text]
-        if not 0 < len(worth) <= most:
-            return
+        if not 0 < len(worth) <= most_open:
+            return asked_before
         number, asked, _, _ = max(worth, key=lambda each: each.probability)
         logits = yield number, asked.groups
         place = leads[number].index(asked)
         leads[number][place : place + 1] = replay.after(number, asked, logits)
+    return most
 
 
 def read_scalar(text: bytes, *, may_go_on: bool) -> str | None:

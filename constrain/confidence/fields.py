@@ -123,20 +123,14 @@ class Confidence:
         wanted = {choice.index: choice for each in self._placed if each.is_scalar for choice in each.choices}
         self._leads = {} if replay is None else replay.follow(wanted.values())
 
-    def questions(self) -> Questions:
+    def questions(self) -> Questions[None]:
         """Asks the model about tokens that several alternatives share: see ``alternatives.questions``."""
         if self._replay is None:
             return
         left = MAX_CONFIDENCE_QUESTIONS
         for each in reversed(self._placed):  # what a question replaces is not needed for the next one
-            asking = questions(self._scalar(each), self._leads, self._replay) if each.is_scalar else None
-            try:
-                question = None if asking is None else next(asking)
-                while asking is not None and question is not None and left:
-                    left -= 1
-                    question = asking.send((yield question))
-            except StopIteration:
-                continue
+            if each.is_scalar:
+                left -= yield from questions(self._scalar(each), self._leads, self._replay, left)
 
     def fields(self) -> dict[Path, FieldConfidence]:
         """Returns the fields of the texts by their paths, in the order in which the text has them."""

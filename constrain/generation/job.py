@@ -287,7 +287,7 @@ class Writing:
         if self._last is None:
             self._last = [*self.take(), *self.progress.finish()]
 
-    def field_questions(self) -> Questions:
+    def field_questions(self) -> Questions[None]:
         """Asks about the finished answer what its fields need to know: see ``Confidence.questions``."""
         self._end()
         self._confidence = self._weigh()

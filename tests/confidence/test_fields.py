@@ -104,6 +104,7 @@ def test_probabilities_of_all_answers_of_a_language_add_up_to_one(
         for text, probability in alternatives.items():
             assert probability - 1e-6 <= values[text] <= probability + unknown + 1e-6
         assert 1 - unknown >= 0.9
+    assert max(sum(other.probability for other in whole(each).alternatives) for each in answers) >= 0.95
 
 
 def whole(completion: Completion) -> FieldConfidence:
@@ -211,7 +212,7 @@ WIND: dict[str, Any] = {
     },
     "required": ["wind", "number", "town", "sky"],
 }
-"""Enums whose values share tokens, beside text and a number."""
+"""Two enums whose values begin with the same tokens, a number and a text."""
 
 WINDY = "Wind in Bergen, from the north-west or the north-east, strength 10, few clouds."
 

@@ -22,7 +22,7 @@ ABOUT = {
 MEANINGS = {
     "whitespace": {
         "flexible": "what `json.dumps` and pretty printers write.",
-        "compact": "none. Small models then write more that is wrong.",
+        "compact": "none. Small models then make more mistakes.",
         "any": "all that RFC 8259 allows.",
     },
     "property_order": {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from itertools import accumulate, chain
 from typing import TYPE_CHECKING
 
 import llama_cpp
@@ -13,7 +12,7 @@ from constrain.errors import ModelError
 from constrain.llama.binding import Candidates
 from constrain.llama.contexts.batch import Batch, Piece, next_group
 from constrain.llama.contexts.logits import LogitRows
-from constrain.llama.contexts.stored_states import ContextStates, StoredStates, common_groups, reusable_prefix
+from constrain.llama.contexts.stored_states import ContextStates, StoredStates, match_groups, reusable_prefix
 from constrain.llama.threads.threads import Threads
 
 if TYPE_CHECKING:
@@ -110,18 +109,16 @@ class Context:
         self._evaluate(np.asarray(tokens, dtype=np.intc), 0, read)
 
     def replace(self, groups: Sequence[Sequence[int]]) -> bool:
-        """Replaces the sequence by other tokens; evaluates those that are new, each group separately.
+        """Makes the sequence consist of these tokens, for the logits after the last one.
 
-        Returns whether any needed no evaluation. Only for a sequence that ``prefill`` began. Evaluates at least the
-        last group.
+        Groups that the sequence begins with are kept; the others are evaluated, one at a time. Returns whether any were
+        kept. Only for a sequence that ``prefill`` began.
         """
-        wanted = np.asarray(list(chain.from_iterable(groups)), dtype=np.intc)
-        ends = list(accumulate(map(len, groups)))
-        done = kept = self._keep(common_groups(self._llama.input_ids[: self._llama.n_tokens], wanted, ends))
+        wanted, known, ends = match_groups(self._llama.input_ids[: self._llama.n_tokens], groups)
+        done = kept = self._keep(known)
         for end in ends:
-            if end > done:
-                self._evaluate(wanted[done:end], 0)
-                done = end
+            self._evaluate(wanted[done:end], 0)
+            done = end
         return kept > 0
 
     def logits(self) -> NDArray[np.float32]:

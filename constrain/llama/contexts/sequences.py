@@ -88,8 +88,8 @@ class Sequences:
     def copy(self, source: int, target: int, length: int) -> bool:
         """Replaces a sequence by the first ``length`` tokens of another one. Returns whether that worked, as ``cut``.
 
-        By way of its state: ``llama_memory_seq_cp`` would copy at the next evaluation only, and so whatever ``restore``
-        puts into ``source`` until then; and it would copy all ``n_ctx`` cells.
+        The saved state is copied, at once. ``llama_memory_seq_cp`` does not copy before the next evaluation; if
+        ``source`` were restored from another state in between, the target would get that state.
         """
         self.clear(target)
         state = self.save(source)

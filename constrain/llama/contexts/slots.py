@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 _WORTH_COPYING = 8
 _COPIED_CELLS_PER_TOKEN = 256
-"""Tokens that copying must save: 8, and one for every 256 cells copied. Beyond that a prefix is copied. On processors,
-evaluating one token takes as long as copying some 500 cells of the same model."""
+"""Tokens that copying must save: 8, and one for every 256 cells of a sequence, as up to all of them are copied. On
+processors, evaluating one token takes as long as copying some 500 cells of the same model."""
 
 STORED_STATES_SHARE = 4
 """States of overwritten sequences take at most this part (one fourth) of the memory of the context, in main memory."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 from dataclasses import dataclass, field
+from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Any, Protocol
 
 import llama_cpp
@@ -158,10 +159,15 @@ def common_prefix(one: NDArray[np.intc], other: NDArray[np.intc]) -> int:
     return int(differ[0]) if len(differ) else length
 
 
-def common_groups(known: NDArray[np.intc], wanted: NDArray[np.intc], ends: Sequence[int]) -> int:
-    """The number of tokens of ``wanted`` that need no evaluation: whole groups, but not the last one.
+def match_groups(known: NDArray[np.intc], groups: Sequence[Sequence[int]]) -> tuple[NDArray[np.intc], int, list[int]]:
+    """Returns the tokens of all groups, how many of them need no evaluation, and where the other groups end.
 
-    ``ends``: where each group ends. Groups are rounded as a whole: so none is continued in its middle.
+    Only whole groups need none, since rounding depends on the group; and never the last one.
+
+    ``known``: the tokens that are there, int32 of shape (n,).
     """
+    wanted = np.asarray(list(chain.from_iterable(groups)), dtype=np.intc)
+    ends = list(accumulate(map(len, groups)))
     length = common_prefix(known, wanted)
-    return max((end for end in ends[:-1] if end <= length), default=0)
+    kept = max((end for end in ends[:-1] if end <= length), default=0)
+    return wanted, kept, [end for end in ends if end > kept]

@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import KW_ONLY, dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from constrain.engine.forced import certain_tokens
 from constrain.errors import BudgetError, ModelError
@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from constrain.llama.decoding.logprobs import Logprobs
     from constrain.llama.decoding.sampler import Chain
 
-    Questions = Generator[tuple[int, tuple[tuple[int, ...], ...]], NDArray[np.float32], None]
+    T = TypeVar("T")
+    Questions = Generator[tuple[int, tuple[tuple[int, ...], ...]], NDArray[np.float32], T]
     """Yields the number of a chosen token of the answer, and tokens to stand in its place and behind, in the groups in
     which they would be taken; takes the logits after them, float32 of shape (n_vocab,)."""
 
@@ -138,7 +139,7 @@ class Answer:
     choices: Choices | None = None
     draft: Draft | None = None
     about_prompt: Callable[[], str] = _nothing
-    questions: Callable[[], Questions] | None = None
+    questions: Callable[[], Questions[None]] | None = None
 
     matcher: AnswerMatcher | None = field(default=None, init=False)
     tokens: list[int] = field(default_factory=list, init=False)
@@ -153,7 +154,7 @@ class Answer:
     _n_easy: int = field(default=0, init=False)
     _limit: int = field(default=0, init=False)
     _n_ctx: int = field(default=0, init=False)
-    _asking: Questions | None = field(default=None, init=False)
+    _asking: Questions[None] | None = field(default=None, init=False)
 
     def begin(self, n_ctx: int) -> tuple[int, ...]:
         """Checks that an answer fits into ``n_ctx`` tokens; returns forced tokens to evaluate with the prompt.
@@ -425,7 +426,7 @@ class Answer:
     def follow(self, matcher: AnswerMatcher, token: int, before: Sequence[int]) -> list[int]:
         """Returns the tokens that the answer would take if it chose ``token`` behind others; moves the matcher.
 
-        None if the matcher refuses the token.
+        No tokens if the matcher refuses it.
         """
         return self._forced(matcher, token, before) if matcher.accept(token) else []
 

@@ -65,9 +65,9 @@ class SequenceEvaluator(Protocol):
         """Evaluates further tokens. ``read``: called with the logits before each of them but the first."""
 
     def replace(self, groups: Sequence[Sequence[int]]) -> bool:
-        """Replaces the sequence by other tokens; evaluates those that are new, each group separately.
+        """Makes the sequence consist of these tokens, for the logits after the last one; evaluates the new groups.
 
-        Returns whether any needed no evaluation.
+        Returns whether any group was kept.
         """
 
     def logits(self) -> NDArray[np.float32]:

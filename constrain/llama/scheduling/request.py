@@ -5,12 +5,9 @@ from __future__ import annotations
 import time
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from constrain.llama.contexts.stored_states import common_groups
+from constrain.llama.contexts.stored_states import match_groups
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -64,7 +61,7 @@ class Scheduled:
         buffer: int32 of shape (n_ctx,); its first ``end`` tokens are the prompt and the answer so far.
         goal: number of these tokens to evaluate: all, but not the last one of a complete answer.
         first_read: number of the first token after which logits may be read: the one before the tokens added last.
-        group_ends: where groups of other tokens end that a complete answer wants to be evaluated (``replace``).
+        group_ends: where each group ends that is still to be evaluated for a complete answer (``replace``).
         held: tokens taken but not delivered yet, because they are not scored or may be taken back.
         slot: the slot in which the sequence is evaluated; ``None`` while it waits.
         leader: another sequence that is about to evaluate the first ``shared`` tokens of this one, which waits for it.
@@ -150,12 +147,9 @@ class Scheduled:
 
     def replace(self, groups: Sequence[Sequence[int]]) -> int:
         """Has other tokens evaluated in place of the answer's, group by group; returns how many need no evaluation."""
-        tokens = np.asarray(list(chain.from_iterable(groups)), np.intc)
-        ends = list(accumulate(map(len, groups)))
-        known = common_groups(self.active_slot.tokens, tokens, ends)
+        tokens, known, self.group_ends = match_groups(self.active_slot.tokens, groups)
         self.buffer[: len(tokens)] = tokens
         self.first_read = known - 1
-        self.group_ends = [end for end in ends if end > known]
         self.next_group()
         return known
 

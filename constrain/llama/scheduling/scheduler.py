@@ -11,6 +11,9 @@ its partition, under evaluation at that moment, waits for it and copies the resu
 One thread drives the model while there is work and ends with it, so nothing keeps running when the program ends.
 ``deciding`` makes slow choices in other threads: an answer waits for its own choice, and the other answers go on.
 
+A complete answer may want logits after other tokens in place of its own (``Answer.ask``): they are evaluated in its
+slot before its request ends.
+
 An error of one answer ends that answer only. A failed evaluation ends all answers in progress; waiting requests go on.
 Any other error ends the scheduler: all its requests end with a ``ModelError``, the evaluator is closed, and
 ``has_failed`` tells the model to make another scheduler.

@@ -1,4 +1,4 @@
-"""Sequences of one context: each has its own tokens, whatever happens to the others."""
+"""One context with several sequences: changing one of them leaves the others as they are."""
 
 from __future__ import annotations
 
