@@ -14,7 +14,7 @@ from constrain.vocabulary.gguf.metadata import read_metadata
 from constrain.vocabulary.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from constrain.vocabulary.gguf.metadata import Metadata
@@ -51,17 +51,32 @@ class Llama(llama_cpp.Llama):
 
     @model_params.setter
     def model_params(self, parameters: llama_cpp.llama_model_params) -> None:
-        if b"AMX_INT8 = 1" in llama_cpp.llama_print_system_info():
+        if not uses_extra_buffers():
             parameters.use_extra_bufts = False
         self._model_params = parameters
 
 
-def load(path: Path, n_ctx: int | None, n_gpu_layers: int, n_threads: int | None, *, verbose: bool) -> llama_cpp.Llama:
-    """Loads a model. Takes arguments as ``Model`` does. Raises ``ModelError`` if llama.cpp cannot load the file."""
+def uses_extra_buffers() -> bool:
+    """Whether llama.cpp stores weights in layouts of its own, where it has one for a format on this processor."""
+    return b"AMX_INT8 = 1" not in llama_cpp.llama_print_system_info()
+
+
+def load(
+    path: Path,
+    n_ctx: int | None,
+    n_gpu_layers: int,
+    n_threads: int | None,
+    *,
+    verbose: bool,
+    receive: Callable[[str], None] = lambda _: None,
+) -> llama_cpp.Llama:
+    """Loads a model. Takes arguments as ``Model`` does. Raises ``ModelError`` if llama.cpp cannot load the file.
+
+    ``receive``: called with each message that llama.cpp logs, unless ``verbose``.
+    """
     n_ctx = context_size(read_metadata(path), n_ctx)
-    return _open(
-        path, n_ctx=n_ctx, n_gpu_layers=n_gpu_layers, n_threads=n_threads, n_threads_batch=n_threads, verbose=verbose
-    )
+    options = {"n_ctx": n_ctx, "n_gpu_layers": n_gpu_layers, "n_threads": n_threads, "n_threads_batch": n_threads}
+    return _open(path, verbose=verbose, receive=receive, **options)
 
 
 def context_size(metadata: Metadata, n_ctx: int | None) -> int:
@@ -80,8 +95,10 @@ def load_vocabulary(path: Path) -> Vocabulary:
     return Vocabulary.from_llama(_open(path, vocab_only=True, verbose=False))
 
 
-def _open(path: Path, *, verbose: bool, **options: Any) -> llama_cpp.Llama:
-    with collected_errors(verbose=verbose) as errors:
+def _open(
+    path: Path, *, verbose: bool, receive: Callable[[str], None] = lambda _: None, **options: Any
+) -> llama_cpp.Llama:
+    with collected_errors(verbose=verbose, receive=receive) as errors:
         try:
             return Llama(str(path), verbose=verbose, **options)
         except (ValueError, RuntimeError) as error:
@@ -92,32 +109,37 @@ def _open(path: Path, *, verbose: bool, **options: Any) -> llama_cpp.Llama:
 
 
 @contextlib.contextmanager
-def collected_errors(*, verbose: bool) -> Iterator[list[str]]:
+def collected_errors(*, verbose: bool, receive: Callable[[str], None] = lambda _: None) -> Iterator[list[str]]:
     """Collects the errors that llama.cpp logs instead of printing them, unless ``verbose``. One thread at a time."""
-    with _one_at_a_time, _error_log(verbose=verbose) as lines:
-        yield lines
+    if verbose:
+        with _one_at_a_time:
+            yield []
+        return
+    with llama_log(receive) as errors:
+        yield errors
 
 
 @contextlib.contextmanager
-def _error_log(*, verbose: bool) -> Iterator[list[str]]:
-    lines: list[str] = []
-    if verbose:
-        yield lines
-        return
+def llama_log(receive: Callable[[str], None] = lambda _: None) -> Iterator[list[str]]:
+    """Has llama.cpp log to ``receive``, message by message; yields the list of its errors. One thread at a time."""
+    errors: list[str] = []
     level = 0
 
     @llama_cpp.llama_log_callback  # type: ignore[untyped-decorator]
     def collect(new_level: int, text: bytes, _: Any) -> None:
         nonlocal level
         level = level if new_level == _LOG_CONTINUED else new_level
+        message = text.decode("utf-8", "replace")
         if level == _LOG_ERROR:
-            lines.append(text.decode("utf-8", "replace"))
+            errors.append(message)
+        receive(message)
 
-    former = llama_cpp.llama_log_callback()
-    data = ctypes.c_void_p()
-    llama_cpp.llama_log_get(ctypes.byref(former), ctypes.byref(data))
-    llama_cpp.llama_log_set(collect, None)
-    try:
-        yield lines
-    finally:
-        llama_cpp.llama_log_set(former, data)
+    with _one_at_a_time:
+        former = llama_cpp.llama_log_callback()
+        data = ctypes.c_void_p()
+        llama_cpp.llama_log_get(ctypes.byref(former), ctypes.byref(data))
+        llama_cpp.llama_log_set(collect, None)
+        try:
+            yield errors
+        finally:
+            llama_cpp.llama_log_set(former, data)

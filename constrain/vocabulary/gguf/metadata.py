@@ -1,4 +1,4 @@
-"""Reads the metadata of a GGUF file: keys, values and tensor shapes, never the weights.
+"""Reads the metadata of a GGUF file: keys, values, shapes and formats of tensors, never the weights.
 
 The layout (all little-endian; https://github.com/ggml-org/ggml/blob/master/docs/gguf.md):
 
@@ -72,12 +72,25 @@ Value: TypeAlias = "int | float | bool | str | StringArray | NDArray[np.generic]
 
 
 @dataclass(frozen=True, slots=True)
+class Tensor:
+    """A tensor of a GGUF file.
+
+    Attributes:
+        shape: its extents; the first is the number of columns, so that a matrix is (columns, rows).
+        kind: number of its format, as in ggml's ``enum ggml_type``.
+    """
+
+    shape: tuple[int, ...]
+    kind: int
+
+
+@dataclass(frozen=True, slots=True)
 class Metadata:
-    """The metadata of a GGUF file: ``values`` by key, and the ``shapes`` of the requested tensors by name."""
+    """The metadata of a GGUF file: ``values`` by key, and the requested ``tensors`` by name."""
 
     path: str
     values: dict[str, Value]
-    shapes: dict[str, tuple[int, ...]]
+    tensors: dict[str, Tensor]
 
     def integer(self, key: str) -> int | None:
         """The value of ``key`` as an integer; ``None`` if absent. Raises ``ModelError`` for another type."""
@@ -109,9 +122,11 @@ class Metadata:
 
 
 def read_metadata(
-    path: str | os.PathLike[str], *, arrays: Collection[str] = (), tensors: Collection[str] = ()
+    path: str | os.PathLike[str], *, arrays: Collection[str] = (), tensors: Collection[str] | None = ()
 ) -> Metadata:
-    """Reads all scalar values of a GGUF file, the requested arrays, and the shapes of the requested tensors.
+    """Reads all scalar values of a GGUF file, the requested arrays, and shape and format of the requested tensors.
+
+    ``tensors``: names of tensors; ``None`` for all tensors of the file.
 
     Raises ``ModelError`` if the file cannot be opened, is not a GGUF file, or ends within its metadata.
     """
@@ -141,7 +156,7 @@ class _Reader:
         self.position = 0
         self.place = "the header"
 
-    def read(self, arrays: Collection[str], tensors: Collection[str]) -> Metadata:
+    def read(self, arrays: Collection[str], tensors: Collection[str] | None) -> Metadata:
         if bytes(self.buffer[:4]) != b"GGUF":
             raise ModelError(f"{self.name}: not a GGUF file (it begins with {bytes(self.buffer[:4])!r})")
         self.position = 4
@@ -163,13 +178,13 @@ class _Reader:
             value = self.value(self.scalar("I"), wanted=key in arrays)
             if value is not None:
                 values[key] = value
-        shapes = {}
-        for index in range(n_tensors if tensors else 0):
+        found = {}
+        for index in range(n_tensors if tensors is None or tensors else 0):
             self.place = f"tensor {index} of {n_tensors}"
-            tensor, shape = self.tensor()
-            if tensor in tensors:
-                shapes[tensor] = shape
-        return Metadata(self.name, values, shapes)
+            name, tensor = self.tensor()
+            if tensors is None or name in tensors:
+                found[name] = tensor
+        return Metadata(self.name, values, found)
 
     def value(self, kind: int, *, wanted: bool) -> Value | None:
         """Reads one value; skips an array that is not wanted and returns ``None``."""
@@ -193,14 +208,15 @@ class _Reader:
         numbers: NDArray[np.generic] = np.frombuffer(self.buffer, np.dtype(f"<{_SCALARS[item]}"), count, start).copy()
         return numbers
 
-    def tensor(self) -> tuple[str, tuple[int, ...]]:
+    def tensor(self) -> tuple[str, Tensor]:
         name = self.string()
         dimensions: int = self.scalar("I")
         if dimensions > _MAX_DIMENSIONS:
             raise ModelError(f"{self.name}: damaged: {dimensions} dimensions at byte {self.position - 4}, {self.place}")
         shape = tuple(self.scalar("Q") for _ in range(dimensions))
-        self.advance(4 + 8)
-        return name, shape
+        kind = self.scalar("I")
+        self.advance(8)
+        return name, Tensor(shape, kind)
 
     def scalar(self, code: str) -> int:
         """Reads one number, given its ``struct`` code."""

@@ -120,7 +120,8 @@ def _token_types(metadata: Metadata, count: int) -> NDArray[np.int32]:
 
 def _padding(metadata: Metadata, count: int) -> int:
     """The number of ids that the model has beyond the ``count`` tokens of its tokenizer."""
-    shape = metadata.shapes.get(_EMBEDDING, ())
+    embedding = metadata.tensors.get(_EMBEDDING)
+    shape = embedding.shape if embedding else ()
     rows = shape[1] if len(shape) == 2 else 0
     architecture = metadata.text("general.architecture")
     declared = metadata.integer(f"{architecture}.vocab_size") or 0
