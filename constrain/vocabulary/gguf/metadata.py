@@ -45,6 +45,12 @@ _WORTH_A_WINDOW = 256
 _SHOWN = 80
 """Characters of a name shown in a message; a damaged file may hold a name of millions."""
 
+_ALIGNMENT = 32
+"""Bytes to whose multiples the data of tensors is aligned, if the file does not say."""
+
+_EVERY_TENSOR = ("",)
+"""Names of tensors that make the reader read all of the table."""
+
 _MAX_DIMENSIONS = 8
 """Dimensions of a tensor in a GGUF file: ggml has four, and a number far beyond means a damaged file. Beyond:
 ModelError."""
@@ -116,15 +122,31 @@ def read_metadata(
     Raises ``ModelError`` if the file cannot be opened, is not a GGUF file, or ends within its metadata.
     """
     name = os.fspath(path)
+    return _Reader(name, map_model(name)).read(arrays, tensors)
+
+
+def map_model(path: str | os.PathLike[str]) -> memoryview:
+    """The mapped bytes of a GGUF file. Raises ``ModelError`` if it cannot be opened or is empty."""
+    name = os.fspath(path)
     try:
         with Path(name).open("rb") as file:
             if os.fstat(file.fileno()).st_size == 0:
                 raise ModelError(f"{name}: not a GGUF file (it is empty)")
             # The map is not closed here: a propagating error still holds views into it.
-            buffer = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+            return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
     except OSError as error:
         raise ModelError(f"{name}: cannot be opened: {error.strerror}") from error
-    return _Reader(name, buffer).read(arrays, tensors)
+
+
+def tensor_places(path: str | os.PathLike[str], buffer: memoryview) -> dict[str, int]:
+    """The places in a mapped GGUF file at which its tensors begin, by name; all metadata stands before the first.
+
+    Raises ``ModelError`` as ``read_metadata`` does.
+    """
+    reader = _Reader(os.fspath(path), buffer)
+    alignment = reader.read((), _EVERY_TENSOR).integer("general.alignment") or _ALIGNMENT
+    begin = -(-reader.position // alignment) * alignment
+    return {name: begin + offset for name, offset in reader.offsets.items()}
 
 
 def shown(name: str) -> str:
@@ -140,6 +162,7 @@ class _Reader:
         self.buffer = buffer
         self.position = 0
         self.place = "the header"
+        self.offsets: dict[str, int] = {}
 
     def read(self, arrays: Collection[str], tensors: Collection[str]) -> Metadata:
         if bytes(self.buffer[:4]) != b"GGUF":
@@ -166,7 +189,7 @@ class _Reader:
         shapes = {}
         for index in range(n_tensors if tensors else 0):
             self.place = f"tensor {index} of {n_tensors}"
-            tensor, shape = self.tensor()
+            tensor, shape, self.offsets[tensor] = self.tensor()
             if tensor in tensors:
                 shapes[tensor] = shape
         return Metadata(self.name, values, shapes)
@@ -193,14 +216,14 @@ class _Reader:
         numbers: NDArray[np.generic] = np.frombuffer(self.buffer, np.dtype(f"<{_SCALARS[item]}"), count, start).copy()
         return numbers
 
-    def tensor(self) -> tuple[str, tuple[int, ...]]:
+    def tensor(self) -> tuple[str, tuple[int, ...], int]:
         name = self.string()
         dimensions: int = self.scalar("I")
         if dimensions > _MAX_DIMENSIONS:
             raise ModelError(f"{self.name}: damaged: {dimensions} dimensions at byte {self.position - 4}, {self.place}")
         shape = tuple(self.scalar("Q") for _ in range(dimensions))
-        self.advance(4 + 8)
-        return name, shape
+        self.advance(4)  # the type
+        return name, shape, self.scalar("Q")
 
     def scalar(self, code: str) -> int:
         """Reads one number, given its ``struct`` code."""
