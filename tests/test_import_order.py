@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent
 
 _ORDER = """
-    errors suggestions arguments thread_pools remembering work
+    errors suggestions arguments thread_pools remembering work private_folders
     types
     engine.core engine.cache
     language
@@ -41,7 +41,8 @@ _ORDER = """
     vocabulary
     engine
     inspection
-    llama.binding llama.threads llama.decoding llama.contexts llama.scheduling llama
+    llama.binding llama.threads llama.decoding
+    llama.contexts.stored_states llama.prompt_cache llama.contexts llama.scheduling llama
     confidence
     chat.prompt.template chat.families chat.tools chat.answers chat.prompt chat.reading chat
     generation

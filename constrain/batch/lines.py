@@ -7,7 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from constrain.fields.logprobs import read_top_logprobs
-from constrain.fields.sampling import read_draft, read_max_tokens, read_sampling, read_show_schema, read_sources
+from constrain.fields.sampling import (
+    read_cache_prompt,
+    read_draft,
+    read_max_tokens,
+    read_sampling,
+    read_show_schema,
+    read_sources,
+)
 from constrain.fields.values import (
     FieldError,
     array,
@@ -159,6 +166,7 @@ def _read_options(line: Mapping[str, Any]) -> ChatOptions:
         **read_max_tokens(line, "max_tokens")[0],
         **read_show_schema(line, may_be_text=True),
         **read_draft(line),
+        **read_cache_prompt(line),
         **read_sources(line),
         **{name: integer(line, name, 1) for name in _SOFT_LIMITS},
         **{name: boolean(line, name) for name in _FLAGS},

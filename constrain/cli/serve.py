@@ -104,6 +104,18 @@ def serve(
             show_default="no",
         ),
     ] = None,
+    prompt_cache: Annotated[
+        bool | None,
+        typer.Option(
+            "--prompt-cache/--no-prompt-cache",
+            help="Keep evaluated system prompts, tools and schemas on disk, for the next start, apart for each key.",
+            show_default="yes",
+        ),
+    ] = None,
+    prompt_cache_size: Annotated[
+        str | None,
+        typer.Option(metavar="SIZE", help='Disk space for evaluated prompts ("500 MB").', show_default="2 GiB"),
+    ] = None,
     allowed_host: Annotated[
         list[str] | None,
         typer.Option(help='Host name that requests may use, "*" for any; may be repeated.'),

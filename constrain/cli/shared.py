@@ -16,7 +16,7 @@ from rich.console import Console
 from constrain import grammars
 from constrain.errors import ConstrainError, ExportError, GrammarError, LimitError, PatternError, SchemaError
 from constrain.gbnf.source import Gbnf
-from constrain.generation.options import MAX_NUMBER_TOKENS, Options
+from constrain.generation.options import MAX_NUMBER_TOKENS, WHOLE_PROMPT, Options
 from constrain.language.policies import CHOICES, CompileOptions
 from constrain.lark.source import Lark
 from constrain.regex.source import Regex
@@ -213,6 +213,14 @@ def options(
         bool,
         typer.Option("--unbias", help="Weight the answers that vote, to undo the bias of the masks."),
     ] = False,
+    no_prompt_cache: Annotated[
+        bool,
+        typer.Option("--no-prompt-cache", help="Neither keep anything of the prompts on disk nor read it from there."),
+    ] = False,
+    cache_whole_prompt: Annotated[
+        bool,
+        typer.Option("--cache-whole-prompt", help="Keep whole evaluated prompts on disk, not only what others share."),
+    ] = False,
     timeout: Annotated[float | None, typer.Option(min=0, help="Seconds after which the answer is ended early.")] = None,
     show_schema: Annotated[bool, typer.Option(help="Whether the prompt shows the schema.")] = True,
     draft: Annotated[
@@ -224,10 +232,13 @@ def options(
     ] = None,
 ) -> Options:
     """Returns the options of an answer, except the seed; options for sampling and probabilities only if given."""
+    if no_prompt_cache and cache_whole_prompt:
+        raise typer.BadParameter("--no-prompt-cache and --cache-whole-prompt exclude each other; give one of them")
     optional: dict[str, Any] = {
         "temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p, "repeat_penalty": repeat_penalty,
         "presence_penalty": presence_penalty, "frequency_penalty": frequency_penalty,
         "confidence": confidence or None, "unbias": unbias or None,
+        "cache_prompt": False if no_prompt_cache else WHOLE_PROMPT if cache_whole_prompt else None,
     }  # fmt: skip
     given: Options = {name: value for name, value in optional.items() if value is not None}  # type: ignore[assignment]
     return {

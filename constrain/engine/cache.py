@@ -2,10 +2,8 @@ r"""Constraints on disk: the cache directory, its files, and the checks before a
 
 A cache directory belongs to its user alone, so a file in it is trusted after its checksum is verified. It holds the
 seed of the kernel's hashes and one folder for each vocabulary and build of this package. A folder has one file for each
-constraint, and one for the context-independent tokens that all constraints of the vocabulary share. A file is written
-under a temporary name and then renamed, so readers see all of it or nothing and need no lock; the last writer wins.
-Files are mapped, not copied, so no other program may write to a file in use. ``Constraint._keep`` and
-``Constraint._kept`` are the callers.
+constraint, and one for the context-independent tokens that all constraints of the vocabulary share. Files are written
+and read as ``constrain.private_folders`` says. ``Constraint._keep`` and ``Constraint._kept`` are the callers.
 
     offset  bytes
          0      8  "CONSTRN\n"
@@ -21,26 +19,31 @@ Files are mapped, not copied, so no other program may write to a file in use. ``
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import mmap
 import os
-import stat
 import struct
 import sys
-import time
-import uuid
 import warnings
 from dataclasses import dataclass
 from functools import cache as remembered
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol, Union
+from typing import TYPE_CHECKING, Protocol
 
 from constrain.engine import core
+from constrain.private_folders import (
+    find_directory,
+    make_room,
+    make_secret,
+    map_file,
+    replace_file,
+    touch,
+    why_not_private,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from constrain.private_folders import Directory
 
 FORMAT = 2
 """Version of the format of files and directories; directories of other versions are left alone."""
@@ -51,9 +54,6 @@ CACHE_BYTES = 1 << 30
 TOUCH_SECONDS = 3600
 """Seconds between two updates of a used file's modification time."""
 
-ABANDONED_SECONDS = 3600
-"""Seconds after which an unfinished temporary file is removed."""
-
 _MAGIC = b"CONSTRN\n"
 _START = struct.Struct("<8sII16s")
 _REST = struct.Struct("<QQ32s32s32s")
@@ -63,10 +63,6 @@ _NOT_COMPILING = {"__pycache__", "batch", "cli", "llama", "server", "src"}
 
 _INDEPENDENT_TOKENS = b"mask parts".ljust(32)
 _SEED_BYTES = 16
-
-
-Directory = Union[str, "os.PathLike[str]", Literal[False], None]
-"""The argument ``cache`` of callers: a directory; False for none; None for the default."""
 
 
 class Cached(Protocol):
@@ -109,7 +105,7 @@ class Cache:
         if self.seed is not None:
             return True
         try:
-            why = _not_private(os.lstat(self._name), self.path.parent)
+            why = why_not_private(os.lstat(self._name), self.path.parent)
         except FileNotFoundError:
             return False
         except OSError as error:
@@ -135,13 +131,7 @@ class Cache:
     def make(self) -> None:
         """Creates the directory. Raises OSError if that fails or the directory is not private to the user."""
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        draft = self.path / f".{uuid.uuid4().hex}.tmp"
-        try:
-            _write_new(draft, core.seed())
-            with contextlib.suppress(FileExistsError):  # another process has written its seed
-                os.link(draft, self.path / "seed")
-        finally:
-            draft.unlink(missing_ok=True)
+        make_secret(self.path / "seed", core.seed())
         if not self.open():
             raise OSError(f"{self.path} cannot be used as a cache")
 
@@ -175,16 +165,14 @@ class Cache:
             found = os.fstat(descriptor)
             if found.st_size < _TABLES:
                 raise RejectedFileError(f"{path} is cut off")
-            content = _mapped(descriptor, found.st_size)
+            content = map_file(descriptor, found.st_size)
         except OSError as error:
             self._warn(str(error))
             return None
         finally:
             os.close(descriptor)
         stored = _checked(path, memoryview(content), vocabulary.fingerprint, key)
-        if time.time() - found.st_mtime > TOUCH_SECONDS:
-            with contextlib.suppress(OSError):  # the directory may be read-only
-                os.utime(path)
+        touch(path, found.st_mtime, TOUCH_SECONDS)
         return stored
 
     def store(self, vocabulary: Cached, key: bytes, tables: bytes, notes: bytes = b"") -> Path:
@@ -196,13 +184,8 @@ class Cache:
             raise OSError(f"{len(rest)} bytes are more than the cache {self.path} may hold")
         path = Path(self._file_name(vocabulary, key))
         path.parent.mkdir(mode=0o700, exist_ok=True)
-        draft = path.parent / f".{uuid.uuid4().hex}.tmp"
-        try:
-            _write_new(draft, start, rest)
-            draft.replace(path)
-        finally:
-            draft.unlink(missing_ok=True)
-        self._make_room(path)
+        replace_file(path, start, rest)
+        make_room(self._files(), CACHE_BYTES, path)
         return path
 
     def warn_rejected(self, error: RejectedFileError) -> None:
@@ -224,25 +207,6 @@ class Cache:
     def _file_name(self, vocabulary: Cached, key: bytes) -> str:
         return f"{self._folder_name(vocabulary)}/{'parts' if key == _INDEPENDENT_TOKENS else key.hex()[:32]}"
 
-    def _make_room(self, kept: Path) -> None:
-        """Removes the least recently used files beyond the limit, and abandoned temporary files."""
-        found = []
-        for path in self._files():
-            with contextlib.suppress(FileNotFoundError):  # other processes remove files, too
-                status = path.stat()
-                if path.name.endswith(".tmp"):
-                    if time.time() - status.st_mtime > ABANDONED_SECONDS:
-                        path.unlink()
-                else:
-                    found.append((status.st_mtime, status.st_size, path))
-        total = sum(size for _, size, _ in found)
-        for _, size, path in sorted(found):
-            if total <= CACHE_BYTES:
-                return
-            if path != kept:
-                path.unlink(missing_ok=True)
-                total -= size
-
     def _files(self) -> Iterator[Path]:
         for folder in self.path.iterdir():
             if folder.is_dir():
@@ -250,32 +214,14 @@ class Cache:
 
 
 def find_cache(given: Directory = None) -> Cache | None:
-    """The cache for an argument ``cache``; None for no cache.
-
-    The default is the directory in the environment variable ``CONSTRAIN_CACHE`` (no cache if it is empty or "0"), or
-    the user's own cache directory if the variable is not set.
-    """
-    if given is False:
-        return None
-    if given is None:
-        given = os.environ.get("CONSTRAIN_CACHE")
-        if given is None:
-            given = _users_own()
-        elif given in ("", "0"):
-            return None
-    return _cache_of(os.path.abspath(given))  # noqa: PTH100 - every compilation comes by
+    """The cache for an argument ``cache``; None for no cache. See ``find_directory``."""
+    path = find_directory(given)
+    return None if path is None else _cache_of(path)
 
 
 @remembered
 def _cache_of(path: str) -> Cache:
     return Cache(Path(path))
-
-
-@remembered
-def _users_own() -> str:
-    import platformdirs
-
-    return platformdirs.user_cache_dir("constrain-llm", appauthor=False)
 
 
 def restore_independent_tokens(cache: Cache, vocabulary: Cached) -> None:
@@ -325,35 +271,6 @@ def producer() -> bytes:
                 status = os.stat(f"{folder}/{name}")  # noqa: PTH116 - hundreds of files
                 parts.append(f"{folder[len(str(package)) :]}/{name} {status.st_size} {status.st_mtime_ns}")
     return hashlib.sha256("\n".join(parts).encode()).digest()
-
-
-def _not_private(found: os.stat_result, parent: Path) -> str:
-    """Why a directory is not private to the user; empty if it is."""
-    if not stat.S_ISDIR(found.st_mode):
-        return "it is no directory"
-    if not hasattr(os, "geteuid"):  # no POSIX: the directory is in the user's own folder
-        return ""
-    if found.st_uid != os.geteuid():
-        return "it belongs to another user"
-    if found.st_mode & 0o077:
-        return "others may use it; its mode must be 700"
-    around = parent.stat()
-    if around.st_mode & 0o022 and not around.st_mode & stat.S_ISVTX:
-        return f"others may replace what is in {parent}"
-    return ""
-
-
-def _write_new(path: Path, *parts: bytes) -> None:
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        for part in parts:
-            file.write(part)
-
-
-def _mapped(descriptor: int, size: int) -> mmap.mmap:
-    if hasattr(mmap, "MAP_POPULATE"):  # the checksum reads the whole file anyway
-        flags = mmap.MAP_PRIVATE | mmap.MAP_POPULATE
-        return mmap.mmap(descriptor, size, flags=flags, prot=mmap.PROT_READ)
-    return mmap.mmap(descriptor, size, access=mmap.ACCESS_READ)
 
 
 def _checked(path: str, content: memoryview, fingerprint: bytes, key: bytes) -> Stored:

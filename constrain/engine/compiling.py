@@ -26,10 +26,11 @@ if TYPE_CHECKING:
     from llama_cpp import Llama
     from typing_extensions import Unpack
 
-    from constrain.engine.cache import Cache, Directory
+    from constrain.engine.cache import Cache
     from constrain.engine.constraint import Packed
     from constrain.json_schema.compiler import CompiledSchema
     from constrain.language.policies import CompileOptions
+    from constrain.private_folders import Directory
     from constrain.vocabulary.vocabulary import HasVocabulary, Vocabulary
 
 _POLICIES = tuple(sorted(CHOICES))

@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from constrain.fields.values import FieldError, array, boolean, integer, mapping, number, wrong_type
+from constrain.fields.values import FieldError, array, boolean, integer, mapping, number, one_of, wrong_type
+from constrain.generation.options import WHOLE_PROMPT
 from constrain.llama.decoding.ranges import seed_of
 
 if TYPE_CHECKING:
@@ -20,6 +21,9 @@ The options themselves have ranges, too, which ``generation.options`` checks. Th
 
 MAX_TOKEN_LIMIT = 2**31 - 1
 """Tokens of a limit on tokens: more than any context holds. A greater limit is lowered to this."""
+
+_IN_MEMORY = ("in_memory", "in-memory")
+"""Values of ``prompt_cache_retention`` for prompts that are not to be written to disk: OpenAI has used both."""
 
 BIAS_KEY = r"[0-9]{1,9}"
 """Pattern of the keys of ``logit_bias``: token ids in decimal digits."""
@@ -78,6 +82,21 @@ def read_draft(body: Mapping[str, Any]) -> ChatOptions:
     most = integer(body, "draft", 1)
     assert most is not None
     return {"draft": min(most, MAX_TOKEN_LIMIT)}
+
+
+def read_cache_prompt(body: Mapping[str, Any]) -> ChatOptions:
+    """Reads what of the prompt is kept on disk: ``cache_prompt``, else OpenAI's ``prompt_cache_retention``.
+
+    A retention in memory keeps nothing on disk. Raises ``FieldError``.
+    """
+    given = body.get("cache_prompt")
+    if isinstance(given, bool) or given == WHOLE_PROMPT:
+        return {"cache_prompt": given}  # type: ignore[typeddict-item]
+    if given is not None:
+        if isinstance(given, str):
+            one_of(given, (WHOLE_PROMPT,), "cache_prompt")
+        raise wrong_type("cache_prompt", f"a boolean or '{WHOLE_PROMPT}'", given)
+    return {"cache_prompt": False} if body.get("prompt_cache_retention") in _IN_MEMORY else {}
 
 
 def read_sources(body: Mapping[str, Any], *, has_schema: bool = True) -> ChatOptions:

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from constrain.chat.reading.progress import Progress
     from constrain.chat.tools.kinds import Tool
     from constrain.confidence.fields import FieldConfidence
-    from constrain.engine.cache import Directory
     from constrain.engine.constraint import Constraint, Matcher
     from constrain.generation.options import AnswerSettings
     from constrain.language.result import ResultType
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
     from constrain.llama.decoding.sampler import Sampling
     from constrain.llama.model import Model
     from constrain.partial.scanner import Path
+    from constrain.private_folders import Directory
     from constrain.quotes.places import QuotePlace
     from constrain.vocabulary.vocabulary import Vocabulary
 
@@ -76,6 +76,8 @@ class Plan:
         progress: function that makes the reader of one answer, from the answer's number (among several for the prompt)
             and, if log-probabilities are wanted, the object that finds the tokens of its text.
         sampling: options for choosing tokens.
+        shared: function that returns how many tokens at the beginning of the prompt other requests share, for the
+            prompt cache on disk; None if the request is private.
         is_greedy: whether a single answer has the temperature 0 in place of that of ``sampling``.
         settings: the other options.
         result: type of the answer; with tools, type of its content.
@@ -99,6 +101,7 @@ class Plan:
     shown: Callable[[], dict[str, str]] = dict
     request: tuple[int, ...] = ()
     tool_quotes: Mapping[str, Quotes] = field(default_factory=dict)
+    shared: Callable[[], int] | None = None
     is_greedy: bool = False
 
     @property
@@ -397,7 +400,10 @@ class Run:
         self._writing = job.begin()
         self.vocabulary = job.plan.model.vocabulary
         self._show = show
-        self.request = Request(self._writing.answer, self._receive, job.plan.settings.timeout, partition)
+        plan = job.plan
+        self.request = Request(
+            self._writing.answer, self._receive, plan.settings.timeout, partition, shared=plan.shared
+        )
 
     def submit(self) -> None:
         """Puts the answer into the scheduler's queue. Raises ``BudgetError`` and ``ModelError``."""

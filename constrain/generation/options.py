@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 import operator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypeVar
 
 from constrain.language.grammar import Grammar
 from constrain.language.policies import CompileOptions, refuse_compile_options
@@ -29,6 +29,9 @@ A token has at least one digit. A 64-bit float needs at most 17 significant digi
 MAX_TOP_LOGPROBS = 20
 """Most likely tokens that a request may ask for at each position, as at OpenAI. Beyond: ValueError, or status 400."""
 
+
+WHOLE_PROMPT = "whole"
+"""Value of the option ``cache_prompt`` that keeps all of a prompt."""
 
 MIN_VOTERS = 2
 """Smallest number of answers that can vote."""
@@ -84,6 +87,11 @@ class Options(CompileOptions, total=False):
             (importance sampling), so that the vote stands for the model's own distribution; ``False`` by default. The
             answers are then sampled from the model's own distribution: ``temperature`` is 1, and there is no
             ``top_p``, ``top_k``, ``min_p``, ``logit_bias`` or penalty. Not with tools, refusals, reasoning and drafts.
+        cache_prompt: what the prompt cache of the ``Model`` keeps on disk, for later processes. ``True`` (the default)
+            keeps what other requests share: all in front of the text of the user's last message (system prompt, tools,
+            schema, earlier turns), if it is long. ``"whole"`` keeps the whole prompt, for prompts that are one long
+            text with a changing end. ``False`` marks the request as private: nothing of it is written to disk, and
+            nothing is read from there.
         timeout: seconds after which the answer is completed as briefly as possible (without a schema, it ends at once);
             ``None`` (the default) for no limit. They count from when the model begins with the prompt; waiting for
             other answers does not count.
@@ -115,6 +123,7 @@ class Options(CompileOptions, total=False):
     top_logprobs: int
     confidence: bool
     unbias: bool
+    cache_prompt: bool | Literal["whole"]
     timeout: float | None
     show_schema: bool | str
     draft: bool | int
@@ -299,6 +308,7 @@ class AnswerSettings:
     top_logprobs: int = 0
     confidence: bool = False
     unbias: bool = False
+    cache_prompt: bool | Literal["whole"] = True
     timeout: float | None = None
     show_schema: bool | str = True
     draft: bool | int = False
@@ -325,6 +335,8 @@ class AnswerSettings:
             raise ValueError(f"top_logprobs is {self.top_logprobs}; it must be 0 to {MAX_TOP_LOGPROBS}")
         if self.top_logprobs and not self.logprobs:
             raise ValueError("top_logprobs needs logprobs=True")
+        if not (isinstance(self.cache_prompt, bool) or self.cache_prompt == WHOLE_PROMPT):
+            raise ValueError(f"cache_prompt is {self.cache_prompt!r:.80}; it must be True, False or {WHOLE_PROMPT!r}")
         if self.timeout is not None and not self.timeout >= 0:
             raise ValueError(f"timeout is {self.timeout}; it must be 0 seconds or more")
         stops = (self.stop,) if isinstance(self.stop, str) else tuple(self.stop)

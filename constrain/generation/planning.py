@@ -155,6 +155,7 @@ def make_plan(model: Model, prompt: Prompt, schema: Any, given: Options) -> Plan
             result,
             shown=shown,
             request=prompted.request,
+            shared=_shared(settings, prompted.tokens, prompted.count_shared),
             is_greedy=language is not None and not settings.draft and leaves_temperature_open(options),
         )
     answer = replace(answer, reasoning=_read_reasoning(prompted.thinking, wanted=wants_reasoning))
@@ -176,6 +177,7 @@ def make_plan(model: Model, prompt: Prompt, schema: Any, given: Options) -> Plan
         shown,
         prompted.request,
         tool_quotes(tools, sources),
+        shared=_shared(settings, prompted.tokens, prompted.count_shared),
         is_greedy=is_greedy and leaves_temperature_open(options),
     )
 
@@ -234,7 +236,15 @@ def plan_continuation(model: Model, tokens: list[int], schema: Any, options: Opt
     result = with_quotes(result, schema, read_sources(options.get("sources") or {}))
     progress = _text_progress(result, settings, language)
     is_greedy = language is not None and leaves_temperature_open(options)
-    return Plan(model, language, tokens, progress, sampling, settings, result, is_greedy=is_greedy)
+    shared = _shared(settings, tokens, lambda: 0)
+    return Plan(model, language, tokens, progress, sampling, settings, result, shared=shared, is_greedy=is_greedy)
+
+
+def _shared(settings: AnswerSettings, tokens: Sequence[int], count: Callable[[], int]) -> Callable[[], int] | None:
+    """Returns ``Plan.shared`` for the option ``cache_prompt``; ``count`` counts what requests share by default."""
+    if settings.cache_prompt is False:
+        return None
+    return count if settings.cache_prompt is True else lambda: len(tokens)
 
 
 def _as_text(schema: Any) -> Any:

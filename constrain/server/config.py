@@ -31,6 +31,7 @@ from pydantic import (
     ValidationError,
 )
 
+from constrain.llama.prompt_cache.prompts import PROMPT_CACHE_BYTES
 from constrain.server.http.cors import origin_of
 from constrain.server.http.hosts import ANY_HOST, host_of
 from constrain.server.settings import LogFormat, StrictSubset  # noqa: TC001 - pydantic reads the annotations
@@ -124,6 +125,8 @@ class ServerConfig(_Table):
     allowed_host: Annotated[list[_Host], BeforeValidator(_as_list)] = []
     cors_origin: Annotated[list[_Origin], BeforeValidator(_as_list)] = []
     shared_cache: bool = False
+    prompt_cache: bool = True
+    prompt_cache_size: Annotated[int, BeforeValidator(_as_bytes), Field(gt=0)] = PROMPT_CACHE_BYTES
     log_format: LogFormat = "text"
     models: list[ModelTable] = []
 

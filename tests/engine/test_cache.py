@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 
 import constrain
+from constrain import private_folders
 from constrain.engine import cache as _cache
 from constrain.engine import remembered
 from constrain.engine.compiling import compile_any
@@ -198,11 +199,11 @@ def test_the_cache_can_be_another_one_or_none(tmp_path: Path, cache: Path, monke
         assert constrain.compile(SCHEMA, vocabulary).precompute(max_masks=5).file is None
     monkeypatch.delenv("CONSTRAIN_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
-    _cache._users_own.cache_clear()
+    private_folders._users_own.cache_clear()
     try:
         assert keep().is_relative_to(tmp_path / "home" / "constrain-llm")
     finally:
-        _cache._users_own.cache_clear()
+        private_folders._users_own.cache_clear()
 
 
 def test_a_constraint_in_memory_is_not_mistaken_for_one_of_another_cache(
@@ -544,7 +545,7 @@ def test_a_full_disk_leaves_nothing_behind(cache: Path, monkeypatch: pytest.Monk
         raise OSError(28, "No space left on device")
 
     before = sorted(file.parent.iterdir())
-    monkeypatch.setattr(_cache, "_write_new", write)
+    monkeypatch.setattr(private_folders, "write_new", write)
     made = constrain.compile({"type": "integer"}, small_vocabulary())
     with pytest.warns(RuntimeWarning, match="No space left"):
         assert made.precompute(max_masks=5).file is None
@@ -561,7 +562,7 @@ def test_a_file_that_cannot_be_written_fails_no_compilation(
     file.write_bytes(b"damaged")
     before = sorted(cache.rglob("*"))
     _cache._cache_of.cache_clear()
-    real_open, real_write = os.open, _cache._write_new
+    real_open, real_write = os.open, private_folders.write_new
 
     def fail(*_: Any, **__: Any) -> Any:
         raise OSError(code, os.strerror(code))
@@ -575,7 +576,7 @@ def test_a_file_that_cannot_be_written_fails_no_compilation(
 
     owner, name, replacement = {
         "open": (os, "open", open_or_fail),
-        "write": (_cache, "_write_new", begin),
+        "write": (private_folders, "write_new", begin),
         "link": (os, "link", fail),
         "replace": (Path, "replace", fail),
     }[call]

@@ -141,6 +141,7 @@ VALUES: dict[str, Any] = {
     "unbias": False,
     "top_logprobs": 2,
     "timeout": 1.5,
+    "cache_prompt": "whole",
     "draft": 100,
     "tools": [{"type": "function", "name": "f"}],
     "tool_choice": ["f"],

@@ -19,9 +19,11 @@ neither the turns of the conversation nor the language of the answer.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import partial
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from constrain.chat.families.forms import detect_format
@@ -39,6 +41,9 @@ if TYPE_CHECKING:
 
 _BETWEEN = "\n\n"
 """Text between messages, for models without a template."""
+
+_OTHER_QUESTIONS = ("0", "1")
+"""Texts in place of a question, to find where it begins: the prompts of different questions are alike before them."""
 
 REMINDER = "Answer in the format above."
 """Text at the end of the user's later messages, in place of the schema."""
@@ -60,12 +65,15 @@ class RenderedPrompt:
     Attributes:
         tokens: token ids of the prompt.
         thinking: state of the reasoning section.
+        count_shared: function that returns how many tokens stand in front of the text of the user's last message; other
+            requests begin with them, too. It renders the prompt once more.
         request: token ids behind a draft: the end of its turn, a turn of the user that asks for the answer, and the
             beginning of the answer's turn. Empty without a draft.
     """
 
     tokens: list[int]
     thinking: ThinkingState
+    count_shared: Callable[[], int]
     request: tuple[int, ...] = ()
 
 
@@ -112,17 +120,37 @@ def conversation_prompt(
     ``ValueError`` for values nested too deeply, and ``ModelError`` if the template fails, or shows no answers that a
     draft could be.
     """
-    checked = add_texts(conversation(prompt), shown, "" if draft is None else draft.instruction)
+    said = conversation(prompt)
+    instruction = "" if draft is None else draft.instruction
+    checked = add_texts(said, shown, instruction)
     functions = [function_of(tool) for tool in tools]
     form = form or format_of(tokenizer, template)
     names = token_names(tokenizer)
     able = template_abilities(template, form, names)
 
-    def write(mark: Mark, *, for_answer: bool = True, behind: Sequence[Message] = ()) -> str:
-        said = [*(map_texts(message, mark) for message in checked), *behind]
+    def write(
+        mark: Mark,
+        *,
+        messages: Sequence[Message] = checked,
+        for_answer: bool = True,
+        behind: Sequence[Message] = (),
+    ) -> str:
+        shown_messages = [*(map_texts(message, mark) for message in messages), *behind]
         known = {key: map_strings(value, mark) for key, value in (variables or {}).items()}
         known |= {**names, "add_generation_prompt": for_answer}
-        return write_prompt(template, said, map_strings(functions, mark), form, able, known)
+        return write_prompt(template, shown_messages, map_strings(functions, mark), form, able, known)
+
+    def count_shared(tokens: Sequence[int]) -> int:
+        other = _ask_otherwise(said)
+        if other is None:
+            return 0
+        messages = add_texts(other, shown, instruction)
+        texts = [template, *_collect_texts(messages, functions, variables or {})]
+        try:
+            others = guarded_tokens(tokenizer, texts, partial(write, messages=messages))
+        except (ModelError, ValueError, RecursionError):  # the template refuses the other question
+            return 0
+        return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(tokens, others, strict=False)))
 
     try:
         texts = [template, *_collect_texts(checked, functions, variables or {})]
@@ -130,7 +158,8 @@ def conversation_prompt(
         if form.thinking is not None:
             state = thinking_state(form.thinking, write(str), write(str, for_answer=False))
         if draft is None:
-            return RenderedPrompt(guarded_tokens(tokenizer, texts, write), state)
+            tokens = guarded_tokens(tokenizer, texts, write)
+            return RenderedPrompt(tokens, state, partial(count_shared, tokens))
         place = unused_noncharacter(texts)
         turns = [Message("assistant", place), Message("user", draft.request)]
         beginning = _BETWEEN if not template else "" if form.content is None else form.content.begin
@@ -143,9 +172,22 @@ def conversation_prompt(
 
         tokens = guarded_tokens(tokenizer, [*texts, beginning], lambda mark: write(mark) + beginning)
         request = guarded_tokens(tokenizer, [*texts, place, draft.request], write_behind, continues=True)
-        return RenderedPrompt(tokens, state, tuple(request))
+        return RenderedPrompt(tokens, state, partial(count_shared, tokens), tuple(request))
     except RecursionError as error:
         raise ValueError("messages or tools are nested too deeply to be shown to the model") from error
+
+
+def _ask_otherwise(messages: Sequence[Message]) -> list[Message] | None:
+    """The messages with another text in the user's last one, which differs from the first character on.
+
+    ``None`` if no message is the user's.
+    """
+    last = max((index for index, message in enumerate(messages) if message.role == "user"), default=None)
+    if last is None:
+        return None
+    first = messages[last].content.lstrip()[:1]
+    other = replace(messages[last], content=next(text for text in _OTHER_QUESTIONS if text != first))
+    return [*messages[:last], other, *messages[last + 1 :]]
 
 
 def _collect_texts(messages: Sequence[Message], functions: object, variables: object) -> list[str]:

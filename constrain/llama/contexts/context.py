@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 import llama_cpp
@@ -13,6 +14,7 @@ from constrain.llama.binding import Candidates
 from constrain.llama.contexts.batch import Batch, Piece, next_group
 from constrain.llama.contexts.logits import LogitRows
 from constrain.llama.contexts.stored_states import ContextStates, StoredStates, match_groups, reusable_prefix
+from constrain.llama.prompt_cache.prompts import WORTH_RESTORING
 from constrain.llama.threads.threads import Threads
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from constrain.llama.decoding.sampler import Chain
+    from constrain.llama.prompt_cache.prompts import ContextPrompts
 
 _ONLY_SEQUENCE = 0
 
@@ -31,6 +34,9 @@ class Context:
     The record of the tokens in the KV cache is the ``Llama``'s own (``input_ids``, ``n_tokens``). So calls of the
     ``Llama`` and calls of this class may alternate, and each reuses the tokens of the other. Without ``keep_prompts``
     this class evaluates every prompt from its beginning.
+
+    Attributes:
+        prompts: evaluated prompts on disk; ``None`` for none.
     """
 
     def __init__(self, llama: llama_cpp.Llama, *, keep_prompts: bool = True) -> None:
@@ -55,13 +61,15 @@ class Context:
         self._n_batch: int = llama_cpp.llama_n_batch(self._pointer)
         self.n_ctx: int = min(llama_cpp.llama_n_ctx_seq(self._pointer), len(llama.input_ids))
         self.n_vocab: int = llama.n_vocab()
-        self._stored_states = StoredStates(ContextStates(self._pointer), self.n_ctx, one_state=self.one_state)
+        self._states = ContextStates(self._pointer)
+        self._stored_states = StoredStates(self._states, self.n_ctx, one_state=self.one_state)
         self.threads = Threads(self._pointer)
         self.candidates = Candidates(self.n_vocab)
         self._token = (llama_cpp.llama_token * 1)()
         self._single = llama_cpp.llama_batch_get_one(self._token, 1)
         self._batch = Batch(self._n_batch)
         self._rows = LogitRows(self._pointer, self.n_vocab, llama.model_path)
+        self.prompts: ContextPrompts | None = None
 
     @property
     def leaves_a_core(self) -> bool:
@@ -75,8 +83,9 @@ class Context:
         *,
         n_forced: int = 0,
         read: Callable[[NDArray[np.float32]], None] | None = None,
+        shared: Callable[[], int] | None = None,
     ) -> int:
-        """Evaluates a prompt; returns how many of its tokens were known from earlier calls.
+        """Evaluates a prompt; returns how many of its tokens were known from earlier calls, or from disk.
 
         The last two tokens of the prompt are always evaluated (see ``reusable_prefix``), and the forced tokens. Returns
         early, with the logits of an inner token, once ``time.monotonic()`` is past ``deadline``.
@@ -87,12 +96,21 @@ class Context:
             n_forced: number of forced tokens at the end.
             read: called with the logits before each forced token, float32 of shape (n_vocab,): a view that the next
                 evaluation overwrites. ``None`` has llama.cpp compute only the logits after the last token.
+            shared: function that returns how many tokens other prompts begin with, too; their evaluation is kept on
+                disk. ``None`` neither uses nor keeps anything there.
         """
         wanted = np.asarray(tokens, dtype=np.intc)
         n_prompt = len(wanted) - n_forced
-        kept = self._keep(self._exchange(wanted[:n_prompt]) if self._keep_prompts else 0)
-        self._evaluate(wanted[kept:], n_prompt - 1 - kept, read, deadline)
-        return kept
+        on_disk = self.prompts if self._keep_prompts and shared is not None else None
+        known = self._keep(self._exchange(wanted[:n_prompt], on_disk) if self._keep_prompts else 0)
+        done = known if on_disk is None else on_disk.end_to_keep(wanted[:n_prompt], known, shared) or known
+        if on_disk is not None and done > known:
+            self._evaluate(wanted[known:done], n_prompt - 1 - known, None, deadline)
+            if self._llama.n_tokens < done or (deadline is not None and time.monotonic() > deadline):
+                return known
+            on_disk.keep(wanted[:done], self._states.save(_ONLY_SEQUENCE))
+        self._evaluate(wanted[done:], n_prompt - 1 - done, read, deadline)
+        return known
 
     def decode(self, tokens: Sequence[int], read: Callable[[NDArray[np.float32]], None] | None = None) -> None:
         """Evaluates further tokens, at most as many as the context has room for; ``logits`` are those of the last.
@@ -139,12 +157,16 @@ class Context:
     ) -> None:
         """Evaluates tokens in as few batches as possible; starts no batch after ``deadline``.
 
+        The last batch has more than one token, unless it has no other: one token alone is rounded differently.
+
         ``read`` is called with the logits after each token from number ``first_read`` on, except the last one.
         """
         llama = self._llama
         done = 0
         while done < len(tokens) and not (deadline is not None and done > 0 and time.monotonic() > deadline):
-            count = min(self._n_batch, next_group(done, len(tokens), first_read))
+            group = next_group(done, len(tokens), first_read)
+            count = min(group, self._n_batch)
+            count -= group - count == 1 and count > 1
             unread = count - 1 if read is None else min(count - 1, max(0, first_read - done))
             position = llama.n_tokens
             chunk = tokens[done : done + count]
@@ -157,12 +179,17 @@ class Context:
                     read(self._rows.at(number - done))
             done += count
 
-    def _exchange(self, wanted: NDArray[np.intc]) -> int:
+    def _exchange(self, wanted: NDArray[np.intc], on_disk: ContextPrompts | None) -> int:
         """Makes room, and stores a sequence worth keeping; returns how many tokens of ``wanted`` are known."""
         llama = self._llama
         llama.n_tokens = min(llama.n_tokens, self._held())
         present = llama.input_ids[: llama.n_tokens]
-        now = self._stored_states.exchange(_ONLY_SEQUENCE, present, wanted)
+        kept = None if on_disk is None else on_disk.find(wanted)
+        least = 0 if kept is None else kept.usable - WORTH_RESTORING
+        now = self._stored_states.exchange(_ONLY_SEQUENCE, present, wanted, least)
+        if on_disk is not None and kept is not None and self._stored_states.usable(now, wanted) <= least:
+            restored = on_disk.restore(kept, partial(self._states.restore, _ONLY_SEQUENCE))
+            now = now if restored is None else restored
         if now is not present:
             llama.input_ids[: len(now)] = now
             llama.n_tokens = len(now)

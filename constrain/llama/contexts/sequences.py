@@ -43,6 +43,7 @@ class Sequences:
         n_batch: the most tokens of one evaluation.
         n_outputs: the most tokens of one evaluation after which logits can be read.
         one_state: whether each sequence has only one state, after its last token (recurrent models).
+        parameters: parameters of the context.
 
     Raises ``ModelError`` if llama.cpp cannot make the context.
     """
@@ -55,7 +56,8 @@ class Sequences:
         model = llama._model.model
         self._window: int = llama_cpp.llama_model_n_swa(model)
         self.one_state: bool = llama_cpp.llama_model_is_recurrent(model) or llama_cpp.llama_model_is_hybrid(model)
-        self._context = _make_context(llama, count, n_ctx, flash_attn=flash_attn)
+        self.parameters = _parameters(llama, count, n_ctx, flash_attn=flash_attn)
+        self._context = _make_context(llama, self.parameters)
         try:
             self._pointer = self._context.ctx
             self._memory = llama_cpp.llama_get_memory(self._pointer)
@@ -154,8 +156,8 @@ def _most_outputs(count: int, n_batch: int) -> int:
     return min(n_batch, max(count, FORCED_TOGETHER))
 
 
-def _make_context(llama: llama_cpp.Llama, count: int, n_ctx: int, *, flash_attn: bool) -> LlamaContext:
-    """A context with the settings of the ``Llama``, for several sequences. Freed with the model at the latest."""
+def _parameters(llama: llama_cpp.Llama, count: int, n_ctx: int, *, flash_attn: bool) -> llama_cpp.llama_context_params:
+    """The settings of the ``Llama``, for several sequences."""
     parameters = llama_cpp.llama_context_params.from_buffer_copy(llama.context_params)
     parameters.n_ctx = n_ctx * count
     parameters.n_seq_max = count
@@ -165,12 +167,18 @@ def _make_context(llama: llama_cpp.Llama, count: int, n_ctx: int, *, flash_attn:
     if flash_attn and parameters.flash_attn_type == llama_cpp.LLAMA_FLASH_ATTN_TYPE_DISABLED:
         parameters.flash_attn_type = llama_cpp.LLAMA_FLASH_ATTN_TYPE_AUTO
     parameters.swa_full = True  # otherwise a sequence can be cut only near its end
+    return parameters
+
+
+def _make_context(llama: llama_cpp.Llama, parameters: llama_cpp.llama_context_params) -> LlamaContext:
+    """A context for several sequences. Freed with the model at the latest."""
     try:
         context = LlamaContext(model=llama._model, params=parameters, verbose=False)
     except ValueError as error:
         raise ModelError(
-            f"{llama.model_path}: llama.cpp cannot make a context of {parameters.n_ctx} tokens for {count} sequences "
-            f"at once; if there is too little memory, load the model with a smaller n_ctx or parallel"
+            f"{llama.model_path}: llama.cpp cannot make a context of {parameters.n_ctx} tokens for "
+            f"{parameters.n_seq_max} sequences at once; if there is too little memory, load the model with a smaller "
+            "n_ctx or parallel"
         ) from error
     if llama._lora_adapter is not None:
         adapters = (ctypes.c_void_p * 1)(llama._lora_adapter)

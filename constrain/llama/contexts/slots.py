@@ -1,14 +1,16 @@
 """Slots: the prompt cache, kept apart by API key (partition): the tokens of each sequence, and which a prompt reuses.
 
 A new prompt reuses the beginning that it shares with any sequence, active or idle, and with stored states of
-overwritten sequences while main memory has room for them. Only sequences of the same partition count, so a request in
-one partition cannot tell what was asked in another.
+overwritten sequences while main memory has room for them. Beginnings that many requests share are also on disk
+(``llama.prompt_cache``). Only sequences of the same partition count, so a request in one partition cannot tell what was
+asked in another.
 """
 
 from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -16,14 +18,16 @@ import numpy as np
 from constrain.errors import ModelError
 from constrain.llama.contexts.batch import Piece
 from constrain.llama.contexts.stored_states import States, StoredStates, reusable_prefix
+from constrain.llama.prompt_cache.prompts import WORTH_RESTORING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from constrain.llama.contexts.batch import Tokens
     from constrain.llama.decoding.sampler import Chain
+    from constrain.llama.prompt_cache.prompts import ContextPrompts, KeptPrompt
 
 
 _WORTH_COPYING = 8
@@ -118,26 +122,32 @@ class Slots:
     """The slots of an evaluator, one for each sequence. Not to be used by two threads at once.
 
     Without ``keep_prompts`` nothing is reused: every prompt is evaluated from its beginning.
-    ``worth_copying``: tokens that must be saved before a prefix is copied.
+    ``worth_copying``: tokens that must be saved before a prefix is copied. ``prompts``: evaluated prompts on disk;
+    ``None`` for none.
     """
 
-    def __init__(self, evaluator: BatchEvaluator, *, keep_prompts: bool = True) -> None:
+    def __init__(
+        self, evaluator: BatchEvaluator, *, keep_prompts: bool = True, prompts: ContextPrompts | None = None
+    ) -> None:
         self._evaluator = evaluator
         self._keep_prompts = keep_prompts
         self._slots = [Slot(index, np.zeros(evaluator.n_ctx, np.intc)) for index in range(evaluator.count)]
         self._clock = 0
         room = evaluator.n_ctx * evaluator.count // STORED_STATES_SHARE
         self._stored_states = StoredStates(evaluator, room, one_state=evaluator.one_state)
+        self._prompts = prompts if keep_prompts else None
         self.worth_copying = max(_WORTH_COPYING, evaluator.n_ctx // _COPIED_CELLS_PER_TOKEN)
 
     def __iter__(self) -> Iterator[Slot]:
         return iter(self._slots)
 
-    def take(self, wanted: Tokens, partition: str = "") -> Slot | None:
+    def take(self, wanted: Tokens, partition: str = "", *, on_disk: bool = False) -> Slot | None:
         """Takes a free slot that holds all known tokens of ``wanted`` for the partition, except the last two.
 
         An idle slot that already holds them is continued if little else in it is lost. Otherwise the slot released
         longest ago is overwritten, and its state is stored. Returns ``None`` if all slots are busy.
+
+        ``on_disk``: whether tokens count as known that are on disk.
         """
         idle = [slot for slot in self._slots if not slot.busy]
         if not idle:
@@ -149,11 +159,15 @@ class Slots:
             target = source
         target.busy = True
         try:
+            kept = self._prompts.find(wanted, partition) if on_disk and self._prompts is not None else None
+            least = 0 if kept is None else kept.usable - WORTH_RESTORING
             if self._keep_prompts:
-                self._exchange(target, wanted, known, partition)
+                self._exchange(target, wanted, max(known, least), partition)
             if target.partition != partition:
                 self.clear(target)
                 target.partition = partition
+            if kept is not None and self._known(self._best(wanted, partition), wanted, partition) <= least:
+                self._restore(target, kept)
             if not self.fill(target, wanted):
                 self._cut(target, self._known(target, wanted, partition))
         except BaseException:
@@ -175,6 +189,30 @@ class Slots:
                 self._evaluator.clear(target.index)
             target.buffer[: len(now)] = now
             target.length = len(now)
+
+    def _restore(self, target: Slot, kept: KeptPrompt) -> None:
+        """Restores a state from disk, if its file can be used."""
+        assert self._prompts is not None
+        with self._empty_after_errors(target):
+            now = self._prompts.restore(kept, partial(self._evaluator.restore, target.index))
+            if now is None:
+                return
+            if not len(now):
+                self._evaluator.clear(target.index)
+            target.buffer[: len(now)] = now
+            target.length = len(now)
+
+    def end_to_keep(self, prompt: Tokens, known: int, shared: Callable[[], int] | None, partition: str) -> int:
+        """The number of tokens of a prompt after which ``keep`` is to be called; 0 for none.
+
+        ``known``: tokens that need no evaluation; ``shared``: see ``Request``.
+        """
+        return 0 if self._prompts is None else self._prompts.end_to_keep(prompt, known, shared, partition)
+
+    def keep(self, slot: Slot) -> None:
+        """Has the state of a slot written to disk."""
+        assert self._prompts is not None
+        self._prompts.keep(slot.tokens, self._evaluator.save(slot.index), slot.partition)
 
     def fill(self, target: Slot, wanted: Tokens) -> bool:
         """Copies the known beginning of ``wanted`` from another slot, if that is worth it; returns whether it did.

@@ -104,13 +104,13 @@ class StoredStates:
 
         Returns the tokens that the sequence holds now; none if llama.cpp could not restore a state.
         """
-        shared = self._usable(present, wanted) if owner == partition else 0
+        shared = self.usable(present, wanted) if owner == partition else 0
         own = [one for one in self._kept if one.partition == partition]
-        best = max(own, key=lambda one: self._usable(one.tokens, wanted), default=None)
+        best = max(own, key=lambda one: self.usable(one.tokens, wanted), default=None)
         lost = len(present) - shared
         if lost >= max(_WORTH_KEEPING, len(present) // _LOST_PART):
             self._keep(sequence, present.copy(), owner)
-        if best is None or self._usable(best.tokens, wanted) < max(shared, known) + _WORTH_KEEPING:
+        if best is None or self.usable(best.tokens, wanted) < max(shared, known) + _WORTH_KEEPING:
             return present
         self._kept = [one for one in self._kept if one is not best]
         return best.tokens if self._states.restore(sequence, best.state) else best.tokens[:0]
@@ -119,7 +119,8 @@ class StoredStates:
         """Frees the memory of all stored states."""
         self._kept = []
 
-    def _usable(self, known: NDArray[np.intc], wanted: NDArray[np.intc]) -> int:
+    def usable(self, known: NDArray[np.intc], wanted: NDArray[np.intc]) -> int:
+        """The number of tokens of ``wanted`` that need no evaluation after the known ones."""
         length = reusable_prefix(known, wanted)
         return 0 if self._one_state and length < len(known) else length
 
@@ -129,7 +130,7 @@ class StoredStates:
         kept = [
             one
             for one in self._kept
-            if one.partition != partition or self._usable(tokens, np.append(one.tokens, follow)) < len(one.tokens)
+            if one.partition != partition or self.usable(tokens, np.append(one.tokens, follow)) < len(one.tokens)
         ]
         while kept and sum(len(one.tokens) for one in kept) + len(tokens) > self._room:
             del kept[0]

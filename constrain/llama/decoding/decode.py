@@ -55,10 +55,11 @@ class SequenceEvaluator(Protocol):
         *,
         n_forced: int = 0,
         read: Callable[[NDArray[np.float32]], None] | None = None,
+        shared: Callable[[], int] | None = None,
     ) -> int:
         """Evaluates a prompt and ``n_forced`` tokens of the answer; returns how many tokens were known.
 
-        ``read``: called with the logits before each of these forced tokens.
+        ``read``: called with the logits before each of these forced tokens. ``shared``: see ``Decoding``.
         """
 
     def decode(self, tokens: Sequence[int], read: Callable[[NDArray[np.float32]], None] | None = None) -> None:
@@ -81,6 +82,9 @@ class SequenceEvaluator(Protocol):
 class Decoding:
     """Runs an answer on a model. ``steps`` is the loop; the attributes hold final values once it is exhausted.
 
+    ``shared`` returns how many tokens other prompts begin with, too; their evaluation is kept on disk. ``None`` neither
+    uses nor keeps anything there.
+
     Attributes:
         cached_tokens: tokens of the prompt that were evaluated before.
         prompt_seconds, generation_seconds: wall-clock time spent in the loop.
@@ -88,6 +92,7 @@ class Decoding:
 
     evaluator: SequenceEvaluator
     answer: Answer
+    shared: Callable[[], int] | None = None
 
     cached_tokens: int = field(default=0, init=False)
     prompt_seconds: float = field(default=0.0, init=False)
@@ -139,7 +144,7 @@ class Decoding:
 
     def _begin(self, tokens: tuple[int, ...]) -> None:
         """Evaluates the prompt and the forced tokens that begin the answer."""
-        answer, prefill = self.answer, self.evaluator.prefill
+        answer, prefill = self.answer, partial(self.evaluator.prefill, shared=self.shared)
         if answer.logprobs is None:
             evaluate = partial(prefill, [*answer.prompt, *tokens], answer.deadline, n_forced=len(tokens))
         else:  # the logits are needed even after the deadline

@@ -32,6 +32,8 @@ class Request:
             only.
         timeout: seconds after its first step at which the answer is brought to its end; ``None`` for no limit.
         partition: requests of one partition share evaluated prompts; other partitions cannot tell what was asked.
+        shared: function that returns how many tokens other prompts begin with, too; their evaluation is kept on disk.
+            ``None`` neither uses nor keeps anything there.
         begun: set when the request gets a slot.
         done: set when the answer is complete, or to the error that ended it. Cancelling it, from any thread, takes the
             request out of the model before the next step.
@@ -44,6 +46,7 @@ class Request:
     receive: Callable[[tuple[int, ...]], None] = _ignore
     timeout: float | None = None
     partition: str = ""
+    shared: Callable[[], int] | None = None
     begun: Future[None] = field(default_factory=Future, init=False)
     done: Future[None] = field(default_factory=Future, init=False)
     cached_tokens: int = field(default=0, init=False)
@@ -64,6 +67,7 @@ class Scheduled:
         group_ends: where each group ends that is still to be evaluated for a complete answer (``replace``).
         held: tokens taken but not delivered yet, because they are not scored or may be taken back.
         slot: the slot in which the sequence is evaluated; ``None`` while it waits.
+        kept_end: number of tokens after which the state is kept on disk; 0 for none.
         leader: another sequence that is about to evaluate the first ``shared`` tokens of this one, which waits for it.
         decision: the choice of the next tokens, or of what to ask, while a thread of its own makes it.
         go_on: called with a function that returns the decision, or raises its error.
@@ -79,6 +83,7 @@ class Scheduled:
     group_ends: list[int] = field(default_factory=list)
     held: tuple[int, ...] = ()
     slot: Slot | None = None
+    kept_end: int = 0
     leader: Scheduled | None = None
     shared: int = 0
     decision: Decision[Any] | None = None

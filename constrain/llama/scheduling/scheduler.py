@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from constrain.llama.contexts.slots import BatchEvaluator
+    from constrain.llama.prompt_cache.prompts import ContextPrompts
     from constrain.llama.scheduling.request import Request
 
 T = TypeVar("T")
@@ -69,7 +70,8 @@ class Scheduler:
     """Runs requests on an evaluator, as many at once as it has sequences. Safe to use from any thread.
 
     Without ``keep_prompts`` every prompt is evaluated from its beginning. With ``batch_invariant`` runs of tokens are
-    evaluated as they would be alone; without it, in the combination that costs least.
+    evaluated as they would be alone; without it, in the combination that costs least. ``prompts`` are the evaluated
+    prompts on disk; ``None`` for none.
 
     Attributes:
         n_ctx: the most tokens of a prompt and its answer.
@@ -77,9 +79,16 @@ class Scheduler:
         has_failed: whether an error has ended the scheduler. ``close`` then waits until the evaluator is closed.
     """
 
-    def __init__(self, evaluator: BatchEvaluator, *, keep_prompts: bool = True, batch_invariant: bool = True) -> None:
+    def __init__(
+        self,
+        evaluator: BatchEvaluator,
+        *,
+        keep_prompts: bool = True,
+        batch_invariant: bool = True,
+        prompts: ContextPrompts | None = None,
+    ) -> None:
         self.n_ctx = evaluator.n_ctx
-        self.slots = Slots(evaluator, keep_prompts=keep_prompts)
+        self.slots = Slots(evaluator, keep_prompts=keep_prompts, prompts=prompts)
         self._keep_prompts = keep_prompts
         self._batch_invariant = batch_invariant
         self._evaluator = evaluator
@@ -217,11 +226,17 @@ class Scheduler:
             sequence = self._waiting[0]
             try:
                 if not sequence.request.answer.is_complete:
-                    sequence.slot = self.slots.take(sequence.wanted, sequence.request.partition)
+                    request = sequence.request
+                    on_disk = request.shared is not None
+                    sequence.slot = self.slots.take(sequence.wanted, request.partition, on_disk=on_disk)
                     if sequence.slot is None:
                         return
                     self._active.append(sequence)
                     self._follow(sequence)
+                    known = sequence.slot.length if sequence.leader is None else sequence.shared
+                    sequence.kept_end = self.slots.end_to_keep(
+                        sequence.wanted, known, request.shared, request.partition
+                    )
             except Exception as error:  # noqa: BLE001 - ends this request only
                 self._waiting.popleft()
                 self._end(sequence, error)
@@ -309,6 +324,10 @@ class Scheduler:
                     self._advance(sequence, partial(self._score, sequence, range(row + 1 - read, row + 1)))
                 if sequence.slot is not None and not sequence.pending and sequence.decision is None:
                     self._choose(sequence, row)
+            for sequence, _ in batch:
+                if sequence.slot is not None and sequence.slot.length == sequence.kept_end:
+                    sequence.kept_end = 0
+                    self.slots.keep(sequence.slot)
             if decisions := _under_way([sequence for sequence, _ in batch]):
                 await_all(decisions, _PATIENCE)
                 self._take_decisions()
@@ -365,7 +384,9 @@ class Scheduler:
         pieces = []
         for sequence in self._active:
             if not sequence.waits and (count := self._count(sequence)) > min(_SHORT, room) and share:
-                count = min(count, share)
+                left = count - min(count, share)
+                count -= left
+                count -= left == 1 and count > 1  # one token alone would be rounded differently
                 pieces.append([(sequence, count)])
                 share -= count
         return pieces
@@ -375,13 +396,16 @@ class Scheduler:
 
         Where flash attention may be used, the end of a long prompt is evaluated separately: pieces of ``_SHORT`` tokens
         or more are rounded differently; a fully cached prompt evaluates only its end (``reusable_prefix``).
-        Recurrent models have one state per sequence, so evaluation stops where followers are to copy the state.
+        Recurrent models have one state per sequence, so evaluation stops where followers are to copy the state. It also
+        stops where the state is to be kept on disk.
         """
         length = sequence.active_slot.length
         stops = [length + next_group(length, sequence.goal, sequence.first_read)]
         if self._keep_prompts and not self._batch_invariant and sequence.pending >= _SHORT:
             known = len(sequence.request.answer.prompt) - ALWAYS_EVALUATED
             stops += [known] if known > length else []
+        if sequence.kept_end > length:
+            stops.append(sequence.kept_end)
         if self._evaluator.one_state:
             stops += [one.shared for one in self._active if one.leader is sequence]
         return min(stops) - length

@@ -9,8 +9,8 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from constrain.errors import ModelError
-from constrain.llama.memory import parts_of
 from constrain.llama.weights.ggml import ggml
+from constrain.vocabulary.gguf.files import model_files
 from constrain.vocabulary.gguf.metadata import read_metadata
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def read_weights(path: Path) -> Weights:
         raise ModelError(f"{path}: this GGUF file names no architecture, so it is no model")
     kinds = format_names()
     found: dict[str, tuple[tuple[int, ...], str]] = {}
-    for part in parts_of(path):
+    for part in model_files(path):
         for name, tensor in read_metadata(part, tensors=None).tensors.items():
             if tensor.kind not in kinds:
                 raise ModelError(f"{part}: {name} has a format that the installed llama.cpp does not know")

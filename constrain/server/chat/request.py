@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from constrain.fields.logprobs import read_confidence, read_logprobs
 from constrain.fields.sampling import (
+    read_cache_prompt,
     read_draft,
     read_max_tokens,
     read_parallel,
@@ -73,7 +74,7 @@ def read_chat_request(body: Mapping[str, Any], settings: Settings) -> ChatReques
     messages = read_messages(body)
     streaming = read_streaming(body)
     options: ChatOptions = {**read_sampling(body, RANGES), **read_show_schema(body), **read_logprobs(body)}
-    options |= {**read_draft(body), **read_confidence(body)}
+    options |= {**read_draft(body), **read_confidence(body), **read_cache_prompt(body)}
     max_tokens, name = read_max_tokens(body, "max_completion_tokens", "max_tokens", least=1)
     options |= max_tokens
     content = read_format(body.get("response_format"), RESPONSE_FORMAT, settings.strict_subset)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hmac
-import secrets
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
@@ -39,9 +38,10 @@ def require_key(headers: Headers, keys: Sequence[str]) -> None:
 def owner_of(headers: Headers, keys: Sequence[str]) -> str:
     """Returns a name for the key of a request that passed ``require_key``; without keys, the same name for all.
 
-    The name is valid in this process only, so that nobody can guess keys from it.
+    It is the same in later processes, which find the prompts of the key on disk. It stays in memory: files have names
+    that nobody can make without the secret of the folder (``llama.prompt_cache.folder``).
     """
-    return hmac.new(_SECRET, _digest(_given_key(headers)), sha256).hexdigest() if keys else ""
+    return hmac.new(_OWNER, _digest(_given_key(headers)), sha256).hexdigest() if keys else ""
 
 
 def _given_key(headers: Headers) -> str:
@@ -51,7 +51,7 @@ def _given_key(headers: Headers) -> str:
 
 _CHALLENGE = {"WWW-Authenticate": "Bearer"}
 
-_SECRET = secrets.token_bytes(32)
+_OWNER = b"constrain: the owner of prompts and responses"
 
 _BYTE_ORDER_MARK = "\ufeff"
 

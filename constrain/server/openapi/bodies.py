@@ -12,7 +12,7 @@ from openai.types.responses import Response, ResponseStreamEvent
 from openai.types.responses.response_create_params import ResponseCreateParamsNonStreaming as ResponseParams
 
 from constrain.fields.sampling import BIAS_KEY
-from constrain.generation.options import MAX_TOP_LOGPROBS
+from constrain.generation.options import MAX_TOP_LOGPROBS, WHOLE_PROMPT
 from constrain.server.openapi.shapes import Schema, Shape, reference
 from constrain.server.requests.limits import (
     GIVEN_SEEDS,
@@ -55,6 +55,7 @@ _BIAS: Schema = {
     "additionalProperties": {"type": "number", "minimum": -MAX_BIAS, "maximum": MAX_BIAS},
 }
 _SAMPLING: dict[str, Schema] = {
+    "cache_prompt": {"enum": [True, False, WHOLE_PROMPT, None]},
     "logit_bias": _BIAS,
     "min_p": _range_schema(SHARES, "number"),
     "repeat_penalty": _range_schema(REPEAT_PENALTIES, "number"),

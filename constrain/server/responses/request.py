@@ -10,6 +10,7 @@ from openai.types.responses import ResponseIncludable
 from constrain.chat.tools.kinds import CustomTool
 from constrain.fields.logprobs import logprobs_options, read_confidence, read_top_logprobs
 from constrain.fields.sampling import (
+    read_cache_prompt,
     read_draft,
     read_max_tokens,
     read_parallel,
@@ -129,7 +130,7 @@ def read_request(body: Mapping[str, Any], *, strict_subset: StrictSubset = "stru
     options: ChatOptions = {**read_sampling(body, RANGES), **read_show_schema(body)}
     has_schema = content is not None and isinstance(content.schema, str)
     options |= read_sources(body, has_schema=has_schema or bool(tools.all))
-    options |= {**read_draft(body), **read_confidence(body)}
+    options |= {**read_draft(body), **read_confidence(body), **read_cache_prompt(body)}
     max_tokens, name = read_max_tokens(body, "max_output_tokens", least=1)
     options |= {**max_tokens, **tools.options(parallel=parallel), **_logprobs(body)}
     stream = read_stream(body)

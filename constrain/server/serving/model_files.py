@@ -77,6 +77,8 @@ def _source(config: ServerConfig, table: ModelTable) -> ModelSource:
         "chat_template": None if table.chat_template is None else table.chat_template.read_text(encoding="utf-8-sig"),
         "keep_prompts": not config.deterministic,
         "batch_invariant": config.deterministic,
+        "prompt_cache": None if config.prompt_cache else False,
+        "prompt_cache_bytes": config.prompt_cache_size,
     }
     return ModelSource(
         names=tuple(dict.fromkeys((table.name or table.path.stem, *table.alias))),

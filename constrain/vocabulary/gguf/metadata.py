@@ -45,6 +45,9 @@ _WORTH_A_WINDOW = 256
 _SHOWN = 80
 """Characters of a name shown in a message; a damaged file may hold a name of millions."""
 
+_ALIGNMENT = 32
+"""Bytes to whose multiples the data of tensors is aligned, if the file does not say."""
+
 _MAX_DIMENSIONS = 8
 """Dimensions of a tensor in a GGUF file: ggml has four, and a number far beyond means a damaged file. Beyond:
 ModelError."""
@@ -78,10 +81,12 @@ class Tensor:
     Attributes:
         shape: its extents; the first is the number of columns, so that a matrix is (columns, rows).
         kind: number of its format, as in ggml's ``enum ggml_type``.
+        offset: bytes from the first tensor's place to its own.
     """
 
     shape: tuple[int, ...]
     kind: int
+    offset: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,15 +136,32 @@ def read_metadata(
     Raises ``ModelError`` if the file cannot be opened, is not a GGUF file, or ends within its metadata.
     """
     name = os.fspath(path)
+    return _Reader(name, map_model(name)).read(arrays, tensors)
+
+
+def map_model(path: str | os.PathLike[str]) -> memoryview:
+    """The mapped bytes of a GGUF file. Raises ``ModelError`` if it cannot be opened or is empty."""
+    name = os.fspath(path)
     try:
         with Path(name).open("rb") as file:
             if os.fstat(file.fileno()).st_size == 0:
                 raise ModelError(f"{name}: not a GGUF file (it is empty)")
             # The map is not closed here: a propagating error still holds views into it.
-            buffer = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+            return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
     except OSError as error:
         raise ModelError(f"{name}: cannot be opened: {error.strerror}") from error
-    return _Reader(name, buffer).read(arrays, tensors)
+
+
+def tensor_places(path: str | os.PathLike[str], buffer: memoryview) -> dict[str, int]:
+    """The places in a mapped GGUF file at which its tensors begin, by name; all metadata stands before the first.
+
+    Raises ``ModelError`` as ``read_metadata`` does.
+    """
+    reader = _Reader(os.fspath(path), buffer)
+    metadata = reader.read((), None)
+    alignment = metadata.integer("general.alignment") or _ALIGNMENT
+    begin = -(-reader.position // alignment) * alignment
+    return {name: begin + tensor.offset for name, tensor in metadata.tensors.items()}
 
 
 def shown(name: str) -> str:
@@ -214,9 +236,7 @@ class _Reader:
         if dimensions > _MAX_DIMENSIONS:
             raise ModelError(f"{self.name}: damaged: {dimensions} dimensions at byte {self.position - 4}, {self.place}")
         shape = tuple(self.scalar("Q") for _ in range(dimensions))
-        kind = self.scalar("I")
-        self.advance(8)
-        return name, Tensor(shape, kind)
+        return name, Tensor(shape, kind=self.scalar("I"), offset=self.scalar("Q"))
 
     def scalar(self, code: str) -> int:
         """Reads one number, given its ``struct`` code."""

@@ -32,6 +32,7 @@ import psutil  # type: ignore[import-untyped]
 import pytest
 
 import constrain
+from constrain import private_folders
 from constrain.engine import cache as _cache
 from constrain.engine import remembered
 from constrain.llama.contexts import sequences
@@ -387,7 +388,7 @@ def test_no_memory_to_set_a_sequence_aside(suffer: Any) -> None:
 @only_long
 def test_a_disk_that_is_full(suffer: Any, model: constrain.Model) -> None:
     told: list[str] = []
-    write = _cache._write_new
+    write = private_folders.write_new
 
     def fail(path: Any, *parts: bytes) -> None:
         write(path, *(part[:10] for part in parts))
@@ -407,7 +408,7 @@ def test_a_disk_that_is_full(suffer: Any, model: constrain.Model) -> None:
         with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             patch.setattr(_cache.Cache, "load", reject)
-            patch.setattr(_cache, "_write_new", fail)
+            patch.setattr(private_folders, "write_new", fail)
             yield
             told.extend(str(each.message) for each in caught)
 
