@@ -28,6 +28,7 @@ try:
     from constrain.cli.grammars import grammars
     from constrain.cli.serve import serve
     from constrain.cli.streams import read_prompt, settle_streams
+    from constrain.cli.weights import measure, prepare, print_report, report_as_json
 except ModuleNotFoundError as error:
     raise SystemExit(f"constrain: {error.name} is missing; pip install 'constrain-llm[cli]'") from error
 
@@ -286,6 +287,7 @@ app.command(name="compile")(compile_)
 app.command()(explain)
 app.command(name="export")(export_)
 app.command()(grammars)
+app.command()(prepare)
 app.command()(serve)
 
 
@@ -299,29 +301,54 @@ def example() -> None:
 
 @app.command()
 def check(
-    schemas: Annotated[list[Path], typer.Argument(metavar="SCHEMA...", help="Files with JSON Schemas.")],
+    schemas: Annotated[
+        list[Path] | None, typer.Argument(metavar="[SCHEMA...]", help="Files with JSON Schemas.")
+    ] = None,
     vocab: Annotated[
         Path | None, typer.Option(help="GGUF file whose tokens are counted; by default the model of the demo extra.")
     ] = None,
+    model: Annotated[
+        Path | None,
+        typer.Option(help="GGUF file to measure on this machine: its formats, their cost, and what would be faster."),
+    ] = None,
+    threads: shared.Threads = None,
+    gpu_layers: shared.GpuLayers = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,  # noqa: FBT002
 ) -> None:
     """Reports which parts of a schema are enforced, which are refused, which can never match, and what could be better.
 
-    The exit status is 1 if a part is refused or can never match; advice alone does not change it.
+    With --model, reports what the weights of a model cost on this machine. The exit status is 1 if a part of a schema
+    is refused or can never match; advice alone does not change it.
     """
-    from constrain.inspection.check import check_schema
+    if not schemas and model is None:
+        raise typer.BadParameter("give files with schemas, or --model")
+    if model is None and (threads is not None or gpu_layers is not None):
+        raise typer.BadParameter("--threads and --gpu-layers need --model")
+    listed: list[dict[str, Any]] = []
+    console = Console(highlight=False)
+    passed = True
+    if schemas:
+        from constrain.inspection.check import check_schema
 
-    vocabulary, unit = _load_counter(vocab)
-    checks = [(path, check_schema(shared.read_schema(path), vocabulary)) for path in schemas]
+        vocabulary, unit = _load_counter(vocab)
+        for path in schemas:
+            found = check_schema(shared.read_schema(path), vocabulary)
+            passed = passed and found.passed
+            if as_json:
+                listed.append(_as_json(path, found, unit))
+            else:
+                _print_check(console, path, found, unit)
+    if model is not None:
+        report = measure(model, threads, gpu_layers)
+        if as_json:
+            listed.append(report_as_json(report))
+        else:
+            print_report(console, report)
     if as_json:
         import json
 
-        sys.stdout.write(json.dumps([_as_json(path, found, unit) for path, found in checks], indent=2) + "\n")
-    else:
-        console = Console(highlight=False)
-        for path, found in checks:
-            _print_check(console, path, found, unit)
-    if not all(found.passed for _, found in checks):
+        sys.stdout.write(json.dumps(listed, indent=2) + "\n")
+    if not passed:
         raise typer.Exit(shared.FAILED)
 
 

@@ -88,7 +88,8 @@ def inspect_weights(
 
     Args:
         path: the GGUF file, or the first of several.
-        n_threads, n_gpu_layers: as ``Model`` takes them.
+        n_threads: threads as ``Model`` takes them.
+        n_gpu_layers: layers on a GPU as ``Model`` takes them.
         report: called with the share that is done, 0 to 1.
 
     Raises ``ModelError`` if the file is no model or llama.cpp cannot load it.
@@ -121,5 +122,3 @@ def _groups(weights: Weights, layouts: dict[str, str]) -> tuple[Group, ...]:
         for each in tensors:
             found.setdefault((role, each.format, layouts.get(each.name, "")), []).append(each.n_bytes)
     return tuple(Group(*key, len(sizes), sum(sizes)) for key, sizes in found.items())
-
-

@@ -1,4 +1,4 @@
-"""Prepared models: copies in the formats that are fastest on this machine, as far as they answer like the original.
+"""The search for a prepared copy: in the formats that are fastest on this machine, as far as it answers alike.
 
     time products by format -> try each role in its fast formats, one at a time -> choose roles and formats
     -> write the copy -> compare and measure it -> keep it, or try the next choice
@@ -10,26 +10,23 @@ choice is predicted, and the fastest choice within the limit is written and meas
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import json
 import math
 import tempfile
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import llama_cpp
 
-from constrain.errors import ModelError
-from constrain.llama.loading import collected_errors, llama_log, load, uses_extra_buffers
+from constrain.llama.loading import llama_log, load, uses_extra_buffers
 from constrain.llama.weights.comparison import Comparison, compare
-from constrain.llama.weights.costs import Costs, measure_costs
+from constrain.llama.weights.costs import measure_costs
 from constrain.llama.weights.evaluating import MAX_TEXT_TOKENS
 from constrain.llama.weights.importance import measure_importance
-from constrain.llama.weights.plan import TOKENS, Timing, Timings, assign, time_formats
+from constrain.llama.weights.plan import TOKENS, assign, time_formats
 from constrain.llama.weights.quantizer import quantize
-from constrain.llama.weights.tensors import EXPERTS, MULTIPLIED, read_weights
+from constrain.llama.weights.tensors import MULTIPLIED, read_weights
 from constrain.llama.weights.texts import sample_texts
 
 if TYPE_CHECKING:
@@ -38,11 +35,13 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from constrain.llama.weights.costs import Costs
+    from constrain.llama.weights.plan import Timing, Timings
     from constrain.llama.weights.tensors import Weights
 
-MAX_DIVERGENCE = 0.02
-"""Nats per token by which a prepared copy may diverge from the original, if the caller gives no number: about what a
-good 5-bit format loses against 16 bits; the likeliest next token stays the same in some 19 of 20 cases."""
+ALLOWED_DIVERGENCE = 0.02
+"""Nats per token by which a prepared copy may diverge from the original, if the caller gives no number: about as far as
+a good 5-bit format is from 16 bits."""
 
 WORTH_PREPARING = 1.1
 """Factor by which a copy must evaluate faster than the original to be kept."""
@@ -62,12 +61,12 @@ class Prepared:
     """A prepared copy of a model, or the reason for none.
 
     Attributes:
-        path: the copy; the original if no copy is both faster and close enough.
+        path: the copy; the original if no copy is both faster and close enough, and ``note`` says why.
         formats: the new format of the matrices of each role that was changed.
         comparison: the copy against the original, on texts that the quantizer did not see.
         speedup: how many times faster the copy evaluates each of ``plan.TOKENS`` tokens at once; measured.
         trials: divergence of copies in which one role has one format: what each change costs.
-        note: what was found, in a sentence.
+        note: why there is no copy; "" for a copy.
     """
 
     path: Path
@@ -98,7 +97,7 @@ class Preparation:
             ``None`` for built-in ones.
         report: called with a step in words and the share of it that is done, 0 to 1.
 
-    Raises ``ModelError`` if the file is no model, has matrices that only a GPU would multiply, or does not load.
+    Raises ``ModelError`` if the file is no model.
     """
 
     def __init__(
@@ -119,7 +118,10 @@ class Preparation:
         self._report = report
 
     def write(self, target: Path) -> Prepared:
-        """Searches and writes the copy to ``target``, which appears only when it is complete and good."""
+        """Searches and writes the copy to ``target``, which appears only when it is complete and good.
+
+        Raises ``ModelError`` if llama.cpp fails, and ``OSError`` if the copy cannot be written.
+        """
         original = self._load(self._source)
         try:
             with llama_log():
@@ -176,7 +178,8 @@ class Preparation:
         before = _score(timings.present.values())
         found = []
         for chosen in product(*options):
-            formats = {each.role: each.format for each, kept in zip(chosen, options, strict=True) if each is not kept[0]}
+            changed = [each for each in chosen if each is not timings.present[each.role]]
+            formats = {each.role: each.format for each in changed}
             divergence = sum(trials[item] for item in formats.items())
             if formats and divergence <= self._max_divergence:
                 found.append(_Choice(formats, _score(chosen) - before, divergence))

@@ -65,14 +65,15 @@ class Products:
 
     def is_repacked(self, kind: int, columns: int, rows: int) -> bool:
         """Whether llama.cpp stores a matrix of a format in a layout of its own on this processor."""
-        return self._buffer_type(kind, columns, rows) != self._plain
+        return self._buffer_type(kind, columns, rows) != int(self._plain)
 
     def seconds(self, kind: int, columns: int, rows: int, tokens: Sequence[int], working_set: int) -> list[float]:
         """Returns how long one product takes, for each number of tokens.
 
         Args:
             kind: number of the format of the weights, whose blocks must divide ``columns``.
-            columns, rows: extents of the matrix of weights.
+            columns: columns of the matrix of weights.
+            rows: rows of the matrix of weights.
             tokens: numbers of tokens that are multiplied at once.
             working_set: bytes of all weights that a decode reads; small models stay in processor caches.
         """

@@ -98,9 +98,7 @@ def quantize(
     try:
         _require_room(source, target)
         with _collected_progress(report) as errors:
-            status = llama_cpp.llama_model_quantize(
-                os.fsencode(source), os.fsencode(draft), ctypes.byref(parameters)
-            )
+            status = llama_cpp.llama_model_quantize(os.fsencode(source), os.fsencode(draft), ctypes.byref(parameters))
         if status:
             reason = " ".join("".join(errors).split()) or f"status {status}"
             raise ModelError(f"{source}: llama.cpp cannot quantize it: {reason}")

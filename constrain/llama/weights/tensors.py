@@ -112,11 +112,13 @@ def read_weights(path: Path) -> Weights:
     if not found:
         raise ModelError(f"{path}: this file holds a vocabulary and no weights")
     is_tied = _OUTPUT_NAME not in found and _EMBEDDING_NAME in found
-    tensors = tuple(Weight(name, _role(name, shape, is_tied), kind, shape) for name, (shape, kind) in found.items())
+    tensors = tuple(
+        Weight(name, _role(name, shape, is_tied=is_tied), kind, shape) for name, (shape, kind) in found.items()
+    )
     return Weights(path, architecture, tensors, metadata.integer(f"{architecture}.expert_used_count") or 1, is_tied)
 
 
-def _role(name: str, shape: tuple[int, ...], is_tied: bool) -> str:
+def _role(name: str, shape: tuple[int, ...], *, is_tied: bool) -> str:
     if name == _EMBEDDING_NAME:
         return OUTPUT if is_tied else EMBEDDING
     if name == _OUTPUT_NAME:

@@ -9,33 +9,45 @@ from __future__ import annotations
 import json
 from random import Random
 
-SAMPLE = (
-    "The harbour lay quiet in the early morning. Two boats had come in during the night, and the men who unloaded them "
-    "spoke little. A child counted the boxes aloud: one, two, three, up to forty-seven. Nobody asked what was in them."
-)
+_PROSE = """\
+The harbour lay quiet in the early morning. Two boats had come in during the night, and the men who unloaded
+them spoke little. A child counted the boxes aloud: one, two, three, up to forty-seven. Nobody asked what was
+in them.
 
-_PROSE = (
-    SAMPLE,
-    "To mend a bicycle tube, take the wheel out, let out all the air, and pull one side of the tyre over the rim. Pump "
-    "the tube up a little and hold it under water: bubbles show the hole. Dry it, roughen the rubber, spread a thin "
-    "layer of glue, wait five minutes, and press the patch on firmly.",
-    "Water boils at 100 degrees Celsius at sea level, and at about 93 degrees at an altitude of 2,000 metres, because "
-    "the air presses on it less. That is why potatoes take longer in the mountains.",
-    "Dear Ms. Okafor, thank you for your letter of 3 March. We have looked into the two invoices that you mention. The "
-    "first (no. 2210-7) was paid twice, so we will send back 184.50 euros by Friday. The second is still open.",
-    "def mean(values):\n    total = 0.0\n    for value in values:\n        total += value\n"
-    "    return total / len(values) if values else None\n",
-    "Der Zug nach Lindau fährt heute um 14.32 Uhr von Gleis 7 statt von Gleis 5. Reisende mit Fahrrädern benutzen bitte "
-    "die hinteren Wagen. Wir bitten um Entschuldigung für die Verspätung von etwa zehn Minuten.",
-    "La réunion aura lieu mardi prochain à neuf heures dans la petite salle. Merci de lire le compte rendu avant, et "
-    "d'apporter vos questions sur le budget.",
-    "El paciente, de 54 años, refiere dolor en la rodilla derecha desde hace tres semanas. No ha tenido fiebre. Se "
-    "recomienda reposo y una revisión dentro de diez días.",
-    "SELECT name, SUM(amount) AS total FROM orders JOIN customers USING (customer_id) WHERE placed >= '2024-01-01' "
-    "GROUP BY name HAVING SUM(amount) > 500 ORDER BY total DESC LIMIT 20;",
-    "Question: A shop sells pencils at 3 for 2 dollars. How much do 18 pencils cost?\nAnswer: 18 pencils are 6 times 3 "
-    "pencils, so they cost 6 times 2 dollars, which is 12 dollars.",
-)
+To mend a bicycle tube, take the wheel out, let out all the air, and pull one side of the tyre over the rim.
+Pump the tube up a little and hold it under water: bubbles show the hole. Dry it, roughen the rubber, spread a
+thin layer of glue, wait five minutes, and press the patch on firmly.
+
+Water boils at 100 degrees Celsius at sea level, and at about 93 degrees at an altitude of 2,000 metres,
+because the air presses on it less. That is why potatoes take longer in the mountains.
+
+Dear Ms. Okafor, thank you for your letter of 3 March. We have looked into the two invoices that you mention.
+The first (no. 2210-7) was paid twice, so we will send back 184.50 euros by Friday. The second is still open.
+
+def mean(values):
+    total = 0.0
+    for value in values:
+        total += value
+    return total / len(values) if values else None
+
+Der Zug nach Lindau fährt heute um 14.32 Uhr von Gleis 7 statt von Gleis 5. Reisende mit Fahrrädern benutzen
+bitte die hinteren Wagen. Wir bitten um Entschuldigung für die Verspätung von etwa zehn Minuten.
+
+La réunion aura lieu mardi prochain à neuf heures dans la petite salle. Merci de lire le compte rendu avant,
+et d'apporter vos questions sur le budget.
+
+El paciente, de 54 años, refiere dolor en la rodilla derecha desde hace tres semanas. No ha tenido fiebre. Se
+recomienda reposo y una revisión dentro de diez días.
+
+SELECT name, SUM(amount) AS total FROM orders JOIN customers USING (customer_id) WHERE placed >= '2024-01-01'
+GROUP BY name HAVING SUM(amount) > 500 ORDER BY total DESC LIMIT 20;
+
+Question: A shop sells pencils at 3 for 2 dollars. How much do 18 pencils cost?
+Answer: 18 pencils are 6 times 3 pencils, so they cost 6 times 2 dollars, which is 12 dollars.
+"""
+
+SAMPLE = _PROSE.partition("\n\n")[0]
+"""A short text in English."""
 
 _NAMES = ("Ada Byrne", "Tomás Ruiz", "Li Wei", "Fatima Zahra", "Noah Klein", "Priya Nair", "Olga Petrova", "Sam Otieno")
 _TOWNS = ("Bergen", "Porto", "Nairobi", "Graz", "Leeds", "Osaka", "Quito", "Halifax")
@@ -50,7 +62,7 @@ _RECORDS = 5
 def sample_texts(seed: int) -> list[str]:
     """Returns texts, mixed, of some 2,500 tokens together. An even and an odd seed have no text in common."""
     random = Random(seed)  # noqa: S311 - nothing secret
-    texts = [text for number, text in enumerate(_PROSE) if number % 2 == seed % 2]
+    texts = [text for number, text in enumerate(_PROSE.split("\n\n")) if number % 2 == seed % 2]
     for _ in range(_RECORDS):
         texts += [_order(random), _call(random), _person(random)]
     random.shuffle(texts)
@@ -103,7 +115,8 @@ def _order(random: Random) -> str:
 
 
 def _call(random: Random) -> str:
-    tool, town, day = random.choice(_TOOLS), random.choice(_TOWNS), f"2025-{random.randint(1, 12):02}-{random.randint(1, 28):02}"
+    tool, town = random.choice(_TOOLS), random.choice(_TOWNS)
+    day = f"2025-{random.randint(1, 12):02}-{random.randint(1, 28):02}"
     tools = [
         {
             "name": name,

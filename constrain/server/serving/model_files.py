@@ -79,6 +79,7 @@ def _source(config: ServerConfig, table: ModelTable) -> ModelSource:
         "batch_invariant": config.deterministic,
         "prompt_cache": None if config.prompt_cache else False,
         "prompt_cache_bytes": config.prompt_cache_size,
+        "prepare": bool(choose("prepare")),
     }
     return ModelSource(
         names=tuple(dict.fromkeys((table.name or table.path.stem, *table.alias))),
