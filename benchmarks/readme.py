@@ -240,6 +240,23 @@ def quotes(report: dict[str, Any]) -> Iterator[str]:
     yield from table(head, rows)
 
 
+def prompt_states(report: dict[str, Any]) -> Iterator[str]:
+    """Time to the first text of a process that finds its system prompt on disk."""
+    yield (
+        f"Evaluated prompts on disk: time to the first text of an answer, median of {report['rounds']} rounds; "
+        f"{report['threads']} threads, llama-cpp-python {report['llama_cpp']}."
+    )
+    yield ""
+    head = ("", "tokens of the prompt", "of these on disk", "first process", "second process", "ratio")
+    rows = []
+    for run in report["runs"]:
+        first, second = (statistics.median(run[name]) for name in ("first_seconds", "second_seconds"))
+        on_disk = f"{run['cached_tokens']:,} ({run['file_bytes'] / 1e6:.0f} MB)"
+        times = (f"{first:.2f} s", f"{second:.2f} s", f"{second / first:.3f}")
+        rows.append((f"`{run['what']}`", f"{run['prompt_tokens']:,}", on_disk, *times))
+    yield from table(head, rows)
+
+
 def _micros(times: Mapping[str, float]) -> str:
     return f"{times['p50']:.1f}, {times['p99']:,.0f} µs"
 
@@ -255,6 +272,7 @@ SECTIONS: dict[str, Callable[[dict[str, Any]], Iterator[str]]] = {
     "memory": memory,
     "accuracy": accuracy,
     "quotes": quotes,
+    "prompt_states": prompt_states,
 }
 
 COMPARED = ("masks", "budget", "generation")

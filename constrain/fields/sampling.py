@@ -91,7 +91,7 @@ def read_cache_prompt(body: Mapping[str, Any]) -> ChatOptions:
     """
     given = body.get("cache_prompt")
     if isinstance(given, bool) or given == WHOLE_PROMPT:
-        return {"cache_prompt": given}  # type: ignore[typeddict-item]
+        return {"cache_prompt": given}
     if given is not None:
         if isinstance(given, str):
             one_of(given, (WHOLE_PROMPT,), "cache_prompt")

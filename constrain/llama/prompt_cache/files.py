@@ -50,9 +50,9 @@ class RejectedFileError(Exception):
 def write_state(path: Path, identity: bytes, tokens: NDArray[np.intc], state: NDArray[np.uint8]) -> None:
     """Writes a file, in place of an older one. Raises OSError."""
     listed = tokens.astype(_ITEM).tobytes()
-    rest = _REST.pack(checksum(state), len(tokens), len(state), identity) + listed
+    rest = _REST.pack(checksum(state.data), len(tokens), len(state), identity) + listed
     start = _START.pack(_MAGIC, FORMAT, 0, checksum(rest))
-    replace_file(path, start, rest, bytes(_state_place(len(tokens)) - len(start) - len(rest)), state)
+    replace_file(path, start, rest, bytes(_state_place(len(tokens)) - len(start) - len(rest)), state.data)
 
 
 def file_bytes(n_tokens: int, state_bytes: int) -> int:

@@ -1,0 +1,332 @@
+"""What a process keeps on disk, a later one finds; whatever is wrong with a file counts as missing."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+import time
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from constrain import private_folders
+from constrain.llama.prompt_cache import files
+from constrain.llama.prompt_cache.prompts import MAX_WAITING_STATES, MIN_KEPT_TOKENS
+from tests.support.llama.kept import IDENTITY, keep, prompts_in, restored, tokens_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+TOKENS = tokens_of(300)
+WANTED = np.append(TOKENS, [1, 2, 3]).astype(np.intc)
+
+
+def only_file(directory: Path) -> Path:
+    (found,) = (path for path in directory.rglob("*-*-*") if path.is_file())
+    return found
+
+
+def test_a_later_process_restores_the_state(tmp_path: Path) -> None:
+    assert restored(tmp_path, WANTED) is None
+    keep(tmp_path, TOKENS)
+    assert restored(tmp_path, WANTED) == TOKENS.tolist()
+
+
+def test_files_are_for_the_user_alone(tmp_path: Path) -> None:
+    keep(tmp_path, TOKENS)
+    modes = {path.name: path.stat().st_mode & 0o777 for path in (tmp_path / "prompts-v1").rglob("*")}
+    assert set(modes.values()) == {0o600, 0o700}
+    assert (tmp_path / "prompts-v1").stat().st_mode & 0o777 == 0o700
+
+
+def test_the_file_with_most_of_a_prompt_is_found(tmp_path: Path) -> None:
+    for length in (260, 300, 280):
+        keep(tmp_path, TOKENS[:length])
+    keep(tmp_path, np.append(TOKENS[:250], tokens_of(50, 1)).astype(np.intc))
+    found = prompts_in(tmp_path)[1].find(WANTED)
+    assert found is not None
+    assert (len(found.tokens), found.usable) == (300, 300)
+
+
+def test_a_common_beginning_is_enough(tmp_path: Path) -> None:
+    keep(tmp_path, TOKENS)
+    other = np.append(TOKENS[:200], tokens_of(90, 1)).astype(np.intc)
+    found = prompts_in(tmp_path)[1].find(other)
+    assert found is not None
+    assert found.usable == 200
+    recurrent = prompts_in(tmp_path, one_state=True)[1]
+    assert recurrent.find(other) is None
+    assert recurrent.find(WANTED) is not None
+
+
+def test_the_last_two_tokens_are_evaluated(tmp_path: Path) -> None:
+    keep(tmp_path, TOKENS)
+    found = prompts_in(tmp_path)[1].find(TOKENS)
+    assert found is not None
+    assert found.usable == len(TOKENS) - 2
+
+
+def test_a_state_that_is_too_long_for_the_context_is_not_used(tmp_path: Path) -> None:
+    keep(tmp_path, TOKENS)
+    assert prompts_in(tmp_path, n_ctx=299)[1].find(WANTED) is None
+
+
+def test_partitions_do_not_see_each_other(tmp_path: Path) -> None:
+    keep(tmp_path, TOKENS, "one")
+    assert restored(tmp_path, WANTED, "two") is None
+    assert restored(tmp_path, WANTED) is None
+    assert restored(tmp_path, WANTED, "one") is not None
+    two = prompts_in(tmp_path)[1]
+    assert two.end_to_keep(WANTED, 0, lambda: 300, "two") == 300
+    assert two.end_to_keep(WANTED, 0, lambda: 300, "one") == 0
+    names = " ".join(str(path) for path in tmp_path.rglob("*"))
+    assert "one" not in names.replace(str(tmp_path), "")
+
+
+def test_another_model_context_or_build_finds_nothing(tmp_path: Path) -> None:
+    keep(tmp_path, TOKENS)
+    assert prompts_in(tmp_path, identity=bytes(32))[1].find(WANTED) is None
+
+
+def test_an_open_process_sees_what_others_write_and_remove(tmp_path: Path) -> None:
+    prompts = prompts_in(tmp_path)[1]
+    assert prompts.find(WANTED) is None
+    keep(tmp_path, TOKENS)
+    assert prompts.find(WANTED) is not None
+    longer = tokens_of(340)
+    assert longer[:300].tolist() == TOKENS.tolist()
+    keep(tmp_path, longer)
+    found = prompts.find(np.append(longer, [1, 2]).astype(np.intc))
+    assert found is not None
+    assert found.usable == 340
+    for path in tmp_path.rglob("*-*-*"):
+        path.unlink()
+    assert prompts.restore(found, lambda _: True) is None
+    assert prompts.find(WANTED) is None
+
+
+def test_only_long_beginnings_are_kept(tmp_path: Path) -> None:
+    prompts = prompts_in(tmp_path)[1]
+    assert prompts.end_to_keep(WANTED, 0, lambda: MIN_KEPT_TOKENS, "") == MIN_KEPT_TOKENS
+    assert prompts.end_to_keep(WANTED, 0, lambda: MIN_KEPT_TOKENS - 1, "") == 0
+    assert prompts.end_to_keep(WANTED, 100, lambda: 300, "") == 0
+    assert prompts.end_to_keep(WANTED, 0, lambda: 10_000, "") == len(WANTED) - 2
+    assert prompts.end_to_keep(WANTED, 0, None, "") == 0
+
+
+def test_nothing_is_counted_for_prompts_that_are_short_or_known(tmp_path: Path) -> None:
+    def count() -> int:
+        raise AssertionError("this takes time")
+
+    prompts = prompts_in(tmp_path)[1]
+    assert prompts.end_to_keep(WANTED[:250], 0, count, "") == 0
+    assert prompts.end_to_keep(WANTED, 299, count, "") == 0
+
+
+def test_looking_in_vain_takes_no_time(tmp_path: Path) -> None:
+    prompts = prompts_in(tmp_path)[1]
+    keep(tmp_path, tokens_of(300, 5))
+    for path in tmp_path.rglob("*"):
+        os.utime(path, (1, 1))
+    prompts.find(WANTED)
+    begun = time.process_time()
+    for _ in range(1000):
+        assert prompts.find(WANTED) is None
+    assert time.process_time() - begun < 0.5  # 0.5 milliseconds each
+
+
+def cut(content: bytes) -> bytes:
+    return content[:-5]
+
+
+def cut_in_header(content: bytes) -> bytes:
+    return content[:50]
+
+
+def change(place: int) -> Callable[[bytes], bytes]:
+    return lambda content: content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :]
+
+
+def lengthen(content: bytes) -> bytes:
+    return content + b"more"
+
+
+@pytest.mark.parametrize(
+    "damage", [cut, cut_in_header, lengthen, *(change(at) for at in (0, 8, 12, 20, 40, 50, 58, 70, 100, -1))]
+)
+def test_a_damaged_file_counts_as_missing_and_is_removed(damage: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    keep(tmp_path, TOKENS)
+    path = only_file(tmp_path)
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.warns(RuntimeWarning, match="was removed") as caught:
+        assert restored(tmp_path, WANTED) is None
+    assert len(caught) == 1
+    assert not path.exists()
+    keep(tmp_path, TOKENS)
+    assert restored(tmp_path, WANTED) == TOKENS.tolist()
+
+
+def test_a_file_of_another_model_under_this_name_is_not_used(tmp_path: Path) -> None:
+    keep(tmp_path, TOKENS)
+    path = only_file(tmp_path)
+    files.write_state(path, bytes(32), TOKENS, TOKENS.astype(np.uint8))
+    with pytest.warns(RuntimeWarning, match="of another model"):
+        assert restored(tmp_path, WANTED) is None
+
+
+def test_a_link_is_not_followed(tmp_path: Path) -> None:
+    keep(tmp_path, TOKENS)
+    path = only_file(tmp_path)
+    path.rename(tmp_path / "elsewhere")
+    path.symlink_to(tmp_path / "elsewhere")
+    with pytest.warns(RuntimeWarning, match="was removed"):
+        assert restored(tmp_path, WANTED) is None
+    assert (tmp_path / "elsewhere").exists()
+
+
+def test_a_state_that_does_not_fit_is_removed(tmp_path: Path) -> None:
+    keep(tmp_path, TOKENS)
+    prompts = prompts_in(tmp_path)[1]
+    found = prompts.find(WANTED)
+    assert found is not None
+    with pytest.warns(RuntimeWarning, match="does not fit"):
+        now = prompts.restore(found, lambda _: False)
+    assert now is not None
+    assert len(now) == 0
+    assert restored(tmp_path, WANTED) is None
+
+
+def expect_unused(directory: Path, why: str) -> None:
+    """Nothing is kept or found, with one warning."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        cache, prompts = prompts_in(directory)
+        for seed in range(3):
+            tokens = tokens_of(300, seed)
+            assert prompts.find(tokens) is None
+            if prompts.end_to_keep(tokens, 0, lambda: 300):
+                prompts.keep(tokens, tokens.astype(np.uint8))
+            cache.join()
+        cache.close()
+    assert [why in str(warning.message) for warning in caught] == [True]
+
+
+def test_a_folder_that_others_may_use_is_not_used(tmp_path: Path) -> None:
+    keep(tmp_path, TOKENS)
+    (tmp_path / "prompts-v1").chmod(0o755)
+    expect_unused(tmp_path, "its mode must be 700")
+
+
+def test_a_damaged_secret_is_noticed(tmp_path: Path) -> None:
+    keep(tmp_path, TOKENS)
+    (tmp_path / "prompts-v1" / "secret").write_bytes(b"short")
+    expect_unused(tmp_path, "secret is damaged")
+
+
+def test_where_nothing_can_be_written_all_works(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    expect_unused(tmp_path / "file" / "cache", "not kept")
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS])
+def test_a_full_disk_leaves_nothing_behind(code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    keep(tmp_path, tokens_of(300, 9))
+    before = sorted(tmp_path.rglob("*"))
+    write = private_folders.write_new
+
+    def fail(path: Path, *parts: Any) -> None:
+        write(path, *(bytes(part)[:1] for part in parts))
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(private_folders, "write_new", fail)
+    expect_unused(tmp_path, os.strerror(code))
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_least_recently_used_files_make_room(tmp_path: Path) -> None:
+    one = files.file_bytes(300, 300)
+    prompts = [tokens_of(300, seed) for seed in range(4)]
+    for number, tokens in enumerate(prompts[:3]):
+        keep(tmp_path, tokens, limit=3 * one)
+        for path in tmp_path.rglob(f"*-300-{_digest(tokens)}"):
+            os.utime(path, (1000 + number, 1000 + number))
+    assert restored(tmp_path, np.append(prompts[0], [1, 2]).astype(np.intc)) is not None  # used now
+    keep(tmp_path, prompts[3], limit=3 * one)
+    there = [restored(tmp_path, np.append(tokens, [1, 2]).astype(np.intc)) is not None for tokens in prompts]
+    assert there == [True, False, True, True]
+
+
+def test_a_state_larger_than_the_limit_is_not_kept(tmp_path: Path) -> None:
+    keep(tmp_path, TOKENS, limit=1000)
+    assert not (tmp_path / "prompts-v1").exists()
+
+
+def test_folders_without_files_and_abandoned_drafts_go(tmp_path: Path) -> None:
+    one = files.file_bytes(300, 300)
+    keep(tmp_path, TOKENS, "one")
+    draft = only_file(tmp_path).parent / ".abc.tmp"
+    draft.write_bytes(b"begun")
+    os.utime(draft, (1, 1))
+    keep(tmp_path, TOKENS, "two", limit=one)
+    assert len([path for path in (tmp_path / "prompts-v1").iterdir() if path.is_dir()]) == 1
+    assert not draft.exists()
+
+
+def test_too_many_waiting_states_are_not_kept(tmp_path: Path) -> None:
+    cache, prompts = prompts_in(tmp_path)
+    with cache._lock:  # the writer waits
+        kept = [cache.has_room()]
+    for seed in range(MAX_WAITING_STATES + 5):
+        cache._waiting.append((str(seed), lambda: None))
+        kept.append(cache.has_room())
+    assert kept[0] is True
+    assert kept[-1] is False
+    assert prompts.end_to_keep(WANTED, 0, lambda: 300) == 0
+    cache._waiting.clear()
+    cache.close()
+    assert prompts.end_to_keep(WANTED, 0, lambda: 300) == 0
+
+
+WRITER = """
+import sys
+from pathlib import Path
+import numpy as np
+from tests.support.llama.kept import keep, restored, tokens_of
+for turn in range(10):
+    for seed in range(4):
+        tokens = tokens_of(300, seed)
+        keep(Path(sys.argv[1]), tokens, limit=6000)
+        found = restored(Path(sys.argv[1]), np.append(tokens, [1, 2]).astype(np.intc))
+        assert found in (None, tokens.tolist())
+"""
+
+
+@pytest.mark.slow
+def test_several_processes_write_and_read_at_once(tmp_path: Path) -> None:
+    root = str(Path(__file__).parents[3])
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([*sys.path, root]), "PYTHONWARNINGS": "error"}
+    command = [sys.executable, "-c", WRITER, str(tmp_path)]
+    processes = [subprocess.Popen(command, env=environment) for _ in range(3)]
+    assert [process.wait(120) for process in processes] == [0, 0, 0]
+    assert not list(tmp_path.rglob("*.tmp"))
+    assert sum(path.stat().st_size for path in tmp_path.rglob("*-*-*") if path.is_file()) <= 6000
+
+
+def _digest(tokens: NDArray[np.intc]) -> str:
+    from constrain.llama.prompt_cache.prompts import _digest as digest
+
+    return digest(tokens)
+
+
+def test_the_identity_is_that_of_the_file(tmp_path: Path) -> None:
+    keep(tmp_path, TOKENS)
+    assert len(IDENTITY) == 32
+    with pytest.raises(files.RejectedFileError, match="of another model"):
+        files.read_tokens(str(only_file(tmp_path)), IDENTITY)  # partitions are part of it
