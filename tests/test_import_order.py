@@ -42,7 +42,8 @@ _ORDER = """
     engine
     inspection
     llama.binding llama.threads llama.decoding
-    llama.contexts.stored_states llama.prompt_cache llama.contexts llama.scheduling llama
+    llama.contexts.stored_states llama.prompt_cache llama.contexts llama.scheduling
+    llama.loading llama.memory llama.weights llama
     confidence
     chat.prompt.template chat.families chat.tools chat.answers chat.prompt chat.reading chat
     generation

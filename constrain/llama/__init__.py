@@ -3,7 +3,8 @@
 ``Model`` (in ``model``, read first) is public: it loads a file (``loading``, ``memory``) and has a context and a queue
 of callers. ``lookup`` finds the model that a caller names. ``decoding`` is the course of one answer; ``contexts`` are
 the sequences in which answers are evaluated; ``prompt_cache`` keeps evaluated beginnings of prompts on disk;
-``scheduling`` runs several answers at once; ``threads`` uses fewer cores while other programs are busy. ``binding`` has
-the structures shared with llama.cpp, ``embedding`` the vectors of texts, ``trees`` the probabilities of several
-continuations of a prompt. ``generation`` and ``server`` are the callers.
+``scheduling`` runs several answers at once; ``threads`` uses fewer cores while other programs are busy. ``weights``
+measures what a model costs on this machine and makes faster copies. ``binding`` has the structures shared with
+llama.cpp, ``embedding`` the vectors of texts, ``trees`` the probabilities of several continuations of a prompt.
+``generation`` and ``server`` are the callers.
 """

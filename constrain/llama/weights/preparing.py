@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import math
 import tempfile
+from collections.abc import Mapping  # noqa: TC003 - pydantic reads the annotations of Prepared
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -30,7 +31,7 @@ from constrain.llama.weights.tensors import MULTIPLIED, read_weights
 from constrain.llama.weights.texts import sample_texts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
