@@ -562,3 +562,17 @@ def test_grammars_refuses_options_that_do_not_fit(arguments: list[str], message:
     done = run("grammars", *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert message in " ".join(done.stderr.replace("│", " ").split())
+
+
+@pytest.mark.slow
+def test_generate_keeps_evaluated_prompts_unless_told(tmp_path: Path) -> None:
+    kept = tmp_path / "cache" / "prompts-v1"
+    asked = ("generate", "Books are good. " * 90, "--max-tokens", "2", "--threads", "1")
+    for flags in ((), ("--no-prompt-cache",)):
+        assert run(*asked, *flags).returncode == 0
+        assert not kept.exists()
+    assert run(*asked, "--cache-whole-prompt").returncode == 0
+    assert kept.is_dir()
+    both = run(*asked, "--no-prompt-cache", "--cache-whole-prompt")
+    assert both.returncode == 2
+    assert "exclude each other" in both.stderr

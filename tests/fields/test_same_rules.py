@@ -114,6 +114,27 @@ def test_other_options_are_read_alike(reader: Reader) -> None:
 
 
 @pytest.mark.parametrize("reader", READERS.values(), ids=READERS)
+def test_what_is_kept_of_a_prompt_is_read_alike(reader: Reader) -> None:
+    for value in (True, False, "whole"):
+        assert reader({"cache_prompt": value}) == {"cache_prompt": value}
+    assert reader({"cache_prompt": None}) == {}
+    for wrong, message in (
+        (1, "Invalid type for 'cache_prompt': expected a boolean or 'whole', but got an integer"),
+        ("half", "Invalid value for 'cache_prompt': 'half'. Supported values are: 'whole'."),
+    ):
+        with pytest.raises((ApiError, LineError)) as caught:
+            reader({"cache_prompt": wrong})
+        assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize("reader", [read_chat, read_response, read_completion])
+def test_a_retention_in_memory_keeps_a_prompt_off_the_disk(reader: Reader) -> None:
+    for value in ("in_memory", "in-memory"):
+        assert reader({"prompt_cache_retention": value})["cache_prompt"] is False
+    assert "cache_prompt" not in reader({"prompt_cache_retention": "24h"})
+
+
+@pytest.mark.parametrize("reader", READERS.values(), ids=READERS)
 def test_votes_are_weighed_alike(reader: Reader) -> None:
     assert reader({"vote": True, "n": 3, "unbias": True})["unbias"] is True
     assert "unbias" not in reader({"vote": True, "n": 3, "unbias": None})

@@ -120,9 +120,24 @@ def test_help_shows_the_defaults() -> None:
     }
     shown = {name: flag.show_default for name, flag in flags.items() if isinstance(flag.show_default, str)}
     defaults = ServerConfig().model_dump()
-    apart = {"parallel": "8", "gpu_layers": "-1", "memory_limit": "none", "deterministic": "no", "shared_cache": "no"}
+    apart = {
+        "parallel": "8",
+        "gpu_layers": "-1",
+        "memory_limit": "none",
+        "deterministic": "no",
+        "shared_cache": "no",
+        "prompt_cache": "yes",
+        "prompt_cache_size": "2 GiB",
+    }
     assert shown == apart | {name: f"{defaults[name]}".removesuffix(".0") for name in shown.keys() - apart.keys()}
     assert shown["parallel"] == str(DEFAULT_PARALLEL)
+    assert (defaults["prompt_cache"], defaults["prompt_cache_size"]) == (True, 2 << 30)
+
+
+def test_the_prompt_cache_is_set_for_all_models(tmp_path: Path) -> None:
+    found = config(tmp_path, 'prompt_cache_size = "500 MB"')
+    assert (found.prompt_cache, found.prompt_cache_size) == (True, 500_000_000)
+    assert config(tmp_path, "prompt_cache = false").prompt_cache is False
 
 
 def test_models_have_names_of_their_own_and_aliases(tmp_path: Path) -> None:

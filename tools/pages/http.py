@@ -53,6 +53,8 @@ _MEANINGS = {
     "structural_tag": "a structural tag of XGrammar that the answer matches, or its text",
     "structured_outputs": "vLLM's: one of the same, as a member",
     "best_of": "answers to write per prompt (`n`); the `n` with the highest mean log-probability are returned",
+    "cache_prompt": 'what is kept of the prompt on disk: the shared beginning, `"whole"`, or (`false`) nothing: '
+    "[The prompt cache](../guides/prompt-cache.md)",
     "confidence": "whether `constrain.fields` has the probabilities of the answer's parts, by JSON Pointer",
     "dimensions": "length of the vectors; only the model's own length is accepted",
     "draft": "whether the model first thinks in plain text, or most tokens of this draft: [Accuracy]"

@@ -43,7 +43,7 @@ _GROUPS = {
         "presence_penalty",
         "frequency_penalty",
     ),
-    "The prompt": ("show_schema",),
+    "The prompt": ("show_schema", "cache_prompt"),
     "Probabilities": ("logprobs", "top_logprobs", "confidence", "unbias"),
     "The schema": (*CHOICES, "strict", "registry", "sources"),
     "Tools, refusals and thinking": (

@@ -144,7 +144,9 @@ class Decoding:
 
     def _begin(self, tokens: tuple[int, ...]) -> None:
         """Evaluates the prompt and the forced tokens that begin the answer."""
-        answer, prefill = self.answer, partial(self.evaluator.prefill, shared=self.shared)
+        answer, prefill = self.answer, self.evaluator.prefill
+        if self.shared is not None:
+            prefill = partial(prefill, shared=self.shared)
         if answer.logprobs is None:
             evaluate = partial(prefill, [*answer.prompt, *tokens], answer.deadline, n_forced=len(tokens))
         else:  # the logits are needed even after the deadline

@@ -102,10 +102,13 @@ class PromptFolder:
             self.warn_unused(error)
 
     def _make(self) -> None:
-        """Creates the folder. Raises OSError."""
-        if not self.open():
-            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-            make_secret(self.path / "secret", secrets.token_bytes(_SECRET_BYTES))
+        """Creates the folder. Raises OSError if that fails or the folder is not the user's alone."""
+        if self.open():
+            return
+        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if why := why_not_private(os.lstat(self._name), self.path.parent):
+            raise OSError(why)
+        make_secret(self.path / "secret", secrets.token_bytes(_SECRET_BYTES))
 
     def _files(self) -> Iterator[Path]:
         for folder in self.path.iterdir():

@@ -55,7 +55,7 @@ _BIAS: Schema = {
     "additionalProperties": {"type": "number", "minimum": -MAX_BIAS, "maximum": MAX_BIAS},
 }
 _SAMPLING: dict[str, Schema] = {
-    "cache_prompt": {"enum": [True, False, WHOLE_PROMPT, None]},
+    "cache_prompt": {"anyOf": [_FLAG, {"enum": [WHOLE_PROMPT]}]},
     "logit_bias": _BIAS,
     "min_p": _range_schema(SHARES, "number"),
     "repeat_penalty": _range_schema(REPEAT_PENALTIES, "number"),

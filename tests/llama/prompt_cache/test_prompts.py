@@ -224,6 +224,13 @@ def test_a_folder_that_others_may_use_is_not_used(tmp_path: Path) -> None:
     expect_unused(tmp_path, "its mode must be 700")
 
 
+def test_a_link_in_place_of_the_folder_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir(mode=0o700)
+    (tmp_path / "prompts-v1").symlink_to(tmp_path / "elsewhere")
+    expect_unused(tmp_path, "no directory")
+    assert not list((tmp_path / "elsewhere").iterdir())
+
+
 def test_a_damaged_secret_is_noticed(tmp_path: Path) -> None:
     keep(tmp_path, TOKENS)
     (tmp_path / "prompts-v1" / "secret").write_bytes(b"short")
