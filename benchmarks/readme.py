@@ -261,8 +261,8 @@ def prepared(report: dict[str, Any]) -> Iterator[str]:
     """What copies in faster formats bring, and how far they are from the file."""
     yield (
         f"Copies of {report['model'].removesuffix('.gguf')} in faster formats: tokens per second of answers, one at a "
-        f"time and eight at a time (in brackets, times the shipped file); {report['threads']} threads, llama-cpp-python "
-        f"{report['llama_cpp']}."
+        f"time and eight at a time (in brackets, times the shipped file); {report['threads']} threads, "
+        f"llama-cpp-python {report['llama_cpp']}."
     )
     yield ""
     head = ("", "in other formats", "one", "eight", "divergence", "same likeliest token", "perplexity")

@@ -94,7 +94,12 @@ ALL_LAYERS = -1
 Context = Annotated[int | None, typer.Option("--ctx", min=0, help="Context in tokens; 0 for the model's maximum.")]
 Threads = Annotated[
     int | None,
-    typer.Option("--threads", min=1, help="Threads to compute with; fewer while other programs need the cores."),
+    typer.Option(
+        "--threads",
+        min=1,
+        help="Threads to compute with; fewer while other programs need the cores.",
+        show_default="physical cores",
+    ),
 ]
 GpuLayers = Annotated[
     int | None,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import llama_cpp
 
 from constrain.errors import ModelError
+from constrain.llama.threads.counts import default_threads
 from constrain.vocabulary.gguf.metadata import read_metadata
 from constrain.vocabulary.vocabulary import Vocabulary
 
@@ -75,6 +76,8 @@ def load(
     ``receive``: called with each message that llama.cpp logs, unless ``verbose``.
     """
     n_ctx = context_size(read_metadata(path), n_ctx)
+    if n_threads is None:
+        n_threads = default_threads()
     options = {"n_ctx": n_ctx, "n_gpu_layers": n_gpu_layers, "n_threads": n_threads, "n_threads_batch": n_threads}
     return _open(path, verbose=verbose, receive=receive, **options)
 

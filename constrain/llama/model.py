@@ -70,9 +70,10 @@ class Model:
         parallel: the most answers that batches and asynchronous calls generate at once, 1 or more. The first such call
             allocates a KV cache of ``parallel`` times ``n_ctx`` tokens.
         n_gpu_layers: number of layers on the GPU, if llama-cpp-python was built for one; -1 for all.
-        n_threads: the most threads to compute with. ``None`` takes llama-cpp-python's default: half of the cores to
-            generate, all to read a prompt. While other programs keep cores busy, fewer threads compute; answers stay
-            the same. If the environment sets ``OMP_WAIT_POLICY`` or ``GOMP_SPINCOUNT``, all threads always compute.
+        n_threads: the most threads to compute with. ``None`` takes one for each physical core that this process may
+            use, but no more than the CPU limit of its container. While other programs keep cores busy, fewer threads
+            compute; answers stay the same. If the environment sets ``OMP_WAIT_POLICY`` or ``GOMP_SPINCOUNT``, all
+            threads always compute.
         chat_template: Jinja template that replaces the model's own; ``""`` passes prompts to the model unchanged.
         keep_prompts: whether a prompt reuses the evaluation of an earlier prompt that begins alike. Reuse is faster but
             may change the rounding of logits, as may other answers at the same time. With ``keep_prompts=False`` and

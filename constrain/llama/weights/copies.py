@@ -19,6 +19,7 @@ import llama_cpp
 from pydantic import TypeAdapter, ValidationError
 
 from constrain.errors import ModelError
+from constrain.llama.threads.counts import default_threads
 from constrain.llama.weights.preparing import ALLOWED_DIVERGENCE, Preparation, Prepared
 from constrain.private_folders import find_directory, replace_file, why_not_private
 from constrain.vocabulary.gguf.files import fingerprint
@@ -96,8 +97,7 @@ def _name(source: Path, n_threads: int | None, max_divergence: float, texts: Seq
         "format": _FORMAT,
         "model": fingerprint(source).hex(),
         "processor": processor_name(),
-        "cores": os.cpu_count(),
-        "n_threads": n_threads,
+        "n_threads": default_threads() if n_threads is None else n_threads,
         "build": [llama_cpp.__version__, llama_cpp.llama_print_system_info().decode("utf-8", "replace")],
         "max_divergence": max_divergence,
         "texts": texts if texts is None else list(texts),
