@@ -89,6 +89,7 @@ _MEANINGS = {
     "previous_response_id": "id of a stored response whose conversation this request continues",
     "prompt": "text or texts that the model continues, or their token ids; no chat template is applied",
     "reasoning": "returned with the response; has no other effect",
+    "prompt_cache_retention": "`in_memory` keeps the prompt off the disk, as `cache_prompt: false` does",
     "repeat_penalty": "divides the logits of tokens among the last 64 of the answer",
     "response_format": "format of the answer: `text`, `json_object`, `json_schema` with a schema, or `structural_tag`",
     "seed": "makes sampling reproducible",

@@ -81,25 +81,29 @@ class PromptFolder:
     ) -> None:
         """Writes a file and makes room for it. Any error becomes the one warning, and nothing more is written."""
         try:
-            self._make()
-            found = self.find(identity, partition)
-            if found is None:
-                self.has_failed = True
-                return
-            path = Path(found[0]) / name
-            for is_last in (False, True):
-                path.parent.mkdir(mode=0o700, exist_ok=True)
-                try:
-                    write_state(path, found[1], tokens, state)
-                    break
-                except FileNotFoundError:  # another process has just removed the empty folder
-                    if is_last:
-                        raise
+            try:
+                path = self._place(identity, partition, name, tokens, state)
+            except FileNotFoundError:  # the folder was removed, or another process has removed an empty one
+                self._secret = None
+                path = self._place(identity, partition, name, tokens, state)
             make_room(self._files(), self.limit, path)
             self._remove_empty_folders()
         except (OSError, MemoryError) as error:
             self.has_failed = True
             self.warn_unused(error)
+
+    def _place(
+        self, identity: bytes, partition: str, name: str, tokens: NDArray[np.intc], state: NDArray[np.uint8]
+    ) -> Path:
+        """Writes a file; returns its path. Raises OSError."""
+        self._make()
+        found = self.find(identity, partition)
+        if found is None:
+            raise OSError("it cannot be used")
+        path = Path(found[0]) / name
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        write_state(path, found[1], tokens, state)
+        return path
 
     def _make(self) -> None:
         """Creates the folder. Raises OSError if that fails or the folder is not the user's alone."""

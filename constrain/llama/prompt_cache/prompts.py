@@ -116,14 +116,20 @@ class PromptCache:
                 self._waiting.clear()
 
     def _write_all(self) -> None:
-        while True:
+        try:
+            while True:
+                with self._lock:
+                    if not self._waiting:
+                        self._thread = self._writing = None
+                        return
+                    self._writing, write = self._waiting.popleft()
+                write()
+                del write  # frees the state
+        except BaseException:  # such as a warning that the program has made an error
             with self._lock:
-                if not self._waiting:
-                    self._thread = self._writing = None
-                    return
-                self._writing, write = self._waiting.popleft()
-            write()
-            del write  # frees the state
+                self._thread = self._writing = None
+                self._waiting.clear()
+            raise
 
     def join(self) -> None:
         """Waits until all states are written."""
@@ -192,7 +198,10 @@ class ContextPrompts:
             tokens, state, used = map_state(kept.path, kept.identity)
         except FileNotFoundError:  # another process has made room
             return None
-        except (OSError, RejectedFileError) as error:
+        except OSError as error:
+            self._folder.warn_unused(error)
+            return None
+        except RejectedFileError as error:
             self._folder.discard(kept.path, error)
             return None
         if not np.array_equal(tokens, kept.tokens):
@@ -283,7 +292,10 @@ class ContextPrompts:
                 listed.tokens[path] = read_tokens(path, identity)
             except FileNotFoundError:
                 return None
-            except (OSError, RejectedFileError) as error:
+            except OSError as error:
+                self._folder.warn_unused(error)
+                return None
+            except RejectedFileError as error:
                 self._folder.discard(path, error)
                 return None
         return listed.tokens[path]

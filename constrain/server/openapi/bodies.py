@@ -58,6 +58,7 @@ _SAMPLING: dict[str, Schema] = {
     "cache_prompt": {"anyOf": [_FLAG, {"enum": [WHOLE_PROMPT]}]},
     "logit_bias": _BIAS,
     "min_p": _range_schema(SHARES, "number"),
+    "prompt_cache_retention": {"type": ["string", "null"]},
     "repeat_penalty": _range_schema(REPEAT_PENALTIES, "number"),
     "seed": _range_schema(GIVEN_SEEDS, "integer"),
     "stop": _STOP,

@@ -119,3 +119,22 @@ def test_what_its_tokenizer_makes_something_else_of_is_spelled_byte_by_byte(mamb
         assert b"".join(map(model.vocabulary.token_bytes, spaced)) != b"a b", "it has no token for its mark of spaces"
         tokens = model.tokenizer.encode(text)
         assert b"".join(map(model.vocabulary.token_bytes, tokens)) == text
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_a_later_process_continues_after_the_same_beginning(mamba: Path, together: bool) -> None:
+    system = {"role": "system", "content": "A long prompt of many words. " * 20}
+
+    def ask(text: str, **about: Any) -> constrain.Completion:
+        prompt = [system, {"role": "user", "content": text}]
+        with constrain.Model(mamba, n_ctx=1024, n_threads=1, parallel=2, **about) as model:
+            options: Any = {"max_tokens": 8, "temperature": 0, "logprobs": True}
+            if together:
+                found: constrain.Completion = constrain.complete_batch(model, [prompt], **options)[0]
+                return found
+            return constrain.complete(model, prompt, **options)
+
+    first, second, alone = ask("One"), ask("Two"), ask("Two", prompt_cache=False)
+    assert (first.usage.cached_tokens, alone.usage.cached_tokens) == (0, 0)
+    assert second.usage.cached_tokens > 256
+    assert second.logprobs == alone.logprobs

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -186,7 +187,7 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
     path = only_file(tmp_path)
     path.rename(tmp_path / "elsewhere")
     path.symlink_to(tmp_path / "elsewhere")
-    with pytest.warns(RuntimeWarning, match="was removed"):
+    with pytest.warns(RuntimeWarning, match="not kept"):
         assert restored(tmp_path, WANTED) is None
     assert (tmp_path / "elsewhere").exists()
 
@@ -268,6 +269,47 @@ def test_least_recently_used_files_make_room(tmp_path: Path) -> None:
     keep(tmp_path, prompts[3], limit=3 * one)
     there = [restored(tmp_path, np.append(tokens, [1, 2]).astype(np.intc)) is not None for tokens in prompts]
     assert there == [True, False, True, True]
+
+
+def test_the_folder_may_be_deleted_while_programs_run(tmp_path: Path) -> None:
+    cache, prompts = prompts_in(tmp_path)
+    for seed in range(3):
+        tokens = tokens_of(300, seed)
+        wanted = np.append(tokens, [1, 2]).astype(np.intc)
+        assert prompts.end_to_keep(wanted, 0, lambda: 300) == 300
+        prompts.keep(tokens, tokens.astype(np.uint8))
+        cache.join()
+        assert prompts.find(wanted) is not None
+        shutil.rmtree(tmp_path / "prompts-v1")
+        assert prompts.find(wanted) is None
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_an_error_in_the_writer_ends_no_program(tmp_path: Path) -> None:
+    cache, prompts = prompts_in(tmp_path)
+
+    def fail() -> None:
+        raise RuntimeWarning
+
+    cache.write_later("a", fail)
+    cache.join()
+    prompts.keep(TOKENS, TOKENS.astype(np.uint8))
+    cache.close()
+    assert restored(tmp_path, WANTED) is not None
+
+
+def test_an_error_of_the_system_removes_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    keep(tmp_path, TOKENS)
+
+    def fail(*_: Any) -> Any:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    map_file = files.map_file
+    monkeypatch.setattr(files, "map_file", fail)
+    with pytest.warns(RuntimeWarning, match="Too many open files"):
+        assert restored(tmp_path, WANTED) is None
+    monkeypatch.setattr(files, "map_file", map_file)
+    assert restored(tmp_path, WANTED) is not None
 
 
 def test_a_state_larger_than_the_limit_is_not_kept(tmp_path: Path) -> None:
