@@ -396,7 +396,13 @@ def main() -> None:
     here = Path(__file__).parent
     pages = [
         here.parent / name
-        for name in ("README.md", "docs/guides/speed.md", "docs/guides/measured-accuracy.md", "docs/start.md")
+        for name in (
+            "README.md",
+            "docs/guides/speed.md",
+            "docs/guides/weights.md",
+            "docs/guides/measured-accuracy.md",
+            "docs/start.md",
+        )
     ]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     what = parser.add_mutually_exclusive_group(required=True)

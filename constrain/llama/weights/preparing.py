@@ -48,7 +48,7 @@ WORTH_PREPARING = 1.1
 """Factor by which a copy must evaluate faster than the original to be kept."""
 
 _TRIED = 2
-"""Formats of each role that are tried: the fastest ones."""
+"""Formats of each role that are tried because they are the fastest; besides, the one with the most bits is tried."""
 
 _TRIAL_TOKENS = 700
 """Tokens on which a trial is compared; the copy that is kept is compared on all texts."""
@@ -133,7 +133,7 @@ class Preparation:
                     extra_buffers=uses_extra_buffers(),
                     report=lambda share: self._report("Timing formats", share),
                 )
-                candidates = {role: timings.faster(role, 1.0)[:_TRIED] for role in timings.present}
+                candidates = {role: _promising(timings.faster(role, 1.0)) for role in timings.present}
                 if not any(candidates.values()):
                     return self._none("the formats of the file are the fastest on this machine")
                 self._report("Reading texts", 0.0)
@@ -265,6 +265,12 @@ class Preparation:
             yield llama
         finally:
             llama.close()
+
+
+def _promising(faster: Sequence[Timing]) -> tuple[Timing, ...]:
+    """The formats to try of those that are faster, fastest first: the fastest ones, and the one with the most bits."""
+    others = faster[_TRIED:]
+    return (*faster[:_TRIED], *([max(others, key=lambda each: each.n_bytes)] if others else []))
 
 
 def _score(timings: Iterable[Timing]) -> float:

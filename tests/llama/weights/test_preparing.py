@@ -95,6 +95,16 @@ def test_a_copy_that_is_not_measured_to_be_faster_is_dropped(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_the_fastest_formats_are_tried_and_the_one_with_the_most_bits() -> None:
+    def sized(form: str, n_bytes: int) -> Timing:
+        return Timing("output", form, (1.0, 1.0), n_bytes, 0.0)
+
+    faster = [sized("q4_0", 4), sized("iq4_nl", 4), sized("q5_0", 5), sized("q8_0", 8), sized("q6_K", 6)]
+    assert [each.format for each in preparing._promising(faster)] == ["q4_0", "iq4_nl", "q8_0"]
+    assert [each.format for each in preparing._promising(faster[:2])] == ["q4_0", "iq4_nl"]
+    assert preparing._promising([]) == ()
+
+
 def test_where_the_file_has_the_fastest_formats_nothing_is_tried(
     tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
