@@ -24,6 +24,7 @@ EXAMPLES = re.findall(r"^```python\n(.*?)^```", README, re.DOTALL | re.MULTILINE
 PAGES = [README, *(path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").rglob("*.md")))]
 SPEED = (ROOT / "docs/guides/speed.md").read_text(encoding="utf-8")
 ACCURACY = (ROOT / "docs/guides/measured-accuracy.md").read_text(encoding="utf-8")
+WEIGHTS = (ROOT / "docs/guides/weights.md").read_text(encoding="utf-8")
 START = (ROOT / "docs/start.md").read_text(encoding="utf-8")
 FILES = {
     "person.json": ("docs/guides/schemas.md", "json"),
@@ -89,7 +90,8 @@ TABLES = str(ROOT / "benchmarks/readme.py")
 def test_tables_are_those_of_the_kept_reports(tmp_path: Path) -> None:
     marks = re.compile(r"^<!-- (\w+): benchmarks/", re.MULTILINE)
     kept = {path.stem for path in (ROOT / "benchmarks/results").glob("*.json")}
-    assert {*marks.findall(SPEED), *marks.findall(START), *marks.findall(ACCURACY)} == kept
+    assert {name for page in (SPEED, START, ACCURACY, WEIGHTS) for name in marks.findall(page)} == kept
+    assert marks.findall(WEIGHTS) == ["prepared"]
     assert marks.findall(START) == ["memory"]
     assert marks.findall(ACCURACY) == ["accuracy"]
     assert marks.findall(README) == ["comparison", "right"]
@@ -99,7 +101,13 @@ def test_tables_are_those_of_the_kept_reports(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["processes", "comparison", "accuracy", "right"])
 def test_a_table_that_is_not_its_report_is_told_and_written(name: str, tmp_path: Path) -> None:
-    texts = {"README.md": README, "speed.md": SPEED, "start.md": START, "measured-accuracy.md": ACCURACY}
+    texts = {
+        "README.md": README,
+        "speed.md": SPEED,
+        "start.md": START,
+        "measured-accuracy.md": ACCURACY,
+        "weights.md": WEIGHTS,
+    }
     pages = {tmp_path / page: text for page, text in texts.items()}
     for path, text in pages.items():
         path.write_text(

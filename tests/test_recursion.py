@@ -310,6 +310,9 @@ PACKAGE = {
         llama.threads.cores.Linux.sleep
         llama.embedding.Embedder.close
         llama.trees.TokenTrees.close
+        llama.weights.evaluating.TextEvaluator.close
+        llama.weights.inspection.WeightsReport.faster
+        llama.weights.tensors.Weights.n_bytes
         llama.model.Model.close
         llama.model.Model.text_tokens
         llama.model.Model.turn
@@ -318,7 +321,9 @@ PACKAGE = {
         llama.contexts.sequences.Sequences.restore
         llama.contexts.sequences.Sequences.save
         llama.contexts.slots.Slots._cut llama.contexts.slots.Slots.cut
+        llama.contexts.slots.Slots.end_to_keep
         llama.contexts.slots.Slots.evaluate
+        llama.contexts.slots.Slots.keep
         server.sandbox.children.Children.kill
         server.serving.generation.Answers.begun
         server.serving.generation.Answers.end_by server.serving.generation.Generator.end_by
