@@ -4,7 +4,7 @@
 of callers. ``lookup`` finds the model that a caller names. ``decoding`` is the course of one answer; ``contexts`` are
 the sequences in which answers are evaluated; ``prompt_cache`` keeps evaluated beginnings of prompts on disk;
 ``scheduling`` runs several answers at once; ``threads`` uses fewer cores while other programs are busy. ``weights``
-measures what a model costs on this machine and makes faster copies. ``binding`` has the structures shared with
-llama.cpp, ``embedding`` the vectors of texts, ``trees`` the probabilities of several continuations of a prompt.
-``generation`` and ``server`` are the callers.
+measures what a model costs on this machine and makes faster copies. ``processor`` has the processor's name, ``binding``
+the structures shared with llama.cpp, ``embedding`` the vectors of texts, ``trees`` the probabilities of several
+continuations of a prompt. ``generation`` and ``server`` are the callers.
 """

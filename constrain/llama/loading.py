@@ -11,6 +11,7 @@ import llama_cpp
 
 from constrain.errors import ModelError
 from constrain.llama.threads.counts import default_threads
+from constrain.llama.weights.layouts import uses_extra_buffers
 from constrain.vocabulary.gguf.metadata import read_metadata
 from constrain.vocabulary.vocabulary import Vocabulary
 
@@ -38,11 +39,9 @@ _one_at_a_time = threading.Lock()
 
 
 class Llama(llama_cpp.Llama):
-    """A ``llama_cpp.Llama`` that does not use llama.cpp's AMX kernels.
+    """A ``llama_cpp.Llama`` that uses llama.cpp's own layouts of weights only where they are known to work.
 
-    On many processors with AMX these kernels end the process with a segmentation fault: compilers drop the tile
-    configuration, and worker threads do not ask the system for tiles (llama.cpp's issue 20824, pull request 26954).
-    llama.cpp chooses the kernels when it loads weights; turning them off also turns off its other repacked layouts.
+    llama.cpp chooses the layouts when it loads weights; turning off those for AMX also turns off all others.
     """
 
     @property
@@ -55,11 +54,6 @@ class Llama(llama_cpp.Llama):
         if not uses_extra_buffers():
             parameters.use_extra_bufts = False
         self._model_params = parameters
-
-
-def uses_extra_buffers() -> bool:
-    """Whether llama.cpp stores weights in layouts of its own, where it has one for a format on this processor."""
-    return b"AMX_INT8 = 1" not in llama_cpp.llama_print_system_info()
 
 
 def load(

@@ -1,4 +1,4 @@
-"""Loading models: which of llama.cpp's kernels are kept away from."""
+"""Loading models: which of llama.cpp's kernels are used."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 
 import constrain
 from constrain.llama.loading import MAX_CONTEXT, Llama
+from constrain.llama.weights import layouts
 from tests.support import demo_model
 from tests.support.gguf_files import write_gguf
 
@@ -18,16 +19,19 @@ if TYPE_CHECKING:
 SYSTEM = b"CPU : AVX512 = 1 | AMX_INT8 = %d | REPACK = 1 | "
 
 
-@pytest.mark.slow(only=("False",))
-@pytest.mark.parametrize("amx", [False, True])
-def test_weights_are_not_laid_out_for_amx_kernels(monkeypatch: pytest.MonkeyPatch, amx: bool) -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize(("amx", "works", "used"), [(False, False, True), (True, False, False), (True, True, True)])
+def test_weights_are_laid_out_for_amx_kernels_if_these_work(
+    monkeypatch: pytest.MonkeyPatch, amx: bool, works: bool, used: bool
+) -> None:
     monkeypatch.setattr(llama_cpp, "llama_print_system_info", lambda: SYSTEM % amx)
+    monkeypatch.setattr(layouts, "pass_the_check", lambda: works)
     llama = Llama(str(demo_model()), vocab_only=True, verbose=False)
-    assert llama.model_params.use_extra_bufts is not amx
+    assert llama.model_params.use_extra_bufts is used
     assert llama.model_params.vocab_only
 
 
-def test_models_are_loaded_without_amx_kernels() -> None:
+def test_models_are_loaded_by_this_class() -> None:
     model = constrain.Model(demo_model(), n_ctx=64)
     assert isinstance(model.llama, Llama)
     model.close()

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import platform
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +18,7 @@ import llama_cpp
 from pydantic import TypeAdapter, ValidationError
 
 from constrain.errors import ModelError
+from constrain.llama.processor import processor_name
 from constrain.llama.threads.counts import default_threads
 from constrain.llama.weights.preparing import ALLOWED_DIVERGENCE, Preparation, Prepared
 from constrain.private_folders import find_directory, replace_file, why_not_private
@@ -104,16 +104,6 @@ def _name(source: Path, n_threads: int | None, max_divergence: float, texts: Seq
     }
     digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
     return f"{source.stem}-{digest[:16]}"
-
-
-def processor_name() -> str:
-    """The name of the processor, as far as the system tells it."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text("utf-8", "replace").splitlines()
-    except OSError:
-        return platform.processor()
-    named = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return named[0] if named else platform.processor()
 
 
 def _read(record: Path) -> Prepared | None:

@@ -76,6 +76,7 @@ _DECLARED: Mapping[str, tuple[Any, ...]] = {
     "ggml_nbytes": (_SIZE, TensorPointer),
     "ggml_row_size": (_SIZE, ctypes.c_int, ctypes.c_int64),
     "ggml_blck_size": (ctypes.c_int64, ctypes.c_int),
+    "ggml_quantize_chunk": (_SIZE, ctypes.c_int, Pointer, Pointer, *(ctypes.c_int64,) * 3, Pointer),
     "ggml_type_name": (_NAME, ctypes.c_int),
     "ggml_op_name": (_NAME, ctypes.c_int),
     "ggml_backend_dev_by_type": (Pointer, ctypes.c_int),

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import llama_cpp
 
-from constrain.llama.loading import llama_log, load, uses_extra_buffers
+from constrain.llama.loading import llama_log, load
 from constrain.llama.memory import memory_needed
 from constrain.llama.weights.costs import measure_costs
+from constrain.llama.weights.layouts import uses_extra_buffers
 from constrain.llama.weights.plan import Timings, time_formats
 from constrain.llama.weights.tensors import read_weights
 

@@ -20,11 +20,12 @@ from typing import TYPE_CHECKING
 
 import llama_cpp
 
-from constrain.llama.loading import llama_log, load, uses_extra_buffers
+from constrain.llama.loading import llama_log, load
 from constrain.llama.weights.comparison import Comparison, compare
 from constrain.llama.weights.costs import measure_costs
 from constrain.llama.weights.evaluating import MAX_TEXT_TOKENS
 from constrain.llama.weights.importance import measure_importance
+from constrain.llama.weights.layouts import uses_extra_buffers
 from constrain.llama.weights.plan import TOKENS, assign, time_formats
 from constrain.llama.weights.quantizer import quantize
 from constrain.llama.weights.tensors import MULTIPLIED, read_weights

@@ -6,6 +6,7 @@ processor ("repacked"), otherwise as they are in the file. Their values do not m
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import math
 import time
@@ -17,8 +18,9 @@ from constrain.errors import ModelError
 from constrain.llama.weights.ggml import CPU, F32, InitParameters, ggml
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
+    from numpy.typing import NDArray
     from typing_extensions import Self
 
 _WORKING_SET = 64 << 20
@@ -96,9 +98,56 @@ class Products:
                 library.backend_buffer_free(buffer)
             library.free(context)
 
+    def multiply(
+        self, kind: int, shape: tuple[int, int], data: bytes, activations: NDArray[np.float32]
+    ) -> NDArray[np.float32]:
+        """Returns the product of activations with a matrix, float32 of shape (n, rows).
+
+        Args:
+            kind: number of the format of the matrix.
+            shape: its rows and columns.
+            data: its bytes.
+            activations: float32 of shape (n, columns).
+        """
+        library = self._ggml
+        rows, columns = shape
+        context = library.init(InitParameters(library.tensor_overhead(), None, True))  # noqa: FBT003
+        buffer = None
+        try:
+            weight = library.new_tensor_2d(context, kind, columns, rows)
+            buffer = library.backend_alloc_ctx_tensors_from_buft(context, self._buffer_type(kind, columns, rows))
+            if not buffer:
+                raise ModelError(f"there is too little memory for {len(data)} bytes of weights")
+            library.backend_tensor_set(weight, data, 0, len(data))
+            with self._product([weight], activations) as (graph, products):
+                self._compute(graph)
+                result = np.empty((len(activations), rows), np.float32)
+                library.backend_tensor_get(products[0], result.ctypes.data, 0, result.nbytes)
+            return result
+        finally:
+            if buffer:
+                library.backend_buffer_free(buffer)
+            library.free(context)
+
     def _time(self, weights: Sequence[ctypes._Pointer[ctypes.Structure]], columns: int, count: int) -> float:
         """Returns the seconds of the products of all weights with the same activations, of shape (count, columns)."""
+        values = np.random.default_rng(0).normal(size=(count, columns)).astype(np.float32)
+        with self._product(weights, values) as (graph, _):
+            self._compute(graph)
+            times: list[float] = []
+            while len(times) < _RUNS or sum(times) < _SECONDS:
+                started = time.perf_counter()
+                self._compute(graph)
+                times.append(time.perf_counter() - started)
+        return min(times)
+
+    @contextlib.contextmanager
+    def _product(
+        self, weights: Sequence[ctypes._Pointer[ctypes.Structure]], values: NDArray[np.float32]
+    ) -> Iterator[tuple[int, list[ctypes._Pointer[ctypes.Structure]]]]:
+        """Yields a graph of products, and the products of weights with activations, float32 of shape (n, columns)."""
         library = self._ggml
+        count, columns = values.shape
         nodes = 2 * len(weights) + 8
         room = (nodes + 1) * library.tensor_overhead() + library.graph_overhead_custom(nodes, False)  # noqa: FBT003
         context = library.init(InitParameters(room, None, True))  # noqa: FBT003
@@ -106,20 +155,14 @@ class Products:
         try:
             activations = library.new_tensor_2d(context, F32, columns, count)
             graph = library.new_graph_custom(context, nodes, False)  # noqa: FBT003
-            for each in weights:
-                library.build_forward_expand(graph, library.mul_mat(context, each, activations))
+            products = [library.mul_mat(context, each, activations) for each in weights]
+            for each in products:
+                library.build_forward_expand(graph, each)
             buffer = library.backend_alloc_ctx_tensors_from_buft(context, self._plain)
             if not buffer:
                 raise ModelError(f"there is too little memory for the products of {count} tokens")
-            values = np.random.default_rng(0).normal(size=count * columns).astype(np.float32)
             library.backend_tensor_set(activations, values.ctypes.data, 0, values.nbytes)
-            self._compute(graph)
-            times: list[float] = []
-            while len(times) < _RUNS or sum(times) < _SECONDS:
-                started = time.perf_counter()
-                self._compute(graph)
-                times.append(time.perf_counter() - started)
-            return min(times)
+            yield graph, products
         finally:
             if buffer:
                 library.backend_buffer_free(buffer)

@@ -1,0 +1,105 @@
+"""llama.cpp's own layouts of weights are used if a child process finds that they work on this processor."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from constrain.llama.loading import llama_log
+from constrain.llama.weights import layouts
+from constrain.llama.weights.layouts import are_layouts_right, pass_the_check
+from constrain.llama.weights.products import Products
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(autouse=True)
+def cache_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("CONSTRAIN_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def child(monkeypatch: pytest.MonkeyPatch, status: int | Exception) -> list[list[str]]:
+    """Puts a child with an exit status in place of the real one; returns the commands that were run."""
+    commands: list[list[str]] = []
+
+    def run(command: list[str], **_: Any) -> SimpleNamespace:
+        commands.append(command)
+        if isinstance(status, Exception):
+            raise status
+        return SimpleNamespace(returncode=status)
+
+    monkeypatch.setattr(subprocess, "run", run)
+    return commands
+
+
+def test_the_layouts_of_this_processor_are_right() -> None:
+    with llama_log():
+        assert are_layouts_right()
+
+
+def test_a_wrong_product_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    multiply = Products.multiply
+
+    def wrong(self: Products, *arguments: Any) -> Any:
+        product = multiply(self, *arguments)
+        if self._extras:
+            product[:, 16:32] = 0  # a tile that was not computed
+        return product
+
+    monkeypatch.setattr(Products, "multiply", wrong)
+    monkeypatch.setattr(Products, "is_repacked", lambda *_: True)
+    with llama_log():
+        extras = Products(1)
+        extras.close()
+        if not extras._extras:
+            pytest.skip("llama.cpp has no layouts of its own on this processor")
+        assert not are_layouts_right()
+
+
+def test_a_product_that_is_no_number_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Products, "is_repacked", lambda *_: True)
+    monkeypatch.setattr(Products, "multiply", lambda *_: np.full((1, 1), np.nan))
+    assert not are_layouts_right()
+
+
+def test_the_child_is_asked_once(monkeypatch: pytest.MonkeyPatch, cache_directory: Path) -> None:
+    assert pass_the_check()  # the real child
+    assert len(list((cache_directory / "layouts").iterdir())) == 1
+    commands = child(monkeypatch, 1)
+    assert pass_the_check()
+    assert not commands
+
+
+@pytest.mark.parametrize("status", [1, -11, OSError("no processes"), subprocess.TimeoutExpired("child", 60)])
+def test_without_a_good_result_the_layouts_are_not_used(
+    monkeypatch: pytest.MonkeyPatch, status: int | Exception
+) -> None:
+    commands = child(monkeypatch, status)
+    assert not pass_the_check()
+    assert commands == [[sys.executable, "-m", "constrain.llama.weights.layouts"]]
+
+
+def test_a_result_of_another_build_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    child(monkeypatch, 1)
+    assert not pass_the_check()
+    monkeypatch.setattr(layouts.llama_cpp, "__version__", "0.0.0")
+    child(monkeypatch, 0)
+    assert pass_the_check()
+
+
+@pytest.mark.parametrize("directory", ["", "file"])
+def test_without_a_cache_directory_the_child_is_asked_each_time(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, directory: str
+) -> None:
+    (tmp_path / "file").write_text("no folder")
+    monkeypatch.setenv("CONSTRAIN_CACHE", str(tmp_path / "file") if directory else "")
+    commands = child(monkeypatch, 0)
+    assert (pass_the_check(), pass_the_check()) == (True, True)
+    assert len(commands) == 2
