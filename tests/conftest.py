@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from xdist.scheduler import LoadFileScheduling
 
 
@@ -19,6 +21,15 @@ def pytest_report_header() -> list[str]:
     data = os.environ.get("CONSTRAIN_DATA", "not set: tests on real schemas and vocabularies are skipped")
     length = "full length" if os.environ.get("CONSTRAIN_LONG") else "samples; CONSTRAIN_LONG=1 for full length"
     return [f"data: {data}", f"tests: {length}"]
+
+
+@pytest.fixture(autouse=True, scope="session")
+def one_thread_in_parallel_runs() -> Iterator[None]:
+    """Models compute with one thread by default where several processes test at once."""
+    with pytest.MonkeyPatch.context() as patch:
+        if "PYTEST_XDIST_WORKER" in os.environ:
+            patch.setattr("constrain.llama.loading.default_threads", lambda: 1)
+        yield
 
 
 @pytest.hookimpl(optionalhook=True)
