@@ -123,6 +123,8 @@ def test_help_shows_the_defaults() -> None:
     apart = {
         "parallel": "8",
         "gpu_layers": "-1",
+        "prepare": "no",
+        "threads": "physical cores",
         "memory_limit": "none",
         "deterministic": "no",
         "shared_cache": "no",
