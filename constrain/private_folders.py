@@ -68,6 +68,14 @@ def why_not_private(found: os.stat_result, parent: Path) -> str:
     return ""
 
 
+def make_private(folder: Path) -> Path:
+    """Creates a folder for the user alone, unless it is there. Raises OSError if that fails or others may use it."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if why := why_not_private(os.lstat(folder), folder.parent):
+        raise OSError(f"{folder} cannot be used: {why}")
+    return folder
+
+
 def make_secret(path: Path, content: bytes) -> None:
     """Writes a file that is written only once for a directory; keeps the file of another process that was first."""
     draft = _draft_beside(path)

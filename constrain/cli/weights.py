@@ -46,7 +46,7 @@ def prepare(
     ] = None,
     text: Annotated[
         list[Path] | None,
-        typer.Option(help="File with a text like those that the model reads and writes; two or more."),
+        typer.Option(help="File with a sample of prompts and answers; repeat the option for two files or more."),
     ] = None,
     threads: shared.Threads = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,

@@ -92,7 +92,7 @@ def _devices() -> list[str]:
 
 
 def _fields(parameters: ctypes.Structure) -> dict[str, Any]:
-    """The plain values of a structure by name, without those that do not matter."""
+    """The numbers in a structure by the names of their fields, without fields that leave states unchanged."""
     names = [field[0] for field in parameters._fields_ if field[0] not in _NO_FACTS]
     values = {name: getattr(parameters, name) for name in names}
     return {name: value for name, value in values.items() if isinstance(value, int | float)}

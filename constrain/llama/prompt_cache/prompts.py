@@ -1,4 +1,4 @@
-"""The evaluated prompts on disk that a context can continue, and those that it keeps there.
+"""Evaluated prompts on disk: a context continues some of them and adds others.
 
 Only the beginning that other requests share is kept: see ``chat.prompt.conversation``. A context looks here when a
 prompt comes, and restores a state if it has clearly more of the prompt than main memory. If a long beginning has to be

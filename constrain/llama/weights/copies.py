@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,8 +20,8 @@ from constrain.errors import ModelError
 from constrain.llama.processor import processor_name
 from constrain.llama.threads.counts import default_threads
 from constrain.llama.weights.preparing import ALLOWED_DIVERGENCE, Preparation, Prepared
-from constrain.private_folders import find_directory, replace_file, why_not_private
-from constrain.vocabulary.gguf.files import fingerprint
+from constrain.private_folders import find_directory, make_private, replace_file
+from constrain.vocabulary.gguf.files import fingerprint, model_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -55,7 +54,7 @@ def prepare(
         n_threads: threads as ``Model`` takes them.
         max_divergence: nats per token by which the copy's probabilities may differ from the original's (their mean
             Kullback-Leibler divergence); ``math.inf`` for the fastest copy.
-        texts: texts like those that the model will read and write, two or more; ``None`` for built-in ones.
+        texts: sample texts of prompts and answers, two or more; ``None`` for built-in ones.
         cache: the cache directory, as ``constrain.compile`` takes it.
         report: called with a step in words and the share of it that is done, 0 to 1.
 
@@ -66,6 +65,8 @@ def prepare(
         raise ValueError(f"max_divergence is {max_divergence!r}; it must be a number of nats, 0 or more")
     if texts is not None and len(texts) < 2:
         raise ValueError("give two texts or more: some are for the quantizer, the others to compare the copy")
+    if target is not None and target.exists() and any(target.samefile(part) for part in model_files(source)):
+        raise ValueError(f"{target} is the original; give another path for the copy")
     search = Preparation(source, n_threads=n_threads, max_divergence=max_divergence, texts=texts, report=report)
     if target is not None:
         return search.write(target)
@@ -84,11 +85,7 @@ def _folder(cache: Directory) -> Path:
     directory = find_directory(cache)
     if directory is None:
         raise ValueError("there is no cache directory to keep a prepared copy in: CONSTRAIN_CACHE turns it off")
-    folder = Path(directory) / "models"
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if why := why_not_private(os.lstat(folder), folder.parent):
-        raise OSError(f"{folder} cannot hold prepared copies: {why}")
-    return folder
+    return make_private(Path(directory) / "models")
 
 
 def _name(source: Path, n_threads: int | None, max_divergence: float, texts: Sequence[str] | None) -> str:

@@ -7,7 +7,7 @@ llama-cpp-python declares no functions of ggml. The declarations here follow ggm
 from __future__ import annotations
 
 import ctypes
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -73,20 +73,17 @@ _DECLARED: Mapping[str, tuple[Any, ...]] = {
     "ggml_build_forward_expand": (None, Pointer, TensorPointer),
     "ggml_graph_overhead_custom": (_SIZE, _SIZE, ctypes.c_bool),
     "ggml_tensor_overhead": (_SIZE,),
-    "ggml_nbytes": (_SIZE, TensorPointer),
     "ggml_row_size": (_SIZE, ctypes.c_int, ctypes.c_int64),
     "ggml_blck_size": (ctypes.c_int64, ctypes.c_int),
     "ggml_quantize_chunk": (_SIZE, ctypes.c_int, Pointer, Pointer, *(ctypes.c_int64,) * 3, Pointer),
     "ggml_type_name": (_NAME, ctypes.c_int),
     "ggml_op_name": (_NAME, ctypes.c_int),
     "ggml_backend_dev_by_type": (Pointer, ctypes.c_int),
-    "ggml_backend_dev_description": (_NAME, Pointer),
     "ggml_backend_dev_init": (Pointer, Pointer, _NAME),
     "ggml_backend_dev_buffer_type": (Pointer, Pointer),
     "ggml_backend_dev_backend_reg": (Pointer, Pointer),
     "ggml_backend_dev_supports_op": (ctypes.c_bool, Pointer, TensorPointer),
     "ggml_backend_reg_get_proc_address": (Pointer, Pointer, _NAME),
-    "ggml_backend_buft_name": (_NAME, Pointer),
     "ggml_backend_buft_alloc_buffer": (Pointer, Pointer, _SIZE),
     "ggml_backend_alloc_ctx_tensors_from_buft": (Pointer, Pointer, Pointer),
     "ggml_backend_buffer_free": (None, Pointer),
@@ -112,9 +109,10 @@ class Ggml:
             setattr(self, name.removeprefix("ggml_"), function)
 
     def __getattr__(self, name: str) -> Any:
-        raise AttributeError(name)  # tells type checkers that there are attributes beside those of the class
+        raise AttributeError(name)  # for type checkers: __init__ sets the attributes
 
-    def kinds(self) -> dict[str, int]:
+    @cached_property
+    def kinds(self) -> Mapping[str, int]:
         """The number of each format of tensors by its name."""
         # The quantizer's default, "as the format says", is the number after the last format.
         count = llama_cpp.llama_model_quantize_default_params().token_embedding_type

@@ -57,7 +57,7 @@ class WeightsReport:
         weights: the tensors of the file.
         groups: the tensors by role, format and layout, as llama.cpp stored them when it loaded the model.
         system: llama.cpp's words about the instructions that it was built for.
-        memory_bytes: memory for the weights and one context of the default size.
+        memory_bytes: memory for the weights and the contexts of calls that come one at a time.
         costs: measured seconds of evaluations.
         timings: measured seconds of products, by format; ``None`` if they run on a GPU.
     """

@@ -26,7 +26,7 @@ from constrain.errors import ModelError
 from constrain.llama.processor import processor_name
 from constrain.llama.weights.ggml import ggml
 from constrain.llama.weights.products import Products
-from constrain.private_folders import find_directory, replace_file, why_not_private
+from constrain.private_folders import find_directory, make_private, replace_file
 
 _AMX = b"AMX_INT8 = 1"
 """llama.cpp's words for a build with AMX kernels, on a processor that has them."""
@@ -38,7 +38,7 @@ _COLUMNS, _ROWS, _TOKENS = 512, 256, (1, 3, 16, 33)
 """Extents of the products: whole blocks and tiles, and numbers of tokens that leave incomplete tiles."""
 
 _THREADS = 4
-"""Threads of the check: a fault may be in those that were started."""
+"""Threads of the check: several, because a fault may occur in worker threads only."""
 
 _MOST_ERROR = 0.02
 """Greatest difference from the plain product, as a share of its root mean square. Rounding of activations to 8 bits
@@ -52,7 +52,7 @@ def are_layouts_right(n_threads: int = _THREADS) -> bool:
     """Whether products in llama.cpp's own layouts equal those of the plain layout. May end the process."""
     random = np.random.default_rng(7)
     weights = random.normal(size=(_ROWS, _COLUMNS)).astype(np.float32)
-    kinds = ggml().kinds()
+    kinds = ggml().kinds
     with Products(n_threads) as own, Products(n_threads, extra_buffers=False) as plain:
         for form in _FORMATS:
             if form not in kinds or not own.is_repacked(kinds[form], _COLUMNS, _ROWS):
@@ -112,11 +112,8 @@ def _record() -> Path | None:
     directory = find_directory()
     if directory is None:
         return None
-    folder = Path(directory) / "layouts"
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if why_not_private(os.lstat(folder), folder.parent):
-            return None
+        folder = make_private(Path(directory) / "layouts")
     except OSError:
         return None
     facts = [processor_name(), llama_cpp.__version__, llama_cpp.llama_print_system_info().decode("utf-8", "replace")]

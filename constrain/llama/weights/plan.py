@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from constrain.llama.weights.ggml import ggml
 from constrain.llama.weights.products import Products
 from constrain.llama.weights.quantizer import FORMATS
-from constrain.llama.weights.tensors import EXPERTS, MULTIPLIED, fits
+from constrain.llama.weights.tensors import EXPERTS, MULTIPLIED, bytes_of, fits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -114,14 +114,14 @@ class _Timer:
             given = assigned[each.name]
             for index, one in enumerate(self._seconds(given, *each.matrix)):
                 seconds[index] += uses * one
-            size = int(ggml().row_size(ggml().kinds()[given], each.shape[0])) * math.prod(each.shape[1:])
+            size = bytes_of(given, each.shape)
             n_bytes += size
-            repacked += size * self._products.is_repacked(ggml().kinds()[given], *each.matrix)
+            repacked += size * self._products.is_repacked(ggml().kinds[given], *each.matrix)
         return Timing(role, form, tuple(seconds), n_bytes, repacked / n_bytes)
 
     def _seconds(self, form: str, columns: int, rows: int) -> list[float]:
         key = form, columns, rows
         if key not in self._known:
-            kind = ggml().kinds()[form]
+            kind = ggml().kinds[form]
             self._known[key] = self._products.seconds(kind, columns, rows, TOKENS, self._weights.n_bytes)
         return self._known[key]

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import contextlib
 import math
+import shutil
 import tempfile
+import time
 from collections.abc import Mapping  # noqa: TC003 - pydantic reads the annotations of Prepared
 from dataclasses import dataclass
 from itertools import product
@@ -48,8 +50,16 @@ a good 5-bit format is from 16 bits."""
 WORTH_PREPARING = 1.1
 """Factor by which a copy must evaluate faster than the original to be kept."""
 
+_TEMPORARY = ".prepare-"
+"""Beginning of the names of temporary folders."""
+
 _TRIED = 2
 """Formats of each role that are tried because they are the fastest; besides, the one with the most bits is tried."""
+
+_NOT_FASTER = "no copy that is close enough evaluates clearly faster than the original"
+
+_ABANDONED_SECONDS = 24 * 3600
+"""Seconds after which the temporary folder of an interrupted search is removed."""
 
 _TRIAL_TOKENS = 700
 """Tokens on which a trial is compared; the copy that is kept is compared on all texts."""
@@ -95,8 +105,8 @@ class Preparation:
         source: the model, or the first of its files.
         n_threads: threads as ``Model`` takes them.
         max_divergence: nats per token that the copy may diverge; ``math.inf`` for the fastest copy.
-        texts: texts like those that the model will read and write, half for the quantizer and half to compare;
-            ``None`` for built-in ones.
+        texts: sample texts of prompts and answers, half for the quantizer and half to compare; ``None`` for built-in
+            ones.
         report: called with a step in words and the share of it that is done, 0 to 1.
 
     Raises ``ModelError`` if the file is no model.
@@ -140,7 +150,8 @@ class Preparation:
                 self._report("Reading texts", 0.0)
                 importance = measure_importance(original, self._calibration)
             target.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(prefix=".prepare-", dir=target.parent) as folder:
+            _remove_abandoned(target.parent)
+            with tempfile.TemporaryDirectory(prefix=_TEMPORARY, dir=target.parent) as folder:
                 trials = self._try_each(original, candidates, importance, threads, Path(folder))
                 choices = self._choices(timings, candidates, trials)
                 return self._write_best(original, choices, importance, threads, trials, Path(folder), target)
@@ -200,7 +211,8 @@ class Preparation:
     ) -> Prepared:
         shown = {f"{role} {form}": divergence for (role, form), divergence in trials.items()}
         if not choices:
-            return self._none(self._too_far(trials), shown)
+            is_close = min(trials.values()) <= self._max_divergence
+            return self._none(_NOT_FASTER if is_close else self._too_far(trials), shown)
         why = ""
         for choice in choices[:_WRITTEN]:
             copy = folder / "copy.gguf"
@@ -212,7 +224,7 @@ class Preparation:
                 continue
             speedup = self._measure(original, copy)
             if math.prod(speedup) ** (1 / len(speedup)) < WORTH_PREPARING:
-                why = "no copy evaluates clearly faster than the original"
+                why = _NOT_FASTER
                 continue
             copy.replace(target)
             return Prepared(target, choice.formats, comparison, speedup, shown, "")
@@ -268,8 +280,15 @@ class Preparation:
             llama.close()
 
 
+def _remove_abandoned(parent: Path) -> None:
+    """Removes the temporary folders of searches that were killed, each as large as a model."""
+    for folder in parent.glob(f"{_TEMPORARY}*"):
+        if time.time() - folder.stat().st_mtime > _ABANDONED_SECONDS:
+            shutil.rmtree(folder, ignore_errors=True)  # another process may remove it, too
+
+
 def _promising(faster: Sequence[Timing]) -> tuple[Timing, ...]:
-    """The formats to try of those that are faster, fastest first: the fastest ones, and the one with the most bits."""
+    """The formats to try: the fastest ones, fastest first, then the one with the most bits of the others."""
     others = faster[_TRIED:]
     return (*faster[:_TRIED], *([max(others, key=lambda each: each.n_bytes)] if others else []))
 

@@ -79,7 +79,7 @@ def quantize(
     parameters.allow_requantize = True
     most = max(FORMATS, key=list(formats.values()).count)
     parameters.ftype = _FILE_TYPES[most]
-    kinds = ggml().kinds()
+    kinds = ggml().kinds
     overrides = (_Override * (len(formats) + 1))(
         *(_Override(f"^{re.escape(name)}$".encode(), kinds[form]) for name, form in formats.items())
     )
@@ -110,7 +110,7 @@ def quantize(
 
 
 def _set_pointer(parameters: Any, name: str, entries: Any) -> None:
-    """Sets a field to an array, whatever type llama-cpp-python declares for it."""
+    """Sets a pointer field to an array; llama-cpp-python declares other types for these fields."""
     kind = dict(parameters._fields_)[name]
     setattr(parameters, name, ctypes.cast(entries, kind))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -14,7 +13,6 @@ from constrain.vocabulary.gguf.files import model_files
 from constrain.vocabulary.gguf.metadata import read_metadata
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
 EMBEDDING, OUTPUT, ATTENTION, FEED_FORWARD, EXPERTS, OTHER, SMALL = (
@@ -102,7 +100,7 @@ def read_weights(path: Path) -> Weights:
     architecture = metadata.text("general.architecture")
     if architecture is None:
         raise ModelError(f"{path}: this GGUF file names no architecture, so it is no model")
-    kinds = format_names()
+    kinds = {kind: name for name, kind in ggml().kinds.items()}
     found: dict[str, tuple[tuple[int, ...], str]] = {}
     for part in model_files(path):
         for name, tensor in read_metadata(part, tensors=None).tensors.items():
@@ -136,17 +134,11 @@ def _role(name: str, shape: tuple[int, ...], *, is_tied: bool) -> str:
     return FEED_FORWARD if kind in ("ffn_up", "ffn_gate", "ffn_down") else OTHER
 
 
-@cache
-def format_names() -> Mapping[int, str]:
-    """The name of each format by its number."""
-    return {kind: name for name, kind in ggml().kinds().items()}
-
-
 def bytes_of(form: str, shape: tuple[int, ...]) -> int:
     """Bytes of a tensor in a format."""
-    return int(ggml().row_size(ggml().kinds()[form], shape[0])) * prod(shape[1:])
+    return int(ggml().row_size(ggml().kinds[form], shape[0])) * prod(shape[1:])
 
 
 def fits(form: str, columns: int) -> bool:
     """Whether a row of so many columns is a whole number of blocks of a format."""
-    return columns % int(ggml().blck_size(ggml().kinds()[form])) == 0
+    return columns % int(ggml().blck_size(ggml().kinds[form])) == 0

@@ -1,4 +1,4 @@
-"""Texts like those that models read and write here: on them, weights are weighted and copies compared.
+"""Sample texts of prompts and answers: they tell which weights matter, and copies are compared on them.
 
 They are prompts with answers in JSON, calls of functions, and plain prose, in several languages. Callers may pass texts
 of their own, which are closer to their work.

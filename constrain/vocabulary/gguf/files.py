@@ -29,10 +29,10 @@ def model_files(path: Path) -> list[Path]:
 
 
 def fingerprint(path: Path) -> bytes:
-    """32 bytes that identify the weights and the metadata of a model, whatever the file is called.
+    """32 bytes that identify a model by its weights and metadata; names of files do not count.
 
-    SHA-256 of all metadata, the sizes of the files, and three samples of each tensor: whoever trains, merges or
-    quantizes a model changes nearly all numbers of a tensor. Reading whole weights would take seconds. Raises
+    SHA-256 of all metadata, the sizes of the files, and three samples of each tensor. Training, merging and quantizing
+    change nearly all numbers of a tensor, so samples suffice; reading all weights would take seconds. Raises
     ``ModelError``.
     """
     digest = hashlib.sha256()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
+import os
+import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -91,7 +92,7 @@ def test_a_copy_that_is_not_measured_to_be_faster_is_dropped(
     same = Costs((1, 1), dict.fromkeys(SIZES, 1.0), dict.fromkeys(SIZES, 1.0))
     monkeypatch.setattr(preparing, "measure_costs", lambda _: same)
     found = prepare(tiny, tmp_path / "copy.gguf", max_divergence=math.inf, n_threads=1, texts=TEXTS)
-    assert (found.path, found.note) == (tiny, "no copy evaluates clearly faster than the original")
+    assert (found.path, found.note) == (tiny, preparing._NOT_FASTER)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -148,7 +149,7 @@ def test_a_damaged_record_is_made_anew(tiny: Path, tmp_path: Path, monkeypatch: 
 def test_a_folder_that_others_may_write_to_holds_no_copies(tiny: Path, tmp_path: Path) -> None:
     (tmp_path / "models").mkdir(mode=0o777)
     (tmp_path / "models").chmod(0o777)
-    with pytest.raises(OSError, match="cannot hold prepared copies: others may use it"):
+    with pytest.raises(OSError, match="models cannot be used: others may use it"):
         prepare(tiny, texts=TEXTS, cache=tmp_path)
 
 
@@ -164,6 +165,35 @@ def test_a_folder_that_others_may_write_to_holds_no_copies(tiny: Path, tmp_path:
 def test_wrong_arguments_are_refused_at_once(tiny: Path, options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         prepare(tiny, **options)
+
+
+def test_the_original_is_never_replaced(tiny: Path, tmp_path: Path) -> None:
+    before = tiny.read_bytes()
+    (tmp_path / "link.gguf").symlink_to(tiny)
+    for target in (tiny, tmp_path / "link.gguf"):
+        with pytest.raises(ValueError, match="is the original; give another path for the copy"):
+            prepare(tiny, target, max_divergence=math.inf, texts=TEXTS)
+    assert tiny.read_bytes() == before
+
+
+@pytest.mark.usefixtures("machine")
+def test_a_copy_that_is_close_but_hardly_faster_is_not_called_far(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    timings = Timings({"output": timing("output", "f16", 1)}, {"output": (timing("output", "q8_0", 0.99),)})
+    monkeypatch.setattr(preparing, "time_formats", lambda *_, **__: timings)
+    found = prepare(tiny, tmp_path / "copy.gguf", max_divergence=math.inf, n_threads=1, texts=TEXTS)
+    assert found.note == preparing._NOT_FASTER
+
+
+@pytest.mark.usefixtures("machine")
+def test_what_a_killed_search_left_is_removed_after_a_day(tiny: Path, tmp_path: Path) -> None:
+    for name, age in ((".prepare-old", 25 * 3600), (".prepare-new", 3600)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "copy.gguf").write_bytes(b"half")
+        os.utime(tmp_path / name, (time.time() - age,) * 2)
+    prepare(tiny, tmp_path / "copy.gguf", max_divergence=0, n_threads=1, texts=TEXTS)
+    assert [each.name for each in tmp_path.iterdir()] == [".prepare-new"]
 
 
 def test_a_file_that_is_no_model_is_refused(tmp_path: Path) -> None:
@@ -209,13 +239,13 @@ def test_the_search_runs_on_a_real_model(tmp_path: Path, monkeypatch: pytest.Mon
     texts = ["Two boats came in at night, and nobody spoke.", 'user: How old is Ada?\nassistant: {"age": 36}']
     found = prepare(default_model_path(), tmp_path / "copy.gguf", max_divergence=math.inf, texts=texts, report=report)
     assert steps
-    if found.note:
+    if found.note:  # on a processor without a fast layout for q4_0
         assert found.path == default_model_path()
+        assert found.note in (preparing._NOT_FASTER, "the formats of the file are the fastest on this machine")
         return
     assert found.trials
     assert found.comparison is not None
     assert found.comparison.agreement > 0.3
-    json.dumps(found.trials)
     with constrain.Model(found.path, n_ctx=256) as model:
         assert constrain.generate(model, "Is the sky blue?", schema=bool) in (True, False)
 

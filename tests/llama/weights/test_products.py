@@ -13,18 +13,18 @@ from constrain.llama.weights.products import Products
 @pytest.mark.parametrize("form", ["f16", "q4_0", "q4_1", "q8_0", "q4_K", "q6_K", "iq4_nl"])
 def test_each_format_can_be_timed(form: str) -> None:
     with llama_log(), Products(1) as products:
-        one, several = products.seconds(ggml().kinds()[form], 256, 512, (1, 16), 1 << 20)
+        one, several = products.seconds(ggml().kinds[form], 256, 512, (1, 16), 1 << 20)
     assert 0 < one < 16 * several
 
 
 def test_more_tokens_take_longer() -> None:
     with llama_log(), Products(1) as products:
-        one, many = products.seconds(ggml().kinds()["q4_1"], 1024, 1024, (1, 64), 4 << 20)
+        one, many = products.seconds(ggml().kinds["q4_1"], 1024, 1024, (1, 64), 4 << 20)
     assert many > 4 * one
 
 
 def test_layouts_are_those_that_llama_cpp_announces() -> None:
-    kinds = ggml().kinds()
+    kinds = ggml().kinds
     announced: list[str] = []
     with llama_log(announced.append), Products(1) as products:
         found = {form: products.is_repacked(kinds[form], 256, 64) for form in ("f16", "q4_0", "q4_1", "iq4_nl", "q6_K")}
@@ -39,7 +39,7 @@ def test_layouts_are_those_that_llama_cpp_announces() -> None:
 
 def test_without_layouts_of_its_own_nothing_is_repacked() -> None:
     with llama_log(), Products(1, extra_buffers=False) as products:
-        assert not products.is_repacked(ggml().kinds()["q4_0"], 256, 64)
+        assert not products.is_repacked(ggml().kinds["q4_0"], 256, 64)
 
 
 def test_closing_twice_is_allowed() -> None:

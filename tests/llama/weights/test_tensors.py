@@ -59,7 +59,7 @@ def test_bytes_and_parameters_are_those_of_the_file() -> None:
 def test_the_formats_of_ggml_have_the_sizes_that_the_gguf_package_says() -> None:
     known = {kind.name.lower(): sizes for kind, sizes in gguf.GGML_QUANT_SIZES.items()}
     inner = {"q8_1", "q8_K"}  # formats of activations, never in a file
-    shared = [name for name in ggml().kinds() if name.lower() in known and name not in inner]
+    shared = [name for name in ggml().kinds if name.lower() in known and name not in inner]
     assert len(shared) > 20
     for name in shared:
         block, size = known[name.lower()]
