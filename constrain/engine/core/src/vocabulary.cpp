@@ -32,8 +32,10 @@ Trie::Trie(std::span<const std::string_view> tokens) {
       ends_.push_back(0);
       first_token_.push_back(i);
     }
+    if (text.size() > long_token) long_nodes_.push_back(path.back());
     last = text;
   }
+  long_nodes_.shrink_to_fit();
   for (; !path.empty(); path.pop_back()) ends_[path.back()] = size();
   first_token_.push_back(static_cast<uint32_t>(tokens_.size()));
   bytes_.shrink_to_fit();

@@ -43,12 +43,18 @@ class Trie {
   const uint32_t* all_tokens() const { return tokens_.data(); }
   // The groups of all bytes below a node, without its own.
   ByteGroups groups_below(uint32_t node) const { return groups_below_[node]; }
+  // The nodes of tokens of more than `long_token` bytes, ascending.
+  static constexpr size_t long_token = 16;
+  std::span<const uint32_t> long_nodes() const { return long_nodes_; }
 
   template <typename F>
   void each_child(uint32_t node, F&& f) const {
     for (uint32_t child = node + 1; child < ends_[node]; child = ends_[child]) f(child);
   }
-  size_t memory_bytes() const { return bytes_.capacity() + 4 * (ends_.capacity() + first_token_.capacity() + tokens_.capacity() + groups_below_.capacity()); }
+  size_t memory_bytes() const {
+    const size_t words = ends_.capacity() + first_token_.capacity() + tokens_.capacity() + groups_below_.capacity() + long_nodes_.capacity();
+    return bytes_.capacity() + 4 * words;
+  }
 
  private:
   std::span<const uint32_t> run(uint32_t from, uint32_t to) const { return {tokens_.data() + from, to - from}; }
@@ -58,6 +64,7 @@ class Trie {
   std::vector<uint32_t> first_token_;  // one entry more than nodes
   std::vector<uint32_t> tokens_;
   std::vector<ByteGroups> groups_below_;
+  std::vector<uint32_t> long_nodes_;
 };
 
 // Tokens that end the lexeme, for one set of matched terminals (by position in the lexer state): the trie nodes whose
