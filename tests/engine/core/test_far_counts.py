@@ -125,4 +125,4 @@ def test_states_with_far_counts_share_their_tokens() -> None:
         assert matcher.accept_many(b"ab ") == 3
         mask_of(matcher)
         kept.append(own._core.memory_bytes)
-    assert kept[-1] == kept[0]
+    assert kept[-1] - kept[0] < 200 * len(kept), "more is kept than keys of states"

@@ -76,9 +76,13 @@ std::shared_ptr<const IndependentTokens> ContextIndependentTokens::of(LexId lexe
   const Hash key = this->key(lexer);
   std::shared_ptr<const IndependentTokens> tokens = vocabulary_.find_independent(key);
   if (!tokens) {
-    tokens = make(lexer);
-    const bool is_kept = tokens.use_count() > 1;  // those of a state without far counts
-    if (!is_kept) keep(key, is_shareable(lexer), tokens);
+    LexId like = lexer;  // another state whose tokens these are
+    tokens = make(lexer, like);
+    if (like == lexer) {
+      keep(key, is_shareable(lexer), tokens);
+    } else if (is_shareable(lexer)) {
+      vocabulary_.keep_same_independent(key, this->key(like));
+    }
   }
   ids_.insert(index(lexer), static_cast<uint32_t>(tokens_.size()));
   tokens_.push_back(tokens);
@@ -144,8 +148,8 @@ bool ContextIndependentTokens::is_shareable(LexId lexer) const {
 
 // Making -----------------------------------------------------------------------------------------------------------
 
-std::shared_ptr<const IndependentTokens> ContextIndependentTokens::make(LexId lexer) {
-  if (std::shared_ptr<const IndependentTokens> found = without_far_counts(lexer)) return found;
+std::shared_ptr<const IndependentTokens> ContextIndependentTokens::make(LexId lexer, LexId& like) {
+  if (std::shared_ptr<const IndependentTokens> found = without_far_counts(lexer, like)) return found;
   auto tokens = std::make_shared<IndependentTokens>();
   const std::vector<Lexer::Entry> entries = lexer_.copy_of_entries(lexer);
   for (uint32_t i = 0; i < entries.size(); ++i) {
@@ -416,13 +420,17 @@ bool ContextIndependentTokens::by_paths(IndependentTokens& tokens, LexId lexer) 
 // Far counts --------------------------------------------------------------------------------------------------------
 
 // The tokens of a state with counts that are out of reach of most tokens: those of the state without these counts, which
-// differ in long tokens only. Null for other states.
-std::shared_ptr<const IndependentTokens> ContextIndependentTokens::without_far_counts(LexId lexer) {
+// differ in long tokens only. Null for other states. If there is no difference, `like` becomes the plain state.
+std::shared_ptr<const IndependentTokens> ContextIndependentTokens::without_far_counts(LexId lexer, LexId& like) {
+  auto has_count = [this](const Lexer::Entry& entry) { return lexer_.expressions()[entry.expression].has_count; };
+  if (std::ranges::none_of(lexer_.entries(lexer), has_count)) return nullptr;
   const std::vector<Lexer::Entry> entries = lexer_.copy_of_entries(lexer);
+  if (repetition(entries)) return nullptr;
   std::vector<Lexer::Entry> plain_entries = entries;
   ExpressionStore::Uncounted conditions{ExprId::nothing};
   for (Lexer::Entry& entry : plain_entries) {
     if (lexer_.is_lazy(entry.terminal)) return nullptr;
+    if (!has_count(entry)) continue;
     const ExpressionStore::Uncounted& found = lexer_.expressions().without_far_counts(entry.expression);
     entry.expression = found.expression;
     conditions.most_bytes = std::min(conditions.most_bytes, found.most_bytes);
@@ -446,6 +454,7 @@ std::shared_ptr<const IndependentTokens> ContextIndependentTokens::without_far_c
   Difference found = walk_paths_in_parallel(walk, lexer, plain, *targets);
   if (same_positions && found.removed.empty() && found.added.empty() && found.not_exits.empty() && walk.exits.empty()) {
     rows_.forget();
+    like = plain;
     return base;
   }
   apply(*tokens, found, *base);
@@ -466,8 +475,8 @@ std::shared_ptr<const IndependentTokens> ContextIndependentTokens::without_far_c
 std::optional<std::vector<uint32_t>> ContextIndependentTokens::nodes_beyond(const ExpressionStore::Uncounted& conditions) {
   const Trie& trie = vocabulary_.trie();
   const std::span<const uint32_t> nodes = trie.long_nodes();
-  std::vector<const std::vector<uint32_t>*> begun;
-  for (const ExpressionStore::Uncounted::Count& each : conditions.counts) begun.push_back(&most_begun(each.unit));
+  std::vector<std::shared_ptr<const std::vector<uint32_t>>> begun;
+  for (const ExpressionStore::Uncounted::Count& each : conditions.counts) begun.push_back(most_begun(each.unit));
   std::vector<uint32_t> beyond;
   for (size_t i = 0; i < nodes.size(); ++i) {
     bool is_beyond = vocabulary_.token(trie.tokens(nodes[i])[0]).size() > conditions.most_bytes;
@@ -479,15 +488,15 @@ std::optional<std::vector<uint32_t>> ContextIndependentTokens::nodes_beyond(cons
 }
 
 // Bounds on the units that each long token begins.
-const std::vector<uint32_t>& ContextIndependentTokens::most_begun(ExprId unit) {
-  const auto [place, is_new] = most_begun_.try_emplace(unit);
-  if (is_new) {
-    const Trie& trie = vocabulary_.trie();
-    const ExpressionStore::UnitBounds bounds = lexer_.expressions().unit_bounds(unit);
-    for (uint32_t node : trie.long_nodes()) place->second.push_back(bounds.most_begun(vocabulary_.token(trie.tokens(node)[0])));
-    bytes_ += 4 * place->second.size();
-  }
-  return place->second;
+std::shared_ptr<const std::vector<uint32_t>> ContextIndependentTokens::most_begun(ExprId unit) {
+  const Hash key = mix(seeded(0x626567756E), lexer_.expressions().hash(unit));
+  if (std::shared_ptr<const std::vector<uint32_t>> known = vocabulary_.find_begun(key)) return known;
+  auto most = std::make_shared<std::vector<uint32_t>>();
+  const Trie& trie = vocabulary_.trie();
+  const ExpressionStore::UnitBounds bounds = lexer_.expressions().unit_bounds(unit);
+  for (uint32_t node : trie.long_nodes()) most->push_back(bounds.most_begun(vocabulary_.token(trie.tokens(node)[0])));
+  vocabulary_.keep_begun(key, most);
+  return most;
 }
 
 // Walks the paths to the targets for two states that differ on them only.

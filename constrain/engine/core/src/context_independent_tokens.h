@@ -8,7 +8,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -54,14 +53,14 @@ class ContextIndependentTokens {
   std::optional<Repetition> repetition(const std::vector<Lexer::Entry>& entries);
   bool is_shareable(LexId lexer) const;
   void keep(const Hash& key, bool shareable, const std::shared_ptr<const IndependentTokens>& tokens);
-  std::shared_ptr<const IndependentTokens> make(LexId lexer);
+  std::shared_ptr<const IndependentTokens> make(LexId lexer, LexId& like);
   std::shared_ptr<const IndependentTokens> make_after(const Exits& exits, LexId lexer);
   size_t count_after(const Exits& exits, LexId lexer);
 
   void by_repetition(IndependentTokens& tokens, LexId lexer, const Repetition& repetition);
-  std::shared_ptr<const IndependentTokens> without_far_counts(LexId lexer);
+  std::shared_ptr<const IndependentTokens> without_far_counts(LexId lexer, LexId& like);
   std::optional<std::vector<uint32_t>> nodes_beyond(const ExpressionStore::Uncounted& conditions);
-  const std::vector<uint32_t>& most_begun(ExprId unit);
+  std::shared_ptr<const std::vector<uint32_t>> most_begun(ExprId unit);
   bool by_difference(IndependentTokens& tokens, LexId lexer);
   bool by_paths(IndependentTokens& tokens, LexId lexer);
   void by_walk(IndependentTokens& tokens, LexId lexer);
@@ -87,7 +86,6 @@ class ContextIndependentTokens {
   FlatMap<uint32_t, uint32_t> ids_;  // by lexer state
   std::vector<std::shared_ptr<const IndependentTokens>> tokens_;
   FlatMap<Hash, uint32_t> ids_after_;  // the exits of one of tokens_, by the lexer state that follows
-  std::unordered_map<ExprId, std::vector<uint32_t>> most_begun_;  // by unit: bounds on its units in each long token
   FlatMap<uint64_t, uint8_t> inside_;  // results of stays_inside, by lexer state and unit
   size_t bytes_ = 0;                   // bytes of tokens outside the vocabulary's store
 };

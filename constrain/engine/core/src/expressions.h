@@ -43,6 +43,7 @@ class ExpressionStore {
     bool finite = false;    // certainly a finite language
     bool infinite = false;  // certainly an infinite language
     bool has_substring = false;  // it, or one of its parts, is a substring of given texts
+    bool has_count = false;      // it, or a part outside intersections and complements, is a window or counts to 2 or more
     int16_t lead = -1;      // the only byte a match may begin with, if there is just one and it is cheap to find
     uint16_t height = 0;    // levels of parts below; a chain of concatenations is one level, however long
 

@@ -56,6 +56,7 @@ Uncounted ExpressionStore::find_without_far_counts(ExprId e) {
       Uncounted result{e};
       bool changed = false;
       for (ExprId& part : all) {
+        if (!nodes_[index(part)].has_count) continue;
         const Uncounted& found = without_far_counts(part);
         changed |= found.expression != part;
         join(result, found);
@@ -79,6 +80,7 @@ Uncounted ExpressionStore::uncounted_chain(ExprId e) {
   Uncounted result{e};
   bool changed = false;
   for (ExprId& link : links) {
+    if (!nodes_[index(link)].has_count) continue;
     const Uncounted& found = without_far_counts(link);
     changed |= found.expression != link;
     join(result, found);

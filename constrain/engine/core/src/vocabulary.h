@@ -179,6 +179,11 @@ class Vocabulary {
 
   std::shared_ptr<const IndependentTokens> find_independent(const Hash& key) const;
   void keep_independent(const Hash& key, std::shared_ptr<const IndependentTokens> tokens) const;
+  // Keeps a key of a state that has the same tokens as the state of another key.
+  void keep_same_independent(const Hash& key, const Hash& same) const;
+  // Bounds on the units that each long token begins, by unit.
+  std::shared_ptr<const std::vector<uint32_t>> find_begun(const Hash& key) const;
+  void keep_begun(const Hash& key, std::shared_ptr<const std::vector<uint32_t>> most) const;
   std::shared_ptr<const UnitTokens> find_units(const Hash& key) const;
   void keep_units(const Hash& key, std::shared_ptr<const UnitTokens> tokens) const;
 
@@ -188,6 +193,8 @@ class Vocabulary {
   std::shared_ptr<const PlaceTokens> find_places(const Hash& key) const;
   void keep_places(const Hash& key, std::shared_ptr<const PlaceTokens> tokens) const;
 
+  // The bytes that are tokens by themselves.
+  const ByteSet& bytes() const { return bytes_; }
   // Tokens that begin with a space, a line break or a tab.
   const TokenSet& words_begun() const { return words_begun_; }
 
@@ -212,6 +219,7 @@ class Vocabulary {
   std::vector<uint32_t> special_;
   std::vector<uint32_t> eos_;
   Trie trie_;
+  ByteSet bytes_;
   TokenSet words_begun_;
   size_t longest_token_ = 0;
   std::vector<uint32_t> singles_, pairs_;  // by a token's first byte, first two bytes: node or root
@@ -221,6 +229,8 @@ class Vocabulary {
   };
   mutable std::mutex mutex_;  // guards the members below
   mutable std::unordered_map<Hash, std::shared_ptr<const IndependentTokens>, HashOf> independent_;
+  mutable std::unordered_map<Hash, Hash, HashOf> same_independent_;  // keys of independent_, by further keys; not stored
+  mutable std::unordered_map<Hash, std::shared_ptr<const std::vector<uint32_t>>, HashOf> begun_;  // not stored
   mutable std::unordered_map<Hash, std::shared_ptr<const UnitTokens>, HashOf> units_;
   mutable std::unordered_map<Hash, std::shared_ptr<const UnitEnds>, HashOf> ends_;
   mutable std::unordered_map<Hash, std::shared_ptr<const PlaceTokens>, HashOf> places_;
