@@ -21,6 +21,8 @@ KERNEL = {
         ExpressionStore::decide_intersection ExpressionStore::within
         ExpressionStore::first ExpressionStore::find_first
         ExpressionStore::find_without_counts ExpressionStore::without_counts
+        ExpressionStore::find_without_far_counts ExpressionStore::without_far_counts
+        ExpressionStore::uncounted_chain ExpressionStore::uncounted_repetition ExpressionStore::uncounted_window
         ExpressionStore::find_lengths ExpressionStore::lengths ExpressionStore::lengths_of_chain
         ExpressionStore::lengths_of_alternation ExpressionStore::lengths_of_repetition
         ExpressionStore::lengths_of_window ExpressionStore::lengths_of_intersection
@@ -44,6 +46,7 @@ KERNEL = {
         MaskComputation::add_following MaskComputation::compute""",
     "the wide expression is no intersection: 2 calls": """
         ContextIndependentTokens::make ContextIndependentTokens::of ContextIndependentTokens::by_difference""",
+    "a state without far counts has none: 2 calls": "ContextIndependentTokens::without_far_counts",
     "max_branchings": "Speller::tree",
     "the nesting of C++ types in an archive": """
         Writer::each Writer::put

@@ -20,9 +20,13 @@ std::vector<uint64_t> lexemes_to_end(const Grammar& grammar) {
   struct Use {
     uint32_t source;
     const Edge* edge;
+    uint32_t next_before, next_caller;  // the next edge into the same state, and that reads the same rule; or none
   };
-  std::vector<std::vector<Use>> before(grammar.states.size());  // the edges into each state
-  std::vector<std::vector<Use>> callers(grammar.rules.size());  // the edges that read each rule
+  constexpr uint32_t none = ~uint32_t{0};
+  std::vector<Use> uses;
+  uses.reserve(grammar.edges.size());
+  std::vector<uint32_t> before(grammar.states.size(), none);  // the first edge into each state
+  std::vector<uint32_t> callers(grammar.rules.size(), none);  // the first edge that reads each rule
   std::vector<uint64_t> left(grammar.states.size(), endless);
   using Entry = std::pair<uint64_t, uint32_t>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
@@ -30,8 +34,9 @@ std::vector<uint64_t> lexemes_to_end(const Grammar& grammar) {
     if (grammar.states[q].accepting) queue.emplace(0, q);
     for (const Edge& edge : grammar.edges_of(StateId{q})) {
       if (edge.kind == EdgeKind::terminal && grammar.terminals[edge.symbol] == ExprId::nothing) continue;
-      before[index(edge.target)].push_back({q, &edge});
-      if (edge.kind == EdgeKind::rule) callers[edge.symbol].push_back({q, &edge});
+      const auto use = static_cast<uint32_t>(uses.size());
+      uses.push_back({q, &edge, std::exchange(before[index(edge.target)], use), none});
+      if (edge.kind == EdgeKind::rule) uses.back().next_caller = std::exchange(callers[edge.symbol], use);
     }
   }
   auto offer = [&](const Use& use) {
@@ -46,10 +51,10 @@ std::vector<uint64_t> lexemes_to_end(const Grammar& grammar) {
     queue.pop();
     if (left[q] != endless) continue;
     left[q] = cost;
-    for (const Use& use : before[q]) offer(use);
+    for (uint32_t use = before[q]; use != none; use = uses[use].next_before) offer(uses[use]);
     const uint32_t rule = grammar.states[q].rule;
     if (index(grammar.rules[rule].start) != q) continue;
-    for (const Use& use : callers[rule]) offer(use);
+    for (uint32_t use = callers[rule]; use != none; use = uses[use].next_caller) offer(uses[use]);
   }
   return left;
 }

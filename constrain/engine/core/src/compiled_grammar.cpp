@@ -106,12 +106,7 @@ bool CompiledGrammar::counts_nest() const {
 // otherwise a mask could be empty.
 void CompiledGrammar::check_bytes() {
   ExpressionStore& expressions = grammar_.expressions;
-  ByteSet there;
-  const Trie& trie = vocabulary_->trie();
-  trie.each_child(Trie::root, [&](uint32_t child) {
-    if (!trie.tokens(child).empty()) there.add(trie.byte(child));
-  });
-  const ExprId spelled = expressions.repetition(expressions.bytes(there), 0, unbounded);
+  const ByteSet& there = vocabulary_->bytes();
   for (uint32_t t = 0; t < grammar_.terminals.size(); ++t) {
     const ByteSet needed = expressions.alphabet(grammar_.terminals[t]);
     if (grammar_.terminals[t] == ExprId::nothing || (needed & there) == needed) continue;
@@ -119,6 +114,7 @@ void CompiledGrammar::check_bytes() {
       if (vocabulary_->find(only_text(expressions, grammar_.terminals[t])) != Vocabulary::no_token) continue;
       throw ModelError("terminal " + grammar_.terminal_names[t] + " is a special token that this vocabulary does not have");
     }
+    const ExprId spelled = expressions.repetition(expressions.bytes(there), 0, unbounded);
     const ExprId written = of_terminal(t, [&] { return expressions.intersection({grammar_.terminals[t], spelled}); });
     if (written != ExprId::nothing) continue;
     std::string missing;

@@ -1,6 +1,8 @@
-// Finds the tokens of a lexer state in one of four ways, cheapest first:
+// Finds the tokens of a lexer state in one of five ways, cheapest first:
 //   - a repetition of one unit, X{m,n}R ("inside a JSON string"): one walk of the trie gives the tokens made of X for all
 //     m, n and R; only the bytes after them are walked;
+//   - a state with counts that hardly any token uses up: the tokens of the state without these counts, which many states
+//     share; only the tokens that may use them up are walked;
 //   - a state that differs from a repetition, or from a plain expression, along a few literals only ("any key but these"):
 //     both are walked in parallel until they agree;
 //   - a state with an entry X*R: all tokens of X stay inside; only the ways out of X* are walked;
@@ -18,6 +20,7 @@ namespace {
 constexpr size_t max_additions = Repetitions::few_tokens;  // more single tokens than this become a bitmask
 constexpr size_t max_removals = 512;
 constexpr size_t max_inside_states = 1000;  // checked; beyond, a state may leave its units anywhere
+constexpr size_t max_beyond = 2048;         // long tokens that may use up a count; more take as long as a walk
 constexpr size_t few_suffixes = 16;         // that leave a lexeme in one way; more get a table of their own
 constexpr uint32_t nothing_kept = ~uint32_t{0};
 
@@ -73,8 +76,13 @@ std::shared_ptr<const IndependentTokens> ContextIndependentTokens::of(LexId lexe
   const Hash key = this->key(lexer);
   std::shared_ptr<const IndependentTokens> tokens = vocabulary_.find_independent(key);
   if (!tokens) {
-    tokens = make(lexer);
-    keep(key, is_shareable(lexer), tokens);
+    LexId like = lexer;  // another state whose tokens these are
+    tokens = make(lexer, like);
+    if (like == lexer) {
+      keep(key, is_shareable(lexer), tokens);
+    } else if (is_shareable(lexer)) {
+      vocabulary_.keep_same_independent(key, this->key(like));
+    }
   }
   ids_.insert(index(lexer), static_cast<uint32_t>(tokens_.size()));
   tokens_.push_back(tokens);
@@ -140,7 +148,8 @@ bool ContextIndependentTokens::is_shareable(LexId lexer) const {
 
 // Making -----------------------------------------------------------------------------------------------------------
 
-std::shared_ptr<const IndependentTokens> ContextIndependentTokens::make(LexId lexer) {
+std::shared_ptr<const IndependentTokens> ContextIndependentTokens::make(LexId lexer, LexId& like) {
+  if (std::shared_ptr<const IndependentTokens> found = without_far_counts(lexer, like)) return found;
   auto tokens = std::make_shared<IndependentTokens>();
   const std::vector<Lexer::Entry> entries = lexer_.copy_of_entries(lexer);
   for (uint32_t i = 0; i < entries.size(); ++i) {
@@ -408,6 +417,116 @@ bool ContextIndependentTokens::by_paths(IndependentTokens& tokens, LexId lexer) 
   return true;
 }
 
+// Far counts --------------------------------------------------------------------------------------------------------
+
+// The tokens of a state with counts that are out of reach of most tokens: those of the state without these counts, which
+// differ in long tokens only. Null for other states. If there is no difference, `like` becomes the plain state.
+std::shared_ptr<const IndependentTokens> ContextIndependentTokens::without_far_counts(LexId lexer, LexId& like) {
+  auto has_count = [this](const Lexer::Entry& entry) { return lexer_.expressions()[entry.expression].has_count; };
+  if (std::ranges::none_of(lexer_.entries(lexer), has_count)) return nullptr;
+  const std::vector<Lexer::Entry> entries = lexer_.copy_of_entries(lexer);
+  if (repetition(entries)) return nullptr;
+  std::vector<Lexer::Entry> plain_entries = entries;
+  ExpressionStore::Uncounted conditions{ExprId::nothing};
+  for (Lexer::Entry& entry : plain_entries) {
+    if (lexer_.is_lazy(entry.terminal)) return nullptr;
+    if (!has_count(entry)) continue;
+    const ExpressionStore::Uncounted& found = lexer_.expressions().without_far_counts(entry.expression);
+    entry.expression = found.expression;
+    conditions.most_bytes = std::min(conditions.most_bytes, found.most_bytes);
+    conditions.counts.insert(conditions.counts.end(), found.counts.begin(), found.counts.end());
+  }
+  const LexId plain = lexer_.state(std::move(plain_entries));
+  if (plain == lexer) return nullptr;
+  const std::optional<std::vector<uint32_t>> targets = nodes_beyond(conditions);
+  if (!targets) return nullptr;
+
+  const std::shared_ptr<const IndependentTokens> base = of(plain);
+  std::vector<uint32_t> positions;  // in the state, by position in the plain one
+  bool same_positions = true;
+  for (const Lexer::Entry& entry : lexer_.entries(plain)) {
+    const auto own = std::ranges::find(entries, entry.terminal, &Lexer::Entry::terminal);
+    same_positions &= static_cast<size_t>(own - entries.begin()) == positions.size();
+    positions.push_back(static_cast<uint32_t>(own - entries.begin()));
+  }
+  auto tokens = std::make_shared<IndependentTokens>();
+  Walk walk{*tokens, vocabulary_.words()};
+  Difference found = walk_paths_in_parallel(walk, lexer, plain, *targets);
+  if (same_positions && found.removed.empty() && found.added.empty() && found.not_exits.empty() && walk.exits.empty()) {
+    rows_.forget();
+    like = plain;
+    return base;
+  }
+  apply(*tokens, found, *base);
+  tokens->taken_at_root = base->taken_at_root;
+  for (uint32_t position : base->matched_at_root) tokens->matched_at_root.push_back(positions[position]);
+  std::ranges::sort(tokens->matched_at_root);
+  for (const Exits& group : base->exits) {
+    std::vector<TermId> matched;
+    for (uint32_t position : group.matched) matched.push_back(entries[positions[position]].terminal);
+    keep_exits(walk, lexer_.match(std::move(matched)), group, found);
+  }
+  finish(*tokens, walk, lexer);
+  rows_.forget();
+  return tokens;
+}
+
+// The nodes of all tokens for which the conditions do not hold, ascending; no answer if there are many.
+std::optional<std::vector<uint32_t>> ContextIndependentTokens::nodes_beyond(const ExpressionStore::Uncounted& conditions) {
+  const Trie& trie = vocabulary_.trie();
+  const std::span<const uint32_t> nodes = trie.long_nodes();
+  std::vector<std::shared_ptr<const std::vector<uint32_t>>> begun;
+  for (const ExpressionStore::Uncounted::Count& each : conditions.counts) begun.push_back(most_begun(each.unit));
+  std::vector<uint32_t> beyond;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    bool is_beyond = vocabulary_.token(trie.tokens(nodes[i])[0]).size() > conditions.most_bytes;
+    for (size_t k = 0; k < begun.size() && !is_beyond; ++k) is_beyond = (*begun[k])[i] > conditions.counts[k].most;
+    if (is_beyond) beyond.push_back(nodes[i]);
+  }
+  if (beyond.size() > max_beyond) return std::nullopt;
+  return beyond;
+}
+
+// Bounds on the units that each long token begins.
+std::shared_ptr<const std::vector<uint32_t>> ContextIndependentTokens::most_begun(ExprId unit) {
+  const Hash key = mix(seeded(0x626567756E), lexer_.expressions().hash(unit));
+  if (std::shared_ptr<const std::vector<uint32_t>> known = vocabulary_.find_begun(key)) return known;
+  auto most = std::make_shared<std::vector<uint32_t>>();
+  const Trie& trie = vocabulary_.trie();
+  const ExpressionStore::UnitBounds bounds = lexer_.expressions().unit_bounds(unit);
+  for (uint32_t node : trie.long_nodes()) most->push_back(bounds.most_begun(vocabulary_.token(trie.tokens(node)[0])));
+  vocabulary_.keep_begun(key, most);
+  return most;
+}
+
+// Walks the paths to the targets for two states that differ on them only.
+ContextIndependentTokens::Difference ContextIndependentTokens::walk_paths_in_parallel(Walk& walk, LexId lexer, LexId plain,
+                                                                                      std::span<const uint32_t> targets) {
+  const Trie& trie = vocabulary_.trie();
+  Difference found;
+  struct Frame {
+    uint32_t node, own, other;
+    size_t from, to;  // the targets at the node and below it
+  };
+  std::vector<Frame> stack;
+  if (!targets.empty()) stack.push_back({Trie::root, rows_.of(lexer), rows_.of(plain), 0, targets.size()});
+  while (!stack.empty()) {
+    Frame at = stack.back();
+    stack.pop_back();
+    compare_at(found, at.node, at.own, at.other);
+    if (targets[at.from] == at.node) ++at.from;
+    for (uint32_t child = at.node + 1; at.from < at.to; child = trie.end(child)) {
+      while (trie.end(child) <= targets[at.from]) child = trie.end(child);
+      const auto end = std::lower_bound(targets.begin() + static_cast<std::ptrdiff_t>(at.from), targets.begin() + static_cast<std::ptrdiff_t>(at.to), trie.end(child));
+      const auto to = static_cast<size_t>(end - targets.begin());
+      const auto [own, other] = compare_child(walk, found, at.node, child, at.own, at.other);
+      if (own != other) stack.push_back({child, own, other, at.from, to});
+      at.from = to;
+    }
+  }
+  return found;
+}
+
 // Differences -------------------------------------------------------------------------------------------------------
 
 // The bytes after which a state may differ from a plain one, if they are easy to find: each entry begins with a single
@@ -456,28 +575,34 @@ bool ContextIndependentTokens::by_difference(IndependentTokens& tokens, LexId le
   const LexId plain = lexer_.state({{terminal, wide.expression}});
   if (plain == lexer) return false;
   const std::shared_ptr<const IndependentTokens> base = of(plain);
-  tokens.base = base->base;
-  tokens.remove = base->remove;
-  tokens.add = base->add;
-
   Walk walk{tokens, vocabulary_.words()};
   Difference found = walk_in_parallel(walk, lexer, plain);
+  apply(tokens, found, *base);
+  for (const Exits& group : base->exits) keep_exits(walk, lexer_.match({terminal}), group, found);  // one entry, so one group
+  finish(tokens, walk, lexer);
+  return true;
+}
+
+// Makes the tokens those of the plain state, apart from the difference, which is sorted.
+void ContextIndependentTokens::apply(IndependentTokens& tokens, Difference& found, const IndependentTokens& plain) {
+  tokens.base = plain.base;
+  tokens.remove = plain.remove;
+  tokens.add = plain.add;
   std::sort(found.removed.begin(), found.removed.end());
   std::erase_if(tokens.add, [&](uint32_t token) { return std::binary_search(found.removed.begin(), found.removed.end(), token); });
   tokens.remove.insert(tokens.remove.end(), found.removed.begin(), found.removed.end());
   std::sort(found.added.begin(), found.added.end());
   std::erase_if(tokens.remove, [&](uint32_t token) { return std::binary_search(found.added.begin(), found.added.end(), token); });
   tokens.add.insert(tokens.add.end(), found.added.begin(), found.added.end());
-
   std::sort(found.not_exits.begin(), found.not_exits.end());
-  for (const Exits& group : base->exits) {  // the plain state has one entry, so one group
-    std::vector<uint32_t>& nodes = walk.exits_of(lexer_.match({terminal}));
-    for (uint32_t node : group.nodes) {
-      if (!std::binary_search(found.not_exits.begin(), found.not_exits.end(), node)) nodes.push_back(node);
-    }
+}
+
+// Adds the exits of the plain state that the state has, too.
+void ContextIndependentTokens::keep_exits(Walk& walk, MatchId matched, const Exits& group, const Difference& found) {
+  std::vector<uint32_t>& nodes = walk.exits_of(matched);
+  for (uint32_t node : group.nodes) {
+    if (!std::binary_search(found.not_exits.begin(), found.not_exits.end(), node)) nodes.push_back(node);
   }
-  finish(tokens, walk, lexer);
-  return true;
 }
 
 // The first entry that is an expression without finitely many texts, or a repetition with many tokens; none that is lazy.
@@ -507,7 +632,26 @@ ContextIndependentTokens::Wide ContextIndependentTokens::find_wide(const std::ve
   return {};
 }
 
-// Exits of the state's own expressions belong to the walk.
+// Notes the tokens of a node at which one of two states is dead.
+void ContextIndependentTokens::compare_at(Difference& found, uint32_t node, uint32_t own, uint32_t other) {
+  if (own != TransitionRows::none && other == TransitionRows::none) add_tokens(found.added, vocabulary_.trie(), node);
+  if (own == TransitionRows::none && other != TransitionRows::none) add_tokens(found.removed, vocabulary_.trie(), node);
+}
+
+// Steps two rows to a child of a node, and notes whether it is an exit of one. Those of the state's own row belong to the
+// walk. The root has no exits.
+std::pair<uint32_t, uint32_t> ContextIndependentTokens::compare_child(Walk& walk, Difference& found, uint32_t node, uint32_t child, uint32_t own,
+                                                                      uint32_t other) {
+  const uint8_t byte = vocabulary_.trie().byte(child);
+  const uint32_t next = own == TransitionRows::none ? own : rows_.step(own, byte);
+  const uint32_t next_other = other == TransitionRows::none ? other : rows_.step(other, byte);
+  if (node == Trie::root) return {next, next_other};
+  if (other != TransitionRows::none && next_other == TransitionRows::none && rows_.matches(other)) found.not_exits.push_back(child);
+  if (own != TransitionRows::none && next == TransitionRows::none && rows_.matches(own)) walk.exits_of(rows_[own].matched).push_back(child);
+  return {next, next_other};
+}
+
+// Walks two states in parallel while they differ.
 ContextIndependentTokens::Difference ContextIndependentTokens::walk_in_parallel(Walk& walk, LexId lexer, LexId plain) {
   const Trie& trie = vocabulary_.trie();
   Difference found;
@@ -522,10 +666,7 @@ ContextIndependentTokens::Difference ContextIndependentTokens::walk_in_parallel(
     const bool all = ends || other_ends || !differing_bytes(own, other, differing);
     trie.each_child(node, [&](uint32_t child) {
       if (!all && !differing.contains(trie.byte(child))) return;
-      const uint32_t next = own == TransitionRows::none ? own : rows_.step(own, trie.byte(child));
-      const uint32_t next_other = other == TransitionRows::none ? other : rows_.step(other, trie.byte(child));
-      if (other_ends && next_other == TransitionRows::none) found.not_exits.push_back(child);
-      if (ends && next == TransitionRows::none) walk.exits_of(rows_[own].matched).push_back(child);
+      const auto [next, next_other] = compare_child(walk, found, node, child, own, other);
       if (next != next_other) stack.push_back({child, next, next_other});
     });
   };
@@ -534,8 +675,7 @@ ContextIndependentTokens::Difference ContextIndependentTokens::walk_in_parallel(
   while (!stack.empty()) {
     const Frame at = stack.back();
     stack.pop_back();
-    if (at.own != TransitionRows::none && at.other == TransitionRows::none) add_tokens(found.added, trie, at.node);
-    if (at.own == TransitionRows::none && at.other != TransitionRows::none) add_tokens(found.removed, trie, at.node);
+    compare_at(found, at.node, at.own, at.other);
     children(at.node, at.own, at.other);
   }
   return found;

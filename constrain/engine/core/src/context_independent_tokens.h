@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "grammar.h"
@@ -42,9 +43,9 @@ class ContextIndependentTokens {
     ExprId expression = ExprId::nothing;
     uint32_t position = 0;
   };
-  struct Difference {  // of a state from the wide expression alone
+  struct Difference {  // of a state from a plain one
     std::vector<uint32_t> added, removed;  // tokens
-    std::vector<uint32_t> not_exits;       // nodes that are exits of the wide expression only
+    std::vector<uint32_t> not_exits;       // nodes that are exits of the plain state only
   };
 
   Hash key(LexId lexer);
@@ -52,18 +53,26 @@ class ContextIndependentTokens {
   std::optional<Repetition> repetition(const std::vector<Lexer::Entry>& entries);
   bool is_shareable(LexId lexer) const;
   void keep(const Hash& key, bool shareable, const std::shared_ptr<const IndependentTokens>& tokens);
-  std::shared_ptr<const IndependentTokens> make(LexId lexer);
+  std::shared_ptr<const IndependentTokens> make(LexId lexer, LexId& like);
   std::shared_ptr<const IndependentTokens> make_after(const Exits& exits, LexId lexer);
   size_t count_after(const Exits& exits, LexId lexer);
 
   void by_repetition(IndependentTokens& tokens, LexId lexer, const Repetition& repetition);
+  std::shared_ptr<const IndependentTokens> without_far_counts(LexId lexer, LexId& like);
+  std::optional<std::vector<uint32_t>> nodes_beyond(const ExpressionStore::Uncounted& conditions);
+  std::shared_ptr<const std::vector<uint32_t>> most_begun(ExprId unit);
   bool by_difference(IndependentTokens& tokens, LexId lexer);
   bool by_paths(IndependentTokens& tokens, LexId lexer);
   void by_walk(IndependentTokens& tokens, LexId lexer);
 
   void take_fitting(IndependentTokens& tokens, const Repetition& repetition) const;
   Wide find_wide(const std::vector<Lexer::Entry>& entries);
+  void apply(IndependentTokens& tokens, Difference& found, const IndependentTokens& plain);
+  void keep_exits(Walk& walk, MatchId matched, const Exits& group, const Difference& found);
+  void compare_at(Difference& found, uint32_t node, uint32_t own, uint32_t other);
+  std::pair<uint32_t, uint32_t> compare_child(Walk& walk, Difference& found, uint32_t node, uint32_t child, uint32_t own, uint32_t other);
   Difference walk_in_parallel(Walk& walk, LexId lexer, LexId plain);
+  Difference walk_paths_in_parallel(Walk& walk, LexId lexer, LexId plain, std::span<const uint32_t> targets);
   bool differing_bytes(uint32_t own, uint32_t plain, ByteSet& bytes);
   bool stays_inside(LexId lexer, ExprId unit);
   void follow(Walk& walk, uint32_t node, uint32_t row);

@@ -43,6 +43,7 @@ class ExpressionStore {
     bool finite = false;    // certainly a finite language
     bool infinite = false;  // certainly an infinite language
     bool has_substring = false;  // it, or one of its parts, is a substring of given texts
+    bool has_count = false;      // it, or a part outside intersections and complements, is a window or counts to 2 or more
     int16_t lead = -1;      // the only byte a match may begin with, if there is just one and it is cheap to find
     uint16_t height = 0;    // levels of parts below; a chain of concatenations is one level, however long
 
@@ -107,6 +108,27 @@ class ExpressionStore {
 
   // An expression that matches all texts of `e` and perhaps more, without long counts except in complements.
   ExprId without_counts(ExprId e);
+
+  // An expression without the counts that no short text uses up. Texts of at most `short_text` bytes begin a match, or are
+  // one, of both expressions or of neither; so do longer texts that keep the conditions.
+  static constexpr uint32_t short_text = 16;  // bytes
+  struct Uncounted {
+    struct Count {
+      ExprId unit;
+      uint32_t most;  // a text keeps the condition if it begins at most so many units in a row
+    };
+    ExprId expression;
+    uint64_t most_bytes = ~uint64_t{0};  // a text keeps the condition if it is not longer
+    std::vector<Count> counts = {};
+  };
+  const Uncounted& without_far_counts(ExprId e);
+  // What bounds the number of units in a text: the bytes with which one may begin and end, its bytes, and its least length.
+  struct UnitBounds {
+    ByteSet first, last, alphabet;
+    uint32_t least;
+    uint32_t most_begun(std::string_view text) const;  // an upper bound, wherever in the text the first unit begins
+  };
+  UnitBounds unit_bounds(ExprId unit);
 
   ExprId derivative(ExprId e, uint8_t byte);
   ExprId derivative(ExprId e, std::string_view text);
@@ -246,6 +268,11 @@ class ExpressionStore {
   ByteSet first_of(ExprId e);
   ByteSet find_alphabet(ExprId e);
   ExprId find_without_counts(ExprId e);
+  Uncounted find_without_far_counts(ExprId e);
+  Uncounted uncounted_chain(ExprId e);
+  Uncounted uncounted_repetition(ExprId e);
+  Uncounted uncounted_window(ExprId e);
+  bool keeps_units(ExprId part, ExprId unit);
   ExprId intersection_undecided(std::vector<ExprId> parts);
   bool is_star(ExprId e) const;
   bool within(ExprId e, ExprId star);
@@ -332,6 +359,9 @@ class ExpressionStore {
   FlatMap<uint32_t, ByteSet> alphabets_;
   FlatMap<uint32_t, ByteSet> firsts_;  // of alternations, intersections and tall expressions
   FlatMap<uint32_t, uint32_t> without_counts_;
+  FlatMap<uint32_t, uint32_t> uncounted_ids_;
+  std::deque<Uncounted> uncounted_;
+  FlatMap<uint64_t, uint8_t> keeps_units_;  // by expression and unit
   std::vector<uint32_t> collected_;    // by node: the last call of representatives that visited it
   std::vector<ExprId> uncollected_;    // nodes that this call has still to visit
   uint32_t collection_ = 0;            // the number of the last call

@@ -1,4 +1,4 @@
-// The height of expressions and whether they have a substring, and the derivatives of high ones.
+// The height of expressions, whether they have a substring or a count, and the derivatives of high ones.
 #include "nesting.h"
 
 #include <limits>
@@ -11,12 +11,14 @@ void ExpressionStore::set_height(Node& node) const {
   auto above = [&](ExprId part) {
     height = std::max<uint32_t>(height, nodes_[index(part)].height + 1u);
     node.has_substring |= nodes_[index(part)].has_substring;
+    node.has_count |= nodes_[index(part)].has_count;
   };
   switch (node.kind) {
     case Kind::concatenation: {
       above(node.head());
       const Node& rest = nodes_[index(node.rest())];
       node.has_substring |= rest.has_substring;
+      node.has_count |= rest.has_count;
       height = std::max<uint32_t>(height, rest.height + (rest.kind == Kind::concatenation ? 0u : 1u));
       break;
     }
@@ -36,6 +38,9 @@ void ExpressionStore::set_height(Node& node) const {
     default:
       break;
   }
+  const bool counts = node.kind == Kind::repetition && (node.minimum() > 1 || (node.maximum() > 1 && node.maximum() != unbounded));
+  const bool is_left_alone = node.kind == Kind::intersection || node.kind == Kind::complement;
+  node.has_count = (node.has_count || counts || node.kind == Kind::window) && !is_left_alone;
   // Derivatives of an imported expression are about twice as high as the expression, far below this limit.
   constexpr uint32_t highest = std::numeric_limits<uint16_t>::max();
   if (height > highest) {

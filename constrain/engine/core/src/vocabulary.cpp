@@ -32,8 +32,10 @@ Trie::Trie(std::span<const std::string_view> tokens) {
       ends_.push_back(0);
       first_token_.push_back(i);
     }
+    if (text.size() > long_token) long_nodes_.push_back(path.back());
     last = text;
   }
+  long_nodes_.shrink_to_fit();
   for (; !path.empty(); path.pop_back()) ends_[path.back()] = size();
   first_token_.push_back(static_cast<uint32_t>(tokens_.size()));
   bytes_.shrink_to_fit();
@@ -100,6 +102,7 @@ Vocabulary::Vocabulary(std::vector<std::string_view> tokens, std::vector<uint32_
   index_beginnings();
   trie_.each_child(Trie::root, [this](uint32_t child) {
     const uint8_t byte = trie_.byte(child);
+    if (!trie_.tokens(child).empty()) bytes_.add(byte);
     if (byte == ' ' || byte == '\n' || byte == '\t') words_begun_.add(trie_.tokens_below(child), words());
   });
 }
@@ -131,12 +134,17 @@ bool Vocabulary::is_eos(uint32_t id) const { return std::binary_search(eos_.begi
 std::shared_ptr<const IndependentTokens> Vocabulary::find_independent(const Hash& key) const {
   std::scoped_lock lock(mutex_);
   auto found = independent_.find(key);
+  if (found != independent_.end()) return found->second;
+  const auto same = same_independent_.find(key);
+  if (same != same_independent_.end()) found = independent_.find(same->second);
   return found == independent_.end() ? nullptr : found->second;
 }
 
 void Vocabulary::charge(size_t bytes) const {
   if (store_bytes_ + bytes > store_limit) {  // tokens in use live on with their users
     independent_.clear();
+    same_independent_.clear();
+    begun_.clear();
     units_.clear();
     ends_.clear();
     places_.clear();
@@ -149,6 +157,24 @@ void Vocabulary::keep_independent(const Hash& key, std::shared_ptr<const Indepen
   std::scoped_lock lock(mutex_);
   charge(tokens->memory_bytes());
   independent_.emplace(key, std::move(tokens));
+}
+
+void Vocabulary::keep_same_independent(const Hash& key, const Hash& same) const {
+  std::scoped_lock lock(mutex_);
+  charge(sizeof(std::pair<Hash, Hash>));
+  same_independent_.emplace(key, same);
+}
+
+std::shared_ptr<const std::vector<uint32_t>> Vocabulary::find_begun(const Hash& key) const {
+  std::scoped_lock lock(mutex_);
+  auto found = begun_.find(key);
+  return found == begun_.end() ? nullptr : found->second;
+}
+
+void Vocabulary::keep_begun(const Hash& key, std::shared_ptr<const std::vector<uint32_t>> most) const {
+  std::scoped_lock lock(mutex_);
+  charge(4 * most->size());
+  begun_.emplace(key, std::move(most));
 }
 
 std::shared_ptr<const UnitTokens> Vocabulary::find_units(const Hash& key) const {

@@ -43,12 +43,18 @@ class Trie {
   const uint32_t* all_tokens() const { return tokens_.data(); }
   // The groups of all bytes below a node, without its own.
   ByteGroups groups_below(uint32_t node) const { return groups_below_[node]; }
+  // The nodes of tokens of more than `long_token` bytes, ascending.
+  static constexpr size_t long_token = 16;
+  std::span<const uint32_t> long_nodes() const { return long_nodes_; }
 
   template <typename F>
   void each_child(uint32_t node, F&& f) const {
     for (uint32_t child = node + 1; child < ends_[node]; child = ends_[child]) f(child);
   }
-  size_t memory_bytes() const { return bytes_.capacity() + 4 * (ends_.capacity() + first_token_.capacity() + tokens_.capacity() + groups_below_.capacity()); }
+  size_t memory_bytes() const {
+    const size_t words = ends_.capacity() + first_token_.capacity() + tokens_.capacity() + groups_below_.capacity() + long_nodes_.capacity();
+    return bytes_.capacity() + 4 * words;
+  }
 
  private:
   std::span<const uint32_t> run(uint32_t from, uint32_t to) const { return {tokens_.data() + from, to - from}; }
@@ -58,6 +64,7 @@ class Trie {
   std::vector<uint32_t> first_token_;  // one entry more than nodes
   std::vector<uint32_t> tokens_;
   std::vector<ByteGroups> groups_below_;
+  std::vector<uint32_t> long_nodes_;
 };
 
 // Tokens that end the lexeme, for one set of matched terminals (by position in the lexer state): the trie nodes whose
@@ -172,6 +179,11 @@ class Vocabulary {
 
   std::shared_ptr<const IndependentTokens> find_independent(const Hash& key) const;
   void keep_independent(const Hash& key, std::shared_ptr<const IndependentTokens> tokens) const;
+  // Keeps a key of a state that has the same tokens as the state of another key.
+  void keep_same_independent(const Hash& key, const Hash& same) const;
+  // Bounds on the units that each long token begins, by unit.
+  std::shared_ptr<const std::vector<uint32_t>> find_begun(const Hash& key) const;
+  void keep_begun(const Hash& key, std::shared_ptr<const std::vector<uint32_t>> most) const;
   std::shared_ptr<const UnitTokens> find_units(const Hash& key) const;
   void keep_units(const Hash& key, std::shared_ptr<const UnitTokens> tokens) const;
 
@@ -181,6 +193,8 @@ class Vocabulary {
   std::shared_ptr<const PlaceTokens> find_places(const Hash& key) const;
   void keep_places(const Hash& key, std::shared_ptr<const PlaceTokens> tokens) const;
 
+  // The bytes that are tokens by themselves.
+  const ByteSet& bytes() const { return bytes_; }
   // Tokens that begin with a space, a line break or a tab.
   const TokenSet& words_begun() const { return words_begun_; }
 
@@ -205,6 +219,7 @@ class Vocabulary {
   std::vector<uint32_t> special_;
   std::vector<uint32_t> eos_;
   Trie trie_;
+  ByteSet bytes_;
   TokenSet words_begun_;
   size_t longest_token_ = 0;
   std::vector<uint32_t> singles_, pairs_;  // by a token's first byte, first two bytes: node or root
@@ -214,6 +229,8 @@ class Vocabulary {
   };
   mutable std::mutex mutex_;  // guards the members below
   mutable std::unordered_map<Hash, std::shared_ptr<const IndependentTokens>, HashOf> independent_;
+  mutable std::unordered_map<Hash, Hash, HashOf> same_independent_;  // keys of independent_, by further keys; not stored
+  mutable std::unordered_map<Hash, std::shared_ptr<const std::vector<uint32_t>>, HashOf> begun_;  // not stored
   mutable std::unordered_map<Hash, std::shared_ptr<const UnitTokens>, HashOf> units_;
   mutable std::unordered_map<Hash, std::shared_ptr<const UnitEnds>, HashOf> ends_;
   mutable std::unordered_map<Hash, std::shared_ptr<const PlaceTokens>, HashOf> places_;
