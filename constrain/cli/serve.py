@@ -67,6 +67,14 @@ def serve(
             show_default="no",
         ),
     ] = None,
+    lock_memory: Annotated[
+        bool | None,
+        typer.Option(
+            "--lock-memory/--no-lock-memory",
+            help="Keep the weights in main memory, so that the system never reads them again from disk.",
+            show_default="no",
+        ),
+    ] = None,
     memory_limit: Annotated[
         str | None,
         typer.Option(

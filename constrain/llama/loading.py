@@ -63,17 +63,33 @@ def load(
     n_threads: int | None,
     *,
     verbose: bool,
+    lock_memory: bool = False,
     receive: Callable[[str], None] = lambda _: None,
 ) -> llama_cpp.Llama:
-    """Loads a model. Takes arguments as ``Model`` does. Raises ``ModelError`` if llama.cpp cannot load the file.
+    """Loads a model. Takes arguments as ``Model`` does.
 
-    ``receive``: called with each message that llama.cpp logs, unless ``verbose``.
+    ``receive``: called with each message that llama.cpp logs, unless ``verbose``. Raises ``ModelError`` if llama.cpp
+    cannot load the file, or not lock its memory.
     """
     n_ctx = context_size(read_metadata(path), n_ctx)
     if n_threads is None:
         n_threads = default_threads()
     options = {"n_ctx": n_ctx, "n_gpu_layers": n_gpu_layers, "n_threads": n_threads, "n_threads_batch": n_threads}
-    return _open(path, verbose=verbose, receive=receive, **options)
+    refusals: list[str] = []
+
+    def hear(message: str) -> None:
+        if "mlock" in message and message.startswith("warning"):
+            refusals.append(message.removeprefix("warning: ").splitlines()[0])
+        receive(message)
+
+    llama = _open(path, verbose=verbose, receive=hear, use_mlock=lock_memory, **options)
+    if refusals:
+        llama.close()
+        raise ModelError(
+            f"{path}: its memory cannot be locked: {refusals[0]}; let this user lock more memory (ulimit -l), or leave "
+            "out lock_memory"
+        )
+    return llama
 
 
 def context_size(metadata: Metadata, n_ctx: int | None) -> int:

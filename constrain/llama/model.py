@@ -15,6 +15,8 @@ from constrain.engine.remembered import remembered_constraints
 from constrain.errors import ModelError
 from constrain.llama.contexts.context import Context
 from constrain.llama.contexts.sequences import Sequences
+from constrain.llama.costs.kept import costs_of
+from constrain.llama.costs.table import ASSUMED
 from constrain.llama.embedding import Embedder
 from constrain.llama.loading import MAX_CONTEXT, collected_errors, load
 from constrain.llama.prompt_cache.identity import ModelFacts
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
+    from constrain.llama.costs.table import Costs
     from constrain.private_folders import Directory
 
 DEFAULT_PARALLEL = 8
@@ -90,6 +93,8 @@ class Model:
             makes the copy and keeps it in the cache directory, which takes a minute or more; see ``constrain prepare``.
             ``True`` allows 0.02 nats of divergence per token; a number allows so many. If no faster copy is close
             enough, the file itself is used.
+        lock_memory: whether the weights stay in main memory, so that the system never reads them again from disk. Raises
+            ``ModelError`` if the system does not allow that; with ``verbose``, llama.cpp only logs it.
         verbose: whether llama.cpp logs to standard error.
 
     Attributes:
@@ -123,6 +128,7 @@ class Model:
         prompt_cache: Directory = None,
         prompt_cache_bytes: int = PROMPT_CACHE_BYTES,
         prepare: bool | float = False,
+        lock_memory: bool = False,
         verbose: bool = False,
     ) -> None:
         _require_whole("parallel", parallel, 1, llama_cpp.llama_max_parallel_sequences())
@@ -130,7 +136,8 @@ class Model:
         if n_ctx is not None:
             _require_whole("n_ctx", n_ctx, 0, MAX_CONTEXT)
         _require_whole("prompt_cache_bytes", prompt_cache_bytes, 0, _MOST_BYTES)
-        directory = find_directory(prompt_cache) if keep_prompts and prompt_cache_bytes else None
+        self._directory = find_directory(prompt_cache)
+        directory = self._directory if keep_prompts and prompt_cache_bytes else None
         if n_threads is not None:
             _require_whole("n_threads", n_threads, 1, MAX_THREADS)
         self._owns_llama = not isinstance(model, llama_cpp.Llama)
@@ -139,12 +146,14 @@ class Model:
                 raise ValueError("n_ctx, n_gpu_layers, n_threads and verbose belong to the given Llama; leave them out")
             if prepare is not False:
                 raise ValueError("prepare makes a copy of a file, and a Llama is loaded already; leave it out")
+            if lock_memory:
+                raise ValueError("a Llama is loaded already; give it use_mlock=True, and leave out lock_memory")
             self.llama = model
         else:
             path = default_model_path() if model is None else Path(model)
             if prepare is not False:
                 path = _prepare(path, prepare, n_threads, n_gpu_layers)
-            self.llama = load(path, n_ctx, n_gpu_layers, n_threads, verbose=verbose)
+            self.llama = load(path, n_ctx, n_gpu_layers, n_threads, verbose=verbose, lock_memory=lock_memory)
         try:
             # ``compile`` may also get the given Llama itself; both uses share one vocabulary.
             self.tokenizer = Tokenizer(self.llama, Vocabulary) if self._owns_llama else tokenizer_of(self.llama)
@@ -232,11 +241,25 @@ class Model:
         try:
             prompts = self._kept_prompts(sequences.parameters, streams=self.parallel, one_state=sequences.one_state)
             return Scheduler(
-                sequences, keep_prompts=self._keep_prompts, batch_invariant=self._batch_invariant, prompts=prompts
+                sequences,
+                keep_prompts=self._keep_prompts,
+                batch_invariant=self._batch_invariant,
+                prompts=prompts,
+                costs=self._costs(sequences),
             )
         except BaseException:
             sequences.close()
             raise
+
+    def _costs(self, sequences: Sequences) -> Costs:
+        """The costs of several sequences. They are measured once, and kept for the file and this machine."""
+        if sequences.count == 1:
+            return ASSUMED  # nothing is decided by them
+        try:
+            identity = self._facts.identity(sequences.parameters, sequences.count, self.n_ctx)
+        except ModelError:  # the file is no longer there, or it is another one
+            return sequences.measure().costs
+        return costs_of(identity, sequences.n_threads, sequences.count, self._directory, sequences.measure)
 
     @property
     def embedder(self) -> Embedder:

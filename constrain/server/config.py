@@ -88,6 +88,7 @@ class _Table(BaseModel):
     gpu_layers: Annotated[int, Field(ge=-1)] | None = None
     threads: Annotated[int, Field(ge=1)] | None = None
     prepare: bool | None = None
+    lock_memory: bool | None = None
 
 
 class ModelTable(_Table):
@@ -97,7 +98,7 @@ class ModelTable(_Table):
         path: path of the GGUF file.
         name: name in requests; by default the file name.
         alias: further names.
-        ctx, parallel, gpu_layers, threads, prepare: as the flags of ``constrain serve``.
+        ctx, parallel, gpu_layers, threads, prepare, lock_memory: as the flags of ``constrain serve``.
         chat_template: file with a Jinja template that replaces the model's own.
         tool_format: form in which the model writes calls (``"hermes"``, ``"llama3-json"``, ...); by default the form of
             its chat template.

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
 
 import llama_cpp
 import pytest
@@ -12,9 +17,7 @@ from constrain.llama.loading import MAX_CONTEXT, Llama
 from constrain.llama.weights import layouts
 from tests.support import demo_model
 from tests.support.gguf_files import write_gguf
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from tests.support.llama.transformer import write_transformer
 
 SYSTEM = b"CPU : AVX512 = 1 | AMX_INT8 = %d | REPACK = 1 | "
 
@@ -75,3 +78,45 @@ def test_a_setting_that_is_no_number_in_its_range_is_named(name: str, value: obj
     settings: Any = {name: value}
     with pytest.raises(kind, match=f"{name} is {value!r}; it must be "):
         constrain.Model(demo_model(), **settings)
+
+
+LOCKED = """
+import resource, sys, constrain
+resource.setrlimit(resource.RLIMIT_MEMLOCK, (65536, 65536))
+try:
+    constrain.Model(sys.argv[1], n_ctx=64, lock_memory=True)
+except constrain.ModelError as error:
+    print(error)
+else:
+    print(next(line for line in open("/proc/self/status") if line.startswith("VmLck")))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="capabilities are Linux's")
+def test_memory_that_cannot_be_locked_is_an_error() -> None:
+    command = [sys.executable, "-c", LOCKED, str(demo_model())]
+    if os.geteuid() == 0:  # root may lock what it likes, unless it gives that up
+        setpriv = shutil.which("setpriv")
+        if setpriv is None:
+            pytest.skip("there is no setpriv")
+        command = [setpriv, "--bounding-set=-ipc_lock", *command]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "its memory cannot be locked: failed to mlock" in done.stdout
+    assert "ulimit -l" in done.stdout
+
+
+def test_locked_weights_are_in_main_memory(tmp_path: Path) -> None:
+    path = write_transformer(tmp_path / "tiny.gguf")
+    try:
+        model = constrain.Model(path, n_ctx=64, lock_memory=True)
+    except constrain.ModelError as error:
+        pytest.skip(str(error))
+    locked = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmLck"))
+    assert int(locked.split()[1]) > 0
+    model.close()
+
+
+def test_a_loaded_llama_locks_its_memory_itself(model: constrain.Model) -> None:
+    with pytest.raises(ValueError, match="use_mlock=True"):
+        constrain.Model(model.llama, lock_memory=True)

@@ -124,6 +124,7 @@ def test_help_shows_the_defaults() -> None:
         "parallel": "8",
         "gpu_layers": "-1",
         "prepare": "no",
+        "lock_memory": "no",
         "threads": "physical cores",
         "memory_limit": "none",
         "deterministic": "no",

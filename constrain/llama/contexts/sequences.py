@@ -17,6 +17,7 @@ from constrain.errors import ModelError
 from constrain.llama.contexts.batch import FORCED_TOGETHER, Batch
 from constrain.llama.contexts.logits import LogitRows
 from constrain.llama.contexts.stored_states import ContextStates
+from constrain.llama.costs.measuring import Meter
 from constrain.llama.threads.threads import Threads
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from constrain.llama.contexts.batch import Piece
+    from constrain.llama.costs.measuring import Measured
     from constrain.llama.decoding.sampler import Chain
 
 
@@ -70,6 +72,16 @@ class Sequences:
         except BaseException:
             self.close()  # otherwise the model would keep the context
             raise
+
+    @property
+    def n_threads(self) -> tuple[int, int]:
+        """The most threads that compute one token, and several."""
+        return llama_cpp.llama_n_threads(self._pointer), llama_cpp.llama_n_threads_batch(self._pointer)
+
+    def measure(self) -> Measured:
+        """Measures what evaluations cost; all sequences must be empty. Raises ``ModelError`` if llama.cpp fails."""
+        meter = Meter(self._pointer, n_sequences=self.count, n_outputs=self.n_outputs, path=self._path)
+        return meter.measure(("last", "together"))
 
     @property
     def leaves_a_core(self) -> bool:

@@ -144,8 +144,9 @@ class Slots:
     def take(self, wanted: Tokens, partition: str = "", *, on_disk: bool = False) -> Slot | None:
         """Takes a free slot that holds all known tokens of ``wanted`` for the partition, except the last two.
 
-        An idle slot that already holds them is continued if little else in it is lost. Otherwise the slot released
-        longest ago is overwritten, and its state is stored. Returns ``None`` if all slots are busy.
+        An idle slot that already holds them is continued if little else in it is lost. Otherwise another is
+        overwritten, and its state is stored: the one nearest to the slots in use, because adjacent ones are evaluated
+        together, and of several the one released longest ago. Returns ``None`` if all slots are busy.
 
         ``on_disk``: whether tokens count as known that are on disk.
         """
@@ -153,7 +154,8 @@ class Slots:
         if not idle:
             return None
         source = self._best(wanted, partition)
-        target = min(idle, key=lambda slot: (slot.length > 0, slot.released))
+        busy = [slot.index for slot in self._slots if slot.busy]
+        target = min(idle, key=lambda slot: (slot.length > 0, _distance(slot.index, busy), slot.released))
         known = self._known(source, wanted, partition)
         if known and not source.busy and source.length - known < self.worth_copying:
             target = source
@@ -259,17 +261,27 @@ class Slots:
         """Frees the stored states."""
         self._stored_states.clear()
 
-    def evaluate(self, pieces: Sequence[tuple[Slot, Tokens, int]]) -> list[int]:
+    def spare(self, length: int) -> tuple[int, ...]:
+        """The numbers of idle slots that can take a token along: not longer than ``length``, which would cost more."""
+        if self._evaluator.one_state:
+            return ()
+        return tuple(slot.index for slot in self._slots if not slot.busy and slot.length < length)
+
+    def evaluate(self, pieces: Sequence[tuple[Slot, Tokens, int]], along: Sequence[int] = ()) -> list[int]:
         """Evaluates pieces: slot, tokens, number of last tokens after which logits are read.
 
         Returns the index of the logits after each piece; those after the tokens before it come before.
 
-        Raises ``ModelError`` if that fails; all slots are empty then.
+        ``along``: numbers of idle slots that take as many tokens along, so that the evaluation costs less; they are
+        removed again. Raises ``ModelError`` if the evaluation fails; all slots are empty then.
         """
+        wanted = [Piece(slot.index, slot.length, tokens, outputs) for slot, tokens, outputs in pieces]
+        if along:
+            like = wanted[0]
+            wanted += [Piece(index, self._slots[index].length, like.tokens, like.outputs) for index in along]
+            wanted.sort(key=lambda piece: piece.sequence)
         try:
-            rows = self._evaluator.evaluate(
-                [Piece(slot.index, slot.length, tokens, outputs) for slot, tokens, outputs in pieces]
-            )
+            rows = self._evaluator.evaluate(wanted)
         except ModelError:
             for slot in self._slots:
                 self.clear(slot)
@@ -278,7 +290,18 @@ class Slots:
             end = slot.length + len(tokens)
             slot.buffer[slot.length : end] = tokens
             slot.length = end
-        return rows
+        if not along:
+            return rows
+        for index in along:
+            self._remove_behind(self._slots[index])
+        row_of = {piece.sequence: row for piece, row in zip(wanted, rows, strict=True)}
+        return [row_of[slot.index] for slot, _, _ in pieces]
+
+    def _remove_behind(self, slot: Slot) -> None:
+        """Removes the tokens that a slot took along."""
+        with self._empty_after_errors(slot):
+            if not (slot.length and self._evaluator.cut(slot.index, slot.length)):
+                self.clear(slot)
 
     def _best(self, wanted: Tokens, partition: str) -> Slot:
         """The slot that knows most of the beginning of ``wanted``, for a partition."""
@@ -308,3 +331,8 @@ class Slots:
         except BaseException:
             self.clear(slot)
             raise
+
+
+def _distance(index: int, others: Sequence[int]) -> int:
+    """The distance to the nearest of other numbers; 0 if there are none."""
+    return min((abs(index - other) for other in others), default=0)

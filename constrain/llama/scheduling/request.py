@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from constrain.llama.contexts.stored_states import match_groups
 
@@ -68,6 +68,7 @@ class Scheduled:
         held: tokens taken but not delivered yet, because they are not scored or may be taken back.
         slot: the slot in which the sequence is evaluated; ``None`` while it waits.
         kept_end: number of tokens after which the state is kept on disk; 0 for none.
+        read: number of tokens of the prompt that were evaluated in pieces.
         leader: another sequence that is about to evaluate the first ``shared`` tokens of this one, which waits for it.
         decision: the choice of the next tokens, or of what to ask, while a thread of its own makes it.
         go_on: called with a function that returns the decision, or raises its error.
@@ -84,6 +85,7 @@ class Scheduled:
     held: tuple[int, ...] = ()
     slot: Slot | None = None
     kept_end: int = 0
+    read: int = 0
     leader: Scheduled | None = None
     shared: int = 0
     decision: Decision[Any] | None = None
@@ -183,3 +185,15 @@ class Scheduled:
         """Returns the seconds since the last call and restarts the clock."""
         before, self.since = self.since, time.perf_counter()
         return self.since - before
+
+
+class Evaluation(NamedTuple):
+    """Sequences to evaluate together.
+
+    Attributes:
+        members: the sequences in the order of their slots, with the number of their tokens.
+        along: numbers of idle slots that take as many tokens along.
+    """
+
+    members: list[tuple[Scheduled, int]]
+    along: tuple[int, ...] = ()

@@ -25,6 +25,7 @@ import threading
 import time
 from collections import deque
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -34,8 +35,10 @@ from constrain.llama.binding import Candidates
 from constrain.llama.contexts.batch import next_group
 from constrain.llama.contexts.slots import Slots
 from constrain.llama.contexts.stored_states import ALWAYS_EVALUATED, reusable_prefix
+from constrain.llama.costs.table import ASSUMED, estimate
 from constrain.llama.scheduling.deciding import Decision, await_all, await_any
-from constrain.llama.scheduling.request import Scheduled
+from constrain.llama.scheduling.grouping import Grouping
+from constrain.llama.scheduling.request import Evaluation, Scheduled
 from constrain.llama.threads.openmp import release_workers
 from constrain.llama.threads.preparing import while_preparing
 
@@ -45,6 +48,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from constrain.llama.contexts.slots import BatchEvaluator
+    from constrain.llama.costs.table import Costs
     from constrain.llama.prompt_cache.prompts import ContextPrompts
     from constrain.llama.scheduling.request import Request
 
@@ -62,8 +66,12 @@ _PATIENCE = 0.02
 _LOOK_SECONDS = 0.02
 """Seconds between two looks for new and cancelled requests while all sequences wait for choices."""
 
+_PROMPT_TIME = 0.3
+"""Time that a long prompt may take while answers are in progress, as a share of theirs, so that they take at most 1.3
+times as long. Several, n, take n * n shares: the more of the slots wait for their prompts, the less a step yields."""
+
 _PROMPT_SHARE = 4
-"""The part of a batch that prompts get while answers are in progress: one fourth, so that answers go on."""
+"""The part of a batch that prompts get at once while answers are in progress: one fourth, so that answers go on."""
 
 
 class Scheduler:
@@ -71,7 +79,7 @@ class Scheduler:
 
     Without ``keep_prompts`` every prompt is evaluated from its beginning. With ``batch_invariant`` runs of tokens are
     evaluated as they would be alone; without it, in the combination that costs least. ``prompts`` are the evaluated
-    prompts on disk; ``None`` for none.
+    prompts on disk; ``None`` for none. ``costs`` are those of the evaluator; ``clock`` returns seconds.
 
     Attributes:
         n_ctx: the most tokens of a prompt and its answer.
@@ -86,12 +94,18 @@ class Scheduler:
         keep_prompts: bool = True,
         batch_invariant: bool = True,
         prompts: ContextPrompts | None = None,
+        costs: Costs = ASSUMED,
+        clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self.n_ctx = evaluator.n_ctx
         self.slots = Slots(evaluator, keep_prompts=keep_prompts, prompts=prompts)
         self._keep_prompts = keep_prompts
         self._batch_invariant = batch_invariant
         self._evaluator = evaluator
+        self._costs = costs
+        self._grouping = Grouping(costs.together)
+        self._clock = clock
+        self._owed = 0.0  # seconds that long prompts took beside answers, less their share of the time since
         self._candidates = Candidates(evaluator.n_vocab)
         self._decisions: list[Decision[Any]] = []  # some may have finished
         self._lock = threading.Lock()
@@ -290,13 +304,15 @@ class Scheduler:
     def _step(self) -> None:
         """Evaluates the next tokens of all active sequences and lets their answers choose.
 
-        llama.cpp evaluates sequences together only if they have equally many new tokens and adjacent slots. So runs of
-        several tokens (mostly forced ones) go first; then every sequence is ready for one more token.
+        llama.cpp evaluates sequences together only if they have equally many new tokens and adjacent slots
+        (``grouping``). So runs of several tokens (mostly forced ones) go first; then every sequence is ready for one
+        more token.
         """
         for sequence in [one for one in self._active if one.is_late]:
             self._choose_late(sequence)
         self._take_decisions()
         self._take_over()
+        begun = self._clock()
         writing = False
         for _ in range(_RUNS):
             if not (runs := self._runs()):
@@ -304,40 +320,42 @@ class Scheduler:
             self._evaluate(runs)
             writing = True
         if singles := [(one, 1) for one, count in self._short() if count == 1 or not self._batch_invariant]:
-            self._evaluate([singles])
+            self._evaluate(self._grouped(singles, padded=True))
             writing = True
-        self._evaluate(self._prompts(beside=writing))
+        self._read_prompts(self._clock() - begun if writing else None)
         self._take_over()
 
-    def _evaluate(self, batches: list[list[tuple[Scheduled, int]]]) -> None:
-        """Evaluates the given numbers of tokens, batch by batch; answers with nothing left to evaluate choose."""
-        for batch in batches:
-            outputs = [one.outputs(count) for one, count in batch]
+    def _evaluate(self, evaluations: list[Evaluation]) -> None:
+        """Evaluates one after the other; answers with nothing left to evaluate choose."""
+        for evaluation in evaluations:
+            members = evaluation.members
+            outputs = [one.outputs(count) for one, count in members]
             try:
-                rows = self._evaluate_batch(batch)
+                rows = self._evaluate_together(evaluation)
             except ModelError as error:  # all slots are empty now
                 for sequence in list(self._active):
                     self._end(sequence, _failure(error))
                 return
-            for (sequence, _), read, row in zip(batch, outputs, rows, strict=True):
+            for (sequence, _), read, row in zip(members, outputs, rows, strict=True):
                 if sequence.request.answer.unscored:
                     self._advance(sequence, partial(self._score, sequence, range(row + 1 - read, row + 1)))
                 if sequence.slot is not None and not sequence.pending and sequence.decision is None:
                     self._choose(sequence, row)
-            for sequence, _ in batch:
+            for sequence, _ in members:
                 if sequence.slot is not None and sequence.slot.length == sequence.kept_end:
                     sequence.kept_end = 0
                     self.slots.keep(sequence.slot)
-            if decisions := _under_way([sequence for sequence, _ in batch]):
+            if decisions := _under_way([sequence for sequence, _ in members]):
                 await_all(decisions, _PATIENCE)
                 self._take_decisions()
 
-    def _evaluate_batch(self, batch: list[tuple[Scheduled, int]]) -> list[int]:
-        """Evaluates a batch; meanwhile, if a core is free, the answers that choose afterwards prepare their masks."""
-        evaluate = partial(self.slots.evaluate, [one.piece(count) for one, count in batch])
+    def _evaluate_together(self, evaluation: Evaluation) -> list[int]:
+        """Evaluates tokens; meanwhile, if a core is free, the answers that choose afterwards prepare their masks."""
+        members = evaluation.members
+        evaluate = partial(self.slots.evaluate, [one.piece(count) for one, count in members], evaluation.along)
         if not self._evaluator.leaves_a_core:
             return evaluate()
-        answers = [one.request.answer for one, count in batch if count == one.pending]
+        answers = [one.request.answer for one, count in members if count == one.pending]
         return while_preparing(answers, evaluate, _PATIENCE)
 
     def _in_order(self) -> list[Scheduled]:
@@ -349,46 +367,90 @@ class Scheduler:
         most = min(_SHORT, self._evaluator.n_batch)
         return [(one, count) for one in self._in_order() if 0 < (count := self._count(one)) <= most]
 
-    def _runs(self) -> list[list[tuple[Scheduled, int]]]:
-        """Returns the sequences with several tokens to evaluate, grouped by the number of these tokens.
+    def _runs(self) -> list[Evaluation]:
+        """Returns the sequences with several tokens to evaluate, those with equally many together.
 
-        Tokens get cheaper the more of them one evaluation has, whether or not they follow one another. So without
-        ``batch_invariant`` a run is evaluated separately only if it has at least as many tokens as there are sequences;
-        otherwise it goes along with the others, token by token.
+        Without ``batch_invariant`` a run of fewer tokens than there are sequences goes along with these, a token in each
+        step, if that costs no more. Longer ones, such as the ends of prompts, would take too many steps.
         """
         runs: dict[int, list[tuple[Scheduled, int]]] = {}
         short = self._short()
-        least = 2 if self._batch_invariant else max(2, len(short))
         for sequence, count in short:
-            if count >= least:
+            if count > 1 and (self._batch_invariant or self._goes_apart(count, len(short))):
                 runs.setdefault(count, []).append((sequence, count))
-        return [batch for run in runs.values() for batch in self._batches(run)]
+        return [each for run in runs.values() for each in self._grouped(run)]
 
-    def _batches(self, run: list[tuple[Scheduled, int]]) -> list[list[tuple[Scheduled, int]]]:
+    def _goes_apart(self, count: int, n_sequences: int) -> bool:
+        """Whether a run is long, or costs less than its tokens would as parts of steps of all sequences."""
+        if count >= n_sequences:
+            return True
+        one, together = (estimate(self._costs.together, number) for number in (1, n_sequences))
+        return estimate(self._costs.last, count) < count * (together - one) / (n_sequences - 1)
+
+    def _grouped(self, run: list[tuple[Scheduled, int]], *, padded: bool = False) -> list[Evaluation]:
+        """Divides sequences with equally many tokens into evaluations that cost least, and that have room for them.
+
+        ``padded``: whether idle slots may take a token along.
+        """
+        count = run[0][1]
+        spare = self.slots.spare(max(one.active_slot.length for one, _ in run)) if padded else ()
+        groups = self._grouping.groups(tuple(one.active_slot.index for one, _ in run), spare, count)
+        left = iter(run)
+        found = []
+        for group in groups:
+            members = list(islice(left, group.members))
+            used = {one.active_slot.index for one, _ in members}
+            along = tuple(number for number in range(group.first, group.last + 1) if number not in used)
+            found += [Evaluation(part, along) for part in self._parts(members)]
+        return found
+
+    def _parts(self, run: list[tuple[Scheduled, int]]) -> list[list[tuple[Scheduled, int]]]:
         """Divides sequences with equally many tokens, so that one evaluation has room for their tokens and logits."""
-        batches: list[list[tuple[Scheduled, int]]] = []
+        parts: list[list[tuple[Scheduled, int]]] = []
         tokens = outputs = 0
         for sequence, count in run:
             tokens += count
             outputs += sequence.outputs(count)
-            if not batches or tokens > self._evaluator.n_batch or outputs > self._evaluator.n_outputs:
-                batches.append([])
+            if not parts or tokens > self._evaluator.n_batch or outputs > self._evaluator.n_outputs:
+                parts.append([])
                 tokens, outputs = count, sequence.outputs(count)
-            batches[-1].append((sequence, count))
-        return batches
+            parts[-1].append((sequence, count))
+        return parts
 
-    def _prompts(self, *, beside: bool) -> list[list[tuple[Scheduled, int]]]:
-        """Returns pieces of prompts, first come first served; with ``beside``, small ones, to go along with answers."""
+    def _read_prompts(self, beside: float | None) -> None:
+        """Evaluates pieces of prompts, first come first served.
+
+        ``beside``: seconds of this step that answers took; ``None`` if there were none. Beside answers, a prompt gets a
+        first piece at once, and further ones when the answers have had their time for those before.
+        """
         room = self._evaluator.n_batch
-        share = max(1, room // _PROMPT_SHARE) if beside else room
+        waiting = [one for one in self._active if not one.waits and self._count(one) > min(_SHORT, room)]
+        if beside is None:
+            self._evaluate(self._prompts(waiting, room))
+            return
+        share = max(1, room // _PROMPT_SHARE)
+        long = [one for one in waiting if one.read >= share]
+        first = self._prompts([one for one in waiting if one.read < share], share)
+        self._evaluate(first)
+        self._owed = max(0.0, self._owed - _PROMPT_TIME * len(long) ** 2 * beside)
+        if not self._owed and not first:
+            begun = self._clock()
+            self._evaluate(self._prompts(long, share))
+            self._owed = self._clock() - begun
+
+    def _prompts(self, waiting: list[Scheduled], room: int) -> list[Evaluation]:
+        """Returns pieces of prompts, of at most ``room`` tokens together."""
         pieces = []
-        for sequence in self._active:
-            if not sequence.waits and (count := self._count(sequence)) > min(_SHORT, room) and share:
-                left = count - min(count, share)
-                count -= left
-                count -= left == 1 and count > 1  # one token alone would be rounded differently
-                pieces.append([(sequence, count)])
-                share -= count
+        for sequence in waiting:
+            if room <= 0:
+                break
+            count = self._count(sequence)
+            left = count - min(count, room)
+            count -= left
+            count -= left == 1 and count > 1  # one token alone would be rounded differently
+            pieces.append(Evaluation([(sequence, count)]))
+            sequence.read += count
+            room -= count
         return pieces
 
     def _count(self, sequence: Scheduled) -> int:

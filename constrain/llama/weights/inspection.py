@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import llama_cpp
 
+from constrain.llama.costs.measuring import measure_costs
 from constrain.llama.loading import llama_log, load
 from constrain.llama.memory import memory_needed
-from constrain.llama.weights.costs import measure_costs
 from constrain.llama.weights.layouts import uses_extra_buffers
 from constrain.llama.weights.plan import Timings, time_formats
 from constrain.llama.weights.tensors import read_weights
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from constrain.llama.weights.costs import Costs
+    from constrain.llama.costs.table import Costs
     from constrain.llama.weights.plan import Timing
     from constrain.llama.weights.tensors import Weights
 

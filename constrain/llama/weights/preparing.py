@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING
 
 import llama_cpp
 
+from constrain.llama.costs.measuring import measure_costs
 from constrain.llama.loading import llama_log, load
 from constrain.llama.weights.comparison import Comparison, compare
-from constrain.llama.weights.costs import measure_costs
 from constrain.llama.weights.evaluating import MAX_TEXT_TOKENS
 from constrain.llama.weights.importance import measure_importance
 from constrain.llama.weights.layouts import uses_extra_buffers
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from constrain.llama.weights.costs import Costs
+    from constrain.llama.costs.table import Costs
     from constrain.llama.weights.plan import Timing, Timings
     from constrain.llama.weights.tensors import Weights
 

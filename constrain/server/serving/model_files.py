@@ -80,6 +80,7 @@ def _source(config: ServerConfig, table: ModelTable) -> ModelSource:
         "prompt_cache": None if config.prompt_cache else False,
         "prompt_cache_bytes": config.prompt_cache_size,
         "prepare": bool(choose("prepare")),
+        "lock_memory": bool(choose("lock_memory")),
     }
     return ModelSource(
         names=tuple(dict.fromkeys((table.name or table.path.stem, *table.alias))),

@@ -7,6 +7,7 @@ import random
 import threading
 import time
 from concurrent.futures import CancelledError
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 
 import constrain
 from constrain.llama.contexts.stored_states import StoredStates
+from constrain.llama.costs.table import ASSUMED
 from constrain.llama.decoding.answer import Answer
 from constrain.llama.decoding.sampler import Chain, Sampling
 from constrain.llama.scheduling.request import Request
@@ -34,7 +36,8 @@ def start() -> Iterator[Callable[..., tuple[Scheduler, Scripted]]]:
 
     def make(*, batch_invariant: bool = True, **options: Any) -> tuple[Scheduler, Scripted]:
         model = Scripted(**options)
-        made.append((Scheduler(model, batch_invariant=batch_invariant), model))
+        scheduler = Scheduler(model, batch_invariant=batch_invariant, clock=lambda: model.seconds)
+        made.append((scheduler, model))
         return made[-1]
 
     yield make
@@ -266,10 +269,69 @@ def test_answers_are_written_while_a_long_prompt_is_read(start: Any) -> None:
     reading.done.result(30)
     writing.done.result(30)
     reads = [(index, batch[0][2]) for index, batch in enumerate(model.batches) if batch[0][2] > 3]
-    # Pieces of a fourth of the batch, and what is left once that is no more than forced tokens may be.
-    assert [length for _, length in reads] == [32] * 8 + [64]
-    # In turns with the tokens of the answer; the last piece goes first in its step.
-    assert [later[0] - earlier[0] for earlier, later in itertools.pairwise(reads)] == [2] * 7 + [1]
+    beside = [length for index, length in reads if index < model.batches.index([(0, 51, 1)])]
+    # While the answer is written, a fourth of a batch at once, and another one when the answer has had its time: 32
+    # tokens cost 8 times as much as one by the assumed costs, which is 0.3 times as much as 27 tokens.
+    assert beside == [32, 32, 32]
+    assert [later[0] - earlier[0] for earlier, later in itertools.pairwise(reads[:3])] == [2, 28]
+    assert [length for _, length in reads[3:]] == [128, 96]
+
+
+def run_with(together: dict[int, float], prompts: list[list[int]], *, count: int = 8) -> Scripted:
+    """Runs requests that come together on a model with these costs; checks answers and what is left in the slots."""
+    model = Scripted(count=count)
+    scheduler = Scheduler(model, costs=replace(ASSUMED, together=together), clock=lambda: model.seconds)
+    model.gate = threading.Semaphore(0)
+    requests = [request(prompt) for prompt in prompts]
+    for one in requests:
+        scheduler.submit(one)
+    model.gate.release(10**6)
+    for one, prompt in zip(requests, prompts, strict=True):
+        one.done.result(30)
+        assert one.answer.tokens == expected(prompt)
+    scheduler.join()
+    for slot in scheduler.slots:
+        assert slot.tokens.tolist() == model.cells[slot.index]
+    scheduler.close()
+    return model
+
+
+def test_an_idle_sequence_takes_a_token_along_where_four_cost_less_than_three() -> None:
+    rng = random.Random(8)
+    model = run_with({1: 1.0, 2: 1.4, 3: 1.9, 4: 1.5, 8: 2.3}, [prompt_of(rng, 9 + extra) for extra in range(3)])
+    sizes = [len(batch) for batch in model.batches]
+    assert sizes.count(4) > 10  # all steps in which three answers are written
+    assert 3 not in sizes
+
+
+def test_sequences_are_evaluated_apart_where_that_costs_less() -> None:
+    rng = random.Random(9)
+    model = run_with({1: 1.0, 2: 2.5, 8: 10.0}, [prompt_of(rng, 9 + extra) for extra in range(3)])
+    assert {len(batch) for batch in model.batches} == {1}
+
+
+def test_an_idle_sequence_with_tokens_of_its_own_keeps_them() -> None:
+    rng = random.Random(10)
+    first = prompt_of(rng, 5)
+    model = Scripted(count=4)
+    costs = replace(ASSUMED, together={1: 1.0, 2: 1.4, 3: 1.9, 4: 1.5})
+    scheduler = Scheduler(model, costs=costs, clock=lambda: model.seconds)
+    earlier = request(first, max_tokens=4)
+    scheduler.submit(earlier)
+    earlier.done.result(30)
+    model.gate = threading.Semaphore(0)
+    others = [request(prompt_of(rng, 20)) for _ in range(3)]
+    for one in others:
+        scheduler.submit(one)
+    model.gate.release(10**6)
+    for one in others:
+        one.done.result(30)
+    again = request([*first, *earlier.answer.tokens, 1])
+    scheduler.submit(again)
+    again.done.result(30)
+    assert again.cached_tokens == len(first) + 3
+    assert max(map(len, model.batches)) == 4
+    scheduler.close()
 
 
 @pytest.mark.parametrize(("batch_invariant", "lengths"), [(True, [5, 1]), (False, [1])])

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from constrain.errors import ModelError
+from constrain.llama.costs.measuring import SIZES, measure_costs
 from constrain.llama.loading import llama_log, load
 from constrain.llama.weights.comparison import compare
-from constrain.llama.weights.costs import SIZES, measure_costs
 from constrain.llama.weights.evaluating import MAX_TEXT_TOKENS, TextEvaluator
 from constrain.llama.weights.importance import measure_importance
 from constrain.llama.weights.quantizer import quantize
@@ -168,7 +168,8 @@ def test_an_error_of_the_callback_is_raised(llama: llama_cpp.Llama, monkeypatch:
 def test_costs_have_each_number_of_tokens(llama: llama_cpp.Llama) -> None:
     with llama_log():
         costs = measure_costs(llama)
-    assert tuple(costs.every) == tuple(costs.last) == SIZES
+    assert tuple(costs.every) == SIZES["every"]
+    assert tuple(costs.last) == SIZES["last"]
     assert all(seconds > 0 for seconds in (*costs.every.values(), *costs.last.values()))
     assert costs.n_threads == (1, 1)
 

@@ -12,10 +12,11 @@ import pytest
 
 import constrain
 from constrain.errors import ModelError
+from constrain.llama.costs.measuring import SIZES
+from constrain.llama.costs.table import Costs
 from constrain.llama.model import default_model_path
 from constrain.llama.weights import copies, plan, preparing
 from constrain.llama.weights.copies import prepare
-from constrain.llama.weights.costs import SIZES, Costs
 from constrain.llama.weights.plan import Timing, Timings
 from constrain.llama.weights.tensors import read_weights
 
@@ -45,7 +46,8 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def costs(_: object) -> Costs:
         seconds = next(speeds)
-        return Costs((1, 1), dict.fromkeys(SIZES, seconds), dict.fromkeys(SIZES, seconds))
+        table = dict.fromkeys(SIZES["every"], seconds)
+        return Costs((1, 1), table, table, {})
 
     monkeypatch.setattr(preparing, "measure_costs", costs)
 
@@ -89,7 +91,7 @@ def test_where_no_copy_is_close_enough_the_original_stays(tiny: Path, tmp_path: 
 def test_a_copy_that_is_not_measured_to_be_faster_is_dropped(
     tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    same = Costs((1, 1), dict.fromkeys(SIZES, 1.0), dict.fromkeys(SIZES, 1.0))
+    same = Costs((1, 1), dict.fromkeys(SIZES["every"], 1.0), {}, {})
     monkeypatch.setattr(preparing, "measure_costs", lambda _: same)
     found = prepare(tiny, tmp_path / "copy.gguf", max_divergence=math.inf, n_threads=1, texts=TEXTS)
     assert (found.path, found.note) == (tiny, preparing._NOT_FASTER)

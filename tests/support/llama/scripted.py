@@ -8,6 +8,7 @@ import numpy as np
 
 import constrain
 from constrain.llama.contexts.batch import FORCED_TOGETHER
+from constrain.llama.costs.table import ASSUMED, estimate
 from constrain.llama.decoding.answer import Answer
 from constrain.llama.decoding.sampler import Chain, Sampling
 from constrain.llama.scheduling.request import Request
@@ -45,6 +46,7 @@ class Scripted:
         self.forgets = False  # whether it takes no state back
         self.fails_at = -1
         self.gate: threading.Semaphore | None = None
+        self.seconds = 0.0  # of all evaluations, as if each cost what is assumed
         self._logits: dict[int, np.ndarray[Any, np.dtype[np.float32]]] = {}
 
     def cut(self, sequence: int, length: int) -> bool:
@@ -89,6 +91,7 @@ class Scripted:
         assert sum(piece.outputs for piece in pieces) <= self.n_outputs
         self.batches.append([(piece.sequence, piece.position, len(piece.tokens)) for piece in pieces])
         self._logits = {}
+        self.seconds += estimate(ASSUMED.together, sum(len(piece.tokens) for piece in pieces))
         rows, end = [], 0
         for piece in pieces:
             cells = self.cells[piece.sequence]

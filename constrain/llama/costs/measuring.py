@@ -1,0 +1,149 @@
+"""Measures what llama.cpp takes to evaluate several tokens at once."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import llama_cpp
+import numpy as np
+from llama_cpp._internals import LlamaContext
+
+from constrain.errors import ModelError
+from constrain.llama.contexts.batch import Batch, Piece
+from constrain.llama.costs.table import Costs
+from constrain.llama.threads.threads import Threads
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+Kind = Literal["every", "last", "together"]
+"""A table of ``Costs``."""
+
+SIZES: dict[Kind, tuple[int, ...]] = {
+    "every": (1, 2, 3, 4, 6, 8, 16),
+    "last": (1, 2, 3, 4, 6, 8, 16),
+    "together": (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64),
+}
+"""Numbers of tokens that are measured. In layouts of several rows, three tokens may cost more than four."""
+
+_POSITION = 64
+"""Tokens that are there before the measured ones in a context of its own: a short prompt."""
+
+_ROUNDS = 5
+"""Measurements of each number of tokens; they alternate, so that noise falls on all."""
+
+_SECONDS = 1.0
+"""Seconds after which no further round begins. The first is always finished: some seconds for a large model."""
+
+_STEADY = 1.25
+"""Ratio of the median to the least of the measurements of a size up to which they count as undisturbed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Costs, and whether nothing seems to have disturbed the measurement, so that they are worth keeping."""
+
+    costs: Costs
+    is_steady: bool
+
+
+def measure_costs(llama: llama_cpp.Llama, kinds: Collection[Kind] = ("every", "last")) -> Costs:
+    """Measures a loaded model, in a context of its own with the settings of the ``Llama``.
+
+    Uses as many threads as are free. Raises ``ModelError`` if llama.cpp cannot make the context or fails.
+    """
+    most = max(max(SIZES[kind]) for kind in kinds)
+    count = max(SIZES["together"]) if "together" in kinds else 1
+    parameters = llama_cpp.llama_context_params.from_buffer_copy(llama.context_params)
+    parameters.n_ctx = count * 2 * (_POSITION + most)
+    parameters.n_batch = parameters.n_ubatch = max(_POSITION, most)
+    parameters.n_outputs_max = most
+    parameters.n_seq_max = count
+    try:
+        context = LlamaContext(model=llama._model, params=parameters, verbose=False)
+    except ValueError as error:
+        raise ModelError(f"{llama.model_path}: there is too little memory to measure it") from error
+    try:
+        meter = Meter(context.ctx, n_sequences=count, n_outputs=most, path=llama.model_path)
+        meter.fill(_POSITION)
+        return meter.measure(kinds, seconds=float("inf")).costs
+    finally:
+        context.close()  # type: ignore[no-untyped-call]
+
+
+class Meter:
+    """Measures a context; its sequences must be empty, and they are empty again afterwards.
+
+    Args:
+        pointer: the context, as llama.cpp's pointer.
+        n_sequences: number of its sequences.
+        n_outputs: the most tokens of one evaluation after which logits can be read.
+        path: path of the model, for errors.
+    """
+
+    def __init__(self, pointer: llama_cpp.llama_context_p, *, n_sequences: int, n_outputs: int, path: str) -> None:
+        self._pointer = pointer
+        self._memory = llama_cpp.llama_get_memory(pointer)
+        self._threads = Threads(pointer)
+        self._n_sequences, self._n_outputs, self._path = n_sequences, n_outputs, path
+        self._room = llama_cpp.llama_n_ctx_seq(pointer)
+        self._most = min(llama_cpp.llama_n_batch(pointer), self._room)
+        self._batch = Batch(self._most)
+        n_vocab = llama_cpp.llama_vocab_n_tokens(llama_cpp.llama_model_get_vocab(llama_cpp.llama_get_model(pointer)))
+        self._tokens = np.random.default_rng(0).integers(0, n_vocab, self._most).astype(np.intc)
+        self._position = 0
+
+    def fill(self, length: int) -> None:
+        """Gives every sequence so many tokens, which stay before the measured ones; at most the size of a batch."""
+        self._position = length
+        for sequence in range(self._n_sequences):
+            self._evaluate([Piece(sequence, 0, self._tokens[:length], 1)])
+
+    def measure(self, kinds: Collection[Kind], *, seconds: float = _SECONDS) -> Measured:
+        """Measures these tables, in rounds until ``seconds`` are over. Raises ``ModelError`` if llama.cpp fails."""
+        cases: list[tuple[Kind, int]] = []
+        for kind in kinds:
+            most = self._n_sequences if kind == "together" else self._room - self._position
+            outputs = self._n_outputs if kind != "last" else self._most
+            cases += [(kind, size) for size in SIZES[kind] if size <= min(most, outputs, self._most)]
+        times: dict[tuple[Kind, int], list[float]] = {case: [] for case in cases}
+        self._time("every", 1)  # the first evaluation prepares llama.cpp
+        begun = time.perf_counter()
+        for _ in range(_ROUNDS):
+            for kind, size in cases:
+                times[kind, size].append(self._time(kind, size))
+            if time.perf_counter() - begun > seconds:
+                break
+        llama_cpp.llama_memory_clear(self._memory, False)  # noqa: FBT003 - the data may stay
+        noise = statistics.median(statistics.median(each) / min(each) for each in times.values())
+        tables: dict[Kind, dict[int, float]] = {"every": {}, "last": {}, "together": {}}
+        for (kind, size), each in times.items():
+            tables[kind][size] = min(each)
+        n_threads = (llama_cpp.llama_n_threads(self._pointer), llama_cpp.llama_n_threads_batch(self._pointer))
+        return Measured(Costs(n_threads, **tables), noise <= _STEADY)
+
+    def _time(self, kind: Kind, size: int) -> float:
+        """Returns the seconds of one evaluation; removes its tokens."""
+        at, tokens = self._position, self._tokens
+        if kind == "together":
+            pieces = [Piece(sequence, at, tokens[:1], 1) for sequence in range(size)]
+        else:
+            pieces = [Piece(0, at, tokens[:size], size if kind == "every" else 1)]
+        seconds = self._evaluate(pieces)
+        for piece in pieces:
+            if not llama_cpp.llama_memory_seq_rm(self._memory, piece.sequence, at, -1):  # recurrent: cannot go back
+                llama_cpp.llama_memory_seq_rm(self._memory, piece.sequence, -1, -1)
+                if at:
+                    self._evaluate([Piece(piece.sequence, 0, tokens[:at], 1)])
+        return seconds
+
+    def _evaluate(self, pieces: Sequence[Piece]) -> float:
+        self._batch.fill(pieces)
+        started = time.perf_counter()
+        if status := self._threads.decode(self._batch.batch):
+            raise ModelError(f"{self._path}: evaluation failed: llama_decode returned {status}")
+        llama_cpp.llama_synchronize(self._pointer)
+        return time.perf_counter() - started
