@@ -16,6 +16,7 @@ from constrain.errors import ModelError
 from constrain.llama.contexts.context import Context
 from constrain.llama.contexts.sequences import Sequences
 from constrain.llama.costs.kept import costs_of
+from constrain.llama.costs.measuring import measure_sequences
 from constrain.llama.costs.table import ASSUMED
 from constrain.llama.embedding import Embedder
 from constrain.llama.loading import MAX_CONTEXT, collected_errors, load
@@ -93,8 +94,8 @@ class Model:
             makes the copy and keeps it in the cache directory, which takes a minute or more; see ``constrain prepare``.
             ``True`` allows 0.02 nats of divergence per token; a number allows so many. If no faster copy is close
             enough, the file itself is used.
-        lock_memory: whether the weights stay in main memory, so that the system never reads them again from disk. Raises
-            ``ModelError`` if the system does not allow that; with ``verbose``, llama.cpp only logs it.
+        lock_memory: whether the weights stay in main memory, so that the system never reads them again from disk. If
+            the system does not allow that: ``ModelError``; with ``verbose``, llama.cpp only logs it.
         verbose: whether llama.cpp logs to standard error.
 
     Attributes:
@@ -258,8 +259,9 @@ class Model:
         try:
             identity = self._facts.identity(sequences.parameters, sequences.count, self.n_ctx)
         except ModelError:  # the file is no longer there, or it is another one
-            return sequences.measure().costs
-        return costs_of(identity, sequences.n_threads, sequences.count, self._directory, sequences.measure)
+            return measure_sequences(sequences).costs
+        measure = partial(measure_sequences, sequences)
+        return costs_of(identity, sequences.n_threads, sequences.count, self._directory, measure)
 
     @property
     def embedder(self) -> Embedder:

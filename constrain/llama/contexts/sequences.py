@@ -17,7 +17,6 @@ from constrain.errors import ModelError
 from constrain.llama.contexts.batch import FORCED_TOGETHER, Batch
 from constrain.llama.contexts.logits import LogitRows
 from constrain.llama.contexts.stored_states import ContextStates
-from constrain.llama.costs.measuring import Meter
 from constrain.llama.threads.threads import Threads
 
 if TYPE_CHECKING:
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from constrain.llama.contexts.batch import Piece
-    from constrain.llama.costs.measuring import Measured
     from constrain.llama.decoding.sampler import Chain
 
 
@@ -46,6 +44,8 @@ class Sequences:
         n_outputs: the most tokens of one evaluation after which logits can be read.
         one_state: whether each sequence has only one state, after its last token (recurrent models).
         parameters: parameters of the context.
+        pointer: the context, as llama.cpp's pointer.
+        path: path of the model.
 
     Raises ``ModelError`` if llama.cpp cannot make the context.
     """
@@ -54,20 +54,20 @@ class Sequences:
         self.count = count
         self.n_ctx = n_ctx
         self.n_vocab: int = llama.n_vocab()
-        self._path: str = llama.model_path
+        self.path: str = llama.model_path
         model = llama._model.model
         self._window: int = llama_cpp.llama_model_n_swa(model)
         self.one_state: bool = llama_cpp.llama_model_is_recurrent(model) or llama_cpp.llama_model_is_hybrid(model)
         self.parameters = _parameters(llama, count, n_ctx, flash_attn=flash_attn)
         self._context = _make_context(llama, self.parameters)
         try:
-            self._pointer = self._context.ctx
-            self._memory = llama_cpp.llama_get_memory(self._pointer)
-            self._states = ContextStates(self._pointer)
-            self.n_batch: int = llama_cpp.llama_n_batch(self._pointer)
+            self.pointer = self._context.ctx
+            self._memory = llama_cpp.llama_get_memory(self.pointer)
+            self._states = ContextStates(self.pointer)
+            self.n_batch: int = llama_cpp.llama_n_batch(self.pointer)
             self.n_outputs = _most_outputs(count, self.n_batch)
-            self._rows = LogitRows(self._pointer, self.n_vocab, self._path)
-            self._threads = Threads(self._pointer)
+            self._rows = LogitRows(self.pointer, self.n_vocab, self.path)
+            self._threads = Threads(self.pointer)
             self._batch = Batch(self.n_batch)
         except BaseException:
             self.close()  # otherwise the model would keep the context
@@ -76,12 +76,7 @@ class Sequences:
     @property
     def n_threads(self) -> tuple[int, int]:
         """The most threads that compute one token, and several."""
-        return llama_cpp.llama_n_threads(self._pointer), llama_cpp.llama_n_threads_batch(self._pointer)
-
-    def measure(self) -> Measured:
-        """Measures what evaluations cost; all sequences must be empty. Raises ``ModelError`` if llama.cpp fails."""
-        meter = Meter(self._pointer, n_sequences=self.count, n_outputs=self.n_outputs, path=self._path)
-        return meter.measure(("last", "together"))
+        return llama_cpp.llama_n_threads(self.pointer), llama_cpp.llama_n_threads_batch(self.pointer)
 
     @property
     def leaves_a_core(self) -> bool:
@@ -139,7 +134,7 @@ class Sequences:
         status = self._threads.decode(self._batch.batch)
         if status:
             llama_cpp.llama_memory_clear(self._memory, True)  # noqa: FBT003
-            raise ModelError(f"{self._path}: evaluation failed: llama_decode returned {status}")
+            raise ModelError(f"{self.path}: evaluation failed: llama_decode returned {status}")
         return rows
 
     def logits(self, index: int) -> NDArray[np.float32]:
@@ -148,7 +143,7 @@ class Sequences:
 
     def sample(self, index: int, chain: Chain) -> int:
         """Samples from the whole vocabulary; llama.cpp also updates the chain."""
-        token: int = llama_cpp.llama_sampler_sample(chain.pointer, self._pointer, index)
+        token: int = llama_cpp.llama_sampler_sample(chain.pointer, self.pointer, index)
         return token
 
     def _holds(self, sequence: int, length: int) -> bool:

@@ -19,6 +19,8 @@ from constrain.llama.threads.threads import Threads
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    from constrain.llama.contexts.sequences import Sequences
+
 Kind = Literal["every", "last", "together"]
 """A table of ``Costs``."""
 
@@ -68,10 +70,19 @@ def measure_costs(llama: llama_cpp.Llama, kinds: Collection[Kind] = ("every", "l
         raise ModelError(f"{llama.model_path}: there is too little memory to measure it") from error
     try:
         meter = Meter(context.ctx, n_sequences=count, n_outputs=most, path=llama.model_path)
-        meter.fill(_POSITION)
+        meter.begin_after(_POSITION)
         return meter.measure(kinds, seconds=float("inf")).costs
     finally:
         context.close()  # type: ignore[no-untyped-call]
+
+
+def measure_sequences(sequences: Sequences) -> Measured:
+    """Measures the evaluations of a scheduler, in its own context; all sequences must be empty.
+
+    Raises ``ModelError`` if llama.cpp fails.
+    """
+    meter = Meter(sequences.pointer, n_sequences=sequences.count, n_outputs=sequences.n_outputs, path=sequences.path)
+    return meter.measure(("last", "together"))
 
 
 class Meter:
@@ -96,7 +107,7 @@ class Meter:
         self._tokens = np.random.default_rng(0).integers(0, n_vocab, self._most).astype(np.intc)
         self._position = 0
 
-    def fill(self, length: int) -> None:
+    def begin_after(self, length: int) -> None:
         """Gives every sequence so many tokens, which stay before the measured ones; at most the size of a batch."""
         self._position = length
         for sequence in range(self._n_sequences):

@@ -370,7 +370,7 @@ class Scheduler:
     def _runs(self) -> list[Evaluation]:
         """Returns the sequences with several tokens to evaluate, those with equally many together.
 
-        Without ``batch_invariant`` a run of fewer tokens than there are sequences goes along with these, a token in each
+        Without ``batch_invariant`` a run of fewer tokens than there are sequences goes along with these, one token a
         step, if that costs no more. Longer ones, such as the ends of prompts, would take too many steps.
         """
         runs: dict[int, list[tuple[Scheduled, int]]] = {}

@@ -10,7 +10,7 @@ from constrain.llama.contexts.batch import Piece
 from constrain.llama.contexts.sequences import Sequences
 from constrain.llama.costs import kept
 from constrain.llama.costs.kept import costs_of
-from constrain.llama.costs.measuring import SIZES, Measured
+from constrain.llama.costs.measuring import SIZES, Measured, measure_sequences
 from constrain.llama.costs.table import Costs, estimate
 from constrain.llama.loading import llama_log
 
@@ -102,7 +102,7 @@ def test_the_costs_of_sequences_are_measured_in_their_own_context(model: constra
     with llama_log():
         sequences = Sequences(model.llama, 3, 64)
     try:
-        costs = sequences.measure().costs
+        costs = measure_sequences(sequences).costs
         assert tuple(costs.together) == (1, 2, 3)
         assert tuple(costs.last) == SIZES["last"]
         assert costs.every == {}
