@@ -178,7 +178,7 @@ def _run(job: Job) -> Iterator[StreamEvent | Finished]:
         queue_seconds = time.perf_counter() - waiting
         if job.plan.settings.timeout is not None:
             answer.deadline = time.monotonic() + job.plan.settings.timeout
-        decoding = Decoding(context, answer, job.plan.shared)
+        decoding = Decoding(context, answer, job.plan.shared, job.plan.model.speculation(answer))
         for _ in decoding.steps():
             yield from writing.take()
     yield from writing.finish()

@@ -64,11 +64,13 @@ def load(
     *,
     verbose: bool,
     lock_memory: bool = False,
+    flash_attn: bool = False,
     receive: Callable[[str], None] = lambda _: None,
 ) -> llama_cpp.Llama:
     """Loads a model. Takes arguments as ``Model`` does.
 
-    ``receive``: called with each message that llama.cpp logs, unless ``verbose``. Raises ``ModelError`` if llama.cpp
+    ``flash_attn``: whether the context uses flash attention. ``receive``: called with each message that llama.cpp logs,
+    unless ``verbose``. Raises ``ModelError`` if llama.cpp
     cannot load the file, or not lock its memory.
     """
     n_ctx = context_size(read_metadata(path), n_ctx)
@@ -82,7 +84,7 @@ def load(
             refusals.append(message.removeprefix("warning: ").splitlines()[0])
         receive(message)
 
-    llama = _open(path, verbose=verbose, receive=hear, use_mlock=lock_memory, **options)
+    llama = _open(path, verbose=verbose, receive=hear, use_mlock=lock_memory, flash_attn=flash_attn, **options)
     if refusals:
         llama.close()
         raise ModelError(

@@ -16,13 +16,14 @@ from constrain.errors import ModelError
 from constrain.llama.contexts.context import Context
 from constrain.llama.contexts.sequences import Sequences
 from constrain.llama.costs.kept import costs_of
-from constrain.llama.costs.measuring import measure_sequences
+from constrain.llama.costs.measuring import measure_context, measure_sequences
 from constrain.llama.costs.table import ASSUMED
 from constrain.llama.embedding import Embedder
 from constrain.llama.loading import MAX_CONTEXT, collected_errors, load
 from constrain.llama.prompt_cache.identity import ModelFacts
 from constrain.llama.prompt_cache.prompts import PROMPT_CACHE_BYTES, ContextPrompts, PromptCache
 from constrain.llama.scheduling.scheduler import Scheduler
+from constrain.llama.speculation.guesses import Speculation
 from constrain.llama.threads.openmp import release_workers
 from constrain.llama.trees import TokenTrees
 from constrain.private_folders import find_directory
@@ -31,11 +32,13 @@ from constrain.vocabulary.vocabulary import Vocabulary, tokenizer_of
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from typing_extensions import Self
 
+    from constrain.llama.costs.measuring import Measured
     from constrain.llama.costs.table import Costs
+    from constrain.llama.decoding.answer import Answer
     from constrain.private_folders import Directory
 
 DEFAULT_PARALLEL = 8
@@ -96,6 +99,11 @@ class Model:
             enough, the file itself is used.
         lock_memory: whether the weights stay in main memory, so that the system never reads them again from disk. If
             the system does not allow that: ``ModelError``; with ``verbose``, llama.cpp only logs it.
+        speculate: whether ``generate``, ``complete`` and ``stream`` guess tokens that stand in the prompt or the answer
+            already, and have the model evaluate several at once, where that is expected to save time. Each token is
+            chosen as always. Flash attention is on, because it rounds alike for one token and for several; give a
+            ``Llama`` the same. Not for recurrent models and those with sliding windows, and not for answers with
+            log-probabilities or confidence.
         verbose: whether llama.cpp logs to standard error.
 
     Attributes:
@@ -130,6 +138,7 @@ class Model:
         prompt_cache_bytes: int = PROMPT_CACHE_BYTES,
         prepare: bool | float = False,
         lock_memory: bool = False,
+        speculate: bool = False,
         verbose: bool = False,
     ) -> None:
         _require_whole("parallel", parallel, 1, llama_cpp.llama_max_parallel_sequences())
@@ -154,7 +163,9 @@ class Model:
             path = default_model_path() if model is None else Path(model)
             if prepare is not False:
                 path = _prepare(path, prepare, n_threads, n_gpu_layers)
-            self.llama = load(path, n_ctx, n_gpu_layers, n_threads, verbose=verbose, lock_memory=lock_memory)
+            self.llama = load(
+                path, n_ctx, n_gpu_layers, n_threads, verbose=verbose, lock_memory=lock_memory, flash_attn=speculate
+            )
         try:
             # ``compile`` may also get the given Llama itself; both uses share one vocabulary.
             self.tokenizer = Tokenizer(self.llama, Vocabulary) if self._owns_llama else tokenizer_of(self.llama)
@@ -180,6 +191,8 @@ class Model:
         self.is_closed = False
         self._keep_prompts = keep_prompts
         self._batch_invariant = batch_invariant
+        self._speculates = speculate and self.context.can_remove
+        self._every: Mapping[int, float] | None = None
         self._queue = _Queue()
         self._lock = threading.Lock()
         self._scheduler: Scheduler | None = None
@@ -237,7 +250,9 @@ class Model:
 
     def _make_scheduler(self) -> Scheduler:
         with collected_errors(verbose=self.llama.verbose):
-            flash_attn = self.parallel > 1 and not self._batch_invariant
+            flash_attn = True if self.parallel > 1 and not self._batch_invariant else None
+            if self._owns_llama and flash_attn is None:
+                flash_attn = False  # also where ``speculate`` has it for answers that come one at a time
             sequences = Sequences(self.llama, self.parallel, self.n_ctx, flash_attn=flash_attn)
         try:
             prompts = self._kept_prompts(sequences.parameters, streams=self.parallel, one_state=sequences.one_state)
@@ -252,16 +267,36 @@ class Model:
             sequences.close()
             raise
 
+    def speculation(self, answer: Answer) -> Speculation | None:
+        """Guesses for an answer; ``None`` if there are to be none. Only for a caller that holds the context."""
+        if not self._speculates or answer.logprobs is not None or answer.questions is not None:
+            return None
+        if self._every is None:
+            self.context.clear()  # to measure
+            measure = partial(measure_context, self.context.pointer, self.llama.model_path)
+            self._every = self._measured(self.llama.context_params, 1, self.context.n_threads, measure).every
+        return Speculation(answer.prompt, self._every)
+
+    def _measured(
+        self,
+        parameters: llama_cpp.llama_context_params,
+        n_sequences: int,
+        n_threads: tuple[int, int],
+        measure: Callable[[], Measured],
+    ) -> Costs:
+        """The costs of a context. They are measured once, and kept for the file and this machine."""
+        try:
+            identity = self._facts.identity(parameters, n_sequences, self.n_ctx)
+        except ModelError:  # the file is no longer there, or it is another one
+            return measure().costs
+        return costs_of(identity, n_threads, n_sequences, self._directory, measure)
+
     def _costs(self, sequences: Sequences) -> Costs:
-        """The costs of several sequences. They are measured once, and kept for the file and this machine."""
+        """The costs of several sequences."""
         if sequences.count == 1:
             return ASSUMED  # nothing is decided by them
-        try:
-            identity = self._facts.identity(sequences.parameters, sequences.count, self.n_ctx)
-        except ModelError:  # the file is no longer there, or it is another one
-            return measure_sequences(sequences).costs
         measure = partial(measure_sequences, sequences)
-        return costs_of(identity, sequences.n_threads, sequences.count, self._directory, measure)
+        return self._measured(sequences.parameters, sequences.count, sequences.n_threads, measure)
 
     @property
     def embedder(self) -> Embedder:

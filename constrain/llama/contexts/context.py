@@ -37,13 +37,14 @@ class Context:
 
     Attributes:
         prompts: evaluated prompts on disk; ``None`` for none.
+        pointer: the context, as llama.cpp's pointer.
     """
 
     def __init__(self, llama: llama_cpp.Llama, *, keep_prompts: bool = True) -> None:
         self._llama = llama
         self._keep_prompts = keep_prompts
-        self._pointer = llama._ctx.ctx
-        self._memory = llama_cpp.llama_get_memory(self._pointer)
+        self.pointer = llama._ctx.ctx
+        self._memory = llama_cpp.llama_get_memory(self.pointer)
         if llama.context_params.embeddings or self._memory is None:
             raise ModelError(
                 f"{llama.model_path}: this model was loaded for embeddings, not to generate text; load it without "
@@ -58,18 +59,27 @@ class Context:
         self.one_state: bool = llama_cpp.llama_model_is_recurrent(
             llama._model.model
         ) or llama_cpp.llama_model_is_hybrid(llama._model.model)
-        self._n_batch: int = llama_cpp.llama_n_batch(self._pointer)
-        self.n_ctx: int = min(llama_cpp.llama_n_ctx_seq(self._pointer), len(llama.input_ids))
+        self._n_batch: int = llama_cpp.llama_n_batch(self.pointer)
+        self.n_ctx: int = min(llama_cpp.llama_n_ctx_seq(self.pointer), len(llama.input_ids))
         self.n_vocab: int = llama.n_vocab()
-        self._states = ContextStates(self._pointer)
+        self._states = ContextStates(self.pointer)
         self._stored_states = StoredStates(self._states, self.n_ctx, one_state=self.one_state)
-        self.threads = Threads(self._pointer)
+        self.threads = Threads(self.pointer)
         self.candidates = Candidates(self.n_vocab)
         self._token = (llama_cpp.llama_token * 1)()
         self._single = llama_cpp.llama_batch_get_one(self._token, 1)
         self._batch = Batch(self._n_batch)
-        self._rows = LogitRows(self._pointer, self.n_vocab, llama.model_path)
+        self._rows = LogitRows(self.pointer, self.n_vocab, llama.model_path)
         self.prompts: ContextPrompts | None = None
+
+    @property
+    def n_threads(self) -> tuple[int, int]:
+        """The most threads that compute one token, and several."""
+        return llama_cpp.llama_n_threads(self.pointer), llama_cpp.llama_n_threads_batch(self.pointer)
+
+    def clear(self) -> None:
+        """Removes all tokens."""
+        self._keep(0)
 
     @property
     def leaves_a_core(self) -> bool:
@@ -126,6 +136,30 @@ class Context:
             return
         self._evaluate(np.asarray(tokens, dtype=np.intc), 0, read)
 
+    def decode_with(self, tokens: Sequence[int], guesses: Sequence[int]) -> None:
+        """Evaluates tokens and guesses behind them together, at most ``FORCED_TOGETHER``.
+
+        Then there are ``logits`` after the last of the tokens and after each guess.
+        """
+        llama = self._llama
+        position = llama.n_tokens
+        together = np.asarray([*tokens, *guesses], dtype=np.intc)
+        self._batch.fill([Piece(_ONLY_SEQUENCE, position, together, 1 + len(guesses))])
+        self._decode(self._batch.batch)
+        llama.input_ids[position : position + len(together)] = together
+        llama.n_tokens = position + len(together)
+
+    def remove(self, count: int) -> None:
+        """Removes the last tokens: guesses that did not come true. Raises ``ModelError`` if llama.cpp cannot."""
+        length = self._llama.n_tokens - count
+        if self._keep(length) != length:
+            raise ModelError(f"{self._llama.model_path}: llama.cpp cannot remove tokens; load it without speculate")
+
+    @property
+    def can_remove(self) -> bool:
+        """Whether ``remove`` works: recurrent models have only one state."""
+        return not self.one_state and not self._window
+
     def replace(self, groups: Sequence[Sequence[int]]) -> bool:
         """Makes the sequence consist of these tokens, for the logits after the last one.
 
@@ -139,13 +173,16 @@ class Context:
             done = end
         return kept > 0
 
-    def logits(self) -> NDArray[np.float32]:
-        """The logits after the last token, float32 of shape (n_vocab,): a view, valid until the next evaluation."""
-        return self._rows.at(-1)
+    def logits(self, row: int = -1) -> NDArray[np.float32]:
+        """The logits after a token of the last evaluation, float32 of shape (n_vocab,).
 
-    def sample(self, chain: Chain) -> int:
-        """Samples from the whole vocabulary; llama.cpp also updates the chain."""
-        token: int = llama_cpp.llama_sampler_sample(chain.pointer, self._pointer, -1)
+        ``row``: number of the token there; -1 for the last one. The view is valid until the next evaluation.
+        """
+        return self._rows.at(row)
+
+    def sample(self, chain: Chain, row: int = -1) -> int:
+        """Samples from the whole vocabulary; llama.cpp also updates the chain. ``row``: see ``logits``."""
+        token: int = llama_cpp.llama_sampler_sample(chain.pointer, self.pointer, row)
         return token
 
     def _evaluate(

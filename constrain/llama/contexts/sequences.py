@@ -37,7 +37,7 @@ class Sequences:
         count: number of sequences.
         n_ctx: the most tokens of one sequence.
         flash_attn: whether llama.cpp may choose flash attention: a batch of 16 costs an eighth to a fourth less.
-            Otherwise the setting of the ``Llama`` holds.
+            ``None`` takes the setting of the ``Llama``.
 
     Attributes:
         n_batch: the most tokens of one evaluation.
@@ -50,7 +50,7 @@ class Sequences:
     Raises ``ModelError`` if llama.cpp cannot make the context.
     """
 
-    def __init__(self, llama: llama_cpp.Llama, count: int, n_ctx: int, *, flash_attn: bool = False) -> None:
+    def __init__(self, llama: llama_cpp.Llama, count: int, n_ctx: int, *, flash_attn: bool | None = None) -> None:
         self.count = count
         self.n_ctx = n_ctx
         self.n_vocab: int = llama.n_vocab()
@@ -163,7 +163,9 @@ def _most_outputs(count: int, n_batch: int) -> int:
     return min(n_batch, max(count, FORCED_TOGETHER))
 
 
-def _parameters(llama: llama_cpp.Llama, count: int, n_ctx: int, *, flash_attn: bool) -> llama_cpp.llama_context_params:
+def _parameters(
+    llama: llama_cpp.Llama, count: int, n_ctx: int, *, flash_attn: bool | None
+) -> llama_cpp.llama_context_params:
     """The settings of the ``Llama``, for several sequences."""
     parameters = llama_cpp.llama_context_params.from_buffer_copy(llama.context_params)
     parameters.n_ctx = n_ctx * count
@@ -173,6 +175,8 @@ def _parameters(llama: llama_cpp.Llama, count: int, n_ctx: int, *, flash_attn: b
     parameters.kv_unified = False
     if flash_attn and parameters.flash_attn_type == llama_cpp.LLAMA_FLASH_ATTN_TYPE_DISABLED:
         parameters.flash_attn_type = llama_cpp.LLAMA_FLASH_ATTN_TYPE_AUTO
+    elif flash_attn is False:
+        parameters.flash_attn_type = llama_cpp.LLAMA_FLASH_ATTN_TYPE_DISABLED
     parameters.swa_full = True  # otherwise a sequence can be cut only near its end
     return parameters
 

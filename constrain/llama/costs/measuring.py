@@ -12,7 +12,7 @@ import numpy as np
 from llama_cpp._internals import LlamaContext
 
 from constrain.errors import ModelError
-from constrain.llama.contexts.batch import Batch, Piece
+from constrain.llama.contexts.batch import FORCED_TOGETHER, Batch, Piece
 from constrain.llama.costs.table import Costs
 from constrain.llama.threads.threads import Threads
 
@@ -83,6 +83,12 @@ def measure_sequences(sequences: Sequences) -> Measured:
     """
     meter = Meter(sequences.pointer, n_sequences=sequences.count, n_outputs=sequences.n_outputs, path=sequences.path)
     return meter.measure(("last", "together"))
+
+
+def measure_context(pointer: llama_cpp.llama_context_p, path: str) -> Measured:
+    """Measures the evaluations of a context with one sequence, which must be empty. Raises ``ModelError``."""
+    kinds: list[Kind] = ["every"]
+    return Meter(pointer, n_sequences=1, n_outputs=FORCED_TOGETHER, path=path).measure(kinds)
 
 
 class Meter:

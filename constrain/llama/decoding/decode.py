@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from constrain.llama.binding import Candidates
     from constrain.llama.decoding.answer import Answer
+    from constrain.llama.decoding.answer_matcher import AnswerMatcher
     from constrain.llama.decoding.sampler import Chain
 
 T = TypeVar("T")
@@ -71,11 +72,33 @@ class SequenceEvaluator(Protocol):
         Returns whether any group was kept.
         """
 
-    def logits(self) -> NDArray[np.float32]:
-        """The logits after the last token, float32 of shape (n_vocab,)."""
+    def decode_with(self, tokens: Sequence[int], guesses: Sequence[int]) -> None:
+        """Evaluates tokens and guesses together, for the logits after the last of the tokens and after each guess."""
 
-    def sample(self, chain: Chain) -> int:
+    def remove(self, count: int) -> None:
+        """Removes the last tokens."""
+
+    def logits(self, row: int = -1) -> NDArray[np.float32]:
+        """The logits after a token of the last evaluation (-1: the last), float32 of shape (n_vocab,)."""
+
+    def sample(self, chain: Chain, row: int = -1) -> int:
         """Samples from the whole vocabulary and updates the chain."""
+
+
+class Guesser(Protocol):
+    """Guesses tokens for one answer (``llama.speculation.guesses.Speculation``)."""
+
+    def extend(self, tokens: Sequence[int]) -> None:
+        """Adds tokens that the answer took."""
+
+    def restart(self, tokens: Sequence[int]) -> None:
+        """Forgets all tokens, for those of a prompt and an answer."""
+
+    def guess(self, n_tokens: int, room: int, matcher: AnswerMatcher | None) -> list[int]:
+        """Returns at most ``room`` tokens that may follow, to be evaluated with ``n_tokens`` others."""
+
+    def learn(self, n_guessed: int, n_right: int) -> None:
+        """Counts how many of the last guesses came true."""
 
 
 @dataclass(slots=True)
@@ -83,9 +106,11 @@ class Decoding:
     """Runs an answer on a model. ``steps`` is the loop; the attributes hold final values once it is exhausted.
 
     ``shared`` returns how many tokens other prompts begin with, too; their evaluation is kept on disk. ``None`` neither
-    uses nor keeps anything there.
+    uses nor keeps anything there. ``speculation`` guesses tokens, which are evaluated along with the chosen ones;
+    ``None`` for none. Not with log-probabilities or questions.
 
     Attributes:
+        n_guessed, n_right: guesses that were evaluated, and those that came true.
         cached_tokens: tokens of the prompt that were evaluated before.
         prompt_seconds, generation_seconds: wall-clock time spent in the loop.
     """
@@ -93,7 +118,13 @@ class Decoding:
     evaluator: SequenceEvaluator
     answer: Answer
     shared: Callable[[], int] | None = None
+    speculation: Guesser | None = None
 
+    n_guessed: int = field(default=0, init=False)
+    n_right: int = field(default=0, init=False)
+    _ahead: list[int] = field(default_factory=list, init=False)  # evaluated guesses that the answer has not taken yet
+    _n_ahead: int = field(default=0, init=False)  # guesses that were evaluated with them
+    _row: int = field(default=-1, init=False)  # of the logits for the next choice
     cached_tokens: int = field(default=0, init=False)
     prompt_seconds: float = field(default=0.0, init=False)
     generation_seconds: float = field(default=0.0, init=False)
@@ -112,17 +143,23 @@ class Decoding:
         self._begin(tokens)
         pending: tuple[int, ...] = ()
         self.prompt_seconds = time.perf_counter() - started
+        if self.speculation is not None:
+            self.speculation.extend(tokens)
         yield from tokens
         held: list[int] = []
         while not answer.is_done:
             started = time.perf_counter()
             if pending:
-                self._preparing(partial(self.evaluator.decode, pending))
+                self._evaluate(pending)
             tokens = self._next()
             if answer.n_taken_back:
                 held.clear()
+                self._row, self._ahead, self._n_ahead = -1, [], 0
                 if not answer.is_complete:
-                    self._again([*answer.preceding, *answer.tokens[: len(answer.tokens) - len(tokens)]])
+                    known = [*answer.preceding, *answer.tokens[: len(answer.tokens) - len(tokens)]]
+                    self._again(known)
+                    if self.speculation is not None:
+                        self.speculation.restart(known)
             pending = self._score(tokens) if answer.unscored else tokens
             self.generation_seconds += time.perf_counter() - started
             held += tokens
@@ -130,6 +167,41 @@ class Decoding:
                 yield from held
                 held.clear()
         self._answer_questions()
+
+    def _evaluate(self, tokens: tuple[int, ...]) -> None:
+        """Evaluates tokens that the answer took, unless they were guessed; evaluates guesses along with them."""
+        speculation = self.speculation
+        if speculation is None:
+            self._preparing(partial(self.evaluator.decode, tokens))
+            return
+        speculation.extend(tokens)
+        tokens = self._without_guessed(tokens)
+        if not tokens:
+            return
+        if self._n_ahead:
+            speculation.learn(self._n_ahead, self._n_ahead - len(self._ahead))
+        if self._ahead:
+            self.evaluator.remove(len(self._ahead))
+        answer = self.answer
+        self._ahead = speculation.guess(len(tokens), answer.limit - len(answer.tokens), answer.matcher)
+        self._n_ahead = len(self._ahead)
+        self.n_guessed += self._n_ahead
+        if self._ahead:
+            self._preparing(partial(self.evaluator.decode_with, tokens, self._ahead))
+            self._row = len(tokens) - 1
+        else:
+            self._preparing(partial(self.evaluator.decode, tokens))
+            self._row = -1
+
+    def _without_guessed(self, tokens: tuple[int, ...]) -> tuple[int, ...]:
+        """Returns the tokens that were not guessed; goes on to the logits after those that were."""
+        right = 0
+        while right < min(len(tokens), len(self._ahead)) and tokens[right] == self._ahead[right]:
+            right += 1
+        self.n_right += right
+        self._row += right
+        self._ahead = self._ahead[right:]
+        return tokens[right:]
 
     def _answer_questions(self) -> None:
         """Evaluates what the finished answer asks for."""
@@ -180,5 +252,5 @@ class Decoding:
     def _next(self) -> tuple[int, ...]:
         evaluator = self.evaluator
         if self.answer.start is None:
-            return self.answer.take(evaluator.sample(self.answer.chain))
-        return self.answer.choose(evaluator.logits(), evaluator.candidates)
+            return self.answer.take(evaluator.sample(self.answer.chain, self._row))
+        return self.answer.choose(evaluator.logits(self._row), evaluator.candidates)

@@ -1,0 +1,262 @@
+"""Guessed tokens change no answer: every place is chosen with the logits after the tokens before it."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import constrain
+from constrain.llama.binding import Candidates
+from constrain.llama.decoding.answer import Answer
+from constrain.llama.decoding.decode import Decoding
+from constrain.llama.decoding.sampler import Chain, Sampling
+from constrain.llama.speculation.gain import Gain
+from constrain.llama.speculation.guesses import Lookup, Speculation
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from constrain.llama.decoding.answer_matcher import AnswerMatcher
+
+TOKENS = [bytes([97 + number]) for number in range(20)] + [b""]
+EOS = 20
+VOCABULARY = constrain.Vocabulary.from_tokens(TOKENS, eos=[EOS], encode=lambda text: [byte - 97 for byte in text])
+CHEAP = {1: 1.0, 8: 1.5}
+"""Costs with which all guesses are worth it."""
+
+
+class Evaluator:
+    """A model whose logits are a function of all tokens before them, and which likes to repeat itself."""
+
+    leaves_a_core = False
+    one_state = False
+    n_ctx = 400
+
+    def __init__(self) -> None:
+        self.candidates = Candidates(len(TOKENS))
+        self.cells: list[int] = []
+        self.rows: list[int] = []  # number of tokens before each row of logits
+        self.evaluations = 0
+
+    def prefill(self, tokens: Sequence[int], deadline: float | None = None, **_: Any) -> int:
+        assert deadline is None
+        self.cells = []
+        self.decode(tokens)
+        return 0
+
+    def decode(self, tokens: Sequence[int], read: object = None) -> None:
+        assert read is None
+        self.decode_with(tokens, [])
+
+    def decode_with(self, tokens: Sequence[int], guesses: Sequence[int]) -> None:
+        begin = len(self.cells)
+        self.cells += [*tokens, *guesses]
+        self.rows = [begin + number + 1 for number in range(len(tokens) + len(guesses))]
+        self.evaluations += 1
+
+    def remove(self, count: int) -> None:
+        assert 0 < count < len(self.cells)
+        del self.cells[-count:]
+
+    def replace(self, groups: Sequence[Sequence[int]]) -> bool:
+        raise AssertionError(groups)
+
+    def logits(self, row: int = -1) -> np.ndarray[Any, np.dtype[np.float32]]:
+        before = self.cells[: self.rows[row]]
+        logits = np.random.default_rng(before[-2:]).normal(0, 3, len(TOKENS)).astype(np.float32)
+        logits[EOS] -= 2
+        return logits
+
+    def sample(self, chain: Chain, row: int = -1) -> int:
+        logits = self.logits(row)
+        for token in range(len(TOKENS)):
+            self.candidates.buffer[token] = (token, logits[token], 0)
+        return chain.choose(self.candidates, len(TOKENS))
+
+
+class Wild:
+    """Guesses at random, right and wrong: up to five tokens."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.tokens: list[int] = []
+        self.learned: list[tuple[int, int]] = []
+
+    def extend(self, tokens: Sequence[int]) -> None:
+        self.tokens += tokens
+
+    def restart(self, tokens: Sequence[int]) -> None:
+        self.tokens = list(tokens)
+
+    def guess(self, n_tokens: int, room: int, matcher: AnswerMatcher | None) -> list[int]:
+        assert n_tokens > 0
+        del matcher
+        evaluator, found = Evaluator(), list(self.tokens)
+        evaluator.cells = found
+        for _ in range(min(room, self.random.randrange(6))):
+            evaluator.rows = [len(found)]
+            right = int(evaluator.logits().argmax())
+            found.append(right if self.random.random() < 0.8 else self.random.randrange(EOS))
+        return found[len(self.tokens) :]
+
+    def learn(self, n_guessed: int, n_right: int) -> None:
+        assert 0 <= n_right <= n_guessed
+        self.learned.append((n_guessed, n_right))
+
+
+def decode(pattern: str | None, seed: int, temperature: float, guesser: Wild | Speculation | None) -> Decoding:
+    prompt = [1, 2, 3]
+    answer = Answer(
+        prompt,
+        Chain(Sampling(temperature=temperature, seed=seed), len(TOKENS), 400),
+        None if pattern is None else constrain.compile(constrain.Regex(pattern), VOCABULARY).matcher,
+        eos=VOCABULARY.eos,
+        encode=VOCABULARY.encode,
+        token_bytes=VOCABULARY.token_bytes,
+        max_tokens=60,
+    )
+    if isinstance(guesser, Wild):
+        guesser.extend(prompt)
+    decoding = Decoding(Evaluator(), answer, speculation=guesser)
+    taken = list(decoding.steps())
+    assert taken == answer.tokens
+    return decoding
+
+
+@pytest.mark.parametrize("pattern", [None, "[a-t]{5,60}", "(abc|[d-t]{3}){1,15}", "([a-j]+klm){2,9}"])
+@pytest.mark.parametrize("temperature", [0, 0.7, 3])
+def test_guesses_change_no_answer(pattern: str | None, temperature: float) -> None:
+    right = wrong = saved = 0
+    for seed in range(40):
+        plain = decode(pattern, seed, temperature, None)
+        guessed = decode(pattern, seed, temperature, Wild(seed))
+        assert guessed.answer.tokens == plain.answer.tokens
+        assert guessed.answer.finish_reason == plain.answer.finish_reason
+        right += guessed.n_right
+        wrong += guessed.n_guessed - guessed.n_right
+        assert isinstance(plain.evaluator, Evaluator)
+        assert isinstance(guessed.evaluator, Evaluator)
+        saved += plain.evaluator.evaluations - guessed.evaluator.evaluations
+    assert wrong > 20
+    assert right > 5
+    assert saved > 0
+
+
+def test_guesses_that_came_true_are_counted() -> None:
+    wild = Wild(3)
+    decoding = decode("[a-t]{30,60}", 3, 0, wild)
+    assert sum(right for _, right in wild.learned) <= decoding.n_right
+    assert decoding.n_right - sum(right for _, right in wild.learned) <= 5  # those of the last evaluation
+    assert len(wild.learned) > 3
+
+
+def test_a_lookup_finds_what_followed_the_last_occurrence() -> None:
+    lookup = Lookup([1, 2, 3, 4, 5, 9, 1, 2, 3, 7])
+    assert lookup.find(3) == (0, [])
+    lookup.extend([2, 3])
+    assert lookup.find(3) == (2, [7, 2, 3])
+    lookup.extend([1, 2, 3])
+    assert lookup.find(2) == (3, [7, 2])
+    assert lookup.find(99) == (3, [7, 2, 3, 1, 2, 3])
+
+
+def test_a_lookup_of_too_few_tokens_finds_nothing() -> None:
+    for count in range(4):
+        assert Lookup([5] * count).find(4) == ((2, [5]) if count == 3 else (0, []))
+
+
+@pytest.mark.parametrize(
+    ("every", "guesses"),
+    [
+        ({1: 1.0, 8: 1.0}, 7),  # several cost what one costs
+        ({1: 1.0, 8: 8.0}, 0),  # in proportion: a guess can save no more than it costs
+        ({1: 1.0, 4: 1.5, 8: 8.0}, 3),  # four together, not more
+    ],
+)
+def test_as_many_guesses_as_pay(every: dict[int, float], guesses: int) -> None:
+    assert Gain(every).best(3, 1, 7) == guesses
+
+
+def test_guesses_that_do_not_come_true_end() -> None:
+    gain = Gain({1: 1.0, 8: 3.0})
+    assert gain.best(3, 1, 7) > 0
+    for _ in range(20):
+        gain.learn(3, 4, 0)
+    assert gain.best(3, 1, 7) == 0
+    for _ in range(40):
+        gain.learn(3, 4, 4)
+    assert gain.best(3, 1, 7) > 0
+
+
+def test_only_allowed_tokens_are_guessed() -> None:
+    speculation = Speculation([0, 1, 2, 3, 4, 0], CHEAP)
+    matcher = constrain.compile(constrain.Regex("abcd[x-z]?"), VOCABULARY).matcher(10)
+    assert matcher.accept(1 - 1)
+    speculation.extend([1])
+    assert speculation.guess(1, 9, matcher) == []  # bc: not after "ab" of the prompt, as only "a" was taken here
+    assert matcher.accept(1)
+    assert speculation.guess(1, 9, matcher) == [2, 3]  # e may not follow
+    assert matcher.completion_tokens()  # the matcher is where it was
+    assert speculation.guess(1, 1, matcher) == [2]
+
+
+@pytest.fixture(scope="module")
+def flash() -> constrain.Model:
+    """A model whose evaluations of one and of several tokens are rounded alike."""
+    return constrain.Model(n_ctx=1024, n_threads=1, speculate=True)
+
+
+COPY = (
+    "Repeat the list as JSON. The list: Alexandria Montgomery, Bartholomew Fitzgerald, Alexandria Montgomery, "
+    "Bartholomew Fitzgerald, Alexandria Montgomery, Bartholomew Fitzgerald."
+)
+NAMES = {
+    "type": "array",
+    "items": {"type": "string", "pattern": "^(Alexandria Montgomery|Bartholomew Fitzgerald|[A-Z][a-z]+)$"},
+    "minItems": 4,
+    "maxItems": 6,
+}
+
+
+@pytest.mark.parametrize("temperature", [0, 0.8])
+@pytest.mark.parametrize("schema", [NAMES, {"type": "string", "minLength": 100, "maxLength": 200}, None])
+def test_a_model_gives_equal_tokens_for_equal_seeds(
+    flash: constrain.Model, monkeypatch: pytest.MonkeyPatch, schema: Any, temperature: float
+) -> None:
+    monkeypatch.setattr(flash, "_every", CHEAP)
+    seen: list[Decoding] = []
+    steps = Decoding.steps
+
+    def watched(decoding: Decoding) -> Any:
+        seen.append(decoding)
+        return steps(decoding)
+
+    shape = {} if schema is None else {"schema": schema}
+    constrain.complete(flash, COPY, **shape, max_tokens=120)  # from here on, the prompt is known
+    monkeypatch.setattr(Decoding, "steps", watched)
+    for seed in range(3):
+        tokens = []
+        for speculates in (False, True):
+            monkeypatch.setattr(flash, "_speculates", speculates)
+            options = {"temperature": temperature, "seed": seed, "max_tokens": 120}
+            constrain.complete(flash, COPY, **shape, **options)
+            tokens.append(seen[-1].answer.tokens)
+        assert tokens[0] == tokens[1]
+    assert sum(one.n_guessed for one in seen) > 0
+
+
+def test_what_evaluations_cost_is_measured_before_the_first_guess() -> None:
+    model = constrain.Model(n_ctx=256, n_threads=1, speculate=True, keep_prompts=False)
+    first = constrain.complete(model, COPY, schema=NAMES, temperature=0, max_tokens=60)
+    assert model._every is not None
+    assert set(model._every) >= {1, 2, 4, 8}
+    again = constrain.complete(model, COPY, schema=NAMES, temperature=0, max_tokens=60)
+    assert again.value == first.value
+    model.close()
+
+
+def test_answers_with_log_probabilities_have_no_guesses(flash: constrain.Model) -> None:
+    assert constrain.complete(flash, COPY, schema=NAMES, logprobs=True, max_tokens=60).logprobs
