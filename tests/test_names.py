@@ -48,6 +48,7 @@ PRIVATE_TYPES = {
     "Masking": "a protocol that Constraint fulfils",
     "Rule": "public in constrain.language.grammar",
     "Scheduler": "of Model.scheduler, which only this package uses",
+    "Speculation": "of Model.speculation, which only this package calls",
     "Terminal": "public in constrain.language.grammar",
     "TokenTrees": "of Model.trees, which only this package uses",
     "Tool": "FunctionTool | CustomTool",

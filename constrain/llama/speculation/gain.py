@@ -51,7 +51,7 @@ class Gain:
                 best, highest = count, gain
         return best
 
-    def learn(self, length: int, n_guessed: int, n_right: int) -> None:
+    def record(self, length: int, n_guessed: int, n_right: int) -> None:
         """Counts guesses: those that came true, and the first one that did not."""
         self._right[length] += n_right
         self._made[length] += min(n_guessed, n_right + 1)

@@ -84,4 +84,4 @@ class Speculation:
 
     def learn(self, n_guessed: int, n_right: int) -> None:
         """Counts how many of the last guesses came true."""
-        self._gain.learn(self._length, n_guessed, n_right)
+        self._gain.record(self._length, n_guessed, n_right)

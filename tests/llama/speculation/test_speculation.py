@@ -184,10 +184,10 @@ def test_guesses_that_do_not_come_true_end() -> None:
     gain = Gain({1: 1.0, 8: 3.0})
     assert gain.best(3, 1, 7) > 0
     for _ in range(20):
-        gain.learn(3, 4, 0)
+        gain.record(3, 4, 0)
     assert gain.best(3, 1, 7) == 0
     for _ in range(40):
-        gain.learn(3, 4, 4)
+        gain.record(3, 4, 4)
     assert gain.best(3, 1, 7) > 0
 
 
