@@ -178,9 +178,11 @@ def _run(job: Job) -> Iterator[StreamEvent | Finished]:
         queue_seconds = time.perf_counter() - waiting
         if job.plan.settings.timeout is not None:
             answer.deadline = time.monotonic() + job.plan.settings.timeout
-        decoding = Decoding(context, answer, job.plan.shared, job.plan.model.speculation(answer))
-        for _ in decoding.steps():
-            yield from writing.take()
+        model = job.plan.model
+        with model.in_graph(answer, job.used_sampling) as in_graph:
+            decoding = Decoding(context, answer, job.plan.shared, model.speculation(answer), in_graph)
+            for _ in decoding.steps():
+                yield from writing.take()
     yield from writing.finish()
     timings = Timings(job.compile_seconds, queue_seconds, decoding.prompt_seconds, decoding.generation_seconds)
     yield Finished(writing.completion(decoding.cached_tokens, timings))

@@ -19,6 +19,7 @@ from constrain.llama.costs.kept import costs_of
 from constrain.llama.costs.measuring import measure_context, measure_sequences
 from constrain.llama.costs.table import ASSUMED
 from constrain.llama.embedding import Embedder
+from constrain.llama.graph.sampling import GraphSampling
 from constrain.llama.loading import MAX_CONTEXT, collected_errors, load
 from constrain.llama.prompt_cache.identity import ModelFacts
 from constrain.llama.prompt_cache.prompts import PROMPT_CACHE_BYTES, ContextPrompts, PromptCache
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from constrain.llama.costs.measuring import Measured
     from constrain.llama.costs.table import Costs
     from constrain.llama.decoding.answer import Answer
+    from constrain.llama.decoding.sampler import Sampling
     from constrain.private_folders import Directory
 
 DEFAULT_PARALLEL = 8
@@ -104,6 +106,10 @@ class Model:
             chosen as always. Flash attention is on, because it rounds alike for one token and for several; give a
             ``Llama`` the same. Not for recurrent models and those with sliding windows, and not for answers with
             log-probabilities or confidence.
+        mask_in_graph: whether ``generate``, ``complete`` and ``stream`` choose tokens where the model is evaluated: the mask
+            is copied to the GPU in place of the logits from it. Not for free text, answers with drafts,
+            log-probabilities or confidence, and choices between a call and content. Not with ``speculate``. The same
+            distribution, but other random numbers.
         verbose: whether llama.cpp logs to standard error.
 
     Attributes:
@@ -139,6 +145,7 @@ class Model:
         prepare: bool | float = False,
         lock_memory: bool = False,
         speculate: bool = False,
+        mask_in_graph: bool = False,
         verbose: bool = False,
     ) -> None:
         _require_whole("parallel", parallel, 1, llama_cpp.llama_max_parallel_sequences())
@@ -148,6 +155,8 @@ class Model:
         _require_whole("prompt_cache_bytes", prompt_cache_bytes, 0, _MOST_BYTES)
         self._directory = find_directory(prompt_cache)
         directory = self._directory if keep_prompts and prompt_cache_bytes else None
+        if mask_in_graph and speculate:
+            raise ValueError("mask_in_graph has one choice in an evaluation, and speculate several; leave out one of them")
         if n_threads is not None:
             _require_whole("n_threads", n_threads, 1, MAX_THREADS)
         self._owns_llama = not isinstance(model, llama_cpp.Llama)
@@ -193,6 +202,7 @@ class Model:
         self._batch_invariant = batch_invariant
         self._speculates = speculate and self.context.can_remove
         self._every: Mapping[int, float] | None = None
+        self._mask_in_graph = mask_in_graph
         self._queue = _Queue()
         self._lock = threading.Lock()
         self._scheduler: Scheduler | None = None
@@ -276,6 +286,18 @@ class Model:
             measure = partial(measure_context, self.context.pointer, self.llama.model_path)
             self._every = self._measured(self.llama.context_params, 1, self.context.n_threads, measure).every
         return Speculation(answer.prompt, self._every)
+
+    @contextlib.contextmanager
+    def in_graph(self, answer: Answer, sampling: Sampling) -> Iterator[GraphSampling | None]:
+        """Choices in the graph for an answer; ``None`` if there are to be none. For a caller that holds the context."""
+        if not self._mask_in_graph or answer.needs_logits:
+            yield None
+            return
+        choosing = GraphSampling(self.context.pointer, sampling, self.context.n_vocab, self.n_ctx)
+        try:
+            yield choosing
+        finally:
+            choosing.close()
 
     def _measured(
         self,

@@ -312,6 +312,26 @@ class Answer:
             self._finish("length")
         return (token,)
 
+    @property
+    def needs_logits(self) -> bool:
+        """Whether choices look at logits, besides those of the allowed tokens."""
+        recorded = self.logprobs is not None or self.choices is not None or self.questions is not None
+        return recorded or self.call_or_content is not None or self.draft is not None or self.start is None
+
+    def take_sampled(self, token: int) -> tuple[int, ...]:
+        """Takes a token that was sampled under the mask of the matcher; returns what ``choose`` returns.
+
+        Only for an answer that does not need logits.
+        """
+        assert self.matcher is not None
+        self.n_masks += 1
+        if self._late():
+            return self._close(self.matcher, "timeout")
+        self._accept(self.matcher, token)
+        if token in self.eos:
+            return self._end(self.matcher)
+        return self._follow(self.matcher, self._forced(self.matcher, token))
+
     def end_by(self, deadline: float) -> None:
         """Ends the answer at ``deadline`` (``time.monotonic()``) at the latest."""
         self.deadline = deadline if self.deadline is None else min(self.deadline, deadline)

@@ -18,6 +18,9 @@ class AnswerMatcher(Protocol):
     def fill_candidates(self, logits: Any, out: Any, /) -> int:
         """Writes the allowed tokens with their logits into ``out`` (``CANDIDATE``), by id; returns their number."""
 
+    def fill_bitmask(self, bitmask: Any, /) -> None:
+        """Writes the allowed tokens into ``bitmask``: uint32 of shape (ceil(n_vocab / 32),), a bit for each."""
+
     def accept(self, token_id: int, /) -> bool:
         """Moves past a token; ``False`` if it is not allowed."""
 

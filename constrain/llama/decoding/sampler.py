@@ -80,15 +80,18 @@ class Chain:
         sampling: how to sample.
         n_vocab: number of tokens in the vocabulary.
         n_ctx: the most tokens of an answer.
+        first: a sampler of llama.cpp that comes before the others and belongs to the chain; ``None`` for none.
     """
 
-    def __init__(self, sampling: Sampling, n_vocab: int, n_ctx: int) -> None:
+    def __init__(self, sampling: Sampling, n_vocab: int, n_ctx: int, *, first: Any = None) -> None:
         self._sampling, self._n_vocab, self._n_ctx = sampling, n_vocab, n_ctx
         self._others: dict[float, Chain] = {}
         for token in sampling.logit_bias:
             _require(0 <= token < n_vocab, "a key of logit_bias", token, f"a token id below {n_vocab}")
         self.pointer = llama_cpp.llama_sampler_chain_init(llama_cpp.llama_sampler_chain_default_params())
         self._free = weakref.finalize(self, llama_cpp.llama_sampler_free, self.pointer)
+        if first is not None:
+            self._add(first)
         repeats, subtracts = sampling.repeat_penalty != 1, (sampling.frequency_penalty, sampling.presence_penalty)
         self._counts = repeats or any(subtracts)
         if sampling.logit_bias:

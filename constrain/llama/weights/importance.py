@@ -14,7 +14,7 @@ import numpy as np
 from llama_cpp import llama_cpp as binding
 
 from constrain.llama.weights.evaluating import TextEvaluator
-from constrain.llama.weights.ggml import F32, TensorPointer, ggml
+from constrain.llama.ggml import F32, TensorPointer, ggml
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from constrain.llama.weights.ggml import ggml
+from constrain.llama.ggml import ggml
 from constrain.llama.weights.products import Products
 from constrain.llama.weights.quantizer import FORMATS
 from constrain.llama.weights.tensors import EXPERTS, MULTIPLIED, bytes_of, fits

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from constrain.errors import ModelError
-from constrain.llama.weights.ggml import CPU, F32, InitParameters, ggml
+from constrain.llama.ggml import CPU, F32, InitParameters, ggml
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -15,7 +15,7 @@ import numpy as np
 
 from constrain.errors import ModelError
 from constrain.llama.loading import llama_log
-from constrain.llama.weights.ggml import ggml
+from constrain.llama.ggml import ggml
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

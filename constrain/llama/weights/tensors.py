@@ -8,7 +8,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from constrain.errors import ModelError
-from constrain.llama.weights.ggml import ggml
+from constrain.llama.ggml import ggml
 from constrain.vocabulary.gguf.files import model_files
 from constrain.vocabulary.gguf.metadata import read_metadata
 

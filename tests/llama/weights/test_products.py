@@ -6,7 +6,7 @@ import llama_cpp
 import pytest
 
 from constrain.llama.loading import llama_log
-from constrain.llama.weights.ggml import ggml
+from constrain.llama.ggml import ggml
 from constrain.llama.weights.products import Products
 
 

@@ -1,0 +1,143 @@
+"""Tokens that llama.cpp chooses in its graph are those that are chosen in main memory under the same mask."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+import pytest
+
+import constrain
+from constrain.llama.graph import mask_sampler
+from constrain.llama.graph.sampling import GraphSampling
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PERSON = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "minLength": 2, "maxLength": 20},
+        "age": {"type": "integer", "minimum": 0, "maximum": 130},
+        "kind": {"enum": ["human", "robot", "cat"]},
+        "tags": {"type": "array", "items": {"type": "string", "maxLength": 8}, "maxItems": 3},
+    },
+    "required": ["name", "age", "kind", "tags"],
+    "additionalProperties": False,
+}
+SCHEMAS = [
+    PERSON,
+    {"type": "string", "pattern": "^[A-Z]{3}-[0-9]{4}$"},
+    {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 5},
+    {"enum": ["yes", "no"]},
+    {"type": "string", "minLength": 30, "maxLength": 80},
+]
+PROMPT = "Ada Lovelace is 36 years old, and she likes numbers. Describe her."
+
+
+@pytest.fixture(scope="module")
+def in_graph() -> Iterator[constrain.Model]:
+    model = constrain.Model(n_ctx=512, n_threads=1, mask_in_graph=True, keep_prompts=False)
+    yield model
+    model.close()
+
+
+@pytest.fixture(scope="module")
+def plain() -> Iterator[constrain.Model]:
+    model = constrain.Model(n_ctx=512, n_threads=1, keep_prompts=False)
+    yield model
+    model.close()
+
+
+@pytest.fixture
+def taken(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The tokens that were chosen in the graph."""
+    found: list[int] = []
+    take = GraphSampling.take
+
+    def watched(self: GraphSampling) -> int:
+        found.append(take(self))
+        return found[-1]
+
+    monkeypatch.setattr(GraphSampling, "take", watched)
+    return found
+
+
+@pytest.mark.parametrize("schema", SCHEMAS)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"repeat_penalty": 1.3},
+        {"frequency_penalty": 0.7, "presence_penalty": 0.5},
+        {"logit_bias": {330: 3.0, 400: float("-inf")}},
+    ],
+)
+def test_the_likeliest_tokens_are_the_same(
+    in_graph: constrain.Model, plain: constrain.Model, taken: list[int], schema: dict[str, Any], options: dict[str, Any]
+) -> None:
+    texts = [
+        constrain.complete(model, PROMPT, schema=schema, temperature=0, max_tokens=120, **options).text
+        for model in (plain, in_graph)
+    ]
+    assert texts[0] == texts[1]
+    assert taken or schema == {"enum": ["yes", "no"]}  # which has one choice, the first
+
+
+@pytest.mark.parametrize("options", [{}, {"top_k": 0}, {"top_p": 1, "min_p": 0, "top_k": 0}, {"temperature": 2.0}])
+def test_sampled_answers_are_valid_and_equal_for_equal_seeds(
+    in_graph: constrain.Model, taken: list[int], options: dict[str, Any]
+) -> None:
+    texts = set()
+    for seed in (*range(6), *range(6)):
+        answer = constrain.complete(in_graph, PROMPT, schema=PERSON, max_tokens=120, seed=seed, **options)
+        jsonschema.validate(json.loads(answer.text), PERSON)
+        texts.add(answer.text)
+    assert len(texts) <= 6
+    assert len(texts) > 3
+    assert len(taken) > 60
+
+
+@pytest.mark.slow
+def test_both_ways_have_the_same_distribution(in_graph: constrain.Model, plain: constrain.Model) -> None:
+    schema = {"type": "string", "pattern": "^[a-c][d-f]$"}
+    counts = []
+    for model in (plain, in_graph):
+        values = [
+            constrain.complete(model, "Two letters?", schema=schema, temperature=1.5, top_k=0, top_p=1, min_p=0, seed=seed)
+            for seed in range(600)
+        ]
+        counts.append(Counter(each.value for each in values))
+    distance = sum(abs(counts[0][text] - counts[1][text]) for text in {*counts[0], *counts[1]}) / 600
+    assert distance < 0.2  # equal distributions over nine texts: 0.13 on average at most
+
+
+def test_answers_that_need_logits_are_chosen_in_main_memory(in_graph: constrain.Model, taken: list[int]) -> None:
+    constrain.complete(in_graph, PROMPT, max_tokens=8)
+    constrain.complete(in_graph, PROMPT, schema=PERSON, logprobs=True, max_tokens=120)
+    assert taken == []
+
+
+def test_a_budget_is_kept(in_graph: constrain.Model) -> None:
+    for limit in range(34, 60, 5):
+        answer = constrain.complete(in_graph, PROMPT, schema=PERSON, max_tokens=limit, seed=1)
+        assert answer.usage.completion_tokens <= limit
+        jsonschema.validate(json.loads(answer.text), PERSON)
+
+
+def test_errors_in_the_sampler_are_raised(in_graph: constrain.Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken() -> None:
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr(mask_sampler, "_values", broken)
+    with pytest.raises(RuntimeError, match="broken"):
+        constrain.complete(in_graph, PROMPT, schema=PERSON, max_tokens=120)
+    monkeypatch.undo()
+    constrain.complete(in_graph, PROMPT, schema=PERSON, max_tokens=120)
+
+
+def test_guesses_exclude_choices_in_the_graph() -> None:
+    with pytest.raises(ValueError, match="leave out one of them"):
+        constrain.Model(speculate=True, mask_in_graph=True)
