@@ -106,8 +106,8 @@ class Model:
             chosen as always. Flash attention is on, because it rounds alike for one token and for several; give a
             ``Llama`` the same. Not for recurrent models and those with sliding windows, and not for answers with
             log-probabilities or confidence.
-        mask_in_graph: whether ``generate``, ``complete`` and ``stream`` choose tokens where the model is evaluated: the mask
-            is copied to the GPU in place of the logits from it. Not for free text, answers with drafts,
+        mask_in_graph: whether ``generate``, ``complete`` and ``stream`` choose tokens where the model is evaluated: the
+            mask is copied to the GPU in place of the logits from it. Not for free text, answers with drafts,
             log-probabilities or confidence, and choices between a call and content. Not with ``speculate``. The same
             distribution, but other random numbers.
         verbose: whether llama.cpp logs to standard error.
@@ -156,7 +156,9 @@ class Model:
         self._directory = find_directory(prompt_cache)
         directory = self._directory if keep_prompts and prompt_cache_bytes else None
         if mask_in_graph and speculate:
-            raise ValueError("mask_in_graph has one choice in an evaluation, and speculate several; leave out one of them")
+            raise ValueError(
+                "mask_in_graph has one choice in an evaluation, and speculate several; leave out one of them"
+            )
         if n_threads is not None:
             _require_whole("n_threads", n_threads, 1, MAX_THREADS)
         self._owns_llama = not isinstance(model, llama_cpp.Llama)

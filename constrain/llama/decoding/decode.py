@@ -120,8 +120,8 @@ class Decoding:
 
     ``shared`` returns how many tokens other prompts begin with, too; their evaluation is kept on disk. ``None`` neither
     uses nor keeps anything there. ``speculation`` guesses tokens, which are evaluated along with the chosen ones;
-    ``None`` for none. Not with log-probabilities or questions. ``in_graph`` chooses tokens in llama.cpp's graph, all but
-    the first; ``None`` chooses them here. Not with guesses, and not for answers that need logits.
+    ``None`` for none. Not with log-probabilities or questions. ``in_graph`` chooses tokens in llama.cpp's graph, all
+    but the first; ``None`` chooses them here. Not with guesses, and not for answers that need logits.
 
     Attributes:
         n_guessed, n_right: guesses that were evaluated, and those that came true.

@@ -3,8 +3,8 @@
     ids --rows of the table--> 0 or minus infinity for each token --added to--> logits
 
 The mask of the next token is copied to the device before each evaluation, as one number for each 16 tokens: two bits a
-token, where the logits would be 32. A number is the row of a table with the values for these 16 tokens. The table stays on
-the device.
+token, where the logits would be 32. A number is the row of a table with the values for these 16 tokens. The table stays
+on the device.
 """
 
 from __future__ import annotations
@@ -138,4 +138,5 @@ def _values() -> NDArray[np.float32]:
     """Float32 of shape (65536, 16): 0 where a bit of the row's number is set, minus infinity where it is not."""
     numbers = np.arange(_ROWS, dtype=np.uint16)
     bits = np.unpackbits(numbers.view(np.uint8).reshape(_ROWS, 2), axis=1, bitorder="little")
-    return np.where(bits, np.float32(0), np.float32(-np.inf))
+    values: NDArray[np.float32] = np.where(bits, np.float32(0), np.float32(-np.inf))
+    return values

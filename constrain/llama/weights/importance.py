@@ -13,8 +13,8 @@ import llama_cpp
 import numpy as np
 from llama_cpp import llama_cpp as binding
 
-from constrain.llama.weights.evaluating import TextEvaluator
 from constrain.llama.ggml import F32, TensorPointer, ggml
+from constrain.llama.weights.evaluating import TextEvaluator
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

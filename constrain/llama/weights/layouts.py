@@ -23,8 +23,8 @@ import llama_cpp
 import numpy as np
 
 from constrain.errors import ModelError
-from constrain.llama.processor import processor_name
 from constrain.llama.ggml import ggml
+from constrain.llama.processor import processor_name
 from constrain.llama.weights.products import Products
 from constrain.private_folders import find_directory, make_private, replace_file
 

@@ -14,8 +14,8 @@ import llama_cpp
 import numpy as np
 
 from constrain.errors import ModelError
-from constrain.llama.loading import llama_log
 from constrain.llama.ggml import ggml
+from constrain.llama.loading import llama_log
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

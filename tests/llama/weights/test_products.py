@@ -5,8 +5,8 @@ from __future__ import annotations
 import llama_cpp
 import pytest
 
-from constrain.llama.loading import llama_log
 from constrain.llama.ggml import ggml
+from constrain.llama.loading import llama_log
 from constrain.llama.weights.products import Products
 
 

@@ -9,8 +9,8 @@ import gguf
 import pytest
 
 from constrain.errors import ModelError
-from constrain.llama.model import default_model_path
 from constrain.llama.ggml import ggml
+from constrain.llama.model import default_model_path
 from constrain.llama.weights.tensors import bytes_of, fits, read_weights
 from tests.support.gguf_files import write_gguf
 from tests.support.llama.recurrent import write_mamba
