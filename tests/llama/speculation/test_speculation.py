@@ -206,7 +206,7 @@ def test_only_allowed_tokens_are_guessed() -> None:
 
 
 def test_no_more_tokens_are_evaluated_than_were_measured() -> None:
-    speculation = Speculation([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 1], CHEAP)
+    speculation = Speculation([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 1, 2], CHEAP)
     assert [len(speculation.guess(n_tokens, 99, None)) for n_tokens in (1, 5, 8, 30)] == [7, 3, 0, 0]
 
 
