@@ -70,8 +70,7 @@ def load(
     """Loads a model. Takes arguments as ``Model`` does.
 
     ``flash_attn``: whether the context uses flash attention. ``receive``: called with each message that llama.cpp logs,
-    unless ``verbose``. Raises ``ModelError`` if llama.cpp
-    cannot load the file, or not lock its memory.
+    unless ``verbose``. Raises ``ModelError`` if llama.cpp cannot load the file or cannot lock its memory.
     """
     n_ctx = context_size(read_metadata(path), n_ctx)
     if n_threads is None:

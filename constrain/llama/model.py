@@ -88,7 +88,8 @@ class Model:
             may change the rounding of logits, as may other answers at the same time. With ``keep_prompts=False`` and
             ``parallel=1``, an answer depends only on its prompt, options and seed.
         batch_invariant: whether answers that are generated at the same time are the same as those generated alone (on
-            CPUs exactly, except for ties). ``False`` rounds differently, and takes about one seventh less time for 16
+            CPUs exactly, except for ties and for Q4_K and other formats that llama.cpp rounds differently for several
+            tokens). ``False`` rounds differently, and takes about one seventh less time for 16
             answers at once.
         prompt_cache: directory that keeps evaluated beginnings of prompts, for later processes: those of 256 tokens or
             more that other requests may share (system prompt, tools, schema, earlier turns; see ``cache_prompt`` among
@@ -286,7 +287,7 @@ class Model:
         if self._every is None:
             self.context.clear()  # to measure
             measure = partial(measure_context, self.context.pointer, self.llama.model_path)
-            self._every = self._measured(self.llama.context_params, 1, self.context.n_threads, measure).every
+            self._every = self._measured(self.llama.context_params, 1, self.context.threads.most, measure).every
         return Speculation(answer.prompt, self._every)
 
     @contextlib.contextmanager
@@ -320,7 +321,7 @@ class Model:
         if sequences.count == 1:
             return ASSUMED  # nothing is decided by them
         measure = partial(measure_sequences, sequences)
-        return self._measured(sequences.parameters, sequences.count, sequences.n_threads, measure)
+        return self._measured(sequences.parameters, sequences.count, sequences.threads.most, measure)
 
     @property
     def embedder(self) -> Embedder:

@@ -72,11 +72,6 @@ class Context:
         self._rows = LogitRows(self.pointer, self.n_vocab, llama.model_path)
         self.prompts: ContextPrompts | None = None
 
-    @property
-    def n_threads(self) -> tuple[int, int]:
-        """The most threads that compute one token, and several."""
-        return llama_cpp.llama_n_threads(self.pointer), llama_cpp.llama_n_threads_batch(self.pointer)
-
     def clear(self) -> None:
         """Removes all tokens."""
         self._keep(0)
@@ -137,7 +132,7 @@ class Context:
         self._evaluate(np.asarray(tokens, dtype=np.intc), 0, read)
 
     def decode_with(self, tokens: Sequence[int], guesses: Sequence[int]) -> None:
-        """Evaluates tokens and guesses behind them together, at most ``FORCED_TOGETHER``.
+        """Evaluates tokens and guesses behind them together: no more than fit into a batch.
 
         Then there are ``logits`` after the last of the tokens and after each guess.
         """

@@ -46,6 +46,7 @@ class Sequences:
         parameters: parameters of the context.
         pointer: the context, as llama.cpp's pointer.
         path: path of the model.
+        threads: the threads that evaluate.
 
     Raises ``ModelError`` if llama.cpp cannot make the context.
     """
@@ -67,21 +68,16 @@ class Sequences:
             self.n_batch: int = llama_cpp.llama_n_batch(self.pointer)
             self.n_outputs = _most_outputs(count, self.n_batch)
             self._rows = LogitRows(self.pointer, self.n_vocab, self.path)
-            self._threads = Threads(self.pointer)
+            self.threads = Threads(self.pointer)
             self._batch = Batch(self.n_batch)
         except BaseException:
             self.close()  # otherwise the model would keep the context
             raise
 
     @property
-    def n_threads(self) -> tuple[int, int]:
-        """The most threads that compute one token, and several."""
-        return llama_cpp.llama_n_threads(self.pointer), llama_cpp.llama_n_threads_batch(self.pointer)
-
-    @property
     def leaves_a_core(self) -> bool:
         """Whether a core is free for another thread during an evaluation."""
-        return self._threads.leave_a_core
+        return self.threads.leave_a_core
 
     def close(self) -> None:
         """Frees the context; no other method may be called afterwards."""
@@ -131,7 +127,7 @@ class Sequences:
         raises ``ModelError``.
         """
         rows = self._batch.fill(pieces)
-        status = self._threads.decode(self._batch.batch)
+        status = self.threads.decode(self._batch.batch)
         if status:
             llama_cpp.llama_memory_clear(self._memory, True)  # noqa: FBT003
             raise ModelError(f"{self.path}: evaluation failed: llama_decode returned {status}")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
+import warnings
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -78,9 +79,9 @@ def _read(path: Path) -> Costs | None:
 
 
 def _write(path: Path, costs: Costs) -> None:
-    """Keeps costs if the directory allows it; without a file, the next process measures again."""
+    """Keeps costs, or warns that the next process has to measure again."""
     try:
         make_private(path.parent)
         replace_file(path, json.dumps(asdict(costs)).encode())
-    except OSError:
-        return
+    except OSError as error:
+        warnings.warn(f"measured costs are not kept in {path.parent}: {error}", RuntimeWarning, stacklevel=2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from dataclasses import dataclass
@@ -32,7 +33,7 @@ SIZES: dict[Kind, tuple[int, ...]] = {
 """Numbers of tokens that are measured. In layouts of several rows, three tokens may cost more than four."""
 
 _POSITION = 64
-"""Tokens that are there before the measured ones in a context of its own: a short prompt."""
+"""Tokens of a short prompt before those that are measured, in a context that is made to measure."""
 
 _ROUNDS = 5
 """Measurements of each number of tokens; they alternate, so that noise falls on all."""
@@ -52,26 +53,25 @@ class Measured:
     is_steady: bool
 
 
-def measure_costs(llama: llama_cpp.Llama, kinds: Collection[Kind] = ("every", "last")) -> Costs:
-    """Measures a loaded model, in a context of its own with the settings of the ``Llama``.
+def measure_costs(llama: llama_cpp.Llama) -> Costs:
+    """Measures a loaded model with one sequence, in a context of its own with the settings of the ``Llama``.
 
     Uses as many threads as are free. Raises ``ModelError`` if llama.cpp cannot make the context or fails.
     """
-    most = max(max(SIZES[kind]) for kind in kinds)
-    count = max(SIZES["together"]) if "together" in kinds else 1
+    most = max(SIZES["every"])
     parameters = llama_cpp.llama_context_params.from_buffer_copy(llama.context_params)
-    parameters.n_ctx = count * 2 * (_POSITION + most)
+    parameters.n_ctx = 2 * (_POSITION + most)
     parameters.n_batch = parameters.n_ubatch = max(_POSITION, most)
     parameters.n_outputs_max = most
-    parameters.n_seq_max = count
+    parameters.n_seq_max = 1
     try:
         context = LlamaContext(model=llama._model, params=parameters, verbose=False)
     except ValueError as error:
         raise ModelError(f"{llama.model_path}: there is too little memory to measure it") from error
     try:
-        meter = Meter(context.ctx, n_sequences=count, n_outputs=most, path=llama.model_path)
+        meter = Meter(context.ctx, n_sequences=1, n_outputs=most, path=llama.model_path)
         meter.begin_after(_POSITION)
-        return meter.measure(kinds, seconds=float("inf")).costs
+        return meter.measure(("every", "last"), seconds=math.inf).costs
     finally:
         context.close()  # type: ignore[no-untyped-call]
 
@@ -139,8 +139,7 @@ class Meter:
         tables: dict[Kind, dict[int, float]] = {"every": {}, "last": {}, "together": {}}
         for (kind, size), each in times.items():
             tables[kind][size] = min(each)
-        n_threads = (llama_cpp.llama_n_threads(self._pointer), llama_cpp.llama_n_threads_batch(self._pointer))
-        return Measured(Costs(n_threads, **tables), noise <= _STEADY)
+        return Measured(Costs(self._threads.most, **tables), noise <= _STEADY)
 
     def _time(self, kind: Kind, size: int) -> float:
         """Returns the seconds of one evaluation; removes its tokens."""

@@ -124,7 +124,7 @@ class Decoding:
     but the first; ``None`` chooses them here. Not with guesses, and not for answers that need logits.
 
     Attributes:
-        n_guessed, n_right: guesses that were evaluated, and those that came true.
+        n_guessed, n_right: number of guesses that were evaluated, and of the right ones.
         cached_tokens: tokens of the prompt that were evaluated before.
         prompt_seconds, generation_seconds: wall-clock time spent in the loop.
     """
@@ -216,7 +216,7 @@ class Decoding:
             self._row = -1
 
     def _without_guessed(self, tokens: tuple[int, ...]) -> tuple[int, ...]:
-        """Returns the tokens that were not guessed; goes on to the logits after those that were."""
+        """Removes the beginning that was guessed, whose logits are known; moves to the logits after it."""
         right = 0
         while right < min(len(tokens), len(self._ahead)) and tokens[right] == self._ahead[right]:
             right += 1

@@ -50,8 +50,8 @@ class Grouping:
     def groups(self, needed: tuple[int, ...], spare: tuple[int, ...], length: int = 1) -> tuple[Group, ...]:
         """Returns the cheapest groups that contain all ``needed`` sequences.
 
-        ``needed``, ``spare``: ascending numbers of sequences with tokens to evaluate, and of those that may take some
-        along. ``length``: tokens of each sequence.
+        ``needed``: ascending numbers of the sequences with tokens to evaluate. ``spare``: those of idle sequences that
+        may take tokens along. ``length``: tokens of each sequence.
         """
         return self._find(needed, spare, length)
 

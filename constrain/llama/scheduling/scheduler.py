@@ -105,7 +105,7 @@ class Scheduler:
         self._costs = costs
         self._grouping = Grouping(costs.together)
         self._clock = clock
-        self._owed = 0.0  # seconds that long prompts took beside answers, less their share of the time since
+        self._owed = 0.0  # seconds that the last piece of a long prompt took, less the share of the time since then
         self._candidates = Candidates(evaluator.n_vocab)
         self._decisions: list[Decision[Any]] = []  # some may have finished
         self._lock = threading.Lock()
@@ -322,7 +322,7 @@ class Scheduler:
         if singles := [(one, 1) for one, count in self._short() if count == 1 or not self._batch_invariant]:
             self._evaluate(self._grouped(singles, padded=True))
             writing = True
-        self._read_prompts(self._clock() - begun if writing else None)
+        self._evaluate_prompts(self._clock() - begun if writing else None)
         self._take_over()
 
     def _evaluate(self, evaluations: list[Evaluation]) -> None:
@@ -417,22 +417,22 @@ class Scheduler:
             parts[-1].append((sequence, count))
         return parts
 
-    def _read_prompts(self, beside: float | None) -> None:
+    def _evaluate_prompts(self, written: float | None) -> None:
         """Evaluates pieces of prompts, first come first served.
 
-        ``beside``: seconds of this step that answers took; ``None`` if there were none. Beside answers, a prompt gets a
-        first piece at once, and further ones when the answers have had their time for those before.
+        ``written``: seconds of this step in which answers were written; ``None`` if none were. While answers are
+        written, the first piece of a prompt is evaluated at once; the next ones wait, so that answers go on.
         """
         room = self._evaluator.n_batch
         waiting = [one for one in self._active if not one.waits and self._count(one) > min(_SHORT, room)]
-        if beside is None:
+        if written is None:
             self._evaluate(self._prompts(waiting, room))
             return
         share = max(1, room // _PROMPT_SHARE)
         long = [one for one in waiting if one.read >= share]
         first = self._prompts([one for one in waiting if one.read < share], share)
         self._evaluate(first)
-        self._owed = max(0.0, self._owed - _PROMPT_TIME * len(long) ** 2 * beside)
+        self._owed = max(0.0, self._owed - _PROMPT_TIME * len(long) ** 2 * written)
         if not self._owed and not first:
             begun = self._clock()
             self._evaluate(self._prompts(long, share))

@@ -27,12 +27,12 @@ class Gain:
         every: seconds of an evaluation by the number of tokens, with the logits after each.
 
     Attributes:
-        most: the most guesses that can be worth it.
+        most: the most tokens of one evaluation, guesses included: more were not measured.
     """
 
     def __init__(self, every: Mapping[int, float]) -> None:
         self._every = every
-        self.most = max(every) - 1
+        self.most = max(every)
         self._right = {length: right for length, (right, _) in _BELIEFS.items()}
         self._made = {length: made for length, (_, made) in _BELIEFS.items()}
 
@@ -52,6 +52,6 @@ class Gain:
         return best
 
     def record(self, length: int, n_guessed: int, n_right: int) -> None:
-        """Counts guesses: those that came true, and the first one that did not."""
+        """Counts the guesses of one evaluation; those behind the first wrong one tell nothing."""
         self._right[length] += n_right
         self._made[length] += min(n_guessed, n_right + 1)

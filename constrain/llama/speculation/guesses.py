@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from constrain.llama.contexts.batch import FORCED_TOGETHER
 from constrain.llama.speculation.gain import Gain
 
 if TYPE_CHECKING:
@@ -73,7 +72,7 @@ class Speculation:
             room: the most guesses.
             matcher: only tokens that it allows are guessed; ``None`` if all are allowed.
         """
-        count = min(room, self._gain.most, FORCED_TOGETHER - n_tokens)
+        count = min(room, self._gain.most - n_tokens)
         self._length, found = self._lookup.find(count) if count > 0 else (0, [])
         if not found:
             return []

@@ -16,13 +16,16 @@ class Threads:
 
     Args:
         context: the context, as llama.cpp's pointer.
+
+    Attributes:
+        most: the most threads that compute one token, and several.
     """
 
     def __init__(self, context: llama_cpp.llama_context_p) -> None:
         self._context = context
-        self._single: int = llama_cpp.llama_n_threads(context)
-        self._batch: int = llama_cpp.llama_n_threads_batch(context)
-        self._now = (self._single, self._batch)
+        self.most: tuple[int, int] = (llama_cpp.llama_n_threads(context), llama_cpp.llama_n_threads_batch(context))
+        self._single, self._batch = self.most
+        self._now = self.most
         self._cores = shared_cores()
 
     @property

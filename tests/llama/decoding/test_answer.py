@@ -59,13 +59,15 @@ class Scripted:
     def decode(self, tokens: Sequence[int], _: Any = None) -> None:
         self.calls.append([MERGER.tokens[token] for token in tokens])
 
-    def logits(self) -> np.ndarray[Any, np.dtype[np.float32]]:
+    def logits(self, row: int = -1) -> np.ndarray[Any, np.dtype[np.float32]]:
+        assert row == -1
         logits = -np.arange(N_VOCAB, dtype=np.float32)
         if self.wishes:
             logits[self.wishes.pop(0)] = 10
         return logits
 
-    def sample(self, chain: Chain) -> int:  # noqa: ARG002
+    def sample(self, chain: Chain, row: int = -1) -> int:  # noqa: ARG002
+        assert row == -1
         raise AssertionError("there is a constraint")
 
 

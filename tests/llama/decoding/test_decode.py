@@ -56,14 +56,16 @@ class Scripted:
     def decode(self, tokens: Sequence[int], _: Any = None) -> None:
         self.evaluated += tokens
 
-    def logits(self) -> np.ndarray[Any, np.dtype[np.float32]]:
+    def logits(self, row: int = -1) -> np.ndarray[Any, np.dtype[np.float32]]:
+        assert row == -1
         logits = -np.arange(len(TOKENS), dtype=np.float32)
         if self.step < len(self.wishes):
             logits[self.wishes[self.step]] = 10
         self.step += 1
         return logits
 
-    def sample(self, chain: Chain) -> int:
+    def sample(self, chain: Chain, row: int = -1) -> int:
+        assert row == -1
         logits = self.logits()
         for token in range(len(TOKENS)):
             self.candidates.buffer[token] = (token, logits[token], 0)

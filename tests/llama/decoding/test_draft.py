@@ -61,14 +61,16 @@ class Scripted:
                 read(self.logits())
             self.evaluated.append(token)
 
-    def logits(self) -> np.ndarray[Any, np.dtype[np.float32]]:
+    def logits(self, row: int = -1) -> np.ndarray[Any, np.dtype[np.float32]]:
+        assert row == -1
         logits = np.zeros(N_VOCAB, np.float32)
         written = len(self.evaluated) - len(PROMPT)
         if written < len(self.wishes):
             logits[self.wishes[written]] = 10
         return logits
 
-    def sample(self, chain: Chain) -> int:  # noqa: ARG002
+    def sample(self, chain: Chain, row: int = -1) -> int:  # noqa: ARG002
+        assert row == -1
         raise AssertionError("there is a constraint")
 
 

@@ -79,10 +79,12 @@ class Alone:
                 read(self.logits())
             self.cells.append(token)
 
-    def logits(self) -> Row:
+    def logits(self, row: int = -1) -> Row:
+        assert row == -1
         return logits_after(self.cells)
 
-    def sample(self, _: Chain) -> int:
+    def sample(self, _: Chain, row: int = -1) -> int:
+        assert row == -1
         return following(self.cells)
 
 

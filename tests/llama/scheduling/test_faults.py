@@ -285,7 +285,7 @@ def test_a_state_whose_size_llama_cpp_does_not_know_is_not_set_aside(
     small: constrain.Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stored_states.llama_cpp, "llama_state_seq_get_size", lambda *_: 0)
-    assert stored_states.ContextStates(small.context._pointer).save(0) is None
+    assert stored_states.ContextStates(small.context.pointer).save(0) is None
 
 
 def test_what_is_dropped_is_freed_before_the_next_sequence_is_set_aside() -> None:

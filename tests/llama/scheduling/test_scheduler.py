@@ -269,10 +269,10 @@ def test_answers_are_written_while_a_long_prompt_is_read(start: Any) -> None:
     reading.done.result(30)
     writing.done.result(30)
     reads = [(index, batch[0][2]) for index, batch in enumerate(model.batches) if batch[0][2] > 3]
-    beside = [length for index, length in reads if index < model.batches.index([(0, 51, 1)])]
+    meanwhile = [length for index, length in reads if index < model.batches.index([(0, 51, 1)])]
     # While the answer is written, a fourth of a batch at once, and another one when the answer has had its time: 32
     # tokens cost 8 times as much as one by the assumed costs, which is 0.3 times as much as 27 tokens.
-    assert beside == [32, 32, 32]
+    assert meanwhile == [32, 32, 32]
     assert [later[0] - earlier[0] for earlier, later in itertools.pairwise(reads[:3])] == [2, 28]
     assert [length for _, length in reads[3:]] == [128, 96]
 

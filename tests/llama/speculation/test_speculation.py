@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING, Any
 
+import llama_cpp
 import numpy as np
 import pytest
 
@@ -15,6 +16,7 @@ from constrain.llama.decoding.decode import Decoding
 from constrain.llama.decoding.sampler import Chain, Sampling
 from constrain.llama.speculation.gain import Gain
 from constrain.llama.speculation.guesses import Lookup, Speculation
+from tests.support import demo_model
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -201,6 +203,20 @@ def test_only_allowed_tokens_are_guessed() -> None:
     assert speculation.guess(1, 9, matcher) == [2, 3]  # e may not follow
     assert matcher.completion_tokens()  # the matcher is where it was
     assert speculation.guess(1, 1, matcher) == [2]
+
+
+def test_no_more_tokens_are_evaluated_than_were_measured() -> None:
+    speculation = Speculation([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 1, 2], CHEAP)
+    assert [len(speculation.guess(n_tokens, 99, None)) for n_tokens in (1, 5, 8, 30)] == [7, 3, 0, 0]
+
+
+def test_a_small_batch_has_room_for_the_guesses() -> None:
+    llama = llama_cpp.Llama(str(demo_model()), n_ctx=256, n_batch=4, n_threads=1, flash_attn=True, verbose=False)
+    model = constrain.Model(llama, speculate=True, keep_prompts=False)
+    answer = constrain.complete(model, "a b c d a b c d a b c d a b c d", schema=NAMES, temperature=0, max_tokens=60)
+    assert isinstance(answer.value, list)
+    model.close()
+    llama.close()
 
 
 @pytest.fixture(scope="module")

@@ -274,7 +274,7 @@ def test_logits_do_not_depend_on_the_number_of_threads(machine: Machine) -> None
                 logits.append(context.logits().copy())
                 context.decode(tokens[:1])
                 logits.append(context.logits().copy())
-                assert llama_cpp.llama_n_threads_batch(context._pointer) == (1 if others else 2)
+                assert llama_cpp.llama_n_threads_batch(context.pointer) == (1 if others else 2)
     assert np.array_equal(logits[0], logits[2])
     assert np.array_equal(logits[1], logits[3])
 
