@@ -45,6 +45,7 @@ PRIVATE_TYPES = {
     "Embedder": "of Model.embedder, which only this package uses",
     "EventKind": "a Literal of three texts",
     "FinishReason": "a Literal of three texts",
+    "GraphSampling": "of Model.in_graph, which only this package calls",
     "Masking": "a protocol that Constraint fulfils",
     "Rule": "public in constrain.language.grammar",
     "Scheduler": "of Model.scheduler, which only this package uses",

@@ -24,6 +24,7 @@ from constrain.llama.loading import MAX_CONTEXT, collected_errors, load
 from constrain.llama.prompt_cache.identity import ModelFacts
 from constrain.llama.prompt_cache.prompts import PROMPT_CACHE_BYTES, ContextPrompts, PromptCache
 from constrain.llama.scheduling.scheduler import Scheduler
+from constrain.llama.speculation.drafting import DraftModel, require_same_tokens
 from constrain.llama.speculation.guesses import Speculation
 from constrain.llama.threads.openmp import release_workers
 from constrain.llama.trees import TokenTrees
@@ -105,8 +106,9 @@ class Model:
         speculate: whether ``generate``, ``complete`` and ``stream`` guess tokens that stand in the prompt or the answer
             already, and have the model evaluate several at once, where that is expected to save time. Each token is
             chosen as always. Flash attention is on, because it rounds alike for one token and for several; give a
-            ``Llama`` the same. Not for recurrent models and those with sliding windows, and not for answers with
-            log-probabilities or confidence.
+            ``Llama`` the same. Not for recurrent models, and not for answers with log-probabilities or confidence.
+        draft_model: path of the GGUF file of a smaller model of the same family, which guesses where nothing is found;
+            then ``speculate`` is on. It gets as large a context, and the same threads and GPU.
         mask_in_graph: whether ``generate``, ``complete`` and ``stream`` choose tokens where the model is evaluated: the
             mask is copied to the GPU in place of the logits from it. Not for free text, answers with drafts,
             log-probabilities or confidence, and choices between a call and content. Not with ``speculate``. The same
@@ -146,6 +148,7 @@ class Model:
         prepare: bool | float = False,
         lock_memory: bool = False,
         speculate: bool = False,
+        draft_model: str | os.PathLike[str] | None = None,
         mask_in_graph: bool = False,
         verbose: bool = False,
     ) -> None:
@@ -156,6 +159,7 @@ class Model:
         _require_whole("prompt_cache_bytes", prompt_cache_bytes, 0, _MOST_BYTES)
         self._directory = find_directory(prompt_cache)
         directory = self._directory if keep_prompts and prompt_cache_bytes else None
+        speculate = speculate or draft_model is not None
         if mask_in_graph and speculate:
             raise ValueError(
                 "mask_in_graph has one choice in an evaluation, and speculate several; leave out one of them"
@@ -186,6 +190,7 @@ class Model:
             self.vocabulary = vocabulary
             self.context = Context(self.llama, keep_prompts=keep_prompts)
             self._facts = ModelFacts(self.llama)
+            self._draft = None if draft_model is None else self._load_draft(Path(draft_model), n_gpu_layers, verbose)
         except BaseException:
             if self._owns_llama:
                 self.llama.close()  # otherwise a kept error would keep the weights
@@ -235,6 +240,8 @@ class Model:
             finally:
                 if not self.is_closed:
                     self.context.threads.restore()
+                    if self._draft is not None:
+                        self._draft.context.threads.restore()
                 release_workers()
 
     @property
@@ -285,10 +292,28 @@ class Model:
         if not self._speculates or answer.logprobs is not None or answer.questions is not None:
             return None
         if self._every is None:
-            self.context.clear()  # to measure
-            measure = partial(measure_context, self.context.pointer, self.llama.model_path)
-            self._every = self._measured(self.llama.context_params, 1, self.context.threads.most, measure).every
-        return Speculation(answer.prompt, self._every)
+            if self._draft is not None:
+                self._draft.seconds = self._measured_alone(self._draft.context, self._draft.facts)[1]
+            self._every = self._measured_alone(self.context, self._facts)
+        return Speculation(answer.prompt, self._every, self._draft)
+
+    def _load_draft(self, path: Path, n_gpu_layers: int, verbose: bool) -> DraftModel:  # noqa: FBT001
+        """Loads a draft model. Raises ``ModelError`` if it cannot guess for this one."""
+        if not self.context.can_remove:
+            raise ModelError(f"{self.llama.model_path}: this model cannot take back guesses; leave out draft_model")
+        llama = load(path, self.context.n_ctx, n_gpu_layers, self.llama.n_threads, verbose=verbose, flash_attn=True)
+        try:
+            require_same_tokens(Vocabulary.from_llama(llama), self.vocabulary, str(path))
+            return DraftModel(llama, self.context.n_vocab)
+        except BaseException:
+            llama.close()
+            raise
+
+    def _measured_alone(self, context: Context, facts: ModelFacts) -> Mapping[int, float]:
+        """The costs of a context with one sequence, which loses its tokens if they have to be measured."""
+        context.clear()
+        measure = partial(measure_context, context.pointer, facts.llama.model_path)
+        return self._measured(facts, facts.llama.context_params, 1, context.threads.most, measure).every
 
     @contextlib.contextmanager
     def in_graph(self, answer: Answer, sampling: Sampling) -> Iterator[GraphSampling | None]:
@@ -304,6 +329,7 @@ class Model:
 
     def _measured(
         self,
+        facts: ModelFacts,
         parameters: llama_cpp.llama_context_params,
         n_sequences: int,
         n_threads: tuple[int, int],
@@ -311,7 +337,7 @@ class Model:
     ) -> Costs:
         """The costs of a context. They are measured once, and kept for the file and this machine."""
         try:
-            identity = self._facts.identity(parameters, n_sequences, self.n_ctx)
+            identity = facts.identity(parameters, n_sequences, self.n_ctx)
         except ModelError:  # the file is no longer there, or it is another one
             return measure().costs
         return costs_of(identity, n_threads, n_sequences, self._directory, measure)
@@ -321,7 +347,7 @@ class Model:
         if sequences.count == 1:
             return ASSUMED  # nothing is decided by them
         measure = partial(measure_sequences, sequences)
-        return self._measured(sequences.parameters, sequences.count, sequences.threads.most, measure)
+        return self._measured(self._facts, sequences.parameters, sequences.count, sequences.threads.most, measure)
 
     @property
     def embedder(self) -> Embedder:
@@ -372,6 +398,8 @@ class Model:
                 scheduler.close()
             if self._prompt_cache is not None:
                 self._prompt_cache.close()
+            if self._draft is not None:
+                self._draft.llama.close()
             if self._owns_llama:
                 self.tokenizer.close()
                 self.llama.close()

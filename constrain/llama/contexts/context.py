@@ -152,8 +152,8 @@ class Context:
 
     @property
     def can_remove(self) -> bool:
-        """Whether ``remove`` works: recurrent models have only one state."""
-        return not self.one_state and not self._window
+        """Whether ``remove`` works: recurrent models have only one state, and a small cache loses old tokens."""
+        return not self.one_state and (not self._window or bool(self._llama.context_params.swa_full))
 
     def replace(self, groups: Sequence[Sequence[int]]) -> bool:
         """Makes the sequence consist of these tokens, for the logits after the last one.

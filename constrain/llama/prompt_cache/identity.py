@@ -37,10 +37,14 @@ _PROCESSOR = 0
 
 
 class ModelFacts:
-    """The facts about a loaded model. Its files are read at first use, which takes some hundredths of a second."""
+    """The facts about a loaded model. Its files are read at first use, which takes some hundredths of a second.
+
+    Attributes:
+        llama: the model.
+    """
 
     def __init__(self, llama: llama_cpp.Llama) -> None:
-        self._llama = llama
+        self.llama = llama
         self._files = [Path(llama.model_path)]
         if llama.lora_path is not None:
             self._files.append(Path(llama.lora_path))
@@ -53,7 +57,7 @@ class ModelFacts:
         """
         if self._loaded is None or self._stamps() != self._loaded:
             raise ModelError(f"{self._files[0]} is no longer the file that was loaded")
-        llama = self._llama
+        llama = self.llama
         facts = {
             "files": [fingerprint(path).hex() for path in self._files],
             "lora_scale": llama.lora_scale,

@@ -6,18 +6,56 @@ one token, and they make one evaluation dearer.
 
 from __future__ import annotations
 
+from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 from constrain.llama.costs.table import estimate
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-_BELIEFS = {3: (9.0, 10.0), 2: (5.0, 10.0)}
-"""Guesses that count as right, and as made, before the first one, by the number of tokens that were found."""
+
+class Kind(Enum):
+    """How a token was guessed: guesses of one kind come true about equally often."""
+
+    FOUND_AFTER_THREE = auto()
+    """It followed the last three tokens when they occurred before."""
+
+    FOUND_AFTER_TWO = auto()
+    DRAFTED_BELOW_HALF = auto()
+    """A draft model found it the likeliest, with a probability below one half."""
+
+    DRAFTED_BELOW_FOUR_FIFTHS = auto()
+    DRAFTED_BELOW_19_OF_20 = auto()
+    DRAFTED_SURELY = auto()
+
+
+_BELIEFS = {
+    Kind.FOUND_AFTER_THREE: 9.0,
+    Kind.FOUND_AFTER_TWO: 5.0,
+    Kind.DRAFTED_BELOW_HALF: 3.0,
+    Kind.DRAFTED_BELOW_FOUR_FIFTHS: 6.0,
+    Kind.DRAFTED_BELOW_19_OF_20: 8.5,
+    Kind.DRAFTED_SURELY: 9.5,
+}
+"""How many of the ten guesses that count before the first one are right."""
+
+_BELIEVED = 10.0
+
+_DRAFTED = {
+    0.5: Kind.DRAFTED_BELOW_HALF,
+    0.8: Kind.DRAFTED_BELOW_FOUR_FIFTHS,
+    0.95: Kind.DRAFTED_BELOW_19_OF_20,
+}
+"""Kinds of drafted tokens by the probability below which they are of that kind, ascending."""
 
 _LEAST_GAIN = 0.05
 """Part of the cost of one token that guesses must be expected to save: measured costs differ by some per cent."""
+
+
+def drafted(probability: float) -> Kind:
+    """The kind of a token that a draft model found the likeliest, with this probability."""
+    return next((kind for below, kind in _DRAFTED.items() if probability < below), Kind.DRAFTED_SURELY)
 
 
 class Gain:
@@ -25,33 +63,54 @@ class Gain:
 
     Args:
         every: seconds of an evaluation by the number of tokens, with the logits after each.
+        draft_seconds: seconds in which a draft model guesses one token.
 
     Attributes:
         most: the most tokens of one evaluation, guesses included: more were not measured.
     """
 
-    def __init__(self, every: Mapping[int, float]) -> None:
+    def __init__(self, every: Mapping[int, float], draft_seconds: float = 0.0) -> None:
         self._every = every
+        self._draft_seconds = draft_seconds
         self.most = max(every)
-        self._right = {length: right for length, (right, _) in _BELIEFS.items()}
-        self._made = {length: made for length, (_, made) in _BELIEFS.items()}
+        self._right = dict(_BELIEFS)
+        self._made = dict.fromkeys(_BELIEFS, _BELIEVED)
 
-    def best(self, length: int, n_tokens: int, most: int) -> int:
-        """The number of guesses, at most ``most``, that saves most time; 0 if none saves any.
+    def probability(self, kind: Kind) -> float:
+        """The probability with which a guess of this kind comes true, if those before it did."""
+        return self._right[kind] / self._made[kind]
 
-        ``length``: number of tokens that were found; ``n_tokens``: tokens that are evaluated in any case.
+    def best(self, kinds: Sequence[Kind], n_tokens: int) -> int:
+        """The number of guesses, from the first on, that saves most time; 0 if none saves any.
+
+        ``kinds``: those of the guesses; ``n_tokens``: tokens that are evaluated in any case.
         """
+        return self._best([self.probability(kind) for kind in kinds], n_tokens, 0.0)
+
+    def is_draft_worthwhile(self, n_tokens: int, most: int) -> bool:
+        """Whether at most ``most`` guesses of a draft model are expected to save more than they cost."""
+        kinds = [*_DRAFTED.values(), Kind.DRAFTED_SURELY]
+        mean = sum(self._right[kind] for kind in kinds) / sum(self._made[kind] for kind in kinds)
+        return self._best([mean] * most, n_tokens, self._draft_seconds) > 0
+
+    def pays_to_draft(self, probability: float) -> bool:
+        """Whether a next guess could save its cost, if all before it come true with this probability."""
+        return probability * self._every[1] > self._draft_seconds
+
+    def _best(self, probabilities: Sequence[float], n_tokens: int, seconds: float) -> int:
+        """The best number of guesses that come true with these probabilities and cost so many seconds each to make."""
         one, plain = self._every[1], estimate(self._every, n_tokens)
-        probability = self._right[length] / self._made[length]
-        best, highest, saved = 0, _LEAST_GAIN * one, 0.0
-        for count in range(1, most + 1):
-            saved += probability**count * one
-            gain = saved - (estimate(self._every, n_tokens + count) - plain)
+        best, highest, saved, all_right = 0, _LEAST_GAIN * one, 0.0, 1.0
+        for count, probability in enumerate(probabilities, 1):
+            all_right *= probability
+            saved += all_right * one
+            gain = saved - (estimate(self._every, n_tokens + count) - plain) - count * seconds
             if gain > highest:
                 best, highest = count, gain
         return best
 
-    def record(self, length: int, n_guessed: int, n_right: int) -> None:
+    def record(self, kinds: Sequence[Kind], n_right: int) -> None:
         """Counts the guesses of one evaluation; those behind the first wrong one tell nothing."""
-        self._right[length] += n_right
-        self._made[length] += min(n_guessed, n_right + 1)
+        for number, kind in enumerate(kinds[: n_right + 1]):
+            self._right[kind] += number < n_right
+            self._made[kind] += 1

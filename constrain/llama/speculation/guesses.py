@@ -1,45 +1,51 @@
 """Guesses by lookup: what followed the last tokens when they occurred before, in the prompt or in the answer.
 
-Answers repeat: values from the prompt, names of keys in the elements of an array, code that is edited.
+Answers repeat: values from the prompt, names of keys in the elements of an array, code that is edited. Where nothing is
+found, a draft model guesses, if there is one.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from constrain.llama.speculation.gain import Gain
+from constrain.llama.speculation.gain import Gain, Kind, drafted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from constrain.llama.decoding.answer_matcher import AnswerMatcher
+    from constrain.llama.speculation.drafting import Drafter
 
-_LENGTHS = (3, 2)
-"""Numbers of last tokens that are looked up, the surest first."""
+_LENGTHS = {3: Kind.FOUND_AFTER_THREE, 2: Kind.FOUND_AFTER_TWO}
+"""Numbers of last tokens that are looked up, the surest first, and the kind of guesses behind them."""
 
 
 class Lookup:
-    """The tokens of a prompt and an answer, and where each two or three of them were followed by another token."""
+    """The tokens of a prompt and an answer, and where each two or three of them were followed by another token.
+
+    Attributes:
+        tokens: all tokens.
+    """
 
     def __init__(self, tokens: Sequence[int]) -> None:
-        self._tokens: list[int] = []
+        self.tokens: list[int] = []
         self._after: list[dict[tuple[int, ...], int]] = [{} for _ in _LENGTHS]
         self.extend(tokens)
 
     def extend(self, tokens: Sequence[int]) -> None:
         """Adds tokens at the end."""
         for token in tokens:
-            end = len(self._tokens)
+            end = len(self.tokens)
             for length, after in zip(_LENGTHS, self._after, strict=True):
                 if end >= length:
-                    after[tuple(self._tokens[end - length :])] = end
-            self._tokens.append(token)
+                    after[tuple(self.tokens[end - length :])] = end
+            self.tokens.append(token)
 
     def find(self, count: int) -> tuple[int, list[int]]:
         """Returns how many of the last tokens occurred before, and at most ``count`` tokens that followed there."""
         for length, after in zip(_LENGTHS, self._after, strict=True):
-            if (place := after.get(tuple(self._tokens[-length:]))) is not None:
-                return length, self._tokens[place : place + count]
+            if (place := after.get(tuple(self.tokens[-length:]))) is not None:
+                return length, self.tokens[place : place + count]
         return 0, []
 
 
@@ -49,12 +55,14 @@ class Speculation:
     Args:
         prompt: the tokens of the prompt.
         every: seconds of an evaluation by the number of tokens, with the logits after each.
+        drafter: guesses where nothing is found; ``None`` for none.
     """
 
-    def __init__(self, prompt: Sequence[int], every: Mapping[int, float]) -> None:
+    def __init__(self, prompt: Sequence[int], every: Mapping[int, float], drafter: Drafter | None = None) -> None:
         self._lookup = Lookup(prompt)
-        self._gain = Gain(every)
-        self._length = 0
+        self._gain = Gain(every, 0.0 if drafter is None else drafter.seconds)
+        self._drafter = drafter
+        self._kinds: list[Kind] = []
 
     def extend(self, tokens: Sequence[int]) -> None:
         """Adds tokens of the answer, or of a draft before it."""
@@ -72,15 +80,45 @@ class Speculation:
             room: the most guesses.
             matcher: only tokens that it allows are guessed; ``None`` if all are allowed.
         """
-        count = min(room, self._gain.most - n_tokens)
-        self._length, found = self._lookup.find(count) if count > 0 else (0, [])
-        if not found:
+        self._kinds = []
+        most = min(room, self._gain.most - n_tokens)
+        if most <= 0:
             return []
-        if matcher is not None:
-            found = found[: matcher.accept_many(found)]
-            matcher.rollback(len(found))
-        return found[: self._gain.best(self._length, n_tokens, len(found))]
+        found, kinds = self._find(most, matcher)
+        best = self._gain.best(kinds, n_tokens)
+        if not best and self._drafter is not None and self._gain.is_draft_worthwhile(n_tokens, most):
+            found, kinds = self._draft(self._drafter, most, matcher)
+            best = self._gain.best(kinds, n_tokens)
+        self._kinds = kinds[:best]
+        return found[:best]
 
     def learn(self, n_guessed: int, n_right: int) -> None:
         """Counts how many of the last guesses came true."""
-        self._gain.record(self._length, n_guessed, n_right)
+        self._gain.record(self._kinds[:n_guessed], n_right)
+
+    def _find(self, most: int, matcher: AnswerMatcher | None) -> tuple[list[int], list[Kind]]:
+        """Looks up at most ``most`` tokens that may follow."""
+        length, found = self._lookup.find(most)
+        if not found:
+            return [], []
+        if matcher is not None:
+            found = found[: matcher.accept_many(found)]
+            matcher.rollback(len(found))
+        return found, [_LENGTHS[length]] * len(found)
+
+    def _draft(self, drafter: Drafter, most: int, matcher: AnswerMatcher | None) -> tuple[list[int], list[Kind]]:
+        """Has the draft model guess up to ``most`` tokens, as long as a further one may save its cost."""
+        known, tokens, kinds, all_right = list(self._lookup.tokens), list[int](), list[Kind](), 1.0
+        while len(tokens) < most and self._gain.pays_to_draft(all_right):
+            token, probability = drafter.guess(known, matcher)
+            if matcher is not None and not matcher.accept(token):
+                break
+            known.append(token)
+            tokens.append(token)
+            kinds.append(drafted(probability))
+            all_right *= self._gain.probability(kinds[-1])
+            if matcher is not None and matcher.is_finished:
+                break
+        if matcher is not None:
+            matcher.rollback(len(tokens))
+        return tokens, kinds

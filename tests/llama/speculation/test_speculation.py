@@ -14,7 +14,7 @@ from constrain.llama.binding import Candidates
 from constrain.llama.decoding.answer import Answer
 from constrain.llama.decoding.decode import Decoding
 from constrain.llama.decoding.sampler import Chain, Sampling
-from constrain.llama.speculation.gain import Gain
+from constrain.llama.speculation.gain import Gain, Kind, drafted
 from constrain.llama.speculation.guesses import Lookup, Speculation
 from tests.support import demo_model
 
@@ -179,18 +179,50 @@ def test_a_lookup_of_too_few_tokens_finds_nothing() -> None:
     ],
 )
 def test_as_many_guesses_as_pay(every: dict[int, float], guesses: int) -> None:
-    assert Gain(every).best(3, 1, 7) == guesses
+    assert Gain(every).best([Kind.FOUND_AFTER_THREE] * 7, 1) == guesses
 
 
 def test_guesses_that_do_not_come_true_end() -> None:
-    gain = Gain({1: 1.0, 8: 3.0})
-    assert gain.best(3, 1, 7) > 0
+    gain, kinds = Gain({1: 1.0, 8: 3.0}), [Kind.FOUND_AFTER_THREE] * 7
+    assert gain.best(kinds, 1) > 0
     for _ in range(20):
-        gain.record(3, 4, 0)
-    assert gain.best(3, 1, 7) == 0
+        gain.record(kinds[:4], 0)
+    assert gain.best(kinds, 1) == 0
+    assert gain.best([Kind.DRAFTED_SURELY] * 7, 1) > 0  # each kind has its own record
     for _ in range(40):
-        gain.record(3, 4, 4)
-    assert gain.best(3, 1, 7) > 0
+        gain.record(kinds[:4], 4)
+    assert gain.best(kinds, 1) > 0
+
+
+def test_guesses_behind_a_wrong_one_are_not_counted() -> None:
+    gain = Gain(CHEAP)
+    before = [gain.probability(kind) for kind in Kind]
+    gain.record([Kind.DRAFTED_SURELY, Kind.DRAFTED_BELOW_HALF, Kind.FOUND_AFTER_TWO], 1)
+    after = [gain.probability(kind) for kind in Kind]
+    changed = {kind: new - old for kind, old, new in zip(Kind, before, after, strict=True) if old != new}
+    assert changed.keys() == {Kind.DRAFTED_SURELY, Kind.DRAFTED_BELOW_HALF}
+    assert changed[Kind.DRAFTED_SURELY] > 0 > changed[Kind.DRAFTED_BELOW_HALF]
+
+
+@pytest.mark.parametrize(("seconds", "worthwhile"), [(0.0, True), (0.3, True), (0.9, False), (2.0, False)])
+def test_a_draft_model_must_be_faster(seconds: float, *, worthwhile: bool) -> None:
+    assert Gain({1: 1.0, 8: 1.2}, seconds).is_draft_worthwhile(1, 7) is worthwhile
+    assert not Gain({1: 1.0, 8: 8.0}, seconds).is_draft_worthwhile(1, 7)
+
+
+def test_a_draft_model_that_is_wrong_is_not_asked_again() -> None:
+    gain = Gain({1: 1.0, 8: 2.0}, 0.1)
+    assert gain.is_draft_worthwhile(1, 7)
+    for _ in range(60):
+        gain.record([drafted(0.9)], 0)
+    assert not gain.is_draft_worthwhile(1, 7)
+
+
+@pytest.mark.parametrize("probability", [0.0, 0.3, 0.5, 0.8, 0.94, 0.99, 1.0])
+def test_surer_guesses_count_as_likelier(probability: float) -> None:
+    gain = Gain(CHEAP)
+    assert abs(gain.probability(drafted(probability)) - probability) <= 0.3
+    assert gain.probability(drafted(probability)) <= gain.probability(drafted(min(1.0, probability + 0.2)))
 
 
 def test_only_allowed_tokens_are_guessed() -> None:

@@ -1,0 +1,119 @@
+"""Guesses of a draft model: a small model with the same tokens, which a large one is likely to agree with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from constrain.errors import ModelError
+from constrain.llama.binding import CANDIDATE
+from constrain.llama.contexts.context import Context
+from constrain.llama.prompt_cache.identity import ModelFacts
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import llama_cpp
+    from numpy.typing import NDArray
+
+    from constrain.llama.decoding.answer_matcher import AnswerMatcher
+    from constrain.vocabulary.vocabulary import Vocabulary
+
+
+class Drafter(Protocol):
+    """Guesses one token after the other (``DraftModel``)."""
+
+    @property
+    def seconds(self) -> float:
+        """Seconds that a guess takes."""
+
+    def guess(self, tokens: Sequence[int], matcher: AnswerMatcher | None) -> tuple[int, float]:
+        """Returns the likeliest token after these that the matcher allows, and its probability."""
+
+
+class DraftModel:
+    """A small model that guesses tokens for another one. Its context keeps what it evaluated, for the next guess.
+
+    Args:
+        llama: the small model, with as large a context as the other.
+        n_vocab: number of tokens of the other model: those beyond are never guessed.
+
+    Attributes:
+        seconds: seconds that a guess takes, to be set once they are known.
+        llama: the ``llama_cpp.Llama``.
+        context: its context.
+        facts: what its costs depend on.
+
+    Raises ``ModelError`` if the model cannot remove tokens: recurrent models have only one state.
+    """
+
+    def __init__(self, llama: llama_cpp.Llama, n_vocab: int) -> None:
+        self.llama = llama
+        self.context = Context(llama)
+        self.facts = ModelFacts(llama)
+        if not self.context.can_remove:
+            raise ModelError(
+                f"{llama.model_path}: a draft model must be able to remove tokens; take a model without "
+                "recurrent layers and sliding windows"
+            )
+        self._n_vocab = min(n_vocab, self.context.n_vocab)
+        self._logits = np.full(n_vocab, -np.inf, np.float32)
+        self._candidates = np.empty(n_vocab, CANDIDATE)
+        self._known: list[int] = []
+        self.seconds = 0.0
+
+    def guess(self, tokens: Sequence[int], matcher: AnswerMatcher | None) -> tuple[int, float]:
+        """Returns the likeliest token after these that the matcher allows, and its probability among the allowed.
+
+        Raises ``ModelError`` if llama.cpp fails, or if there is no room for the tokens.
+        """
+        self._follow(tokens)
+        self._logits[: self._n_vocab] = self.context.logits()[: self._n_vocab]
+        if matcher is None:
+            token = int(self._logits.argmax())
+            return token, _probability(self._logits, token)
+        count = matcher.fill_candidates(self._logits, self._candidates)
+        logits = self._candidates["logit"][:count]
+        best = int(logits.argmax())
+        return int(self._candidates["id"][best]), _probability(logits, best)
+
+    def _follow(self, tokens: Sequence[int]) -> None:
+        """Makes the context consist of these tokens, with the logits after the last one."""
+        known, self._known = self._known, []  # none if the evaluation fails
+        same = min(_common(known, tokens), len(tokens) - 1)
+        if same == 0:
+            self.context.clear()
+        elif same < len(known):
+            self.context.remove(len(known) - same)
+        self.context.decode(tokens[same:])
+        self._known = list(tokens)
+
+
+def require_same_tokens(draft: Vocabulary, model: Vocabulary, path: str) -> None:
+    """Raises ``ModelError`` unless both vocabularies give the same tokens the same numbers.
+
+    Families pad their vocabularies to different lengths; only the common part is compared.
+    """
+    shared = min(draft.n_vocab, model.n_vocab)
+    ours, theirs = ([each.marked_bytes(number) for number in range(shared)] for each in (model, draft))
+    if ours != theirs:
+        number = next(number for number in range(shared) if ours[number] != theirs[number])
+        raise ModelError(
+            f"{path}: a draft model must have the tokens of the model, but token {number} is {theirs[number]!r} there "
+            f"and {ours[number]!r} here; take a smaller model of the same family"
+        )
+
+
+def _probability(logits: NDArray[np.float32], number: int) -> float:
+    """The probability of the candidate with the largest logit; 0 if the draft model has none of the candidates."""
+    largest = logits[number]
+    return 0.0 if largest == -np.inf else float(1 / np.exp(logits - largest).sum())
+
+
+def _common(one: Sequence[int], other: Sequence[int]) -> int:
+    """The number of tokens with which both begin."""
+    length = min(len(one), len(other))
+    if one[:length] == other[:length]:
+        return length
+    return next(number for number in range(length) if one[number] != other[number])
