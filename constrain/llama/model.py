@@ -17,6 +17,7 @@ from constrain.llama.contexts.context import Context
 from constrain.llama.contexts.sequences import Sequences
 from constrain.llama.costs.kept import costs_of
 from constrain.llama.costs.measuring import measure_context, measure_sequences
+from constrain.llama.costs.reporting import log_costs
 from constrain.llama.costs.table import ASSUMED
 from constrain.llama.embedding import Embedder
 from constrain.llama.graph.sampling import GraphSampling
@@ -347,7 +348,9 @@ class Model:
         if sequences.count == 1:
             return ASSUMED  # nothing is decided by them
         measure = partial(measure_sequences, sequences)
-        return self._measured(self._facts, sequences.parameters, sequences.count, sequences.threads.most, measure)
+        costs = self._measured(self._facts, sequences.parameters, sequences.count, sequences.threads.most, measure)
+        log_costs(self.llama.model_path, costs)
+        return costs
 
     @property
     def embedder(self) -> Embedder:

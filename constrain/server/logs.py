@@ -50,7 +50,7 @@ def log_config(form: LogFormat) -> dict[str, Any]:
             }
         },
         "root": {"handlers": ["stderr"], "level": "WARNING"},
-        "loggers": {"constrain.server": {"level": "INFO"}, "uvicorn": {"level": "INFO"}},
+        "loggers": {name: {"level": "INFO"} for name in ("constrain.llama", "constrain.server", "uvicorn")},
     }
 
 

@@ -2,5 +2,6 @@
 
 A processor reads the weights once for all tokens of an evaluation, so several tokens cost less than as many
 evaluations; how much less depends on the formats of the weights. ``table`` has the numbers (read it first),
-``measuring`` measures them, ``kept`` keeps them on disk. ``scheduling`` and ``speculation`` decide by them.
+``measuring`` measures them, ``kept`` keeps them on disk, ``reporting`` logs them. ``scheduling`` and ``speculation``
+decide by them.
 """
