@@ -1,4 +1,4 @@
-"""Writes the tables of the README, of two guides and of docs/start.md from the reports of the benchmarks.
+"""Writes the tables of the README, of four guides and of docs/start.md from the reports of the benchmarks.
 
     python benchmarks/readme.py --write     all tables whose reports are kept
     python benchmarks/readme.py --check     tells which tables are not those of their reports; fails if any are not
@@ -284,6 +284,25 @@ def prepared(report: dict[str, Any]) -> Iterator[str]:
     yield from table(head, rows)
 
 
+def speculation(report: dict[str, Any]) -> Iterator[str]:
+    """What guesses save here, and would save where several tokens at once cost otherwise."""
+    results = report["results"]
+    yield (
+        f"Times as fast with guesses as without, {results[0]['model'].removesuffix('.gguf')} at temperature 0: measured, "
+        f"predicted from the costs of this machine, and predicted for machines on which eight tokens at once cost so "
+        f"many times what one costs; {report['threads']} threads, llama-cpp-python {report['llama_cpp']}."
+    )
+    yield ""
+    elsewhere = [f"{float(eight):g}" for eight in results[0]["elsewhere"]]
+    rows = []
+    for each in results:
+        name = each["case"] if each["speculation"] == "lookup" else f"{each['case']}, draft model"
+        speedups = [statistics.median(each["speedups"]), each["predicted"], *each["elsewhere"].values()]
+        right = f"{each['n_right']} of {each['n_guessed']}"
+        rows.append((name, right, f"{each['plain']:.0f}", *(f"{speedup:.2f}" for speedup in speedups)))
+    yield from table(("", "guesses right", "tokens per second without", "measured", "predicted", *elsewhere), rows)
+
+
 def _micros(times: Mapping[str, float]) -> str:
     return f"{times['p50']:.1f}, {times['p99']:,.0f} µs"
 
@@ -301,6 +320,7 @@ SECTIONS: dict[str, Callable[[dict[str, Any]], Iterator[str]]] = {
     "quotes": quotes,
     "prompt_states": prompt_states,
     "prepared": prepared,
+    "speculation": speculation,
 }
 
 COMPARED = ("masks", "budget", "generation")
@@ -400,6 +420,7 @@ def main() -> None:
             "README.md",
             "docs/guides/speed.md",
             "docs/guides/weights.md",
+            "docs/guides/machine.md",
             "docs/guides/measured-accuracy.md",
             "docs/start.md",
         )
@@ -409,7 +430,7 @@ def main() -> None:
     what.add_argument("--write", action="store_true", help="write the tables")
     what.add_argument("--check", action="store_true", help="only compare them")
     parser.add_argument("--results", type=Path, default=here / "results", help="where the reports are (%(default)s)")
-    parser.add_argument("--page", type=Path, action="append", help="in place of these four pages")
+    parser.add_argument("--page", type=Path, action="append", help="in place of these pages")
     arguments = parser.parse_args()
     for path in arguments.results.glob("*.json"):
         if path.stem not in SECTIONS:
