@@ -288,9 +288,9 @@ def speculation(report: dict[str, Any]) -> Iterator[str]:
     """What guesses save here, and would save where several tokens at once cost otherwise."""
     results = report["results"]
     yield (
-        f"Times as fast with guesses as without, {results[0]['model'].removesuffix('.gguf')} at temperature 0: measured, "
-        f"predicted from the costs of this machine, and predicted for machines on which eight tokens at once cost so "
-        f"many times what one costs; {report['threads']} threads, llama-cpp-python {report['llama_cpp']}."
+        f"Times as fast with guesses as without, {results[0]['model'].removesuffix('.gguf')} at temperature 0: "
+        "measured, predicted from the costs of this machine, and predicted for machines on which eight tokens at once "
+        f"cost so many times what one costs; {report['threads']} threads, llama-cpp-python {report['llama_cpp']}."
     )
     yield ""
     elsewhere = [f"{float(eight):g}" for eight in results[0]["elsewhere"]]
