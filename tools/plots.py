@@ -169,12 +169,39 @@ def _accuracy(figure: Any, report: dict[str, Any]) -> None:
     covered.legend(fontsize=8)
 
 
+def _prepared(figure: Any, report: dict[str, Any]) -> None:
+    """Tokens per second of a file and its copies in faster formats."""
+    axes = figure.subplots()
+    series: dict[str, list[float]] = {}
+    for row in report["rows"]:
+        if row.get("formats") or row is report["rows"][0]:
+            name = "the file" if row is report["rows"][0] else "fastest copy"
+            series[name if row["limit"] is None else f"within {row['limit']:g} nats"] = row["tokens_per_second"]
+    _bars(axes, ["one answer", "eight at once"], series, shown="{:.0f}".format)
+    axes.set_ylabel("tokens per second")
+    axes.set_title(f"{report['model'].removesuffix('.gguf')}, {report['threads']} threads")
+    axes.legend(loc="upper left")
+
+
+def _speculation(figure: Any, report: dict[str, Any]) -> None:
+    """How many times as fast guesses make answers, by what eight tokens at once cost."""
+    axes = figure.subplots()
+    for each in report["results"]:
+        if each["speculation"] == "lookup":
+            costs, speedups = [float(eight) for eight in each["elsewhere"]], list(each["elsewhere"].values())
+            axes.plot(costs, speedups, ".-", label=each["case"])
+    axes.set_xlabel("cost of eight tokens at once (one token: 1)")
+    axes.set_ylabel("times as fast (predicted)")
+    axes.set_title("Guesses from the prompt and the answer")
+    axes.legend()
+
+
 def _bars(axes: Any, groups: Sequence[str], series: dict[str, list[float]], *, shown: Callable[[float], str]) -> None:
     """Draws a bar for each series in each group, with its value above it."""
     width = 0.8 / len(series)
     for index, (name, values) in enumerate(series.items()):
         places = [group + (index - (len(series) - 1) / 2) * width for group in range(len(groups))]
-        bars = axes.bar(places, values, width * 0.92, label=name, color=_COLOURS[name])
+        bars = axes.bar(places, values, width * 0.92, label=name, color=_COLOURS.get(name))
         axes.bar_label(bars, [shown(value) for value in values], fontsize=7, padding=2)
     axes.set_xticks(range(len(groups)), groups)
     axes.margins(y=0.15)
@@ -186,5 +213,7 @@ PLOTS: dict[str, Callable[[Any, dict[str, Any]], None]] = {
     "generation": _generation,
     "processes": _processes,
     "accuracy": _accuracy,
+    "prepared": _prepared,
+    "speculation": _speculation,
 }
 """The plots, by the names of their reports, with the functions that draw them."""
