@@ -12,7 +12,7 @@ import json
 import re
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import lark
 from judge import flaw
@@ -103,7 +103,8 @@ class Kind:
         name: of the kind.
         prompt: what the user says; ``{}`` is another subject each time.
         body: the members of the request that ask for it.
-        peer: the same for a server without custom tools.
+        peer: the same for llama-cpp-python's server: no custom tools, a grammar as GBNF.
+        batched: the same for llama-cpp-python's example server, which has no grammars.
         wrong: what is wrong with a text; empty if nothing is.
     """
 
@@ -111,6 +112,7 @@ class Kind:
     prompt: str
     body: dict[str, Any]
     peer: dict[str, Any]
+    batched: dict[str, Any]
     wrong: Callable[[str], str]
 
 
@@ -149,7 +151,8 @@ class Answer:
 def schema_kind(name: str, prompt: str, schema: dict[str, Any]) -> Kind:
     ours = {"type": "json_schema", "json_schema": {"name": name, "schema": schema, "strict": True}}
     peer = {"type": "json_object", "schema": schema}
-    return Kind(name, prompt, {"response_format": ours}, {"response_format": peer}, judging(schema))
+    asked = {"response_format": ours}
+    return Kind(name, prompt, asked, {"response_format": peer}, asked, judging(schema))
 
 
 def tool_kind(name: str, prompt: str, schema: dict[str, Any]) -> Kind:
@@ -160,14 +163,14 @@ def tool_kind(name: str, prompt: str, schema: dict[str, Any]) -> Kind:
     choice = {"type": "function", "function": {"name": "save_book"}}
     asked = {"tools": tools, "tool_choice": choice, "parallel_tool_calls": False}
     peer = {"tools": tools, "tool_choice": choice}
-    return Kind(name, prompt, asked, peer, judging(schema))
+    return Kind(name, prompt, asked, peer, peer, judging(schema))
 
 
 def grammar_kind(name: str, prompt: str, syntax: str, text: str, gbnf: str) -> Kind:
     grammar = {"type": "grammar", "grammar": {"syntax": syntax, "definition": text}}
     tool = {"type": "custom", "custom": {"name": name, "description": "Takes a text.", "format": grammar}}
     asked = {"tools": [tool], "tool_choice": "required", "parallel_tool_calls": False}
-    return Kind(name, prompt, asked, {"grammar": gbnf}, matching(syntax, text))
+    return Kind(name, prompt, asked, {"grammar": gbnf}, {}, matching(syntax, text))
 
 
 def judging(schema: dict[str, Any]) -> Callable[[str], str]:
@@ -196,7 +199,7 @@ KINDS = (
     tool_kind("tool", "Make up a book about {}, and save it.", MEDIUM),
     grammar_kind("plates", "Write number plates of cars that have to do with {}.", "regex", PLATES, PLATES_GBNF),
     grammar_kind("sums", "Write some sums about {}.", "lark", SUMS, SUMS_GBNF),
-    Kind("text", "Write some sentences about {}.", {}, {}, lambda _: ""),
+    Kind("text", "Write some sentences about {}.", {}, {}, {}, lambda _: ""),
 )
 SUBJECTS = (
     "cats", "the sea", "two kings", "mathematics", "Rome", "love", "a long winter", "the moon", "trains", "bread",
@@ -205,8 +208,8 @@ SUBJECTS = (
 MOST_TOKENS = 250
 
 
-def request_body(number: int, model: str, *, for_peer: bool) -> tuple[Kind, dict[str, Any]]:
-    """The request of a number: kinds and subjects in turns."""
+def request_body(number: int, model: str, server: Literal["body", "peer", "batched"]) -> tuple[Kind, dict[str, Any]]:
+    """The request of a number: kinds and subjects in turns. ``server``: which members of its kind it has."""
     kind = KINDS[number % len(KINDS)]
     text = kind.prompt.format(SUBJECTS[number // len(KINDS) % len(SUBJECTS)])
     return kind, {
@@ -219,7 +222,7 @@ def request_body(number: int, model: str, *, for_peer: bool) -> tuple[Kind, dict
         "temperature": 0.7,
         "seed": number,
         "stream": True,
-        **(kind.peer if for_peer else kind.body),
+        **getattr(kind, server),
     }
 
 

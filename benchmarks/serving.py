@@ -3,6 +3,7 @@
     python benchmarks/serving.py                           16 clients for five minutes, and one for one minute
     python benchmarks/serving.py --clients 8 --seconds 60  fewer, and shorter
     python benchmarks/serving.py --peer venv/bin/python    and the same for llama-cpp-python's server, installed there
+    python benchmarks/serving.py --batched server.py       and for its example server (examples/server/server.py)
 
 Every answer that a client waited for is judged when the measurement is over: objects and arguments by jsonschema, texts
 of grammars by ``re`` and lark. Tokens are those of the text that came in time, as the model's tokenizer splits it: the
@@ -25,13 +26,14 @@ import re
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.error
 import urllib.request
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import quantiles
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import llama_cpp
 import psutil
@@ -52,12 +54,12 @@ LEAVES_WITHIN = 80
 
 @dataclass(frozen=True)
 class Server:
-    """A server that runs. ``is_peer``: it has no custom tools, and no metrics."""
+    """A server that runs. ``asked``: the members of a kind of request that it gets; those for peers have no metrics."""
 
     name: str
     port: int
     process: psutil.Process
-    is_peer: bool = False
+    asked: Literal["body", "peer", "batched"] = "body"
 
 
 @dataclass
@@ -121,12 +123,13 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="threads of llama.cpp (all cores)")
     parser.add_argument("--context", type=int, default=1536, help="tokens of context of each sequence (1536)")
     parser.add_argument("--peer", type=Path, help="a Python with llama-cpp-python[server]: measure that, too")
+    parser.add_argument("--batched", type=Path, help="llama-cpp-python's examples/server/server.py: measure that, too")
     parser.add_argument("--output", type=Path, default=Path("serving.json"), help="where the numbers go")
     arguments = parser.parse_args()
     arguments.parallel = arguments.parallel or arguments.clients
     console = Console()
     loads = []
-    starts = [ours] if arguments.peer is None else [ours, peer]
+    starts = [ours, *([peer] if arguments.peer else []), *([batched] if arguments.batched else [])]
     for start in starts:
         with start(arguments) as server:
             asyncio.run(warm_up(server))
@@ -154,7 +157,8 @@ def main() -> None:
 def ours(arguments: argparse.Namespace) -> Iterator[Server]:
     options = ("--parallel", arguments.parallel, "--ctx", arguments.context, "--queue", 4 * arguments.clients)
     command = [sys.executable, "-m", "constrain", "serve", "--model", arguments.model, "--alias", MODEL, *options]
-    with running([*command, "--port", free_port(), "--threads", arguments.threads]) as (port, process):
+    port = free_port()
+    with running([*command, "--port", port, "--threads", arguments.threads], port) as process:
         yield Server("constrain", port, process)
 
 
@@ -162,14 +166,36 @@ def ours(arguments: argparse.Namespace) -> Iterator[Server]:
 def peer(arguments: argparse.Namespace) -> Iterator[Server]:
     options = ("--n_ctx", arguments.context, "--n_threads", arguments.threads, "--interrupt_requests", "false")
     command = [arguments.peer, "-m", "llama_cpp.server", "--model", arguments.model, "--model_alias", MODEL, *options]
-    with running([*command, "--port", free_port()]) as (port, process):
-        yield Server("llama-cpp-python", port, process, is_peer=True)
+    port = free_port()
+    with running([*command, "--port", port], port) as process:
+        yield Server("llama-cpp-python", port, process, asked="peer")
 
 
 @contextlib.contextmanager
-def running(command: list[Any]) -> Iterator[tuple[int, psutil.Process]]:
-    """A server once it answers: its port and its process, which ends with the block."""
-    port = int(command[command.index("--port") + 1])
+def batched(arguments: argparse.Namespace) -> Iterator[Server]:
+    """The example server, which has one cache for all sequences."""
+    port = free_port()
+    model = {
+        "path": str(arguments.model),
+        "alias": MODEL,
+        "n_ctx": arguments.context * arguments.parallel,
+        "n_seq_max": arguments.parallel,
+        "max_seq_len": arguments.context,
+        "threads": arguments.threads,
+        "threads_batch": arguments.threads,
+        "store_logits": False,
+    }
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as config:
+        json.dump({"server": {"port": port}, "model": model}, config)
+        config.flush()
+        command = [arguments.peer or sys.executable, arguments.batched, "-C", config.name]
+        with running(command, port) as process:
+            yield Server("llama-cpp-python's example", port, process, asked="batched")
+
+
+@contextlib.contextmanager
+def running(command: list[Any], port: int) -> Iterator[psutil.Process]:
+    """The process of a server, once it answers at a port; it ends with the block."""
     log = Path("serving.log").open("w")  # noqa: SIM115 - closed with the process
     with log, subprocess.Popen(list(map(str, command)), stdout=log, stderr=log) as process:
         try:
@@ -180,7 +206,7 @@ def running(command: list[Any]) -> Iterator[tuple[int, psutil.Process]]:
                 if process.poll() is not None:
                     raise SystemExit(f"the server has ended; see {log.name}: {' '.join(map(str, command))}")
                 time.sleep(0.2)
-            yield port, psutil.Process(process.pid)
+            yield psutil.Process(process.pid)
         finally:
             process.terminate()
             process.wait()
@@ -200,7 +226,7 @@ def get(port: int, path: str) -> str:
 async def warm_up(server: Server) -> None:
     """One answer of each kind."""
     for number in range(len(KINDS)):
-        kind, body = request_body(number, MODEL, for_peer=server.is_peer)
+        kind, body = request_body(number, MODEL, server.asked)
         await ask(server.port, body, Answer(kind, None), 0)  # what goes wrong is met again when it counts
 
 
@@ -224,11 +250,11 @@ class Measurement:
         await asyncio.gather(*(self._client(end) for _ in range(load.clients)), watching)
         load.server_seconds += processor_seconds(server.process) - spent[0]
         load.client_seconds += processor_seconds(psutil.Process()) - spent[1]
-        load.leaked = None if server.is_peer else await admitted(server)
+        load.leaked = None if server.asked != "body" else await admitted(server)
 
     async def _client(self, end: float) -> None:
         while time.perf_counter() < end:
-            kind, body = request_body(next(self._numbers), MODEL, for_peer=self._server.is_peer)
+            kind, body = request_body(next(self._numbers), MODEL, self._server.asked)
             is_to_leave = self._chance.random() < self._arguments.leave
             answer = Answer(kind, self._chance.randrange(LEAVES_WITHIN) if is_to_leave else None)
             self._answers.append(answer)
