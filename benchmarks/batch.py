@@ -2,6 +2,7 @@
 
     python benchmarks/batch.py                          32 prompts, 8 at a time, the default model
     python benchmarks/batch.py --parallel 2 4 8 16      more widths
+    python benchmarks/batch.py --model a.gguf b.gguf    other models
 
 Both ways write the same answers greedily on the same threads, in turns, so that both meet the same disturbances of the
 machine. A text that differs is listed with the place where it does: there, rounding decided between two tokens that
@@ -11,6 +12,7 @@ llama.cpp finds equally likely, or nearly so. Then two conversations with a long
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import statistics
@@ -63,8 +65,9 @@ SUBJECTS = (
 
 @dataclass(frozen=True)
 class Result:
-    """One width: seconds of every repetition both ways, and the answers that differ (prompt, first byte)."""
+    """A model and a width: seconds of every repetition both ways, and the answers that differ (prompt, first byte)."""
 
+    model: str
     parallel: int
     tokens: int
     alone_seconds: list[float]
@@ -85,9 +88,9 @@ class Prefix:
 
 
 def main() -> None:
-    """Measures every width, prints a table and writes a JSON file."""
+    """Measures every model with every width, prints a table and writes a JSON file."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--model", type=Path, help="a GGUF file; the default model if none")
+    parser.add_argument("--model", nargs="*", type=Path, default=[None], help="GGUF files; the default model if none")
     parser.add_argument("--prompts", type=int, default=32, help="how many prompts, at most 32 (32)")
     parser.add_argument("--parallel", type=int, nargs="*", default=[8], help="answers at once (8)")
     parser.add_argument("--repeat", type=int, default=3, help="runs each way (3)")
@@ -103,9 +106,9 @@ def main() -> None:
     results = []
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console) as progress:
-        for parallel in arguments.parallel:
+        for path, parallel in itertools.product(arguments.model, arguments.parallel):
             options = {"n_ctx": arguments.context, "n_threads": arguments.threads, "parallel": parallel}
-            with constrain.Model(arguments.model, **options) as model:
+            with constrain.Model(path, **options) as model:
                 results.append(measure(progress, model, prompts, arguments.repeat))
     print_tables(console, results, len(prompts))
     about = {
@@ -148,7 +151,9 @@ def measure(progress: Progress, model: constrain.Model, prompts: list[Prompt], r
     ]
     prefix = alternate(model)
     progress.advance(task)
-    return Result(model.parallel, count(batch), alone_seconds, batch_seconds, rate_batch / rate_alone, differ, prefix)
+    name = Path(model.llama.model_path).name
+    ratio = rate_batch / rate_alone
+    return Result(name, model.parallel, count(batch), alone_seconds, batch_seconds, ratio, differ, prefix)
 
 
 def count(completions: list[Completion]) -> int:
@@ -184,21 +189,23 @@ def alternate(model: constrain.Model, turns: int = 3) -> Prefix:
 def print_tables(console: Console, results: list[Result], prompts: int) -> None:
     """The ratio of throughputs, the texts that differ, and the tokens of prompts that were evaluated."""
     table = Table(title=f"{prompts} prompts")
-    for column in ("at once", "tokens", "tokens/s alone", "tokens/s together", "ratio", "equal texts"):
-        table.add_column(column, justify="right")
+    for column in ("model", "at once", "tokens", "tokens/s alone", "tokens/s together", "ratio", "equal texts"):
+        table.add_column(column, justify="left" if column == "model" else "right")
     for result in results:
         rates = [result.tokens / statistics.median(each) for each in (result.alone_seconds, result.batch_seconds)]
         numbers = (f"{rates[0]:.1f}", f"{rates[1]:.1f}", f"{result.ratio:.2f}", f"{prompts - len(result.differ)}")
-        table.add_row(str(result.parallel), str(result.tokens), *numbers)
+        table.add_row(result.model, str(result.parallel), str(result.tokens), *numbers)
     console.print(table)
     for result in results:
         for index, place in result.differ:
-            console.print(f"{result.parallel} at once: the answer about {SUBJECTS[index]} differs from byte {place} on")
+            console.print(
+                f"{result.model}, {result.parallel} at once: the answer about {SUBJECTS[index]} differs from byte {place} on"
+            )
     table = Table(title="two conversations that alternate")
-    for column in ("at once", "tokens in common", "tokens of all prompts", "evaluated", "new in all prompts"):
-        table.add_column(column, justify="right")
+    for column in ("model", "at once", "tokens in common", "tokens of all prompts", "evaluated", "new in all prompts"):
+        table.add_column(column, justify="left" if column == "model" else "right")
     for result in results:
-        table.add_row(str(result.parallel), *map(str, asdict(result.prefix).values()))
+        table.add_row(result.model, str(result.parallel), *map(str, asdict(result.prefix).values()))
     console.print(table)
 
 

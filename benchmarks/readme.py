@@ -93,20 +93,28 @@ def budget(report: dict[str, Any]) -> Iterator[str]:
 
 def batch(report: dict[str, Any]) -> Iterator[str]:
     """Throughput of several answers at once."""
+    yield f"Several at once: {report['prompts']} prompts, {report['threads']} threads."
+    yield ""
+    rows = []
     for result in report["results"]:
         alone, together = (
             result["tokens"] / statistics.median(result[seconds]) for seconds in ("alone_seconds", "batch_seconds")
         )
         equal = report["prompts"] - len(result["differ"])
-        yield (
-            f"Several at once: {report['prompts']} prompts, {result['parallel']} at a time: {together:.0f} tokens per "
-            f"second, {result['ratio']:.2f} times one at a time ({alone:.0f}); {equal} texts are the same."
-        )
+        model = result["model"].removesuffix(".gguf")
+        numbers = (f"{result['parallel']}", f"{alone:.0f}", f"{together:.0f}", f"{result['ratio']:.2f}", f"{equal}")
+        rows.append((model, *numbers))
+    head = ("", "at once", "tokens per second, one at a time", "at once", "times", "texts that are the same")
+    yield from table(head, rows)
 
 
 def serving(report: dict[str, Any]) -> Iterator[str]:
     """What many clients met, beside what one did."""
-    alone = {load["server"]: load["tokens"] / load["seconds"] for load in report["loads"] if load["clients"] == 1}
+    alone = {
+        (load["model"], load["server"]): load["tokens"] / load["seconds"]
+        for load in report["loads"]
+        if load["clients"] == 1
+    }
     many = [load for load in report["loads"] if load["clients"] > 1]
     yield (
         f"Serving: {many[0]['clients']} clients with streams of objects, calls, texts of grammars and plain text for "
@@ -119,8 +127,9 @@ def serving(report: dict[str, Any]) -> Iterator[str]:
         rate = load["tokens"] / load["seconds"]
         first = " / ".join(f"{seconds:.1f} s" for seconds in load["first_seconds"])
         counts = (f"{load['answers']:,}", f"{len(load['wrong']):,}")
-        rates = (f"{rate:.0f}", f"{rate / alone[load['server']]:.2f}")
-        rows.append((load["server"], *counts, *rates, first, f"{load['growth']:.1f} MiB a minute"))
+        rates = (f"{rate:.0f}", f"{rate / alone[load['model'], load['server']]:.2f}")
+        name = f"{load['server']}, {load['model'].removesuffix('.gguf')}"
+        rows.append((name, *counts, *rates, first, f"{load['growth']:.1f} MiB a minute"))
     yield from table(head, rows)
 
 

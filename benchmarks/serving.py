@@ -2,6 +2,7 @@
 
     python benchmarks/serving.py                           16 clients for five minutes, and one for one minute
     python benchmarks/serving.py --clients 8 --seconds 60  fewer, and shorter
+    python benchmarks/serving.py --model a.gguf b.gguf     with other models, one after the other
     python benchmarks/serving.py --peer venv/bin/python    and the same for llama-cpp-python's server, installed there
     python benchmarks/serving.py --batched server.py       and for its example server (examples/server/server.py)
 
@@ -67,6 +68,7 @@ class Load:
     """What one number of clients met.
 
     Attributes:
+        model: name of the file.
         server: which server.
         clients: how many asked at once.
         seconds: for how long.
@@ -79,6 +81,7 @@ class Load:
         leaked: answers that the server still waits for at the end; ``None`` where it does not tell.
     """
 
+    model: str
     server: str
     clients: int
     seconds: float
@@ -113,7 +116,7 @@ def main() -> None:
     """Measures, prints a table and writes a JSON file."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument(
-        "--model", type=Path, default=default_model_path(), help="a GGUF file; the default model if none"
+        "--model", nargs="*", type=Path, default=[default_model_path()], help="GGUF files; the default model if none"
     )
     parser.add_argument("--clients", type=int, default=16, help="clients at once (16)")
     parser.add_argument("--seconds", type=float, default=300, help="how long they ask (300)")
@@ -130,14 +133,15 @@ def main() -> None:
     console = Console()
     loads = []
     starts = [ours, *([peer] if arguments.peer else []), *([batched] if arguments.batched else [])]
-    for start in starts:
-        with start(arguments) as server:
+    for path, start in itertools.product(arguments.model, starts):
+        one = argparse.Namespace(**{**vars(arguments), "model": path})
+        with start(one) as server:
             asyncio.run(warm_up(server))
-            alone = Measurement(server, Load(server.name, 1, arguments.alone), arguments)
-            many = Measurement(server, Load(server.name, arguments.clients, arguments.seconds), arguments)
+            alone = Measurement(server, Load(path.name, server.name, 1, one.alone), one)
+            many = Measurement(server, Load(path.name, server.name, one.clients, one.seconds), one)
             for measurement, part in ((alone, 0.5), (many, 1.0), (alone, 0.5)):
                 seconds = part * measurement.load.seconds
-                console.print(f"{server.name}: {measurement.load.clients} at once, {seconds:.0f} seconds")
+                console.print(f"{path.name}, {server.name}: {measurement.load.clients} at once, {seconds:.0f} seconds")
                 asyncio.run(measurement.run(seconds))
             loads += [alone.judged(), many.judged()]
     print_table(console, loads)
@@ -303,27 +307,29 @@ def judge_answers(load: Load, answers: list[Answer], model: Path) -> None:
 
 
 def print_table(console: Console, loads: list[Load]) -> None:
-    alone = {load.server: load.rate for load in loads if load.clients == 1}
+    alone = {(load.model, load.server): load.rate for load in loads if load.clients == 1}
     rows = [(name, [show(load, alone) for load in loads]) for name, show in ROWS.items()]
     table = Table(title="servers under load")
     table.add_column("")
     for load in loads:
-        table.add_column(f"{load.server}, {load.clients} at once", justify="right")
+        table.add_column(f"{load.model}, {load.server}, {load.clients} at once", justify="right")
     for name, numbers in rows:
         table.add_row(name, *numbers)
     console.print(table)
     for load in loads:
         for wrong in load.wrong[:5]:
-            console.print(f"{load.server}, {load.clients} at once: {wrong}", markup=False)
+            console.print(f"{load.model}, {load.server}, {load.clients} at once: {wrong}", markup=False)
 
 
-ROWS: dict[str, Callable[[Load, dict[str, float]], str]] = {
+ROWS: dict[str, Callable[[Load, dict[tuple[str, str], float]], str]] = {
     "answers": lambda load, _: str(load.answers),
     "of clients that left": lambda load, _: str(load.left),
     "wrong answers": lambda load, _: str(len(load.wrong)),
     "places still taken at the end": lambda load, _: "unknown" if load.leaked is None else f"{load.leaked:.0f}",
     "tokens a second": lambda load, _: f"{load.rate:.1f}",
-    "times those of a single client": lambda load, alone: f"{load.rate / max(alone[load.server], 0.01):.2f}",
+    "times those of a single client": lambda load, alone: (
+        f"{load.rate / max(alone[load.model, load.server], 0.01):.2f}"
+    ),
     "seconds to the first piece, p50": lambda load, _: f"{load.first_seconds[0]:.2f}",
     "p99": lambda load, _: f"{load.first_seconds[1]:.2f}",
     "MiB of memory at the end": lambda load, _: f"{load.memory[-1] / 2**20:.0f}",
