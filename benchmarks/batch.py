@@ -198,9 +198,8 @@ def print_tables(console: Console, results: list[Result], prompts: int) -> None:
     console.print(table)
     for result in results:
         for index, place in result.differ:
-            console.print(
-                f"{result.model}, {result.parallel} at once: the answer about {SUBJECTS[index]} differs from byte {place} on"
-            )
+            setting = f"{result.model}, {result.parallel} at once"
+            console.print(f"{setting}: the answer about {SUBJECTS[index]} differs from byte {place} on")
     table = Table(title="two conversations that alternate")
     for column in ("model", "at once", "tokens in common", "tokens of all prompts", "evaluated", "new in all prompts"):
         table.add_column(column, justify="left" if column == "model" else "right")
