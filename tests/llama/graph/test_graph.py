@@ -39,14 +39,14 @@ PROMPT = "Ada Lovelace is 36 years old, and she likes numbers. Describe her."
 
 @pytest.fixture(scope="module")
 def in_graph() -> Iterator[constrain.Model]:
-    model = constrain.Model(n_ctx=512, n_threads=1, mask_in_graph=True, keep_prompts=False)
+    model = constrain.Model(n_ctx=512, n_threads=1, mask_in_graph=True, keep_prompts=False, chat_template="")
     yield model
     model.close()
 
 
 @pytest.fixture(scope="module")
 def plain() -> Iterator[constrain.Model]:
-    model = constrain.Model(n_ctx=512, n_threads=1, keep_prompts=False)
+    model = constrain.Model(n_ctx=512, n_threads=1, keep_prompts=False, chat_template="")
     yield model
     model.close()
 
@@ -79,7 +79,9 @@ def test_the_likeliest_tokens_are_the_same(
     in_graph: constrain.Model, plain: constrain.Model, taken: list[int], schema: dict[str, Any], options: dict[str, Any]
 ) -> None:
     texts = [
-        constrain.complete(model, PROMPT, schema=schema, temperature=0, max_tokens=120, **options).text
+        constrain.complete(
+            model, PROMPT, schema=schema, temperature=0, max_tokens=80, show_schema=False, **options
+        ).text
         for model in (plain, in_graph)
     ]
     assert texts[0] == texts[1]
@@ -91,19 +93,19 @@ def test_sampled_answers_are_valid_and_equal_for_equal_seeds(
     in_graph: constrain.Model, taken: list[int], options: dict[str, Any]
 ) -> None:
     texts = set()
-    for seed in (*range(6), *range(6)):
-        answer = constrain.complete(in_graph, PROMPT, schema=PERSON, max_tokens=120, seed=seed, **options)
+    options = {"temperature": 0.9, "max_tokens": 120, "show_schema": False, **options}
+    for seed in (*range(4), *range(4)):
+        answer = constrain.complete(in_graph, PROMPT, schema=PERSON, seed=seed, **options)
         jsonschema.validate(json.loads(answer.text), PERSON)
         texts.add(answer.text)
-    assert len(texts) <= 6
-    assert len(texts) > 3
-    assert len(taken) > 60
+    assert 1 < len(texts) <= 4
+    assert len(taken) > 40
 
 
 @pytest.mark.slow
 def test_both_ways_have_the_same_distribution(in_graph: constrain.Model, plain: constrain.Model) -> None:
     schema = {"type": "string", "pattern": "^[a-c]([d-f]|[0-9])$"}
-    options = {"temperature": 1.5, "top_k": 0, "top_p": 1, "min_p": 0, "max_tokens": 10}
+    options = {"temperature": 1.5, "top_k": 0, "top_p": 1, "min_p": 0, "max_tokens": 10, "show_schema": False}
     counts = []
     for model in (plain, in_graph):
         values = [constrain.complete(model, "Two?", schema=schema, seed=seed, **options).value for seed in range(200)]
