@@ -310,9 +310,9 @@ class _Timed:
     def __init__(self, drafter: Drafter, seconds: float) -> None:
         self._drafter, self.seconds, self.spent = drafter, seconds, 0.0
 
-    def guess(self, tokens: Sequence[int], matcher: Any) -> tuple[int, float]:
+    def likeliest(self, tokens: Sequence[int], matcher: Any) -> tuple[int, float]:
         self.spent += self.seconds
-        return self._drafter.guess(tokens, matcher)
+        return self._drafter.likeliest(tokens, matcher)
 
 
 def print_table(console: Console, results: Sequence[Result]) -> None:

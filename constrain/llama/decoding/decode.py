@@ -110,7 +110,7 @@ class InGraph(Protocol):
     def take(self) -> int:
         """The token that the last evaluation has chosen."""
 
-    def accept(self, tokens: Sequence[int]) -> None:
+    def record(self, tokens: Sequence[int]) -> None:
         """Counts tokens that the answer has taken."""
 
 
@@ -162,7 +162,7 @@ class Decoding:
         if self.speculation is not None:
             self.speculation.extend(tokens)
         if self.in_graph is not None:
-            self.in_graph.accept(tokens)
+            self.in_graph.record(tokens)
         yield from tokens
         held: list[int] = []
         while not answer.is_done:
@@ -190,7 +190,7 @@ class Decoding:
         """Evaluates tokens that the answer took, unless they were guessed; evaluates guesses along with them."""
         if self.in_graph is not None:
             assert self.answer.matcher is not None
-            self.in_graph.accept(tokens)
+            self.in_graph.record(tokens)
             self._is_sampled = self.in_graph.prepare(self.answer.matcher)
         speculation = self.speculation
         if speculation is None:

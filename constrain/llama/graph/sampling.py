@@ -59,7 +59,7 @@ class GraphSampling:
         self._mask.allow(self._row)
         return True
 
-    def accept(self, tokens: Sequence[int]) -> None:
+    def record(self, tokens: Sequence[int]) -> None:
         """Counts tokens that the answer has taken."""
         for token in tokens:
             self._chain.accept(token)

@@ -28,7 +28,7 @@ class Drafter(Protocol):
     def seconds(self) -> float:
         """Seconds that a guess takes."""
 
-    def guess(self, tokens: Sequence[int], matcher: AnswerMatcher | None) -> tuple[int, float]:
+    def likeliest(self, tokens: Sequence[int], matcher: AnswerMatcher | None) -> tuple[int, float]:
         """Returns the likeliest token after these that the matcher allows, and its probability."""
 
 
@@ -63,7 +63,7 @@ class DraftModel:
         self._known: list[int] = []
         self.seconds = 0.0
 
-    def guess(self, tokens: Sequence[int], matcher: AnswerMatcher | None) -> tuple[int, float]:
+    def likeliest(self, tokens: Sequence[int], matcher: AnswerMatcher | None) -> tuple[int, float]:
         """Returns the likeliest token after these that the matcher allows, and its probability among the allowed.
 
         Raises ``ModelError`` if llama.cpp fails, or if there is no room for the tokens.

@@ -110,7 +110,7 @@ class Speculation:
         """Has the draft model guess up to ``most`` tokens, as long as a further one may save its cost."""
         known, tokens, kinds, all_right = list(self._lookup.tokens), list[int](), list[Kind](), 1.0
         while len(tokens) < most and self._gain.pays_to_draft(all_right):
-            token, probability = drafter.guess(known, matcher)
+            token, probability = drafter.likeliest(known, matcher)
             if matcher is not None and not matcher.accept(token):
                 break
             known.append(token)

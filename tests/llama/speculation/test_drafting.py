@@ -54,8 +54,8 @@ def test_the_likeliest_token_is_guessed_whatever_was_guessed_before(drafter: Dra
     for prompt in prompts:
         drafter.context.clear()
         drafter._known = []
-        fresh.append(drafter.guess(prompt, None))
-    again = [drafter.guess(prompt, None) for prompt in prompts]
+        fresh.append(drafter.likeliest(prompt, None))
+    again = [drafter.likeliest(prompt, None) for prompt in prompts]
     assert [token for token, _ in again] == [token for token, _ in fresh]
     assert [probability for _, probability in again] == pytest.approx(
         [probability for _, probability in fresh], abs=0.02
@@ -66,19 +66,19 @@ def test_the_likeliest_token_is_guessed_whatever_was_guessed_before(drafter: Dra
 def test_only_what_is_allowed_is_guessed(drafter: DraftModel, model: constrain.Model) -> None:
     constraint = constrain.compile(constrain.Regex("(yes|no)"), model.vocabulary)
     matcher = constraint.matcher(10)
-    token, probability = drafter.guess([1, 504, 1057], matcher)
+    token, probability = drafter.likeliest([1, 504, 1057], matcher)
     assert model.vocabulary.token_bytes(token) in (b"y", b"ye", b"yes", b"n", b"no")
     assert 0.2 < probability <= 1
     assert matcher.accept(token)
 
 
 def test_an_evaluation_that_failed_is_forgotten(drafter: DraftModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = drafter.guess([1, 504, 1057, 30, 31], None)
+    expected = drafter.likeliest([1, 504, 1057, 30, 31], None)
     with monkeypatch.context() as patch:
         patch.setattr(drafter.context.threads, "decode", lambda _: -1)
         with pytest.raises(constrain.ModelError):
-            drafter.guess([1, 504, 1057, 30, 31, 32], None)
-    assert drafter.guess([1, 504, 1057, 30, 31], None)[0] == expected[0]
+            drafter.likeliest([1, 504, 1057, 30, 31, 32], None)
+    assert drafter.likeliest([1, 504, 1057, 30, 31], None)[0] == expected[0]
 
 
 class Fixed:
@@ -89,7 +89,7 @@ class Fixed:
     def __init__(self, text: Sequence[int], probability: float) -> None:
         self.text, self.probability, self.asked = list(text), probability, 0
 
-    def guess(self, tokens: Sequence[int], matcher: AnswerMatcher | None) -> tuple[int, float]:
+    def likeliest(self, tokens: Sequence[int], matcher: AnswerMatcher | None) -> tuple[int, float]:
         del matcher
         self.asked += 1
         return self.text[len(tokens)], self.probability
@@ -205,7 +205,7 @@ def test_a_token_that_the_draft_model_lacks_has_no_probability(drafter: DraftMod
             out["id"][0], out["logit"][0] = len(logits) - 1, logits[-1]
             return 1
 
-    token, probability = wide.guess([1, 2, 3], Beyond())  # type: ignore[arg-type]
+    token, probability = wide.likeliest([1, 2, 3], Beyond())  # type: ignore[arg-type]
     assert token == drafter.llama.n_vocab() + 7
     assert probability == 0
     assert not math.isnan(probability)
