@@ -83,8 +83,8 @@ class Model:
         n_gpu_layers: number of layers on the GPU, if llama-cpp-python was built for one; -1 for all.
         n_threads: the most threads to compute with. ``None`` takes one for each physical core that this process may
             use, but no more than the CPU limit of its container. While other programs keep cores busy, fewer threads
-            compute; answers stay the same. If the environment sets ``OMP_WAIT_POLICY`` or ``GOMP_SPINCOUNT``, all
-            threads always compute.
+            compute; answers stay the same (with flash attention, but for rounding). If the environment sets
+            ``OMP_WAIT_POLICY`` or ``GOMP_SPINCOUNT``, all threads always compute.
         chat_template: Jinja template that replaces the model's own; ``""`` passes prompts to the model unchanged.
         keep_prompts: whether a prompt reuses the evaluation of an earlier prompt that begins alike. Reuse is faster but
             may change the rounding of logits, as may other answers at the same time. With ``keep_prompts=False`` and
@@ -106,8 +106,9 @@ class Model:
             the system does not allow that: ``ModelError``; with ``verbose``, llama.cpp only logs it.
         speculate: whether ``generate``, ``complete`` and ``stream`` guess tokens that stand in the prompt or the answer
             already, and have the model evaluate several at once, where that is expected to save time. Each token is
-            chosen as always. Flash attention is on, because it rounds alike for one token and for several; give a
-            ``Llama`` the same. Not for recurrent models, and not for answers with log-probabilities or confidence.
+            chosen as always, so answers stay the same, but for rounding (none with one thread, except for Q4_K and
+            other formats). Flash attention is on, because it rounds one token and several most alike; give a ``Llama``
+            the same. Not for recurrent models, and not for answers with log-probabilities or confidence.
         draft_model: path of the GGUF file of a smaller model of the same family, which guesses where nothing is found;
             then ``speculate`` is on. It gets as large a context, and the same threads and GPU.
         mask_in_graph: whether ``generate``, ``complete`` and ``stream`` choose tokens where the model is evaluated: the

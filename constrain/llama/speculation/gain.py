@@ -31,16 +31,17 @@ class Kind(Enum):
 
 
 _BELIEFS = {
-    Kind.FOUND_AFTER_THREE: 9.0,
-    Kind.FOUND_AFTER_TWO: 5.0,
-    Kind.DRAFTED_BELOW_HALF: 3.0,
-    Kind.DRAFTED_BELOW_FOUR_FIFTHS: 6.0,
-    Kind.DRAFTED_BELOW_19_OF_20: 8.5,
-    Kind.DRAFTED_SURELY: 9.5,
+    Kind.FOUND_AFTER_THREE: 0.85,
+    Kind.FOUND_AFTER_TWO: 0.5,
+    Kind.DRAFTED_BELOW_HALF: 0.3,
+    Kind.DRAFTED_BELOW_FOUR_FIFTHS: 0.6,
+    Kind.DRAFTED_BELOW_19_OF_20: 0.85,
+    Kind.DRAFTED_SURELY: 0.95,
 }
-"""How many of the ten guesses that count before the first one are right."""
+"""The probability with which guesses come true, before any was made."""
 
-_BELIEVED = 10.0
+_BELIEVED = 5.0
+"""Guesses that these probabilities count for."""
 
 _DRAFTED = {
     0.5: Kind.DRAFTED_BELOW_HALF,
@@ -73,7 +74,7 @@ class Gain:
         self._every = every
         self._draft_seconds = draft_seconds
         self.most = max(every)
-        self._right = dict(_BELIEFS)
+        self._right = {kind: _BELIEVED * probability for kind, probability in _BELIEFS.items()}
         self._made = dict.fromkeys(_BELIEFS, _BELIEVED)
 
     def probability(self, kind: Kind) -> float:

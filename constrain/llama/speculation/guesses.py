@@ -84,7 +84,7 @@ class Speculation:
         most = min(room, self._gain.most - n_tokens)
         if most <= 0:
             return []
-        found, kinds = self._find(most, matcher)
+        found, kinds = self._find(n_tokens, most, matcher)
         best = self._gain.best(kinds, n_tokens)
         if not best and self._drafter is not None and self._gain.is_draft_worthwhile(n_tokens, most):
             found, kinds = self._draft(self._drafter, most, matcher)
@@ -96,15 +96,17 @@ class Speculation:
         """Counts how many of the last guesses came true."""
         self._gain.record(self._kinds[:n_guessed], n_right)
 
-    def _find(self, most: int, matcher: AnswerMatcher | None) -> tuple[list[int], list[Kind]]:
-        """Looks up at most ``most`` tokens that may follow."""
+    def _find(self, n_tokens: int, most: int, matcher: AnswerMatcher | None) -> tuple[list[int], list[Kind]]:
+        """Looks up at most ``most`` tokens that may follow, as many as are worth their cost if all are allowed."""
         length, found = self._lookup.find(most)
         if not found:
             return [], []
-        if matcher is not None:
+        kind = _LENGTHS[length]
+        found = found[: self._gain.best([kind] * len(found), n_tokens)]
+        if found and matcher is not None:  # which takes longer than the lookup
             found = found[: matcher.accept_many(found)]
             matcher.rollback(len(found))
-        return found, [_LENGTHS[length]] * len(found)
+        return found, [kind] * len(found)
 
     def _draft(self, drafter: Drafter, most: int, matcher: AnswerMatcher | None) -> tuple[list[int], list[Kind]]:
         """Has the draft model guess up to ``most`` tokens, as long as a further one may save its cost."""
