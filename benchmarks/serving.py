@@ -132,6 +132,12 @@ def main() -> None:
     arguments.parallel = arguments.parallel or arguments.clients
     console = Console()
     loads = []
+    about = {
+        "threads": arguments.threads,
+        "parallel": arguments.parallel,
+        **origin(),
+        "llama_cpp": llama_cpp.__version__,
+    }
     starts = [ours, *([peer] if arguments.peer else []), *([batched] if arguments.batched else [])]
     for path, start in itertools.product(arguments.model, starts):
         one = argparse.Namespace(**{**vars(arguments), "model": path})
@@ -144,16 +150,9 @@ def main() -> None:
                 console.print(f"{path.name}, {server.name}: {measurement.load.clients} at once, {seconds:.0f} seconds")
                 asyncio.run(measurement.run(seconds))
             loads += [alone.judged(), many.judged()]
+        found = {**about, "loads": [asdict(load) | {"growth": load.growth} for load in loads]}
+        arguments.output.write_text(json.dumps(found, indent=2))  # kept if a later server fails
     print_table(console, loads)
-    about = {
-        "threads": arguments.threads,
-        "parallel": arguments.parallel,
-        **origin(),
-        "llama_cpp": llama_cpp.__version__,
-    }
-    arguments.output.write_text(
-        json.dumps({**about, "loads": [asdict(load) | {"growth": load.growth} for load in loads]}, indent=2)
-    )
     console.print(f"written to {arguments.output}")
 
 
@@ -293,7 +292,7 @@ async def admitted(server: Server, patience: float = 10) -> float:
 def judge_answers(load: Load, answers: list[Answer], model: Path) -> None:
     vocabulary = llama_cpp.Llama(str(model), vocab_only=True, verbose=False)
     first = [answer.seconds_to_first for answer in answers if answer.seconds_to_first is not None]
-    percentiles = quantiles(first, n=100, method="inclusive") if len(first) > 1 else first * 99
+    percentiles = quantiles(first, n=100, method="inclusive") if len(first) > 1 else (first or [0.0]) * 99
     load.first_seconds = percentiles[49], percentiles[98]
     for answer in answers:
         load.left += answer.has_left
