@@ -429,7 +429,7 @@ def main() -> None:
             "README.md",
             "docs/guides/speed.md",
             "docs/guides/weights.md",
-            "docs/guides/machine.md",
+            "docs/guides/guesses.md",
             "docs/guides/measured-accuracy.md",
             "docs/start.md",
         )
