@@ -179,7 +179,7 @@ class Replay:
 
     def replace(self, groups: Sequence[Sequence[int]]) -> bool:
         """Never asked for: the answer has no questions."""
-        raise NotImplementedError(groups)
+        raise AssertionError(groups)
 
     def logits(self, row: int = -1) -> NDArray[np.float32]:
         """Logits with which the known answer goes on."""
@@ -191,7 +191,7 @@ class Replay:
 
     def sample(self, chain: Chain, row: int = -1) -> int:
         """Never asked for: the answer has a constraint."""
-        raise NotImplementedError(chain, row)
+        raise AssertionError(chain, row)
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Tokens that llama.cpp chooses in its graph are those that are chosen in main memory under the same mask."""
+"""llama.cpp chooses the same tokens in its graph as in main memory, under the same masks."""
 
 from __future__ import annotations
 
