@@ -302,14 +302,16 @@ def speculation(report: dict[str, Any]) -> Iterator[str]:
         f"cost so many times what one costs; {report['threads']} threads, llama-cpp-python {report['llama_cpp']}."
     )
     yield ""
+    rates_head = ("tokens per second by default", "with flash attention, without guesses")
     elsewhere = [f"{float(eight):g}" for eight in results[0]["elsewhere"]]
     rows = []
     for each in results:
         name = each["case"] if each["speculation"] == "lookup" else f"{each['case']}, draft model"
         speedups = [statistics.median(each["speedups"]), each["predicted"], *each["elsewhere"].values()]
         right = f"{each['n_right']} of {each['n_guessed']}"
-        rows.append((name, right, f"{each['plain']:.0f}", *(f"{speedup:.2f}" for speedup in speedups)))
-    yield from table(("", "guesses right", "tokens per second without", "measured", "predicted", *elsewhere), rows)
+        rates = (f"{each['default']:.0f}", f"{each['plain']:.0f}")
+        rows.append((name, right, *rates, *(f"{speedup:.2f}" for speedup in speedups)))
+    yield from table(("", "guesses right", *rates_head, "measured", "predicted", *elsewhere), rows)
 
 
 def _micros(times: Mapping[str, float]) -> str:

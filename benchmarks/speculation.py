@@ -115,6 +115,8 @@ CASES = [
 class Result:
     """One case: medians of tokens per second, and of every round how many times as fast guesses made it.
 
+    ``default`` is the rate of a model without ``speculate``, and so without flash attention; ``plain`` that of the same
+    model without guesses.
     ``speculation`` names the guesses. ``is_equal``: whether both ways gave the same tokens: with several threads,
     llama.cpp rounds one token and several differently after 256 tokens. ``predicted`` has the speedup for the costs
     measured here, without the time of masks and samplers; ``elsewhere`` for other costs of eight tokens.
@@ -126,6 +128,7 @@ class Result:
     n_tokens: int
     n_guessed: int
     n_right: int
+    default: float
     plain: float
     guessed: float
     speedups: list[float]
@@ -209,9 +212,10 @@ def main() -> None:
     every: Mapping[int, float] = {}
     for draft in drafts:
         options = {"n_ctx": 1024, "n_threads": arguments.threads, "speculate": True, "draft_model": draft}
-        with constrain.Model(arguments.model, **options) as model:
+        usual = constrain.Model(arguments.model, n_ctx=1024, n_threads=arguments.threads)
+        with constrain.Model(arguments.model, **options) as model, usual:
             for case in CASES:
-                results.append(measure(model, case, arguments.rounds))
+                results.append(measure(model, usual, case, arguments.rounds))
                 console.print(f"{case.name}: {statistics.median(results[-1].speedups):.2f}")
             assert model._every is not None
             every = model._every
@@ -227,15 +231,18 @@ def main() -> None:
     console.print(f"written to {arguments.output}")
 
 
-def measure(model: constrain.Model, case: Case, rounds: int) -> Result:
-    """One case, with and without guesses in turn."""
+def measure(model: constrain.Model, usual: constrain.Model, case: Case, rounds: int) -> Result:
+    """One case, with and without guesses in turn, and with the usual model."""
     rates: tuple[list[float], list[float]] = ([], [])
+    default = []
     first, _ = answer(model, case, guesses=False)  # from here on, the prompt and the masks are known
     for number in range(rounds):
         pair = {}
         for guesses in (False, True) if number % 2 else (True, False):
             pair[guesses], seconds = answer(model, case, guesses=guesses)
             rates[guesses].append(len(pair[guesses].answer.tokens) / seconds)
+        other, seconds = answer(usual, case, guesses=False)
+        default.append(len(other.answer.tokens) / seconds)
         last = pair[True]
     assert model._every is not None
     return Result(
@@ -245,6 +252,7 @@ def measure(model: constrain.Model, case: Case, rounds: int) -> Result:
         n_tokens=len(last.answer.tokens),
         n_guessed=last.n_guessed,
         n_right=last.n_right,
+        default=statistics.median(default),
         plain=statistics.median(rates[False]),
         guessed=statistics.median(rates[True]),
         speedups=[after / before for before, after in zip(*rates, strict=True)],
@@ -295,7 +303,8 @@ def predict(model: constrain.Model, case: Case, known: Answer, every: Mapping[in
     for guesses in (False, True):
         new = begin(model, case)
         replay = Replay(model.vocabulary.n_vocab, [*new.prompt, *known.tokens], every)
-        decoding = Decoding(replay, new, speculation=Speculation(new.prompt, every, drafter) if guesses else None)
+        speculation = Speculation(new.prompt, every, new.eos, drafter) if guesses else None
+        decoding = Decoding(replay, new, speculation=speculation)
         for _ in decoding.steps():
             pass
         if new.tokens != known.tokens:
@@ -310,10 +319,17 @@ class _Timed:
 
     def __init__(self, drafter: Drafter, seconds: float) -> None:
         self._drafter, self.seconds, self.spent = drafter, seconds, 0.0
+        self.n_vocab = drafter.n_vocab
 
-    def likeliest(self, tokens: Sequence[int], matcher: Any) -> tuple[int, float]:
+    def follow(self, tokens: Sequence[int], deadline: float | None) -> bool:
+        return self._drafter.follow(tokens, deadline)
+
+    def extend(self, token: int, deadline: float | None) -> bool:
+        return self._drafter.extend(token, deadline)
+
+    def likeliest(self, matcher: Any) -> tuple[int, float]:
         self.spent += self.seconds
-        return self._drafter.likeliest(tokens, matcher)
+        return self._drafter.likeliest(matcher)
 
 
 def print_table(console: Console, results: Sequence[Result]) -> None:

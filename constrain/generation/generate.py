@@ -176,11 +176,14 @@ def _run(job: Job) -> Iterator[StreamEvent | Finished]:
     waiting = time.perf_counter()
     with job.plan.model.turn() as context:
         queue_seconds = time.perf_counter() - waiting
+        model = job.plan.model
+        # Not where a matcher would have to read the whole answer again to leave out the guesses.
+        can_guess = job.constraint is None or not job.constraint.has_scopes
+        speculation = model.speculation(answer) if can_guess else None  # the first one measures the model
         if job.plan.settings.timeout is not None:
             answer.deadline = time.monotonic() + job.plan.settings.timeout
-        model = job.plan.model
         with model.in_graph(answer, job.used_sampling) as in_graph:
-            decoding = Decoding(context, answer, job.plan.shared, model.speculation(answer), in_graph)
+            decoding = Decoding(context, answer, job.plan.shared, speculation, in_graph)
             for _ in decoding.steps():
                 yield from writing.take()
     yield from writing.finish()

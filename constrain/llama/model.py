@@ -26,6 +26,7 @@ from constrain.llama.prompt_cache.identity import ModelFacts
 from constrain.llama.prompt_cache.prompts import PROMPT_CACHE_BYTES, ContextPrompts, PromptCache
 from constrain.llama.scheduling.scheduler import Scheduler
 from constrain.llama.speculation.drafting import DraftModel, require_same_tokens
+from constrain.llama.speculation.gain import Gain
 from constrain.llama.speculation.guesses import Speculation
 from constrain.llama.threads.openmp import release_workers
 from constrain.llama.trees import TokenTrees
@@ -104,17 +105,20 @@ class Model:
             enough, the file itself is used.
         lock_memory: whether the weights stay in main memory, so that the system never reads them again from disk. If
             the system does not allow that: ``ModelError``; with ``verbose``, llama.cpp only logs it.
-        speculate: whether ``generate``, ``complete`` and ``stream`` guess tokens that stand in the prompt or the answer
-            already, and have the model evaluate several at once, where that is expected to save time. Each token is
-            chosen as always, so answers stay the same, but for rounding (none with one thread, except for Q4_K and
-            other formats). Flash attention is on, because it rounds one token and several most alike; give a ``Llama``
-            the same. Not for recurrent models, and not for answers with log-probabilities or confidence.
+        speculate: speculative decoding: whether ``generate``, ``complete`` and ``stream`` guess tokens that stand in
+            the prompt or the answer already (prompt lookup), and have the model evaluate several at once, where that
+            is expected to save time. Each token is chosen as always, so answers stay the same, but for rounding (none
+            with one thread, except for Q4_K and other formats). Flash attention is on, because it rounds one token
+            and several most alike; give a ``Llama`` the same. There are no guesses for recurrent models, for answers
+            with log-probabilities or confidence, and in grammars whose rules limit tokens. The first answer measures
+            the model for about a second.
         draft_model: path of the GGUF file of a smaller model of the same family, which guesses where nothing is found;
-            then ``speculate`` is on. It gets as large a context, and the same threads and GPU.
-        mask_in_graph: whether ``generate``, ``complete`` and ``stream`` choose tokens where the model is evaluated: the
-            mask is copied to the GPU in place of the logits from it. Not for free text, answers with drafts,
-            log-probabilities or confidence, and choices between a call and content. Not with ``speculate``. The same
-            distribution, but other random numbers.
+            then ``speculate`` is on. It gets as large a context, and the same threads and layers on the GPU.
+        mask_in_graph: whether ``generate``, ``complete`` and ``stream`` choose tokens where the model is evaluated
+            (llama.cpp's backend sampling): the mask is copied to the GPU in place of the logits from it. Tokens have
+            the same probabilities, but other random numbers. Free text, drafts, log-probabilities, confidence, and
+            choices between a call and content need the logits in main memory, as without this option. It cannot be
+            used with ``speculate``.
         verbose: whether llama.cpp logs to standard error.
 
     Attributes:
@@ -192,7 +196,9 @@ class Model:
             self.vocabulary = vocabulary
             self.context = Context(self.llama, keep_prompts=keep_prompts)
             self._facts = ModelFacts(self.llama)
-            self._draft = None if draft_model is None else self._load_draft(Path(draft_model), n_gpu_layers, verbose)
+            self._draft = None
+            if draft_model is not None:
+                self._draft = self._load_draft(Path(draft_model), verbose=verbose, lock_memory=lock_memory)
         except BaseException:
             if self._owns_llama:
                 self.llama.close()  # otherwise a kept error would keep the weights
@@ -213,6 +219,7 @@ class Model:
         self._speculates = speculate and self.context.can_remove
         self._every: Mapping[int, float] | None = None
         self._mask_in_graph = mask_in_graph
+        self._in_graph: GraphSampling | None = None
         self._queue = _Queue()
         self._lock = threading.Lock()
         self._scheduler: Scheduler | None = None
@@ -238,6 +245,7 @@ class Model:
         with self._queue.turn():
             try:
                 self._require_open()
+                self._leave_graph()
                 yield self.context
             finally:
                 if not self.is_closed:
@@ -295,15 +303,27 @@ class Model:
             return None
         if self._every is None:
             if self._draft is not None:
-                self._draft.seconds = self._measured_alone(self._draft.context, self._draft.facts)[1]
-            self._every = self._measured_alone(self.context, self._facts)
-        return Speculation(answer.prompt, self._every, self._draft)
+                self._draft.evaluation_seconds = self._measured_alone(self._draft.context, self._draft.facts)[1]
+            most = llama_cpp.llama_n_batch(self.context.pointer)
+            every = self._measured_alone(self.context, self._facts)
+            self._every = {size: seconds for size, seconds in every.items() if size <= most}
+        if not Gain(self._every).can_pay:
+            return None
+        return Speculation(answer.prompt, self._every, answer.eos, self._draft)
 
-    def _load_draft(self, path: Path, n_gpu_layers: int, verbose: bool) -> DraftModel:  # noqa: FBT001
+    def _load_draft(self, path: Path, *, verbose: bool, lock_memory: bool) -> DraftModel:
         """Loads a draft model. Raises ``ModelError`` if it cannot guess for this one."""
         if not self.context.can_remove:
             raise ModelError(f"{self.llama.model_path}: this model cannot take back guesses; leave out draft_model")
-        llama = load(path, self.context.n_ctx, n_gpu_layers, self.llama.n_threads, verbose=verbose, flash_attn=True)
+        llama = load(
+            path,
+            self.context.n_ctx,
+            self.llama.model_params.n_gpu_layers,
+            self.llama.n_threads,
+            verbose=verbose,
+            lock_memory=lock_memory,
+            flash_attn=True,
+        )
         try:
             require_same_tokens(Vocabulary.from_llama(llama), self.vocabulary, str(path))
             return DraftModel(llama, self.context.n_vocab)
@@ -313,8 +333,11 @@ class Model:
 
     def _measured_alone(self, context: Context, facts: ModelFacts) -> Mapping[int, float]:
         """The costs of a context with one sequence, which loses its tokens if they have to be measured."""
-        context.clear()
-        measure = partial(measure_context, context.pointer, facts.llama.model_path)
+
+        def measure() -> Measured:
+            context.clear()
+            return measure_context(context.pointer, facts.llama.model_path)
+
         return self._measured(facts, facts.llama.context_params, 1, context.threads.most, measure).every
 
     @contextlib.contextmanager
@@ -323,11 +346,17 @@ class Model:
         if not self._mask_in_graph or answer.needs_logits:
             yield None
             return
-        choosing = GraphSampling(self.context.pointer, sampling, self.context.n_vocab, self.n_ctx)
+        self._in_graph = GraphSampling(self.context.pointer, sampling, self.context.n_vocab, self.n_ctx)
         try:
-            yield choosing
+            yield self._in_graph
         finally:
-            choosing.close()
+            self._leave_graph()
+
+    def _leave_graph(self) -> None:
+        """Detaches samplers from the context, before they are freed: again if an interrupt came in between."""
+        if self._in_graph is not None:
+            self._in_graph.close()
+            self._in_graph = None
 
     def _measured(
         self,

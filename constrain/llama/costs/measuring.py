@@ -39,7 +39,7 @@ _ROUNDS = 5
 """Measurements of each number of tokens; they alternate, so that noise falls on all."""
 
 _SECONDS = 1.0
-"""Seconds after which no further round begins. The first is always finished: some seconds for a large model."""
+"""Seconds after which no further round begins. The first two are always finished: seconds for a large model."""
 
 _STEADY = 1.25
 """Ratio of the median to the least of the measurements of a size up to which they count as undisturbed."""
@@ -129,11 +129,14 @@ class Meter:
         times: dict[tuple[Kind, int], list[float]] = {case: [] for case in cases}
         self._time("every", 1)  # the first evaluation prepares llama.cpp
         begun = time.perf_counter()
-        for _ in range(_ROUNDS):
-            for kind, size in cases:
-                times[kind, size].append(self._time(kind, size))
-            if time.perf_counter() - begun > seconds:
-                break
+        try:
+            for number in range(_ROUNDS):
+                for kind, size in cases:
+                    times[kind, size].append(self._time(kind, size))
+                if number and time.perf_counter() - begun > seconds:
+                    break
+        finally:
+            self._threads.restore()
         llama_cpp.llama_memory_clear(self._memory, False)  # noqa: FBT003 - the data may stay
         noise = statistics.median(statistics.median(each) / min(each) for each in times.values())
         tables: dict[Kind, dict[int, float]] = {"every": {}, "last": {}, "together": {}}

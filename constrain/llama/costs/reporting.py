@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("constrain.llama")
 
-_DEAR = 0.75
-"""Share of the cost of answers one after the other from which answers at once are dear."""
+_EXPENSIVE = 0.75
+"""Share of the cost of answers one after the other from which answers at once are called expensive."""
 
 
 def log_costs(path: str, costs: Costs) -> None:
@@ -20,6 +20,6 @@ def log_costs(path: str, costs: Costs) -> None:
     line = f"{path}: {one * 1000:.1f} ms a token for one answer"
     if count > 1:
         line += f", {several * 1000:.1f} ms for {count} at once"
-        if several > _DEAR * count * one:
+        if several > _EXPENSIVE * count * one:
             line += "; other formats of the weights may cost less: see constrain check --model"
     _log.info("%s", line, extra={"event": "costs", "costs": dict(costs.together)})

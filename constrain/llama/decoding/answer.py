@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 import time
+from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
@@ -27,7 +28,7 @@ from constrain.errors import BudgetError, ModelError
 from constrain.llama.decoding.chosen import log_sum
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -317,6 +318,18 @@ class Answer:
         """Whether choices look at logits, besides those of the allowed tokens."""
         recorded = self.logprobs is not None or self.choices is not None or self.questions is not None
         return recorded or self.call_or_content is not None or self.draft is not None or self.start is None
+
+    @contextmanager
+    def timed_mask(self) -> Iterator[None]:
+        """Counts the time of a mask that is computed in this context."""
+        assert self.matcher is not None
+        self.n_computed_masks += not self.matcher.knows_mask
+        started, begun = time.perf_counter(), time.thread_time()
+        try:
+            yield
+        finally:
+            self.mask_seconds += time.perf_counter() - started
+            self._choice_seconds += time.thread_time() - begun
 
     def take_sampled(self, token: int) -> tuple[int, ...]:
         """Takes a token that was sampled under the mask of the matcher; returns what ``choose`` returns.

@@ -94,7 +94,9 @@ class Guesser(Protocol):
     def restart(self, tokens: Sequence[int]) -> None:
         """Forgets all tokens, for those of a prompt and an answer."""
 
-    def guess(self, n_tokens: int, room: int, matcher: AnswerMatcher | None) -> list[int]:
+    def guess(
+        self, n_tokens: int, room: int, matcher: AnswerMatcher | None, deadline: float | None = None
+    ) -> list[int]:
         """Returns at most ``room`` tokens that may follow, to be evaluated with ``n_tokens`` others."""
 
     def learn(self, n_guessed: int, n_right: int) -> None:
@@ -104,8 +106,11 @@ class Guesser(Protocol):
 class InGraph(Protocol):
     """Chooses tokens of one answer while the model is evaluated (``llama.graph.sampling.GraphSampling``)."""
 
-    def prepare(self, matcher: AnswerMatcher) -> bool:
-        """Sets the mask of the next evaluation; returns whether the token after it is chosen there."""
+    def is_ready(self, matcher: AnswerMatcher) -> bool:
+        """Whether the token after the next evaluation is chosen there."""
+
+    def allow(self, matcher: AnswerMatcher) -> None:
+        """Sets the mask of the next evaluation."""
 
     def take(self) -> int:
         """The token that the last evaluation has chosen."""
@@ -191,7 +196,10 @@ class Decoding:
         if self.in_graph is not None:
             assert self.answer.matcher is not None
             self.in_graph.record(tokens)
-            self._is_sampled = self.in_graph.prepare(self.answer.matcher)
+            self._is_sampled = self.in_graph.is_ready(self.answer.matcher)
+            if self._is_sampled:
+                with self.answer.timed_mask():
+                    self.in_graph.allow(self.answer.matcher)
         speculation = self.speculation
         if speculation is None:
             self._preparing(partial(self.evaluator.decode, tokens))
@@ -205,7 +213,7 @@ class Decoding:
         if self._ahead:
             self.evaluator.remove(len(self._ahead))
         answer = self.answer
-        self._ahead = speculation.guess(len(tokens), answer.limit - len(answer.tokens), answer.matcher)
+        self._ahead = speculation.guess(len(tokens), answer.limit - len(answer.tokens), answer.matcher, answer.deadline)
         self._n_ahead = len(self._ahead)
         self.n_guessed += self._n_ahead
         if self._ahead:

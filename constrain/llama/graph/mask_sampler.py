@@ -3,8 +3,8 @@
     ids --rows of the table--> 0 or minus infinity for each token --added to--> logits
 
 The mask of the next token is copied to the device before each evaluation, as one number for each 16 tokens: two bits a
-token, where the logits would be 32. A number is the row of a table with the values for these 16 tokens. The table stays
-on the device.
+token, where the logits would be 32. A number is the row of a table with the values for these 16 tokens. The table, four
+megabytes, is copied to the device once for each answer.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import llama_cpp
 import numpy as np
 
-from constrain.llama.binding import CANDIDATE
 from constrain.llama.ggml import F32, I32, InitParameters, TensorPointer, ggml
 
 if TYPE_CHECKING:
@@ -48,7 +47,6 @@ class MaskSampler:
         self._error: BaseException | None = None
         self._interface = llama_cpp.llama_sampler_i(
             name=llama_cpp.llama_sampler_i_name(lambda _: b"mask"),
-            apply=llama_cpp.llama_sampler_i_apply(self._guarded(self._apply)),
             backend_init=llama_cpp.llama_sampler_i_backend_init(self._guarded(self._begin)),
             backend_apply=llama_cpp.llama_sampler_i_backend_apply(self._guarded(self._extend)),
             backend_set_input=llama_cpp.llama_sampler_i_backend_set_input(self._guarded(self._set_input)),
@@ -56,7 +54,7 @@ class MaskSampler:
         )
         self.pointer = llama_cpp.llama_sampler_init(ctypes.byref(self._interface), None)
 
-    def allow(self, mask: NDArray[np.uint32]) -> None:
+    def set_bits(self, mask: NDArray[np.uint32]) -> None:
         """Sets the allowed tokens of the next evaluation: uint32 of shape (ceil(n_vocab / 32),), a bit for each."""
         self._bits[:] = mask.view(np.uint16)
 
@@ -85,15 +83,6 @@ class MaskSampler:
                 return False
 
         return call
-
-    def _apply(self, _: Any, candidates: Any) -> None:
-        """Forbids tokens among candidates in main memory, where llama.cpp does not sample in the graph."""
-        array = candidates.contents
-        address = ctypes.cast(array.data, ctypes.c_void_p).value
-        memory = (ctypes.c_char * (array.size * CANDIDATE.itemsize)).from_address(address)
-        found = np.frombuffer(memory, CANDIDATE)
-        bits = np.unpackbits(self._bits.astype(np.uint16).view(np.uint8), bitorder="little")
-        found["logit"][bits[found["id"]] == 0] = -np.inf
 
     def _begin(self, _: Any, buffer_type: int, n_outputs: int) -> bool:
         """Copies the table to the device; returns whether the sampler works for so many outputs of a sequence."""

@@ -37,14 +37,14 @@ class GraphSampling:
         self._mask = MaskSampler(n_vocab)
         self._row = np.zeros(-(-n_vocab // 32), np.uint32)
         self._is_attached = self._was_attached = False
-        if sampling.seed is not None:  # the answer's own chain, which makes the first choice, has the seed itself
-            sampling = replace(sampling, seed=(sampling.seed + 1) % SEEDS)
+        if sampling.seed is not None:  # the answer's own chains have the seed itself and the next ones
+            sampling = replace(sampling, seed=(sampling.seed + SEEDS // 2) % SEEDS)
         self._chain = Chain(sampling, n_vocab, n_ctx, first=self._mask.pointer)
 
-    def prepare(self, matcher: AnswerMatcher) -> bool:
-        """Sets the mask of the next evaluation; returns whether the token after it is chosen in the graph.
+    def is_ready(self, matcher: AnswerMatcher) -> bool:
+        """Whether the token after the next evaluation is chosen in the graph.
 
-        Not if the grammar asks for a temperature of its own; from there on, tokens are chosen in main memory.
+        It is not if the grammar asks for a temperature of its own; from there on, tokens are chosen in main memory.
 
         Raises ``ModelError`` if llama.cpp cannot use the samplers.
         """
@@ -55,9 +55,12 @@ class GraphSampling:
             if self._was_attached:  # llama.cpp takes a chain only once
                 return False
             self._attach()
-        matcher.fill_bitmask(self._row)
-        self._mask.allow(self._row)
         return True
+
+    def allow(self, matcher: AnswerMatcher) -> None:
+        """Sets the mask of the next evaluation."""
+        matcher.fill_bitmask(self._row)
+        self._mask.set_bits(self._row)
 
     def record(self, tokens: Sequence[int]) -> None:
         """Counts tokens that the answer has taken."""
@@ -73,7 +76,23 @@ class GraphSampling:
                 "llama.cpp cannot choose tokens in its graph with these options on this device; "
                 "load the model without mask_in_graph"
             )
-        return token
+        return token if self._row[token >> 5] >> (token & 31) & 1 else self._likeliest()
+
+    def _likeliest(self) -> int:
+        """The likeliest allowed token. Raises ``ModelError`` if llama.cpp does not tell the probabilities.
+
+        llama.cpp takes the last candidate, allowed or not, where the rounded probabilities add up to less than its
+        random number: about once in ten million tokens.
+        """
+        probabilities = llama_cpp.llama_get_sampled_probs_ith(self._pointer, -1)
+        if not probabilities:
+            raise ModelError("llama.cpp chose a token in its graph that the mask forbids; this is a fault, report it")
+        count = llama_cpp.llama_get_sampled_probs_count_ith(self._pointer, -1)
+        likely = np.ctypeslib.as_array(probabilities, (count,))
+        candidates = llama_cpp.llama_get_sampled_candidates_ith(self._pointer, -1)
+        tokens = np.ctypeslib.as_array(candidates, (count,)) if candidates else np.arange(count)
+        allowed = self._row[tokens >> 5] >> (tokens & 31).astype(np.uint32) & 1
+        return int(tokens[np.where(allowed, likely, -1).argmax()])
 
     def close(self) -> None:
         """Detaches the samplers from the context, and frees them."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from constrain.errors import ModelError
 from constrain.llama.binding import CANDIDATE
+from constrain.llama.contexts.batch import FORCED_TOGETHER
 from constrain.llama.contexts.context import Context
 from constrain.llama.prompt_cache.identity import ModelFacts
 
@@ -21,15 +23,29 @@ if TYPE_CHECKING:
     from constrain.vocabulary.vocabulary import Vocabulary
 
 
+_SMOOTHING = 0.1
+"""Weight of the last choice in the mean of the seconds that choices take."""
+
+
 class Drafter(Protocol):
     """Guesses one token after the other (``DraftModel``)."""
+
+    @property
+    def n_vocab(self) -> int:
+        """Number of its tokens: it cannot read those beyond."""
 
     @property
     def seconds(self) -> float:
         """Seconds that a guess takes."""
 
-    def likeliest(self, tokens: Sequence[int], matcher: AnswerMatcher | None) -> tuple[int, float]:
-        """Returns the likeliest token after these that the matcher allows, and its probability."""
+    def follow(self, tokens: Sequence[int], deadline: float | None) -> bool:
+        """Reads a text, whose beginning may be known; returns whether all of it was read before the deadline."""
+
+    def extend(self, token: int, deadline: float | None) -> bool:
+        """Reads one more token, likewise."""
+
+    def likeliest(self, matcher: AnswerMatcher | None) -> tuple[int, float]:
+        """Returns the likeliest next token that the matcher allows, and its probability."""
 
 
 class DraftModel:
@@ -40,7 +56,8 @@ class DraftModel:
         n_vocab: number of tokens of the other model: those beyond are never guessed.
 
     Attributes:
-        seconds: seconds that a guess takes, to be set once they are known.
+        n_vocab: number of tokens that both models have.
+        evaluation_seconds: seconds of the evaluation of one token, to be set once they are known.
         llama: the ``llama_cpp.Llama``.
         context: its context.
         facts: what its costs depend on.
@@ -57,37 +74,60 @@ class DraftModel:
                 f"{llama.model_path}: a draft model must be able to remove tokens; take a model without "
                 "recurrent layers and sliding windows"
             )
-        self._n_vocab = min(n_vocab, self.context.n_vocab)
+        self.n_vocab = min(n_vocab, self.context.n_vocab)
         self._logits = np.full(n_vocab, -np.inf, np.float32)
         self._candidates = np.empty(n_vocab, CANDIDATE)
         self._known: list[int] = []
-        self.seconds = 0.0
+        self.evaluation_seconds = 0.0
+        self._choosing_seconds = 0.0
 
-    def likeliest(self, tokens: Sequence[int], matcher: AnswerMatcher | None) -> tuple[int, float]:
-        """Returns the likeliest token after these that the matcher allows, and its probability among the allowed.
+    @property
+    def seconds(self) -> float:
+        """Seconds that a guess takes: the evaluation of a token, and lately the choice."""
+        return self.evaluation_seconds + self._choosing_seconds
 
-        Raises ``ModelError`` if llama.cpp fails, or if there is no room for the tokens.
+    def follow(self, tokens: Sequence[int], deadline: float | None) -> bool:
+        """Reads a text; returns whether all of it was read before ``deadline`` (``time.monotonic()``).
+
+        What it has in common with the last one is known. Raises ``ModelError`` if llama.cpp fails.
         """
-        self._follow(tokens)
-        self._logits[: self._n_vocab] = self.context.logits()[: self._n_vocab]
-        if matcher is None:
-            token = int(self._logits.argmax())
-            return token, _probability(self._logits, token)
-        count = matcher.fill_candidates(self._logits, self._candidates)
-        logits = self._candidates["logit"][:count]
-        best = int(logits.argmax())
-        return int(self._candidates["id"][best]), _probability(logits, best)
-
-    def _follow(self, tokens: Sequence[int]) -> None:
-        """Makes the context consist of these tokens, with the logits after the last one."""
         known, self._known = self._known, []  # none if the evaluation fails
         same = min(_common(known, tokens), len(tokens) - 1)
-        if same == 0:
-            self.context.clear()
-        elif same < len(known):
-            self.context.remove(len(known) - same)
-        self.context.decode(tokens[same:])
-        self._known = list(tokens)
+        if same == 0 or len(tokens) - same > FORCED_TOGETHER:
+            self.context.prefill(tokens, deadline)
+        else:
+            if same < len(known):
+                self.context.remove(len(known) - same)
+            self.context.decode(tokens[same:])
+        self._known = list(tokens[: self.llama.n_tokens])
+        return len(self._known) == len(tokens)
+
+    def extend(self, token: int, deadline: float | None) -> bool:
+        """Reads one more token; returns whether there was time."""
+        if deadline is not None and time.monotonic() > deadline:
+            return False
+        self._known.append(token)
+        self.context.decode([token])
+        return True
+
+    def likeliest(self, matcher: AnswerMatcher | None) -> tuple[int, float]:
+        """Returns the likeliest next token that the matcher allows, and its probability among those allowed.
+
+        The probability is 0 if only tokens are allowed that the draft model does not have.
+        """
+        started = time.perf_counter()
+        self._logits[: self.n_vocab] = self.context.logits()[: self.n_vocab]
+        if matcher is None:
+            logits = self._logits
+            best = token = int(logits.argmax())
+        else:
+            count = matcher.fill_candidates(self._logits, self._candidates)
+            logits = self._candidates["logit"][:count]
+            best = int(logits.argmax())
+            token = int(self._candidates["id"][best])
+        probability = _probability(logits, best)
+        self._choosing_seconds += _SMOOTHING * (time.perf_counter() - started - self._choosing_seconds)
+        return token, probability
 
 
 def require_same_tokens(draft: Vocabulary, model: Vocabulary, path: str) -> None:

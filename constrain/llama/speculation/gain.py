@@ -1,7 +1,7 @@
 """How many guesses are worth their cost: by measured costs, and by how many guesses came true so far.
 
 If each guess comes true with probability p, given those before it, then k guesses save p + p² + ... + pᵏ evaluations of
-one token, and they make one evaluation dearer.
+one token, and they make one evaluation more expensive. A draft model also costs its own time, whatever comes of it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Kind(Enum):
     DRAFTED_SURELY = auto()
 
 
-_BELIEFS = {
+_PRIORS = {
     Kind.FOUND_AFTER_THREE: 0.85,
     Kind.FOUND_AFTER_TWO: 0.5,
     Kind.DRAFTED_BELOW_HALF: 0.3,
@@ -40,7 +40,7 @@ _BELIEFS = {
 }
 """The probability with which guesses come true, before any was made."""
 
-_BELIEVED = 5.0
+_PRIOR_WEIGHT = 5.0
 """Guesses that these probabilities count for."""
 
 _DRAFTED = {
@@ -50,8 +50,14 @@ _DRAFTED = {
 }
 """Kinds of drafted tokens by the probability below which they are of that kind, ascending."""
 
+_DRAFTED_KINDS = (*_DRAFTED.values(), Kind.DRAFTED_SURELY)
+
 _LEAST_GAIN = 0.05
 """Part of the cost of one token that guesses must be expected to save: measured costs differ by some per cent."""
+
+
+_CREDIT = 4.0
+"""Evaluations of one token that a draft model may lose before it is not asked any more."""
 
 
 def drafted(probability: float) -> Kind:
@@ -64,18 +70,17 @@ class Gain:
 
     Args:
         every: seconds of an evaluation by the number of tokens, with the logits after each.
-        draft_seconds: seconds in which a draft model guesses one token.
 
     Attributes:
         most: the most tokens of one evaluation, guesses included: more were not measured.
     """
 
-    def __init__(self, every: Mapping[int, float], draft_seconds: float = 0.0) -> None:
+    def __init__(self, every: Mapping[int, float]) -> None:
         self._every = every
-        self._draft_seconds = draft_seconds
+        self._credit = _CREDIT * every[1]
         self.most = max(every)
-        self._right = {kind: _BELIEVED * probability for kind, probability in _BELIEFS.items()}
-        self._made = dict.fromkeys(_BELIEFS, _BELIEVED)
+        self._right = {kind: _PRIOR_WEIGHT * probability for kind, probability in _PRIORS.items()}
+        self._made = dict.fromkeys(_PRIORS, _PRIOR_WEIGHT)
 
     def probability(self, kind: Kind) -> float:
         """The probability with which a guess of this kind comes true, if those before it did."""
@@ -88,15 +93,25 @@ class Gain:
         """
         return self._best([self.probability(kind) for kind in kinds], n_tokens, 0.0)
 
-    def is_draft_worthwhile(self, n_tokens: int, most: int) -> bool:
-        """Whether at most ``most`` guesses of a draft model are expected to save more than they cost."""
-        kinds = [*_DRAFTED.values(), Kind.DRAFTED_SURELY]
-        mean = sum(self._right[kind] for kind in kinds) / sum(self._made[kind] for kind in kinds)
-        return self._best([mean] * most, n_tokens, self._draft_seconds) > 0
+    @property
+    def can_pay(self) -> bool:
+        """Whether any number of guesses saves time if all of them come true."""
+        return self._best([1.0] * (self.most - 1), 1, 0.0) > 0
 
-    def pays_to_draft(self, probability: float) -> bool:
-        """Whether a next guess could save its cost, if all before it come true with this probability."""
-        return probability * self._every[1] > self._draft_seconds
+    def is_draft_worthwhile(self, n_tokens: int, most: int, seconds: float) -> bool:
+        """Whether at most ``most`` guesses that take ``seconds`` each are expected to save more than they cost.
+
+        Not once a draft model has lost much time in this answer.
+        """
+        if self._credit < 0:
+            return False
+        right, made = (sum(each[kind] for kind in _DRAFTED_KINDS) for each in (self._right, self._made))
+        mean = right / made
+        return self._best([mean] * most, n_tokens, seconds) > 0
+
+    def pays_to_draft(self, probability: float, seconds: float) -> bool:
+        """Whether a guess that takes ``seconds`` could pay, if all before it come true with this probability."""
+        return probability * self._every[1] > seconds
 
     def _best(self, probabilities: Sequence[float], n_tokens: int, seconds: float) -> int:
         """The best number of guesses that come true with these probabilities and cost so many seconds each to make."""
@@ -110,8 +125,19 @@ class Gain:
                 best, highest = count, gain
         return best
 
-    def record(self, kinds: Sequence[Kind], n_right: int) -> None:
-        """Counts the guesses of one evaluation; those behind the first wrong one tell nothing."""
+    def spend(self, seconds: float) -> None:
+        """Counts the time in which a draft model guessed."""
+        self._credit -= seconds
+
+    def record(self, kinds: Sequence[Kind], n_tokens: int, n_right: int) -> None:
+        """Counts how many guesses of one evaluation came true.
+
+        Nothing follows from the guesses after the first wrong one. ``n_tokens``: tokens that were evaluated in any
+        case.
+        """
+        if kinds and kinds[0] in _DRAFTED_KINDS:
+            costs = estimate(self._every, n_tokens + len(kinds)) - estimate(self._every, n_tokens)
+            self._credit = min(_CREDIT * self._every[1], self._credit + n_right * self._every[1] - costs)
         for number, kind in enumerate(kinds[: n_right + 1]):
             self._right[kind] += number < n_right
             self._made[kind] += 1

@@ -7,6 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import jsonschema
+import llama_cpp
 import pytest
 
 import constrain
@@ -103,13 +104,16 @@ def test_sampled_answers_are_valid_and_equal_for_equal_seeds(
 
 
 @pytest.mark.slow
-def test_both_ways_have_the_same_distribution(in_graph: constrain.Model, plain: constrain.Model) -> None:
+def test_both_ways_have_the_same_distribution(
+    in_graph: constrain.Model, plain: constrain.Model, taken: list[int]
+) -> None:
     schema = {"type": "string", "pattern": "^[a-c]([d-f]|[0-9])$"}
     options = {"temperature": 1.5, "top_k": 0, "top_p": 1, "min_p": 0, "max_tokens": 10, "show_schema": False}
     counts = []
     for model in (plain, in_graph):
         values = [constrain.complete(model, "Two?", schema=schema, seed=seed, **options).value for seed in range(200)]
         counts.append(Counter(value[1].isdigit() for value in values))
+    assert taken
     assert abs(counts[0][True] - counts[1][True]) < 40  # four standard deviations of the difference
 
 
@@ -135,6 +139,66 @@ def test_errors_in_the_sampler_are_raised(in_graph: constrain.Model, monkeypatch
         constrain.complete(in_graph, PROMPT, schema=PERSON, max_tokens=120)
     monkeypatch.undo()
     constrain.complete(in_graph, PROMPT, schema=PERSON, max_tokens=120)
+
+
+def test_errors_while_a_mask_is_copied_are_raised(in_graph: constrain.Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    copies = 0
+    copy = mask_sampler.MaskSampler._set_input
+
+    def broken(sampler: Any, argument: Any) -> None:
+        nonlocal copies
+        copies += 1
+        if copies == 3:
+            raise RuntimeError("broken copy")
+        copy(sampler, argument)
+
+    monkeypatch.setattr(mask_sampler.MaskSampler, "_set_input", broken)
+    with pytest.raises(RuntimeError, match="broken copy"):
+        constrain.complete(in_graph, PROMPT, schema=PERSON, max_tokens=120)
+    monkeypatch.undo()
+    jsonschema.validate(constrain.complete(in_graph, PROMPT, schema=PERSON, max_tokens=120).value, PERSON)
+
+
+def test_a_temperature_in_the_grammar_ends_choices_in_the_graph(
+    in_graph: constrain.Model, plain: constrain.Model, taken: list[int]
+) -> None:
+    grammar = constrain.Lark(
+        'start: word " is " age " years old"\nword: /[A-Z][a-z]{3,9}/\nage[temperature=0]: /[0-9]+/'
+    )
+    texts = [
+        constrain.complete(model, PROMPT, schema=grammar, temperature=0, max_tokens=30).text
+        for model in (plain, in_graph)
+    ]
+    assert texts[0] == texts[1]
+    assert 0 < len(taken) < 20
+
+
+def test_an_abandoned_stream_leaves_no_sampler_behind(in_graph: constrain.Model, plain: constrain.Model) -> None:
+    options = {"temperature": 0, "max_tokens": 80}
+    for number in (1, 2, 5):
+        stream = constrain.stream(in_graph, PROMPT, schema=PERSON, **options)
+        for _ in range(number):
+            next(stream)
+        stream.close()
+        texts = [constrain.complete(model, PROMPT, max_tokens=8, temperature=0).text for model in (plain, in_graph)]
+        assert texts[0] == texts[1]
+
+
+def test_a_forbidden_token_is_replaced_by_the_likeliest_allowed_one(
+    in_graph: constrain.Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen = llama_cpp.llama_get_sampled_token_ith
+    count = 0
+
+    def forbidden(*arguments: Any) -> int:
+        nonlocal count
+        count += 1
+        return 0 if count % 2 else chosen(*arguments)  # the token 0 ends the text, which is not allowed
+
+    monkeypatch.setattr(llama_cpp, "llama_get_sampled_token_ith", forbidden)
+    answer = constrain.complete(in_graph, PROMPT, schema=PERSON, temperature=0.8, seed=3, max_tokens=120)
+    jsonschema.validate(answer.value, PERSON)
+    assert count > 10
 
 
 def test_guesses_exclude_choices_in_the_graph() -> None:

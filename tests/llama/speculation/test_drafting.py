@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,6 +41,12 @@ def drafter() -> Iterator[DraftModel]:
     llama.close()
 
 
+def after(drafter: DraftModel, tokens: list[int], matcher: AnswerMatcher | None = None) -> tuple[int, float]:
+    """The guess after some tokens."""
+    assert drafter.follow(tokens, None)
+    return drafter.likeliest(matcher)
+
+
 @pytest.fixture(scope="module")
 def model() -> Iterator[constrain.Model]:
     """The demo model, with itself as its draft model: nearly all guesses are right."""
@@ -54,8 +61,8 @@ def test_the_likeliest_token_is_guessed_whatever_was_guessed_before(drafter: Dra
     for prompt in prompts:
         drafter.context.clear()
         drafter._known = []
-        fresh.append(drafter.likeliest(prompt, None))
-    again = [drafter.likeliest(prompt, None) for prompt in prompts]
+        fresh.append(after(drafter, prompt))
+    again = [after(drafter, prompt) for prompt in prompts]
     assert [token for token, _ in again] == [token for token, _ in fresh]
     assert [probability for _, probability in again] == pytest.approx(
         [probability for _, probability in fresh], abs=0.02
@@ -66,56 +73,111 @@ def test_the_likeliest_token_is_guessed_whatever_was_guessed_before(drafter: Dra
 def test_only_what_is_allowed_is_guessed(drafter: DraftModel, model: constrain.Model) -> None:
     constraint = constrain.compile(constrain.Regex("(yes|no)"), model.vocabulary)
     matcher = constraint.matcher(10)
-    token, probability = drafter.likeliest([1, 504, 1057], matcher)
+    token, probability = after(drafter, [1, 504, 1057], matcher)
     assert model.vocabulary.token_bytes(token) in (b"y", b"ye", b"yes", b"n", b"no")
     assert 0.2 < probability <= 1
     assert matcher.accept(token)
 
 
 def test_an_evaluation_that_failed_is_forgotten(drafter: DraftModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = drafter.likeliest([1, 504, 1057, 30, 31], None)
+    expected = after(drafter, [1, 504, 1057, 30, 31])
     with monkeypatch.context() as patch:
         patch.setattr(drafter.context.threads, "decode", lambda _: -1)
         with pytest.raises(constrain.ModelError):
-            drafter.likeliest([1, 504, 1057, 30, 31, 32], None)
-    assert drafter.likeliest([1, 504, 1057, 30, 31], None)[0] == expected[0]
+            drafter.follow([1, 504, 1057, 30, 31, 32], None)
+    assert after(drafter, [1, 504, 1057, 30, 31])[0] == expected[0]
+
+
+def test_one_token_more_is_the_same_as_all_of_them(drafter: DraftModel) -> None:
+    assert drafter.follow([1, 504, 1057], None)
+    assert drafter.extend(30, None)
+    extended = drafter.likeliest(None)
+    drafter.context.clear()
+    drafter._known = []
+    assert after(drafter, [1, 504, 1057, 30])[0] == extended[0]
+
+
+def test_nothing_is_read_after_the_deadline(drafter: DraftModel) -> None:
+    known = list(drafter._known)
+    assert not drafter.extend(5, time.monotonic() - 1)
+    assert drafter._known == known
+
+
+def test_a_prompt_is_read_in_few_evaluations(drafter: DraftModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+    decode = drafter.context.threads.decode
+
+    def watched(batch: Any) -> int:
+        sizes.append(batch.n_tokens)
+        return decode(batch)
+
+    monkeypatch.setattr(drafter.context.threads, "decode", watched)
+    assert drafter.follow([*range(100, 500)], None)
+    assert len(sizes) <= 2
 
 
 class Fixed:
     """Guesses the tokens of a text, one after the other, with the same probability."""
 
-    seconds = 0.1
+    n_vocab = 100
 
     def __init__(self, text: Sequence[int], probability: float) -> None:
         self.text, self.probability, self.asked = list(text), probability, 0
+        self.seconds, self.place = 0.1, 0
 
-    def likeliest(self, tokens: Sequence[int], matcher: AnswerMatcher | None) -> tuple[int, float]:
+    def follow(self, tokens: Sequence[int], deadline: float | None) -> bool:
+        assert deadline is None
+        self.place = len(tokens)
+        return True
+
+    def extend(self, token: int, deadline: float | None) -> bool:
+        assert deadline is None
+        assert token == self.text[self.place]
+        self.place += 1
+        return True
+
+    def likeliest(self, matcher: AnswerMatcher | None) -> tuple[int, float]:
         del matcher
         self.asked += 1
-        return self.text[len(tokens)], self.probability
+        return self.text[self.place], self.probability
 
 
 def test_it_is_asked_where_nothing_is_found() -> None:
     drafter = Fixed(range(50), 0.99)
-    speculation = Speculation([0, 1, 2], CHEAP, drafter)
+    speculation = Speculation([0, 1, 2], CHEAP, (), drafter)
     guesses = speculation.guess(1, 9, None)
     assert guesses == [*range(3, 3 + len(guesses))]
     assert len(guesses) > 3
-    repeated = Speculation([0, 1, 2, 3, 4, 0, 1, 2], CHEAP, drafter)
+    repeated = Speculation([0, 1, 2, 3, 4, 0, 1, 2], CHEAP, (), drafter)
     asked = drafter.asked
     assert repeated.guess(1, 2, None) == [3, 4]
     assert drafter.asked == asked
 
 
+def test_tokens_that_it_does_not_have_end_its_use() -> None:
+    drafter = Fixed(range(50), 0.99)
+    assert Speculation([0, 100], CHEAP, (), drafter).guess(1, 9, None) == []
+    speculation = Speculation([0, 1], CHEAP, (), drafter)
+    assert speculation.guess(1, 9, None)
+    speculation.extend([100])
+    assert speculation.guess(1, 9, None) == []
+    speculation.restart([0, 1])
+    assert speculation.guess(1, 9, None)
+
+
+def test_guesses_without_probability_are_none() -> None:
+    assert Speculation([0], CHEAP, (), Fixed(range(50), 0.0)).guess(1, 9, None) == []
+
+
 def test_unsure_guesses_end_a_draft() -> None:
-    lengths = [len(Speculation([0], CHEAP, Fixed(range(50), p)).guess(1, 15, None)) for p in (0.2, 0.7, 0.99)]
+    lengths = [len(Speculation([0], CHEAP, (), Fixed(range(50), p)).guess(1, 15, None)) for p in (0.2, 0.7, 0.99)]
     assert lengths[0] < lengths[1] < lengths[2]
 
 
 def test_a_slow_one_is_not_asked() -> None:
     drafter = Fixed(range(50), 0.99)
     drafter.seconds = 1.0
-    assert Speculation([0], CHEAP, drafter).guess(1, 15, None) == []
+    assert Speculation([0], CHEAP, (), drafter).guess(1, 15, None) == []
     assert drafter.asked == 0
 
 
@@ -123,11 +185,11 @@ def test_drafts_stop_where_the_grammar_does() -> None:
     tokens = [b"a", b"b", b"c", b""]
     vocabulary = constrain.Vocabulary.from_tokens(tokens, eos=[3], encode=lambda text: [byte - 97 for byte in text])
     matcher = constrain.compile(constrain.Regex("ab"), vocabulary).matcher(10)
-    assert Speculation([2], CHEAP, Fixed([2, 0, 1, 1, 1], 0.99)).guess(1, 9, matcher) == [0, 1]
-    assert Speculation([2], CHEAP, Fixed([2, 1, 1, 3, 1], 0.99)).guess(1, 9, matcher) == []
+    assert Speculation([2], CHEAP, {3}, Fixed([2, 0, 1, 1, 1], 0.99)).guess(1, 9, matcher) == [0, 1]
+    assert Speculation([2], CHEAP, {3}, Fixed([2, 1, 1, 3, 1], 0.99)).guess(1, 9, matcher) == []
     assert matcher.completion_tokens() == [0, 1]  # the matcher is where it was
     longer = constrain.compile(constrain.Regex("ab*"), vocabulary).matcher(10)
-    assert Speculation([2], CHEAP, Fixed([2, 0, 1, 3, 1], 0.99)).guess(1, 9, longer) == [0, 1, 3]
+    assert Speculation([2], CHEAP, {3}, Fixed([2, 0, 1, 3, 1], 0.99)).guess(1, 9, longer) == [0, 1]  # not the end
     assert longer.completion_tokens() == [0]
 
 
@@ -145,7 +207,7 @@ def test_answers_are_the_same_with_and_without(
 
     monkeypatch.setattr(Decoding, "steps", watched)
     monkeypatch.setattr(model, "_every", CHEAP)
-    monkeypatch.setattr(model._draft, "seconds", 0.01)
+    monkeypatch.setattr(model._draft, "evaluation_seconds", 0.01)
     shape = {} if schema is None else {"schema": schema}
     for seed in range(3):
         tokens = []
@@ -205,7 +267,7 @@ def test_a_token_that_the_draft_model_lacks_has_no_probability(drafter: DraftMod
             out["id"][0], out["logit"][0] = len(logits) - 1, logits[-1]
             return 1
 
-    token, probability = wide.likeliest([1, 2, 3], Beyond())  # type: ignore[arg-type]
+    token, probability = after(wide, [1, 2, 3], Beyond())  # type: ignore[arg-type]
     assert token == drafter.llama.n_vocab() + 7
     assert probability == 0
     assert not math.isnan(probability)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from typing import TYPE_CHECKING, Any
 
 import llama_cpp
@@ -19,7 +20,7 @@ from constrain.llama.speculation.guesses import Lookup, Speculation
 from tests.support import demo_model
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from constrain.llama.decoding.answer_matcher import AnswerMatcher
 
@@ -93,8 +94,11 @@ class Wild:
     def restart(self, tokens: Sequence[int]) -> None:
         self.tokens = list(tokens)
 
-    def guess(self, n_tokens: int, room: int, matcher: AnswerMatcher | None) -> list[int]:
+    def guess(
+        self, n_tokens: int, room: int, matcher: AnswerMatcher | None, deadline: float | None = None
+    ) -> list[int]:
         assert n_tokens > 0
+        assert deadline is None
         del matcher
         evaluator, found = Evaluator(), list(self.tokens)
         evaluator.cells = found
@@ -186,18 +190,18 @@ def test_guesses_that_do_not_come_true_end() -> None:
     gain, kinds = Gain({1: 1.0, 8: 3.0}), [Kind.FOUND_AFTER_THREE] * 7
     assert gain.best(kinds, 1) > 0
     for _ in range(20):
-        gain.record(kinds[:4], 0)
+        gain.record(kinds[:4], 1, 0)
     assert gain.best(kinds, 1) == 0
     assert gain.best([Kind.DRAFTED_SURELY] * 7, 1) > 0  # each kind has its own record
     for _ in range(40):
-        gain.record(kinds[:4], 4)
+        gain.record(kinds[:4], 1, 4)
     assert gain.best(kinds, 1) > 0
 
 
 def test_guesses_behind_a_wrong_one_are_not_counted() -> None:
     gain = Gain(CHEAP)
     before = [gain.probability(kind) for kind in Kind]
-    gain.record([Kind.DRAFTED_SURELY, Kind.DRAFTED_BELOW_HALF, Kind.FOUND_AFTER_TWO], 1)
+    gain.record([Kind.DRAFTED_SURELY, Kind.DRAFTED_BELOW_HALF, Kind.FOUND_AFTER_TWO], 1, 1)
     after = [gain.probability(kind) for kind in Kind]
     changed = {kind: new - old for kind, old, new in zip(Kind, before, after, strict=True) if old != new}
     assert changed.keys() == {Kind.DRAFTED_SURELY, Kind.DRAFTED_BELOW_HALF}
@@ -206,16 +210,40 @@ def test_guesses_behind_a_wrong_one_are_not_counted() -> None:
 
 @pytest.mark.parametrize(("seconds", "worthwhile"), [(0.0, True), (0.3, True), (0.9, False), (2.0, False)])
 def test_a_draft_model_must_be_faster(seconds: float, *, worthwhile: bool) -> None:
-    assert Gain({1: 1.0, 8: 1.2}, seconds).is_draft_worthwhile(1, 7) is worthwhile
-    assert not Gain({1: 1.0, 8: 8.0}, seconds).is_draft_worthwhile(1, 7)
+    assert Gain({1: 1.0, 8: 1.2}).is_draft_worthwhile(1, 7, seconds) is worthwhile
+    assert not Gain({1: 1.0, 8: 8.0}).is_draft_worthwhile(1, 7, seconds)
 
 
 def test_a_draft_model_that_is_wrong_is_not_asked_again() -> None:
-    gain = Gain({1: 1.0, 8: 2.0}, 0.1)
-    assert gain.is_draft_worthwhile(1, 7)
+    gain = Gain({1: 1.0, 8: 2.0})
+    assert gain.is_draft_worthwhile(1, 7, 0.1)
     for _ in range(60):
-        gain.record([drafted(0.9)], 0)
-    assert not gain.is_draft_worthwhile(1, 7)
+        gain.record([drafted(0.9)], 1, 0)
+    assert not gain.is_draft_worthwhile(1, 7, 0.1)
+
+
+def test_a_draft_model_whose_guesses_are_never_tried_is_not_asked_again() -> None:
+    gain = Gain({1: 1.0, 8: 2.0})
+    for _ in range(60):
+        gain.spend(0.1)
+    assert not gain.is_draft_worthwhile(1, 7, 0.1)
+
+
+def test_a_draft_model_that_was_right_may_be_wrong_for_a_while() -> None:
+    gain = Gain({1: 1.0, 8: 2.0})
+    for _ in range(1000):
+        gain.record([drafted(0.99)] * 4, 1, 4)
+    for _ in range(30):
+        gain.spend(0.1)
+    assert gain.is_draft_worthwhile(1, 7, 0.1)
+    for _ in range(30):
+        gain.spend(0.1)
+    assert not gain.is_draft_worthwhile(1, 7, 0.1)
+
+
+@pytest.mark.parametrize(("every", "can"), [(CHEAP, True), ({1: 1.0, 8: 8.0}, False), ({1: 1.0}, False)])
+def test_where_no_guess_can_pay_none_are_made(every: dict[int, float], *, can: bool) -> None:
+    assert Gain(every).can_pay is can
 
 
 @pytest.mark.parametrize("probability", [0.0, 0.3, 0.5, 0.8, 0.94, 0.99, 1.0])
@@ -237,26 +265,54 @@ def test_only_allowed_tokens_are_guessed() -> None:
     assert speculation.guess(1, 1, matcher) == [2]
 
 
+def test_nothing_is_guessed_from_the_end_of_an_answer_on() -> None:
+    assert Speculation([0, 1, 2, 3, EOS, 5, 0, 1, 2], CHEAP, {EOS}).guess(1, 9, None) == [3]
+    assert Speculation([0, 1, 2, EOS, 4, 5, 0, 1, 2], CHEAP, {EOS}).guess(1, 9, None) == []
+
+
 def test_no_more_tokens_are_evaluated_than_were_measured() -> None:
     speculation = Speculation([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 1, 2], CHEAP)
     assert [len(speculation.guess(n_tokens, 99, None)) for n_tokens in (1, 5, 8, 30)] == [7, 3, 0, 0]
 
 
-def test_a_small_batch_has_room_for_the_guesses() -> None:
+def test_a_small_batch_has_room_for_the_guesses(monkeypatch: pytest.MonkeyPatch) -> None:
     llama = llama_cpp.Llama(str(demo_model()), n_ctx=256, n_batch=4, n_threads=1, flash_attn=True, verbose=False)
     model = constrain.Model(llama, speculate=True, keep_prompts=False)
-    answer = constrain.complete(model, "a b c d a b c d a b c d a b c d", schema=NAMES, temperature=0, max_tokens=60)
+    answer = constrain.complete(model, REPEATED, schema=NAMES, temperature=0, max_tokens=60)
     assert isinstance(answer.value, list)
+    assert model._every is not None
+    assert max(model._every) == 4
+    monkeypatch.setattr(model, "_every", {1: 1.0, 4: 1.1})
+    decoding = watch(monkeypatch)
+    again = constrain.complete(model, REPEATED, schema=NAMES, temperature=0, max_tokens=60)
+    assert again.text == answer.text
+    assert decoding[-1].n_guessed > 0
     model.close()
     llama.close()
 
 
+def watch(monkeypatch: pytest.MonkeyPatch) -> list[Decoding]:
+    """The decodings from here on."""
+    seen: list[Decoding] = []
+    steps = Decoding.steps
+
+    def watched(decoding: Decoding) -> Any:
+        seen.append(decoding)
+        return steps(decoding)
+
+    monkeypatch.setattr(Decoding, "steps", watched)
+    return seen
+
+
 @pytest.fixture(scope="module")
-def flash() -> constrain.Model:
+def flash() -> Iterator[constrain.Model]:
     """A model whose evaluations of one and of several tokens are rounded alike."""
-    return constrain.Model(n_ctx=1024, n_threads=1, speculate=True)
+    model = constrain.Model(n_ctx=1024, n_threads=1, speculate=True)
+    yield model
+    model.close()
 
 
+REPEATED = "Alexandria Montgomery, Alexandria Montgomery, Alexandria Montgomery, Alexandria Montgomery"
 COPY = (
     "Repeat the list as JSON. The list: Alexandria Montgomery, Bartholomew Fitzgerald, Alexandria Montgomery, "
     "Bartholomew Fitzgerald, Alexandria Montgomery, Bartholomew Fitzgerald."
@@ -275,16 +331,9 @@ def test_a_model_gives_equal_tokens_for_equal_seeds(
     flash: constrain.Model, monkeypatch: pytest.MonkeyPatch, schema: Any, temperature: float
 ) -> None:
     monkeypatch.setattr(flash, "_every", CHEAP)
-    seen: list[Decoding] = []
-    steps = Decoding.steps
-
-    def watched(decoding: Decoding) -> Any:
-        seen.append(decoding)
-        return steps(decoding)
-
     shape = {} if schema is None else {"schema": schema}
     constrain.complete(flash, COPY, **shape, max_tokens=120)  # from here on, the prompt is known
-    monkeypatch.setattr(Decoding, "steps", watched)
+    seen = watch(monkeypatch)
     for seed in range(3):
         tokens = []
         for speculates in (False, True):
@@ -306,5 +355,49 @@ def test_what_evaluations_cost_is_measured_before_the_first_guess() -> None:
     model.close()
 
 
-def test_answers_with_log_probabilities_have_no_guesses(flash: constrain.Model) -> None:
+def test_answers_with_log_probabilities_have_no_guesses(
+    flash: constrain.Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(flash, "_every", CHEAP)
+    seen = watch(monkeypatch)
     assert constrain.complete(flash, COPY, schema=NAMES, logprobs=True, max_tokens=60).logprobs
+    assert seen[-1].speculation is None
+    constrain.complete(flash, COPY, schema=NAMES, max_tokens=60)
+    assert seen[-1].speculation is not None
+
+
+def test_rules_that_limit_tokens_have_no_guesses(flash: constrain.Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flash, "_every", CHEAP)
+    seen = watch(monkeypatch)
+    grammar = constrain.Lark('start: "names: " names\nnames[max_tokens=30]: %json {"type": "array", "maxItems": 3}')
+    assert constrain.compile(grammar, flash.vocabulary).has_scopes
+    constrain.complete(flash, COPY, schema=grammar, max_tokens=60)
+    assert seen[-1].speculation is None
+
+
+def test_an_abandoned_stream_leaves_no_guesses_behind(flash: constrain.Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = {"schema": NAMES, "temperature": 0, "max_tokens": 60}
+    expected = constrain.complete(flash, COPY, **options).text
+    monkeypatch.setattr(flash, "_every", CHEAP)
+    for number in range(12):
+        stream = constrain.stream(flash, COPY, **options)
+        for _ in range(number):
+            next(stream)
+        stream.close()
+        assert constrain.complete(flash, COPY, **options).text == expected
+
+
+def test_measuring_takes_no_time_of_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = constrain.Model(n_ctx=256, n_threads=1, speculate=True, keep_prompts=False)
+    prompt = [constrain.complete(model, COPY, schema=NAMES, max_tokens=60) for _ in range(2)]
+    monkeypatch.setattr(model, "_every", None)
+    measured = model._measured_alone
+
+    def slow(*arguments: Any) -> Any:
+        time.sleep(5)
+        return measured(*arguments)
+
+    monkeypatch.setattr(model, "_measured_alone", slow)
+    answer = constrain.complete(model, COPY, schema=NAMES, max_tokens=60, timeout=4.5)
+    assert answer.finish_reason == prompt[0].finish_reason == "stop"
+    model.close()
