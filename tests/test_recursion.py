@@ -74,7 +74,7 @@ PACKAGE = {
         regex.anchors._cut
         regex.string_spellings.AnySpelling._made regex.string_spellings.AnySpelling.of
         language.tree.nullable
-        json_schema.shapes.strings._has_text
+        regex.emptiness._has_text
         regex.lookaround.Elimination._cut_at_edges
         regex.lookaround.Elimination.lengths
         regex.lookaround.Elimination._joined regex.lookaround.Elimination._narrowed

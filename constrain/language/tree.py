@@ -360,4 +360,6 @@ def nullable(expression: Expression) -> bool:
             return b"" in texts
         case Substring(_, minimum):
             return minimum == 0
+        case Window(part, _, minimum, _):
+            return minimum == 0 and nullable(part)
     return False

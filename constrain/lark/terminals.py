@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from constrain.engine import core
 from constrain.language import tree
-from constrain.language.tree import ANY_BYTE, ANY_CHAR, Expression, Intersection, Repetition
+from constrain.language.tree import ANY_BYTE, ANY_CHAR, Expression, Intersection, Repetition, nullable
 from constrain.lark.common import LAZY, PATTERNS
 from constrain.lark.embedded import regex_expression
 from constrain.lark.literals import literal_expression, range_expression
@@ -35,6 +35,7 @@ from constrain.lark.reading.syntax import (
     Syntax,
 )
 from constrain.regex.anchors import repetition, sequence, union
+from constrain.regex.emptiness import has_text_by_structure
 from constrain.regex.parsing.parser import parse_pattern
 
 if TYPE_CHECKING:
@@ -119,13 +120,16 @@ def _written(node: Embedded | Nested | Reference | Parametric | Guarded) -> str:
 
 def non_empty_part(expression: Expression) -> tuple[Expression | None, bool]:
     """Returns the nonempty texts, if there are any, and whether the empty text matches."""
-    nullable = core.matches(expression, b"")
+    is_nullable = nullable(expression)
     match expression:
-        case Repetition(part, 0, maximum) if maximum != 0 and not core.matches(part, b""):
+        case Repetition(part, 0, maximum) if maximum != 0 and not nullable(part):
             expression = Repetition(part, 1, maximum)
-        case _ if nullable:
+        case _ if is_nullable:
             expression = Intersection((expression, _SOME_BYTES))
-    return (None if core.is_empty(expression) else expression), nullable
+    has_text = has_text_by_structure(expression)
+    if has_text is None:
+        has_text = not core.is_empty(expression)
+    return (expression if has_text else None), is_nullable
 
 
 def inner_nodes(node: Node) -> Iterator[Node]:

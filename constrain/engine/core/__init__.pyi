@@ -19,7 +19,7 @@ __all__ = [
     "conflicting_terminals",
     "has_endless_matches",
     "is_empty",
-    "is_self_delimiting",
+    "lexing_claims",
     "lexing_conflict",
     "list_matches",
     "matches",
@@ -74,10 +74,11 @@ def conflicting_terminals(grammar: Grammar, lossless: bool) -> list[int]:
     Raises LimitError if deciding takes too long.
     """
 
-def is_self_delimiting(grammar: Grammar) -> bool:
-    """Whether no terminal can continue with a byte that may follow it, as far as the kernel can show it.
+def lexing_claims(grammar: Grammar) -> tuple[bool, bool]:
+    """Whether reading the longest match leads to no dead end, and whether lexemes end by themselves.
 
-    Raises LimitError if an expression is too large.
+    They do if no terminal can continue with a byte that may follow it. A claim that takes too long to prove counts as
+    false. Raises LimitError if an expression is too large.
     """
 
 class StorageError(ValueError):

@@ -11,13 +11,9 @@ from constrain.json_schema.spelling.languages import has_text, is_surely_empty, 
 from constrain.language.tree import (
     ANY_JSON_CHAR,
     Alternation,
-    ByteClass,
-    CharClass,
     Complement,
-    Concatenation,
     Expression,
     Intersection,
-    Literal,
     LiteralSet,
     Repetition,
     Substring,
@@ -25,7 +21,7 @@ from constrain.language.tree import (
     tree_bytes,
 )
 from constrain.quotes.texts import has_parts
-from constrain.regex.classes import encodable
+from constrain.regex.emptiness import has_text_by_structure
 from constrain.regex.parsing.parser import parse_pattern
 from constrain.remembering import remembered
 from constrain.work import spend
@@ -327,35 +323,5 @@ def pattern_expression(at: Location, text: object, *tokens: str) -> Expression:
 
 def matches_nothing(expression: Expression) -> bool:
     """Returns whether a pattern provably has no text, such as ``a^``; asks the kernel only for lookarounds."""
-    has_text = _has_text(expression, {})
-    return is_surely_empty((expression,)) if has_text is None else not has_text
-
-
-def _has_text(expression: Expression, known: dict[int, bool | None]) -> bool | None:
-    """Returns whether an expression has a text; ``None`` if its parts do not decide. ``known``: answers, by id.
-
-    Patterns are nested at most ``constrain.regex.parsing.parser.MAX_GROUP_NESTING`` deep.
-    """
-    if id(expression) in known:
-        return known[id(expression)]
-    has_text: bool | None
-    if isinstance(expression, Literal):
-        has_text = True
-    elif isinstance(expression, LiteralSet):
-        has_text = bool(expression.texts)
-    elif isinstance(expression, ByteClass):
-        has_text = bool(expression.ranges)
-    elif isinstance(expression, CharClass):
-        has_text = encodable(expression.ranges)
-    elif isinstance(expression, Concatenation):
-        parts = [_has_text(part, known) for part in expression.parts]
-        has_text = False if False in parts else None if None in parts else True
-    elif isinstance(expression, Alternation):
-        parts = [_has_text(part, known) for part in expression.parts]
-        has_text = True if True in parts else None if None in parts else False
-    elif isinstance(expression, Repetition):
-        has_text = expression.minimum == 0 or _has_text(expression.part, known)
-    else:
-        has_text = None
-    known[id(expression)] = has_text
-    return has_text
+    known = has_text_by_structure(expression)
+    return is_surely_empty((expression,)) if known is None else not known

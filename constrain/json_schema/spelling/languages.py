@@ -55,7 +55,9 @@ class _PatternWork(threading.local):
 
     def __init__(self) -> None:
         self.allowance = core.Allowance(MAX_PATTERN_WORK)
-        self.matching: dict[tuple[int, tuple[str, ...]], tuple[Expression, list[str]]] = {}  # answers, by id and texts
+        # Answers, with the expressions that were asked about: these are kept, so that their ids stay unique.
+        self.matching: dict[tuple[int, tuple[str, ...]], tuple[Expression, list[str]]] = {}  # by id and texts
+        self.nonempty: dict[tuple[tuple[int, ...], int, int | None], tuple[tuple[Expression, ...], bool]] = {}
 
 
 _work = _PatternWork()
@@ -65,6 +67,7 @@ def begin_compilation() -> None:
     """Grants this thread MAX_PATTERN_WORK from here on."""
     _work.allowance = core.Allowance(MAX_PATTERN_WORK)
     _work.matching.clear()
+    _work.nonempty.clear()
 
 
 def _ask(question: Callable[..., Answer], *arguments: object) -> Answer:
@@ -86,7 +89,7 @@ def matching(expression: Expression, texts: Iterable[str]) -> list[str]:
     """Returns the (decoded, different) texts that are in the language, in their order."""
     key = id(expression), tuple(texts)
     known = _work.matching.get(key)
-    if known is None:  # the expression is kept, so that its id stays unique
+    if known is None:
         known = _work.matching[key] = expression, _matching(expression, key[1])
     return list(known[1])
 
@@ -115,6 +118,14 @@ def has_text(parts: tuple[Expression, ...], minimum: int = 0, maximum: int | Non
 
     Raises LimitError if the answer takes too many states.
     """
+    key = tuple(map(id, parts)), minimum, maximum
+    known = _work.nonempty.get(key)
+    if known is None:
+        known = _work.nonempty[key] = parts, _has_text(parts, minimum, maximum)
+    return known[1]
+
+
+def _has_text(parts: tuple[Expression, ...], minimum: int, maximum: int | None) -> bool:
     if minimum > MAX_WALKED_LENGTH:
         return not _ask(core.is_empty, Window(Intersection(parts), ANY_JSON_CHAR, minimum, maximum))
     if minimum or maximum is not None:

@@ -44,8 +44,10 @@ def settle_lexing(grammar: Grammar, whole: Collection[int], *, lossless_first: b
     """
     limited = {index for index, terminal in enumerate(grammar.terminals) if terminal.max_tokens is not None}
     has_limited_rules = any(rule.max_tokens is not None for rule in grammar.rules)
-    if not has_limited_rules and not lossless_first and not _has_conflict(grammar):
-        return _proved(grammar)
+    if not has_limited_rules and not lossless_first:
+        proved = _proved(grammar)
+        if proved.proved:
+            return proved
     kept = {*whole, *limited}
     settled = split_until_lossless(grammar, kept)
     if settled is None and not has_limited_rules:
@@ -112,24 +114,22 @@ def split_until_lossless(grammar: Grammar, whole: Collection[int] = ()) -> Gramm
     return _split(grammar, whole, lossless=True)
 
 
-def _has_conflict(grammar: Grammar) -> bool:
-    try:
-        return core.lexing_conflict(grammar) is not None
-    except LimitError:
-        return True
-
-
 def _split(grammar: Grammar, whole: Collection[int], *, lossless: bool) -> Grammar | None:
     splitting = _Splitting(grammar, whole, lossless=lossless)
     while conflicting := splitting.conflicting():
         if not splitting.split(conflicting):
             return None
-    return _proved(replace(splitting.grammar, split=(*grammar.split, *splitting.names)))
+    split = replace(splitting.grammar, split=(*grammar.split, *splitting.names))
+    return replace(_proved(split), proved=True)
 
 
 def _proved(grammar: Grammar) -> Grammar:
-    """Returns the grammar with what was proved. Where lexemes end by themselves, a budget leaves more tokens."""
-    return replace(grammar, proved=True, self_delimiting=core.is_self_delimiting(grammar))
+    """Returns the grammar with what can be proved. Where lexemes end by themselves, a budget leaves more tokens."""
+    try:
+        no_dead_end, self_delimiting = core.lexing_claims(grammar)
+    except LimitError:
+        return grammar
+    return replace(grammar, proved=no_dead_end, self_delimiting=self_delimiting)
 
 
 class _Splitting:

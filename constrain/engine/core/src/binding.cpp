@@ -423,12 +423,14 @@ void bind_grammar(nb::module_& m) {
           }
         },
         "grammar"_a, "lossless"_a);
-  m.def("is_self_delimiting",
+  m.def("lexing_claims",
         [](nb::handle grammar) {
+          LexingClaims claims{true, true};
           try {
             Grammar imported = import_grammar(grammar, false);
             nb::gil_scoped_release release;
-            return imported.self_delimiting || is_self_delimiting(imported);
+            if (!imported.self_delimiting) claims = find_lexing_claims(imported);
+            return std::pair(claims.no_dead_end, claims.self_delimiting);
           } catch (const LimitError& error) {
             throw placed(error, grammar);
           }

@@ -125,9 +125,15 @@ std::optional<LexingConflict> find_lexing_conflict(Grammar& grammar, bool lossle
 // `terminal` is among those already.
 std::vector<uint32_t> find_conflicting_terminals(Grammar& grammar, bool lossless);
 
-// Whether no terminal can continue with a byte that may follow it, as far as this can be shown; false for a grammar with
-// lazy terminals or limits on tokens, which end lexemes otherwise.
-bool is_self_delimiting(Grammar& grammar);
+// What can be shown of reading the longest match.
+struct LexingClaims {
+  bool no_dead_end = false;
+  // No terminal can continue with a byte that may follow it. False for a grammar with lazy terminals or limits on tokens,
+  // which end lexemes otherwise.
+  bool self_delimiting = false;
+};
+
+LexingClaims find_lexing_claims(Grammar& grammar);
 
 // Throws GrammarError with the names of both terminals if there is a conflict.
 void prove_lexing(Grammar& grammar);

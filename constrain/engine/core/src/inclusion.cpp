@@ -1,9 +1,10 @@
-// Inclusions in X*, as far as structure shows them.
+// Inclusions in X* and in alternations, as far as structure shows them.
 //
 // Once a text contains a match of an unanchored pattern, the derivative of the pattern is X* besides its former parts.
 // If X* is known to include them, such expressions stay small: settled conditions vanish instead of multiplying the
 // states of other conditions.
 #include <algorithm>
+#include <span>
 
 #include "expressions.h"
 
@@ -113,13 +114,28 @@ void ExpressionStore::absorb(std::vector<ExprId>& alternatives) {
   std::erase_if(alternatives, [&](ExprId e) { return e != taking && within(e, taking); });
 }
 
-// Whether one part excludes X* and another lies within it.
+// Whether every alternative of one expression is an alternative of the other.
+bool ExpressionStore::is_among(ExprId e, ExprId alternatives) const {
+  if (e == alternatives) return true;
+  auto alternatives_of = [this](const ExprId& each) {
+    const Node& node = nodes_[index(each)];
+    if (node.kind != Kind::alternation) return std::span<const ExprId>(&each, 1);
+    return std::span<const ExprId>(children_).subspan(node.first_part(), node.part_count());
+  };
+  const std::span<const ExprId> some = alternatives_of(e), all = alternatives_of(alternatives);
+  if (some.size() > all.size()) return false;
+  return std::includes(all.begin(), all.end(), some.begin(), some.end(), [this](ExprId a, ExprId b) { return hash(a) < hash(b); });
+}
+
+// Whether one part certainly excludes all that another one matches.
 bool ExpressionStore::excludes_itself(const std::vector<ExprId>& parts) {
   for (ExprId part : parts) {
     const Node& node = nodes_[index(part)];
-    if (node.kind != Kind::complement || !is_star(node.excluded())) continue;
-    const ExprId star = node.excluded();
-    if (std::any_of(parts.begin(), parts.end(), [&](ExprId each) { return each != part && within(each, star); })) return true;
+    if (node.kind != Kind::complement) continue;
+    const ExprId excluded = node.excluded();
+    if (std::any_of(parts.begin(), parts.end(), [&](ExprId each) { return is_among(each, excluded); })) return true;
+    if (!is_star(excluded)) continue;
+    if (std::any_of(parts.begin(), parts.end(), [&](ExprId each) { return each != part && within(each, excluded); })) return true;
   }
   return false;
 }

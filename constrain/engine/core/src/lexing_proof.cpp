@@ -78,6 +78,9 @@ class Proof {
     }
   }
 
+  // Claims another property from here on. What is known of terminals and places stays.
+  void claim(Claim claim) { claim_ = claim; }
+
   // The terminals that may go on in place of a follower of `t`: those read in parallel with it, and itself.
   std::vector<uint32_t> going_on(uint32_t t) {
     std::vector<uint32_t> result{t};
@@ -491,7 +494,7 @@ class Proof {
   const std::string& name(uint32_t t) const { return grammar_.terminal_names[t]; }
 
   Grammar& grammar_;
-  const Claim claim_;
+  Claim claim_;
   size_t count_;
   ProofWork work_;
   RulePlaces places_;
@@ -542,17 +545,36 @@ std::vector<uint32_t> find_conflicting_terminals(Grammar& grammar, bool lossless
   return found;
 }
 
-bool is_self_delimiting(Grammar& grammar) {
+namespace {
+
+bool holds(Proof& proof, Proof::Claim claim) {
+  proof.claim(claim);
+  bool found = true;
+  proof.each_conflict([&](uint32_t, uint32_t) { return found = false; });
+  return found;
+}
+
+// Whether lexemes may end otherwise than by the byte after them.
+bool ends_otherwise(const Grammar& grammar) {
   const auto counted = [](uint32_t limit) { return limit != unbounded; };
-  if (std::any_of(grammar.token_limits.begin(), grammar.token_limits.end(), counted)) return false;
-  if (std::any_of(grammar.lazy.begin(), grammar.lazy.end(), [](bool lazy) { return lazy; })) return false;
+  return std::any_of(grammar.token_limits.begin(), grammar.token_limits.end(), counted) ||
+         std::any_of(grammar.lazy.begin(), grammar.lazy.end(), [](bool lazy) { return lazy; });
+}
+
+}  // namespace
+
+LexingClaims find_lexing_claims(Grammar& grammar) {
   try {
     Proof proof(grammar, Proof::Claim::self_delimiting);
-    bool found = true;
-    proof.each_conflict([&](uint32_t, uint32_t) { return found = false; });
-    return found;
+    // Where a terminal ends by itself in front of every byte that may follow, it also does in front of some.
+    if (!ends_otherwise(grammar) && holds(proof, Proof::Claim::self_delimiting)) return {true, true};
+    return {holds(proof, Proof::Claim::no_dead_end), false};
+  } catch (const LimitError&) {  // the two claims have one limit on work here
+  }
+  try {
+    return {!find_lexing_conflict(grammar), false};
   } catch (const LimitError&) {  // not known
-    return false;
+    return {};
   }
 }
 

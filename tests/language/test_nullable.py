@@ -1,0 +1,81 @@
+"""Whether an expression has the empty text, or any, by its parts: as the kernel finds."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from constrain.engine import core
+from constrain.language.tree import (
+    ANY_JSON_CHAR,
+    EMPTY_TEXT,
+    NOTHING,
+    Alternation,
+    ByteClass,
+    CharClass,
+    Complement,
+    Concatenation,
+    Expression,
+    Intersection,
+    Literal,
+    LiteralSet,
+    Multiple,
+    Repetition,
+    Substring,
+    Window,
+    nullable,
+)
+from constrain.regex.emptiness import has_text_by_structure
+
+CHARACTERS = CharClass(((97, 98),), json=True)
+LEAVES = st.sampled_from(
+    [
+        Literal(b""),
+        Literal(b"a"),
+        LiteralSet((b"", b"ab")),
+        LiteralSet((b"a", b"b")),
+        LiteralSet(()),
+        ByteClass(((97, 99),)),
+        ByteClass(()),
+        CHARACTERS,
+        CharClass(((0xD800, 0xDFFF),)),
+        EMPTY_TEXT,
+        NOTHING,
+        Multiple(3),
+        Substring(("ab",)),
+        Substring(("ab",), minimum=1),
+    ]
+)
+
+
+def around(inner: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression]:
+    several = st.lists(inner, min_size=1, max_size=3).map(tuple)
+    counts = st.tuples(st.integers(0, 2), st.none() | st.integers(0, 3))
+    return st.one_of(
+        several.map(Concatenation),
+        several.map(Alternation),
+        several.map(Intersection),
+        inner.map(Complement),
+        st.tuples(inner, counts)
+        .filter(lambda given: given[1][1] is None or given[1][0] <= given[1][1])
+        .map(lambda given: Repetition(given[0], *given[1])),
+    )
+
+
+EXPRESSIONS = st.recursive(LEAVES, around, max_leaves=6)
+
+
+@given(EXPRESSIONS)
+def test_the_empty_text_is_found_by_the_parts(expression: Expression) -> None:
+    assert nullable(expression) == core.matches(expression, b"")
+
+
+@given(st.integers(0, 2), st.sampled_from([None, 0, 2]), st.integers(0, 2))
+def test_a_length_may_exclude_the_empty_text(minimum: int, maximum: int | None, least: int) -> None:
+    window = Window(Repetition(CHARACTERS, least, None), ANY_JSON_CHAR, minimum, maximum)
+    assert nullable(window) == core.matches(window, b"")
+
+
+@given(EXPRESSIONS)
+def test_some_text_is_found_by_the_parts_or_not_known(expression: Expression) -> None:
+    assert has_text_by_structure(expression) in {None, not core.is_empty(expression)}
