@@ -119,7 +119,7 @@ def _generation(figure: Any, report: dict[str, Any]) -> None:
     axes = figure.subplots()
     settings: dict[str, dict[str, float]] = {}
     for result in report["results"]:
-        model = result["model"].partition("-")[0] + "-" + result["model"].split("-")[1]
+        model = result["model"].removesuffix(".gguf").replace(".", "\n", 1)  # the format below the name
         group = f"{model}\ntemperature {result['temperature']:g}"
         settings.setdefault(group, {})[result["loop"]] = result["median"]
     loops = list(next(iter(settings.values())))
