@@ -275,7 +275,8 @@ def prepared(report: dict[str, Any]) -> Iterator[str]:
         "Calling Leaderboard; in brackets the middle 95 % of 2,000 bootstrap samples."
     )
     yield ""
-    head = ("", "in other formats", "one", "eight", "divergence", "same likeliest token", "perplexity", "right calls, %")
+    differences = ("divergence", "same likeliest token", "perplexity", "right calls, %")
+    head = ("", "in other formats", "one", "eight", *differences)
     shipped = report["rows"][0]["tokens_per_second"]
     rows = []
     for number, row in enumerate(report["rows"]):
