@@ -73,8 +73,6 @@ PACKAGE = {
     "MAX_GROUP_NESTING of patterns": """
         regex.anchors._cut
         regex.string_spellings.AnySpelling._made regex.string_spellings.AnySpelling.of
-        language.tree.nullable
-        regex.emptiness._has_text
         regex.lookaround.Elimination._cut_at_edges
         regex.lookaround.Elimination.lengths
         regex.lookaround.Elimination._joined regex.lookaround.Elimination._narrowed
@@ -404,6 +402,9 @@ WORKS = {
     "expressions that share their parts": """
         terminals = [f'T{i}: T{i + 1} "x" | "z" T{i + 1}' for i in range(40)]
         assert compiled(Lark("\\n".join(["start: T0", *terminals, 'T40: "q"']))).accepts("q" + "x" * 40)""",
+    "expressions that share their first parts": """
+        terminals = [f'T{i}: T{i + 1} "x" | T{i + 1} "z"' for i in range(40)]
+        assert compiled(Lark("\\n".join(["start: T0", *terminals, 'T40: "q"']))).accepts("q" + "xz" * 20)""",
     "deep expressions": """
         words = " ".join(f"w{i}" for i in range(900))
         constraint = compiled(Lark('start: %regex {"substring_words": "' + words + '"}'))

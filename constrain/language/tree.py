@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Mapping
 
 Ranges = tuple[tuple[int, int], ...]
 """Inclusive ranges of code points or bytes, ascending and disjoint."""
@@ -288,22 +288,32 @@ def listed(roots: Iterable[Expression]) -> tuple[list[Entry], list[int]]:
     numbers: dict[int, int] = {}  # by identity; the roots keep their parts alive
     ends = []
     for root in roots:
-        stack = [root]
-        while stack:
-            node = stack[-1]
-            if id(node) in numbers:
-                stack.pop()
-            elif not isinstance(node, INNER_NODES):
-                numbers[id(node)] = len(entries)
-                entries.append((node,))
-            elif waiting := [part for part in _parts(node) if id(part) not in numbers]:
-                stack += waiting
-            else:
+        for node in parts_first(root, numbers):
+            numbers[id(node)] = len(entries)
+            if isinstance(node, INNER_NODES):
                 fields = tuple(_numbered(name, getattr(node, name), numbers) for name in node.__slots__)
-                numbers[id(node)] = len(entries)
                 entries.append((type(node), fields))
+            else:
+                entries.append((node,))
         ends.append(numbers[id(root)])
     return entries, ends
+
+
+def parts_first(root: Expression, known: Mapping[int, object]) -> Iterator[Expression]:
+    """Yields the nodes of an expression, each once and after its parts, as recursion would if they were not shared.
+
+    ``known``: what the caller has found out, by the ids of the nodes; it must have an entry for each node before the
+    next one is asked for. Nodes with an entry are left out.
+    """
+    stack = [root]
+    while stack:
+        node = stack[-1]
+        if id(node) in known:
+            stack.pop()
+        elif waiting := [part for part in _parts(node) if id(part) not in known]:
+            stack += waiting
+        else:
+            yield node
 
 
 def rebuilt(entries: Iterable[Entry]) -> list[Expression]:
@@ -321,7 +331,9 @@ def rebuilt(entries: Iterable[Entry]) -> list[Expression]:
 
 
 def _parts(node: Expression) -> list[Expression]:
-    """Returns the expressions inside an inner node."""
+    """Returns the expressions inside a node."""
+    if not isinstance(node, INNER_NODES):
+        return []
     found: list[Expression] = []
     for name in node.__slots__:
         if name == "parts":
@@ -345,15 +357,23 @@ def _expressions(name: str, field: Any, nodes: list[Expression]) -> Any:
 
 def nullable(expression: Expression) -> bool:
     """Returns whether the expression matches the empty text."""
-    match expression:
+    known: dict[int, bool] = {}
+    for node in parts_first(expression, known):
+        known[id(node)] = _nullable(node, known)
+    return known[id(expression)]
+
+
+def _nullable(node: Expression, known: Mapping[int, bool]) -> bool:
+    """The same; ``known``: the answers for its parts, by their ids."""
+    match node:
         case Concatenation(parts) | Intersection(parts):
-            return all(map(nullable, parts))
+            return all(known[id(part)] for part in parts)
         case Alternation(parts):
-            return any(map(nullable, parts))
+            return any(known[id(part)] for part in parts)
         case Repetition(part, minimum, _):
-            return minimum == 0 or nullable(part)
+            return minimum == 0 or known[id(part)]
         case Complement(part):
-            return not nullable(part)
+            return not known[id(part)]
         case Literal(text):
             return not text
         case LiteralSet(texts):
@@ -361,5 +381,5 @@ def nullable(expression: Expression) -> bool:
         case Substring(_, minimum):
             return minimum == 0
         case Window(part, _, minimum, _):
-            return minimum == 0 and nullable(part)
+            return minimum == 0 and known[id(part)]
     return False

@@ -423,6 +423,7 @@ class Model:
                     scheduler.require_other_thread()
                 self.is_closed = True
             # Contexts are freed before the weights that they use. Each step may run twice.
+            self._leave_graph()
             if embedder is not None:
                 embedder.close()
             if trees is not None:

@@ -12,43 +12,41 @@ from constrain.language.tree import (
     Literal,
     LiteralSet,
     Repetition,
+    parts_first,
 )
 from constrain.regex.classes import encodable
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from constrain.language.tree import Expression
 
 
 def has_text_by_structure(expression: Expression) -> bool | None:
-    """Returns whether an expression has a text; ``None`` if its parts do not decide.
+    """Returns whether an expression has a text; ``None`` if its parts do not decide."""
+    known: dict[int, bool | None] = {}
+    for node in parts_first(expression, known):
+        known[id(node)] = _has_text(node, known)
+    return known[id(expression)]
 
-    Patterns are nested at most ``constrain.regex.parsing.parser.MAX_GROUP_NESTING`` deep.
-    """
-    return _has_text(expression, {})
 
-
-def _has_text(expression: Expression, known: dict[int, bool | None]) -> bool | None:
-    """The same; ``known``: answers, by id."""
-    if id(expression) in known:
-        return known[id(expression)]
-    has_text: bool | None
-    if isinstance(expression, Literal):
-        has_text = True
-    elif isinstance(expression, LiteralSet):
-        has_text = bool(expression.texts)
-    elif isinstance(expression, ByteClass):
-        has_text = bool(expression.ranges)
-    elif isinstance(expression, CharClass):
-        has_text = encodable(expression.ranges)
-    elif isinstance(expression, Concatenation):
-        parts = [_has_text(part, known) for part in expression.parts]
-        has_text = False if False in parts else None if None in parts else True
-    elif isinstance(expression, Alternation):
-        parts = [_has_text(part, known) for part in expression.parts]
-        has_text = True if True in parts else None if None in parts else False
-    elif isinstance(expression, Repetition):
-        has_text = expression.minimum == 0 or _has_text(expression.part, known)
-    else:
-        has_text = None
-    known[id(expression)] = has_text
-    return has_text
+def _has_text(node: Expression, known: Mapping[int, bool | None]) -> bool | None:
+    """The same; ``known``: the answers for its parts, by their ids."""
+    match node:
+        case Literal():
+            return True
+        case LiteralSet(texts):
+            return bool(texts)
+        case ByteClass(ranges):
+            return bool(ranges)
+        case CharClass(ranges):
+            return encodable(ranges)
+        case Concatenation(parts):
+            found = {known[id(part)] for part in parts}
+            return False if False in found else None if None in found else True
+        case Alternation(parts):
+            found = {known[id(part)] for part in parts}
+            return True if True in found else None if None in found else False
+        case Repetition(part, minimum, _):
+            return minimum == 0 or known[id(part)]
+    return None

@@ -1,13 +1,16 @@
 """A driver for the tables of a parser that the ``lark`` package has made: trees as the package makes them, sooner.
 
 The package keeps lines and columns, and hashes a rule for each reduction. Here, a word has its place alone, and rules
-are looked up once, when the driver is made. Texts that are not in the language are left to the package, which says why.
+are looked up once, when the driver is made. Texts that are not in the language are left to the package, which says why,
+and so are all texts in another version of the package.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
+
+from constrain.lark.reading.tables import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,9 +28,12 @@ def driver(parser: Lark) -> Callable[[str], Any]:
 
     ``parser``: one with the options ``parser="lalr"`` and ``lexer="contextual"``.
     """
+    import lark
     from lark import Token
     from lark.parsers.lalr_analysis import Shift
 
+    if lark.__version__ != VERSION:  # the tables inside a parser are made otherwise
+        return lambda _: None
     frontend: Any = parser.parser
     table, callbacks = frontend.parser.parser.parse_table, frontend.parser.parser.callbacks
     (start,), (end,) = table.start_states.values(), table.end_states.values()
@@ -39,10 +45,13 @@ def driver(parser: Lark) -> Callable[[str], Any]:
         }
         for state, row in table.states.items()
     }
-    scanners = {
-        state: ([mre.match for mre in lexer.scanner._mres], lexer.ignore_types, lexer.callback)
-        for state, lexer in frontend.lexer.lexers.items()
-    }
+    scanners: dict[int, tuple[list[Any], Any, Any]] = {}  # by state; few are needed for most texts
+
+    def scanner(state: int) -> tuple[list[Any], Any, Any]:
+        lexer = frontend.lexer.lexers[state]
+        made = scanners[state] = [mre.match for mre in lexer.scanner._mres], lexer.ignore_types, lexer.callback
+        return made
+
     make_token: Any = Token._future_new
 
     def read(text: str) -> Any:
@@ -51,7 +60,7 @@ def driver(parser: Lark) -> Callable[[str], Any]:
         while True:
             token, kind = None, _END
             if place < last:
-                matches, ignored, changes = scanners[states[-1]]
+                matches, ignored, changes = scanners.get(states[-1]) or scanner(states[-1])
                 for match in matches:
                     found = match(text, place)
                     if found:

@@ -106,8 +106,10 @@ class DraftModel:
         """Reads one more token; returns whether there was time."""
         if deadline is not None and time.monotonic() > deadline:
             return False
-        self._known.append(token)
+        known, self._known = self._known, []  # none if the evaluation fails
         self.context.decode([token])
+        known.append(token)
+        self._known = known
         return True
 
     def likeliest(self, matcher: AnswerMatcher | None) -> tuple[int, float]:

@@ -137,18 +137,24 @@ class Speculation:
         drafter = self._drafter
         assert drafter is not None
         tokens, kinds, all_right = list[int](), list[Kind](), 1.0
+        if not self._gain.pays_to_draft(all_right, drafter.seconds):
+            return tokens, kinds
         is_ready = drafter.follow(self._lookup.tokens, deadline)
-        while is_ready and len(tokens) < most and self._gain.pays_to_draft(all_right, drafter.seconds):
+        n_evaluations = 1
+        while is_ready:
             token, probability = drafter.likeliest(matcher)
             if not probability or token in self._eos or (matcher is not None and not matcher.accept(token)):
                 break
             tokens.append(token)
             kinds.append(drafted(probability))
             all_right *= self._gain.probability(kinds[-1])
-            if matcher is not None and matcher.is_finished:
+            if len(tokens) == most or (matcher is not None and matcher.is_finished):
                 break
-            is_ready = len(tokens) < most and drafter.extend(token, deadline)
+            if not self._gain.pays_to_draft(all_right, drafter.seconds):
+                break
+            is_ready = drafter.extend(token, deadline)
+            n_evaluations += is_ready
         if matcher is not None:
             matcher.rollback(len(tokens))
-        self._gain.spend(len(tokens) * drafter.seconds)
+        self._gain.spend(n_evaluations * drafter.seconds)
         return tokens, kinds

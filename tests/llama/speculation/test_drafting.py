@@ -88,6 +88,16 @@ def test_an_evaluation_that_failed_is_forgotten(drafter: DraftModel, monkeypatch
     assert after(drafter, [1, 504, 1057, 30, 31])[0] == expected[0]
 
 
+def test_a_token_whose_evaluation_failed_is_forgotten(drafter: DraftModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = after(drafter, [1, 504, 1057, 31])
+    assert drafter.follow([1, 504, 1057], None)
+    with monkeypatch.context() as patch:
+        patch.setattr(drafter.context.threads, "decode", lambda _: -1)
+        with pytest.raises(constrain.ModelError):
+            drafter.extend(30, None)
+    assert after(drafter, [1, 504, 1057, 31])[0] == expected[0]
+
+
 def test_one_token_more_is_the_same_as_all_of_them(drafter: DraftModel) -> None:
     assert drafter.follow([1, 504, 1057], None)
     assert drafter.extend(30, None)
@@ -179,6 +189,41 @@ def test_a_slow_one_is_not_asked() -> None:
     drafter.seconds = 1.0
     assert Speculation([0], CHEAP, (), drafter).guess(1, 15, None) == []
     assert drafter.asked == 0
+
+
+def test_a_draft_ends_where_the_time_does() -> None:
+    class Late(Fixed):
+        reads = 3
+
+        def follow(self, tokens: Sequence[int], deadline: float | None) -> bool:
+            assert deadline == 7.0
+            self.place, self.reads = len(tokens), self.reads - 1
+            return self.reads >= 0
+
+        def extend(self, token: int, deadline: float | None) -> bool:
+            assert deadline == 7.0
+            assert token == self.text[self.place]
+            self.place, self.reads = self.place + 1, self.reads - 1
+            return self.reads >= 0
+
+    drafter = Late(range(50), 0.99)
+    assert Speculation([0], CHEAP, (), drafter).guess(1, 15, None, 7.0) == [1, 2, 3]
+    assert Speculation([0], CHEAP, (), drafter).guess(1, 15, None, 7.0) == []
+    assert drafter.asked == 3
+
+
+def test_no_token_is_evaluated_that_none_follows() -> None:
+    class Counting(Fixed):
+        evaluated = 0
+
+        def extend(self, token: int, deadline: float | None) -> bool:
+            self.evaluated += 1
+            return super().extend(token, deadline)
+
+    for probability in (0.2, 0.7, 0.99):
+        drafter = Counting(range(50), probability)
+        Speculation([0], CHEAP, (), drafter).guess(1, 15, None)
+        assert drafter.evaluated == drafter.asked - 1
 
 
 def test_drafts_stop_where_the_grammar_does() -> None:

@@ -279,7 +279,7 @@ class ExpressionStore {
   bool is_part_within(ExprId e, ExprId star);
   bool units_within(ExprId e, ExprId star);
   void absorb(std::vector<ExprId>& alternatives);
-  bool is_among(ExprId e, ExprId alternatives) const;
+  bool is_among(ExprId e, ExprId alternation) const;
   bool excludes_itself(const std::vector<ExprId>& parts);
   ExprId derive(ExprId e, uint8_t byte);
   ExprId derive_multiple(const Node& node, uint8_t byte);

@@ -114,26 +114,30 @@ void ExpressionStore::absorb(std::vector<ExprId>& alternatives) {
   std::erase_if(alternatives, [&](ExprId e) { return e != taking && within(e, taking); });
 }
 
-// Whether every alternative of one expression is an alternative of the other.
-bool ExpressionStore::is_among(ExprId e, ExprId alternatives) const {
-  if (e == alternatives) return true;
-  auto alternatives_of = [this](const ExprId& each) {
-    const Node& node = nodes_[index(each)];
-    if (node.kind != Kind::alternation) return std::span<const ExprId>(&each, 1);
-    return std::span<const ExprId>(children_).subspan(node.first_part(), node.part_count());
+// Whether every alternative of one expression is an alternative of the other, which is an alternation.
+bool ExpressionStore::is_among(ExprId e, ExprId alternation) const {
+  auto before = [this](ExprId a, ExprId b) { return hash(a) < hash(b); };
+  auto alternatives = [this](ExprId each) {
+    return std::span(children_).subspan(nodes_[index(each)].first_part(), nodes_[index(each)].part_count());
   };
-  const std::span<const ExprId> some = alternatives_of(e), all = alternatives_of(alternatives);
-  if (some.size() > all.size()) return false;
-  return std::includes(all.begin(), all.end(), some.begin(), some.end(), [this](ExprId a, ExprId b) { return hash(a) < hash(b); });
+  const std::span<const ExprId> all = alternatives(alternation);
+  if (nodes_[index(e)].kind != Kind::alternation) return std::binary_search(all.begin(), all.end(), e, before);
+  const std::span<const ExprId> some = alternatives(e);
+  return some.size() <= all.size() && std::includes(all.begin(), all.end(), some.begin(), some.end(), before);
 }
 
-// Whether one part certainly excludes all that another one matches.
+// Whether one part certainly excludes all that another one matches. The parts are sorted by their hashes.
 bool ExpressionStore::excludes_itself(const std::vector<ExprId>& parts) {
+  auto before = [this](ExprId a, ExprId b) { return hash(a) < hash(b); };
   for (ExprId part : parts) {
     const Node& node = nodes_[index(part)];
     if (node.kind != Kind::complement) continue;
     const ExprId excluded = node.excluded();
-    if (std::any_of(parts.begin(), parts.end(), [&](ExprId each) { return is_among(each, excluded); })) return true;
+    if (nodes_[index(excluded)].kind == Kind::alternation) {
+      if (std::any_of(parts.begin(), parts.end(), [&](ExprId each) { return is_among(each, excluded); })) return true;
+    } else if (std::binary_search(parts.begin(), parts.end(), excluded, before)) {
+      return true;
+    }
     if (!is_star(excluded)) continue;
     if (std::any_of(parts.begin(), parts.end(), [&](ExprId each) { return each != part && within(each, excluded); })) return true;
   }
