@@ -271,11 +271,11 @@ def prepared(report: dict[str, Any]) -> Iterator[str]:
     yield (
         f"Copies of {report['model'].removesuffix('.gguf')} in faster formats: tokens per second of answers, one at a "
         f"time and eight at a time (in brackets, times the shipped file); {report['threads']} threads, "
-        f"llama-cpp-python {report['llama_cpp']}. Right: function calls, judged by the rules of the Berkeley Function "
-        "Calling Leaderboard; in brackets the middle 95 % of 2,000 bootstrap samples."
+        f"llama-cpp-python {report['llama_cpp']}."
     )
     yield ""
-    differences = ("divergence", "same likeliest token", "perplexity", "right calls, %")
+    has_calls = any(row["calls"] for row in report["rows"])
+    differences = ("divergence", "same likeliest token", "perplexity", *(("right calls, %",) if has_calls else ()))
     head = ("", "in other formats", "one", "eight", *differences)
     shipped = report["rows"][0]["tokens_per_second"]
     rows = []
@@ -288,7 +288,8 @@ def prepared(report: dict[str, Any]) -> Iterator[str]:
         if compared:
             cells = [f"{compared['divergence']:.3f}", f"{100 * compared['agreement']:.0f} %"]
             cells.append(" → ".join(f"{each:.2f}" for each in compared["perplexity"]))
-        cells.append(_right(row["calls"]) if row["calls"] else "")
+        if has_calls:
+            cells.append(_right(row["calls"]) if row["calls"] else "")
         formats = ", ".join(f"{role} {form}" for role, form in row.get("formats", {}).items())
         if number and not formats:
             continue  # no copy is within this limit

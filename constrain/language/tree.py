@@ -300,7 +300,7 @@ def listed(roots: Iterable[Expression]) -> tuple[list[Entry], list[int]]:
 
 
 def parts_first(root: Expression, known: Mapping[int, object]) -> Iterator[Expression]:
-    """Yields the nodes of an expression, each once and after its parts, as recursion would if they were not shared.
+    """Yields each node of an expression once, after its parts.
 
     ``known``: what the caller has found out, by the ids of the nodes; it must have an entry for each node before the
     next one is asked for. Nodes with an entry are left out.

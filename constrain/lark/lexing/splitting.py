@@ -124,7 +124,10 @@ def _split(grammar: Grammar, whole: Collection[int], *, lossless: bool) -> Gramm
 
 
 def _proved(grammar: Grammar) -> Grammar:
-    """Returns the grammar with what can be proved. Where lexemes end by themselves, a budget leaves more tokens."""
+    """Returns the grammar with what can be proved. Where lexemes end by themselves, a budget leaves more tokens.
+
+    Nothing is proved if an expression is too large; compiling the grammar raises the error.
+    """
     try:
         no_dead_end, self_delimiting = core.lexing_claims(grammar)
     except LimitError:

@@ -1,7 +1,8 @@
 """How many guesses are worth their cost: by measured costs, and by how many guesses came true so far.
 
 If each guess comes true with probability p, given those before it, then k guesses save p + p² + ... + pᵏ evaluations of
-one token, and they make one evaluation more expensive. A draft model also costs its own time, whatever comes of it.
+one token, and they make one evaluation more expensive. A draft model takes time of its own for every guess, right or
+wrong.
 """
 
 from __future__ import annotations
