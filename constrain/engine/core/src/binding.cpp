@@ -542,6 +542,7 @@ void bind_grammar(nb::module_& m) {
         result["memory_bytes"] = self.table_bytes();
         result["generation"] = self.generation();
         result["limited_masks"] = self.limited_masks();
+        result["masks"] = self.automaton()->masks().size();
         result["shared_masks"] = self.automaton()->masks().shared();
         result["rules"] = self.grammar().rules.size();
         result["states"] = self.grammar().states.size();

@@ -298,15 +298,19 @@ uint64_t Bounds::tokens_of(const Bound& bound, size_t read) {
   return std::min(Bound::unknown, bound.length + bound.fresh * each);
 }
 
+// The sets of a mask that stands in for others have fewer texts to differ from. So a fresh text counts where one is
+// read that is not fresh there.
 Bound Bounds::of_mask(const Mask& mask, const Place& place, Unit unit) {
   std::optional<Bound>& known = mask.bounds[static_cast<size_t>(unit)];
+  BudgetQuestions questions;
   if (!known) {
-    BudgetQuestions questions;
-    Bound bound = of_set(place.set, unit, questions);
-    for (SetId set : mask.sets) bound.widen(of_set(set, unit, questions));
-    known = bound;
+    known.emplace();
+    for (SetId set : mask.sets) known->widen(of_set(set, unit, questions));
   }
-  return *known;
+  Bound bound = *known;
+  if (mask.stands_in) bound.fresh = std::min(many, bound.fresh + 1);
+  bound.widen(of_set(place.set, unit, questions));
+  return bound;
 }
 
 Bound Bounds::of_place(const Place& place, Unit unit) {

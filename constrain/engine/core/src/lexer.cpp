@@ -157,7 +157,7 @@ TermId Lexer::without(TermId t, TextSetId set, const Memory& memory, const Value
     for (uint32_t text : block) texts.push_back(memory.text(TextId{text}));
     return spelled_texts(std::move(texts), values);
   });
-  TermId result = derived(t, used, known.size() < all.size());
+  TermId result = derived(t, used, {index(set), false}, known.size() < all.size());
   without_.insert(key, index(result));
   return result;
 }
@@ -180,11 +180,11 @@ ExprId Lexer::in_blocks(uint64_t tag, std::span<const uint32_t> numbers, F&& exp
   return expressions_.alternation(std::move(parts));
 }
 
-TermId Lexer::derived(TermId t, ExprId used, bool context_dependent) {
+TermId Lexer::derived(TermId t, ExprId used, Excluded excluded, bool context_dependent) {
   ExprId rest = expressions_.intersection({terminals_[index(t)].expression, expressions_.complement(used)});
   auto id = static_cast<uint32_t>(terminals_.size());
   const Terminal& from = terminals_[index(t)];
-  terminals_.push_back({rest, from.base, from.remembered, context_dependent || from.context_dependent, from.lazy});
+  terminals_.push_back({rest, from.base, from.remembered, context_dependent || from.context_dependent, from.lazy, excluded});
   return TermId{id};
 }
 
@@ -202,7 +202,7 @@ TermId Lexer::without_values(TermId t, uint32_t list, const Memory& memory, cons
       scalars.push_back(value);
     }
   }
-  TermId result = scalars.empty() && !context_dependent ? t : derived(t, all_spelled(scalars, values, notation_of(t)), context_dependent);
+  TermId result = scalars.empty() && !context_dependent ? t : derived(t, all_spelled(scalars, values, notation_of(t)), {list, true}, context_dependent);
   without_values_.insert(key, index(result));
   return result;
 }
@@ -227,7 +227,6 @@ ExprId Lexer::all_spelled(const std::vector<ValueId>& scalars, const Values& val
   return expressions_.alternation(std::move(parts));
 }
 
-// The texts; if strings are compared by value, all spellings of these strings.
 ExprId Lexer::spelled_texts(std::vector<std::string> texts, const Values& values) {
   if (!values.strings_by_value()) return expressions_.literal_set(std::move(texts));
   const auto others = std::partition(texts.begin(), texts.end(), [](const std::string& text) { return is_string(text); });

@@ -53,7 +53,8 @@ class Lexer {
   MatchId match(std::vector<TermId> terminals);
 
   ExprId expression(TermId t) const { return terminals_[index(t)].expression; }
-  TermId base_terminal(TermId t) const { return terminals_[index(t)].base; }
+  TermId base_terminal(TermId t) const { return terminals_[index(t)].base; }  // the terminal itself if it is not derived
+  bool is_derived(TermId t) const { return base_terminal(t) != t; }            // made by `without` or `without_values`
   bool is_context_dependent(TermId t) const { return terminals_[index(t)].context_dependent; }
 
   // Terminal `t` without the texts of a set; TextId::unknown in the set makes it context-dependent. Its expression may
@@ -62,6 +63,15 @@ class Lexer {
   // Terminal `t` without the texts of the scalars in a list of values; ValueId::unknown_scalar makes it
   // context-dependent.
   TermId without_values(TermId t, uint32_t list, const Memory& memory, const Values& values);
+  // What was left out of a terminal by `without` or `without_values`, as a list of texts or values in memory.
+  struct Excluded {
+    uint32_t list = 0;
+    bool are_values = false;
+  };
+  Excluded excluded(TermId t) const { return terminals_[index(t)].excluded; }
+  // The texts; if strings are compared by value, all spellings of these strings.
+  ExprId spelled_texts(std::vector<std::string> texts, const Values& values);
+
   // Terminals without any text. In a state, they take bytes and match nothing; the lazy one ends like a lazy terminal.
   TermId none() const { return none_; }
   TermId none_like(TermId t) const { return is_lazy(t) ? TermId{index(none_) + 1} : none_; }
@@ -95,6 +105,7 @@ class Lexer {
     bool remembered;
     bool context_dependent;
     bool lazy;
+    Excluded excluded = {};
     std::optional<Notation> notation = std::nullopt;  // the notation of its numbers, once known
   };
   struct State {
@@ -115,9 +126,8 @@ class Lexer {
   template <typename F>
   ExprId in_blocks(uint64_t tag, std::span<const uint32_t> numbers, F&& expression_of);
   void end_at_lazy(std::vector<Entry>& entries) const;
-  TermId derived(TermId t, ExprId used, bool context_dependent);
+  TermId derived(TermId t, ExprId used, Excluded excluded, bool context_dependent);
   ExprId all_spelled(const std::vector<ValueId>& scalars, const Values& values, Notation notation);
-  ExprId spelled_texts(std::vector<std::string> texts, const Values& values);
   ExprId spelled(const std::vector<ValueId>& scalars, const Values& values, Notation notation);
   void spell_scientific(const std::vector<ValueId>& decimals, const Values& values, std::vector<ExprId>& parts);
   bool spell_double(const std::string& form, Notation notation, std::vector<ExprId>& parts);

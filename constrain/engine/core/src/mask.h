@@ -61,16 +61,17 @@ struct MaskTokens {
   }
 };
 
-// The mask of one place.
+// The mask of one place, and of the places it stands in for.
 struct Mask {
   std::shared_ptr<const MaskTokens> tokens;
   Array<SetId> sets;  // sets in which the tokens may end, besides the set of the mask itself
-  mutable std::array<std::optional<Bound>, units> bounds;  // on finishing after any token, once asked for
+  bool stands_in = false;  // for another place
+  mutable std::array<std::optional<Bound>, units> bounds;  // on finishing after any token that leaves the lexeme, once asked for
   size_t memory_bytes() const { return sizeof(*this) + sets.own_bytes(); }
 
   template <typename Archive>
   void visit(Archive& archive) {  // without the bounds, which are computed again
-    archive(tokens, sets);
+    archive(tokens, sets, stands_in);
   }
 };
 

@@ -50,22 +50,36 @@ const Mask* Masks::known(const Place& place) const {
 const Mask& Masks::of(const Place& place) {
   const bool needs_text = parser_.closure(place.set).has_earlier;
   if (const uint32_t* found = needs_text ? text_ids_.find(text_mask_key(place)) : ids_.find(mask_key(place))) return masks_[*found];
-  Mask mask;
   stepping_.allow_mask();
-  if (!signatures_.find(mask, place)) make(mask, place);
+  const std::optional<Place> stand_in = stand_ins_.of(place);
+  if (!stand_in) return masks_[make(place, needs_text)];
+  const uint32_t* known = ids_.find(mask_key(*stand_in));
+  if (known) ++stood_in_;
+  const uint32_t id = known ? *known : make(*stand_in, needs_text);
+  stepping_.allow_call();
+  ids_.insert(mask_key(place), id);
+  masks_[id].stands_in = true;
+  return masks_[id];
+}
+
+// Takes over or computes the mask of a place, and keeps it.
+uint32_t Masks::make(const Place& place, bool needs_text) {
+  Mask mask;
+  if (!signatures_.find(mask, place)) compute(mask, place);
   stepping_.allow_call();
   bytes_ += mask.memory_bytes();
+  const auto id = static_cast<uint32_t>(masks_.size());
   if (needs_text) {
-    text_ids_.insert(text_mask_key(place), static_cast<uint32_t>(masks_.size()));
+    text_ids_.insert(text_mask_key(place), id);
   } else {
-    ids_.insert(mask_key(place), static_cast<uint32_t>(masks_.size()));
+    ids_.insert(mask_key(place), id);
   }
   masks_.push_back(std::move(mask));
-  return masks_.back();
+  return id;
 }
 
 // If a limit is met, all tokens of one byte remain, to be judged one by one.
-void Masks::make(Mask& mask, const Place& place) {
+void Masks::compute(Mask& mask, const Place& place) {
   MaskDraft draft;
   SignatureRecorder recorder(parser_, place.set, !stepping_.grammar().reads_groups);
   bool whole = true;

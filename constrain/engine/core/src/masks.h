@@ -20,6 +20,7 @@
 #include "mask.h"
 #include "mask_signatures.h"
 #include "place_rows.h"
+#include "stand_ins.h"
 #include "stepping.h"
 #include "vocabulary.h"
 
@@ -29,7 +30,7 @@ class Masks {
  public:
   Masks(Stepping& stepping, const Vocabulary& vocabulary, ContextIndependentTokens& independent, Completions& completions)
       : stepping_(stepping), vocabulary_(vocabulary), independent_(independent), completions_(completions), parser_(stepping.parser()),
-        signatures_(stepping.parser()), rows_(stepping) {}
+        stand_ins_(stepping, vocabulary), signatures_(stepping.parser()), rows_(stepping) {}
 
   const Mask& of(const Place& place);
   const Mask* known(const Place& place) const;
@@ -41,11 +42,12 @@ class Masks {
   LimitSet fill(const Mask& mask, const Place& place, std::span<uint32_t> words, const Judge* judge = nullptr);
   bool has_token(const Place& place, uint32_t token);
 
-  uint64_t shared() const { return signatures_.found(); }  // masks taken over from other places
+  size_t size() const { return masks_.size(); }  // masks made, each for one place or many
+  uint64_t shared() const { return signatures_.found() + stood_in_; }  // masks taken over from other places
   void read(size_t most);  // reads stored masks now, instead of at first use
   size_t memory_bytes() const {
     return ids_.bytes() + text_ids_.bytes() + token_ids_.bytes() + limited_ids_.bytes() + signatures_.memory_bytes() +
-           rows_.memory_bytes() + bytes_;
+           stand_ins_.memory_bytes() + rows_.memory_bytes() + bytes_;
   }
 
   template <typename Archive>
@@ -59,7 +61,8 @@ class Masks {
     LimitSet limits;
   };
 
-  void make(Mask& mask, const Place& place);
+  uint32_t make(const Place& place, bool needs_text);
+  void compute(Mask& mask, const Place& place);
   std::shared_ptr<const MaskTokens> kept(MaskDraft draft);
   const Bitmask& tokens_beginning(const ByteSet& bytes);
   void fill_independent(const MaskTokens& tokens, std::span<uint32_t> words) const;
@@ -75,6 +78,7 @@ class Masks {
   ContextIndependentTokens& independent_;
   Completions& completions_;
   Parser& parser_;
+  StandIns stand_ins_;
   MaskSignatures signatures_;
   PlaceRows rows_;
   FlatMap<uint64_t, uint32_t> ids_;  // numbers of masks, by `mask_key`
@@ -85,6 +89,7 @@ class Masks {
   std::vector<std::shared_ptr<const MaskTokens>> tokens_;  // tokens made in this process
   FlatMap<Hash, uint32_t> limited_ids_;
   std::deque<Limited> limited_;
+  uint64_t stood_in_ = 0;  // masks taken over from stand-ins
   size_t bytes_ = 0;
 };
 

@@ -498,6 +498,14 @@ MemoryId Parser::remembering_value(uint32_t rule, MemoryId memory, int32_t slot,
   return memory_.remember(memory, at, text);
 }
 
+std::optional<ExprId> Parser::texts_of(uint32_t number, bool is_value) {
+  if (!is_value && TextId{number} == TextId::unknown) return std::nullopt;
+  if (!is_value) return lexer_.spelled_texts({memory_.text(TextId{number})}, values_);
+  const ValueId value{number};
+  if (value == ValueId::unknown_scalar || values_.is_group(value) || values_.is_decimal(value)) return std::nullopt;
+  return lexer_.spelled_texts({values_.text(value)}, values_);
+}
+
 MemoryId Parser::without_values(uint32_t rule, MemoryId memory) {
   if (!grammar_.has_values) return memory;
   const std::vector<int32_t>& slots = grammar_.rules[rule].slots;

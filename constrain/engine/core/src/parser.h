@@ -14,7 +14,9 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "grammar.h"
@@ -72,6 +74,10 @@ class Parser {
   std::vector<Step> copy_of_steps(const Closure& closure) const;
 
   bool ends_text(OriginId origin) const { return origin_ends_[index(origin)]; }
+  bool ends(SetId set) const { return set_ends_[index(set)]; }  // a whole text has just been read
+  // The set or origin with these items, sorted; `ends`: a whole text may also end there.
+  SetId set_of(std::vector<Item> items, bool ends) { return intern_set(std::move(items), ends); }
+  OriginId origin_of(const std::vector<Item>& items, bool ends) { return intern_origin(items, ends, nullptr); }
   const Grammar& grammar() const { return grammar_; }
 
   bool holds(const Edge& edge, MemoryId memory) const;
@@ -79,6 +85,8 @@ class Parser {
   MemoryId fresh_memory(uint32_t rule) const { return fresh_[rule]; }
   TermId excluding(const Edge& edge, uint32_t rule, MemoryId memory);
   MemoryId remembering(uint32_t rule, MemoryId memory, int32_t slot, TextId text);
+  // The spellings of a remembered text, or of a value that is one, by its number in memory; nothing for others.
+  std::optional<ExprId> texts_of(uint32_t number, bool is_value);
   MemoryId without_values(uint32_t rule, MemoryId memory);  // with no value read, and no earlier value
   MemoryId without_texts(uint32_t rule, MemoryId memory);   // with no text read
 

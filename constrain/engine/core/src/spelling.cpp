@@ -16,26 +16,25 @@ size_t common_suffix(std::string_view a, std::string_view b) {
 
 }  // namespace
 
+// The node after a byte below `node`; the root if there is none.
+uint32_t Vocabulary::node_after(uint32_t node, uint8_t byte) const {
+  if (node == Trie::root) return singles_[byte];
+  if (const uint8_t first = trie_.byte(node); singles_[first] == node) return pairs_[size_t{first} << 8 | byte];
+  for (uint32_t child = node + 1; child < trie_.end(node); child = trie_.end(child)) {
+    if (trie_.byte(child) >= byte) return trie_.byte(child) == byte ? child : Trie::root;
+  }
+  return Trie::root;
+}
+
 // Calls `f(length, node)` for every non-empty beginning of `text` with which a token begins.
 template <typename F>
 void Vocabulary::each_beginning(std::string_view text, F&& f) const {
-  auto child_of = [this](uint32_t node, uint8_t byte) {
-    for (uint32_t child = node + 1; child < trie_.end(node); child = trie_.end(child)) {
-      if (trie_.byte(child) >= byte) return trie_.byte(child) == byte ? child : Trie::root;
-    }
-    return Trie::root;
-  };
   const auto byte_at = [text](size_t i) { return static_cast<uint8_t>(text[i]); };
-  if (text.empty()) return;
-  uint32_t node = singles_[byte_at(0)];
-  if (node == Trie::root) return;
-  f(size_t{1}, node);
-  if (text.size() == 1) return;
-  node = pairs_[size_t{byte_at(0)} << 8 | byte_at(1)];
-  for (size_t length = 2; node != Trie::root; ++length) {
+  uint32_t node = Trie::root;
+  for (size_t length = 1; length <= text.size(); ++length) {
+    node = node_after(node, byte_at(length - 1));
+    if (node == Trie::root) return;
     f(length, node);
-    if (length == text.size()) return;
-    node = child_of(node, byte_at(length));
   }
 }
 

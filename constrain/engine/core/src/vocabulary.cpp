@@ -129,6 +129,28 @@ std::vector<uint32_t> Vocabulary::beginnings_of(std::string_view text) const {
   return found;
 }
 
+// Nothing if they are too many.
+std::optional<std::vector<std::string_view>> Vocabulary::find_suffixes(uint8_t byte) const {
+  std::vector<std::string_view> found;
+  uint32_t token = 0;
+  for (size_t at = text_.find(static_cast<char>(byte)); at != std::string::npos; at = text_.find(static_cast<char>(byte), at + 1)) {
+    while (offsets_[token + 1] <= at) ++token;
+    found.push_back(std::string_view(text_).substr(at, offsets_[token + 1] - at));
+    if (found.size() > max_suffixes) return std::nullopt;
+  }
+  std::sort(found.begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  found.shrink_to_fit();
+  return found;
+}
+
+const std::vector<std::string_view>* Vocabulary::suffixes_from(uint8_t byte) const {
+  std::scoped_lock lock(mutex_);
+  Suffixes& suffixes = suffixes_[byte];
+  if (!suffixes.sought) suffixes = {true, find_suffixes(byte)};
+  return suffixes.found ? &*suffixes.found : nullptr;
+}
+
 bool Vocabulary::is_eos(uint32_t id) const { return std::binary_search(eos_.begin(), eos_.end(), id); }
 
 std::shared_ptr<const IndependentTokens> Vocabulary::find_independent(const Hash& key) const {

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -156,6 +158,7 @@ class Vocabulary {
   uint32_t find(std::string_view token) const;  // an id with these bytes; no_token if there is none
   std::vector<uint32_t> beginnings_of(std::string_view text) const;  // all tokens with which the text begins
   const Trie& trie() const { return trie_; }
+  uint32_t node_after(uint32_t node, uint8_t byte) const;  // of the trie; the root if there is none
   const std::vector<uint32_t>& special() const { return special_; }
   const std::vector<uint32_t>& eos() const { return eos_; }
   bool is_eos(uint32_t id) const;
@@ -193,6 +196,10 @@ class Vocabulary {
   std::shared_ptr<const PlaceTokens> find_places(const Hash& key) const;
   void keep_places(const Hash& key, std::shared_ptr<const PlaceTokens> tokens) const;
 
+  // The ends of tokens that begin with `byte`, sorted, without equals; null if they are too many to be of use.
+  static constexpr size_t max_suffixes = 1 << 15;
+  const std::vector<std::string_view>* suffixes_from(uint8_t byte) const;
+
   // The bytes that are tokens by themselves.
   const ByteSet& bytes() const { return bytes_; }
   // Tokens that begin with a space, a line break or a tab.
@@ -208,6 +215,7 @@ class Vocabulary {
   static constexpr size_t store_limit = size_t{48} << 20;  // bytes of kept tokens; beyond, all are dropped
 
  private:
+  std::optional<std::vector<std::string_view>> find_suffixes(uint8_t byte) const;
   void charge(size_t bytes) const;
   void index_beginnings();
   template <typename F>
@@ -234,6 +242,11 @@ class Vocabulary {
   mutable std::unordered_map<Hash, std::shared_ptr<const UnitTokens>, HashOf> units_;
   mutable std::unordered_map<Hash, std::shared_ptr<const UnitEnds>, HashOf> ends_;
   mutable std::unordered_map<Hash, std::shared_ptr<const PlaceTokens>, HashOf> places_;
+  struct Suffixes {
+    bool sought = false;
+    std::optional<std::vector<std::string_view>> found = {};  // nothing if they are too many
+  };
+  mutable std::array<Suffixes, 256> suffixes_;  // by their first byte
   mutable size_t store_bytes_ = 0;
 };
 

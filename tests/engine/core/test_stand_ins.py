@@ -1,0 +1,145 @@
+"""Masks after texts that must not be repeated: each is what its tokens say one by one, whoever computed it."""
+
+from __future__ import annotations
+
+import json
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+import constrain
+from constrain.engine import core
+from constrain.language import tree
+from constrain.language.grammar import TEXT_SET, Action, Edge, Grammar, Rule, Terminal
+from tests.support import LONG, Tokens, byte_vocabulary, real_vocabulary
+from tests.support.matching import allowed
+
+PIECES = (
+    r"""
+"id"~"id":~, "id": ~,"ab~{"ab":1,"~"a"~"a~b"~b":~ab":~i~id~"b~{"~": ~":~, "~,"~"}~"]~","~", "~": "~":"a","~1,"~
+1, "a": 1~"x": 1, "id": 2~":1,"ab":~\u00~61~\u0061~"\u0061"~["a","~","a~","a"~","ab"]~"ab","ab"~bb~aa~true~1~12~}}~],"
+""".replace("\n", "")
+    .encode()
+    .split(b"~")
+)
+FREE = {"type": "object", "additionalProperties": {"type": "integer"}}
+SCHEMAS: dict[str, dict[str, Any]] = {
+    "free": FREE,
+    "nested": {"type": "object", "additionalProperties": FREE},
+    "declared": {"properties": {"ab": {"type": "string"}, "id": FREE}, "additionalProperties": {"type": "boolean"}},
+    "required": {"properties": {"a": True}, "required": ["id", "a"], "additionalProperties": {"type": "integer"}},
+    "counted": {"type": "object", "additionalProperties": {"const": 1}, "minProperties": 2, "maxProperties": 4},
+    "short": {"type": "object", "propertyNames": {"maxLength": 2}, "additionalProperties": {"const": 1}},
+    "patterns": {
+        "type": "object",
+        "patternProperties": {"^a": {"const": 1}, "b$": {"type": "integer"}},
+        "additionalProperties": False,
+    },
+    "few names": {"type": "object", "propertyNames": {"pattern": "^[ab]{1,2}$"}, "additionalProperties": {"const": 1}},
+    "either": {
+        "anyOf": [
+            {"type": "object", "properties": {"a": {"const": 1}}, "additionalProperties": {"type": "boolean"}},
+            {"type": "object", "properties": {"b": {"const": 1}}, "additionalProperties": {"type": "integer"}},
+        ]
+    },
+    "recursive": {"type": "object", "additionalProperties": {"$ref": "#"}},
+    "list": {"type": "array", "items": FREE},
+    "distinct texts": {"type": "array", "items": {"type": "string"}, "uniqueItems": True},
+    "distinct short texts": {"type": "array", "items": {"type": "string", "maxLength": 2}, "uniqueItems": True},
+    "distinct scalars": {"type": "array", "items": {"type": ["string", "integer", "boolean"]}, "uniqueItems": True},
+    "distinct and free": {
+        "type": "object",
+        "additionalProperties": {"type": "array", "items": {"type": "string"}, "uniqueItems": True},
+    },
+}
+ENDS_WELL = b'"}],: '
+
+
+def vocabulary() -> constrain.Vocabulary:
+    tokens = [bytes([byte]) for byte in range(128)] + PIECES
+    return constrain.Vocabulary.from_tokens([*tokens, b""], eos=[len(tokens)])
+
+
+def likely(rng: Random, tokens: list[int], vocab: constrain.Vocabulary) -> int:
+    """A token of few letters, so that texts are short, and many equal."""
+    wanted = [token for token in tokens if set(vocab.token_bytes(token)) <= set(b'abid1"{}[],: \\u06')]
+    closing = [token for token in wanted if vocab.token_bytes(token)[-1:] in ENDS_WELL]
+    return rng.choice(closing if closing and rng.random() < 0.4 else wanted or tokens)
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+@pytest.mark.parametrize("escapes", ["any", "canonical"])
+def test_masks_are_what_the_tokens_say_one_by_one(name: str, escapes: str) -> None:
+    vocab, rng = vocabulary(), Random(name)
+    constraint = constrain.compile(SCHEMAS[name], vocab, escapes=escapes)
+    row = constraint.allocate_bitmask()[0]
+    for _ in range(60 if LONG else 12):
+        matcher, text = constraint.matcher(), b""
+        for _ in range(30):
+            tokens = allowed(matcher, row).tolist()
+            for token in range(vocab.n_vocab):
+                taken = matcher.accept(token)
+                if taken:
+                    matcher.rollback(1)
+                assert taken == (token in tokens), (text, token)
+            tokens = [token for token in tokens if token not in vocab.eos]
+            if not tokens:
+                break
+            token = likely(rng, tokens, vocab)
+            assert matcher.accept(token)
+            text += vocab.token_bytes(token)
+
+
+def of_bytes(first: str, last: str) -> tree.Expression:
+    return tree.ByteClass(((ord(first), ord(last)),))
+
+
+def test_two_readings_of_a_text_stay_apart() -> None:
+    """Of two rules that read the same name, one may read it again: only that one can go on after it."""
+    name = tree.Concatenation((of_bytes('"', '"'), tree.Repetition(of_bytes("a", "z"), 0, None), of_bytes('"', '"')))
+    once = [Edge(0, 0, 1, (), ((Action.REMEMBER, 0),)), Edge(1, 1, 2), Edge(2, 0, 3, excluding=0), Edge(3, 2, 7)]
+    again = [Edge(0, 0, 4), Edge(4, 1, 5), Edge(5, 0, 6, excluding=0), Edge(6, 3, 7)]
+    terminals = [Terminal("name", name), *(Terminal(each, of_bytes(each, each)) for each in ",.!")]
+    grammar = core.CompiledGrammar(
+        Grammar(tuple(terminals), (Rule("start", (*once, *again), (7,), (TEXT_SET,)),)), byte_vocabulary()._core
+    )
+    row = np.zeros(grammar.n_words, np.uint32)
+    for last, following in ((b"another", b".!"), (b"onename", b"!")):
+        matcher = core.Matcher(grammar)
+        for byte in b'"onename","' + last + b'"':
+            matcher.fill_bitmask(row)
+            assert matcher.accept(byte)
+        matcher.fill_bitmask(row)
+        assert {byte for byte in range(256) if row[byte // 32] >> (byte % 32) & 1} == set(following)
+
+
+@pytest.mark.parametrize(
+    ("schema", "documents"),
+    [
+        (FREE, [{"river stone": 1, "cloud": 22}, {"lion of town": 3, "zebra": 4, "fish number": 567}]),
+        (
+            {"type": "object", "additionalProperties": {"type": "object", "additionalProperties": {"type": "string"}}},
+            [
+                {"river stone": {"a key": "b", "some more": "c d"}, "cloud": {"other": "e"}},
+                {"lion of town": {"third key": "b", "fish number": "c d"}, "zebra": {"last": "e"}},
+            ],
+        ),
+    ],
+    ids=["flat", "nested"],
+)
+def test_keys_that_nobody_has_met_find_the_masks_of_others(schema: dict[str, Any], documents: list[Any]) -> None:
+    vocab = real_vocabulary("llama-bpe")
+    split = Tokens(vocab).split
+    grammar = core.CompiledGrammar(constrain.compile(schema, vocab).grammar, vocab._core)
+    row = np.zeros(grammar.n_words, np.uint32)
+    sizes = []
+    for document in documents:
+        matcher, before = core.Matcher(grammar), grammar.stats()["masks"]
+        for token in split(json.dumps(document).encode()):
+            matcher.fill_bitmask(row)
+            assert matcher.accept(token)
+        sizes.append(grammar.stats()["masks"] - before)
+    assert sizes[0] >= 6
+    assert sizes[1] < 3
