@@ -273,9 +273,11 @@ def prepared(report: dict[str, Any]) -> Iterator[str]:
         f"time and eight at a time (in brackets, times the shipped file); {report['threads']} threads, "
         f"llama-cpp-python {report['llama_cpp']}."
     )
+    called = next((row["calls"]["compared"] for row in report["rows"] if row["calls"]), 0)
+    if called:
+        yield f"Right calls are those of {called} function calls, with 95 % intervals."
     yield ""
-    has_calls = any(row["calls"] for row in report["rows"])
-    differences = ("divergence", "same likeliest token", "perplexity", *(("right calls, %",) if has_calls else ()))
+    differences = ("divergence", "same likeliest token", "perplexity", *(("right calls, %",) if called else ()))
     head = ("", "in other formats", "one", "eight", *differences)
     shipped = report["rows"][0]["tokens_per_second"]
     rows = []
@@ -288,7 +290,7 @@ def prepared(report: dict[str, Any]) -> Iterator[str]:
         if compared:
             cells = [f"{compared['divergence']:.3f}", f"{100 * compared['agreement']:.0f} %"]
             cells.append(" → ".join(f"{each:.2f}" for each in compared["perplexity"]))
-        if has_calls:
+        if called:
             cells.append(_right(row["calls"]) if row["calls"] else "")
         formats = ", ".join(f"{role} {form}" for role, form in row.get("formats", {}).items())
         if number and not formats:
