@@ -48,6 +48,7 @@ _ORDER = """
     confidence
     chat.prompt.template chat.families chat.tools chat.answers chat.prompt chat.reading chat
     generation
+    mcp
     fields
     batch
     server.http server.settings server.config server.requests server.sandbox server.serving server.chat

@@ -31,8 +31,12 @@ SECONDS = 3600.0
 
 
 def install(client: str, environments: Path) -> Path:
-    """Installs what a client needs from the package index, unless it is there; where. Skips where Node is missing."""
-    folder, environment = HERE / client, environments / client
+    """Installs what a client needs; where. Skips where Node is missing."""
+    return install_folder(HERE / client, environments / client)
+
+
+def install_folder(folder: Path, environment: Path) -> Path:
+    """Installs what a folder names from the package index, unless it is there; where. Skips where Node is missing."""
     if (folder / PYTHON).exists():
         _install_python(folder, environment)
     else:

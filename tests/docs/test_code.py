@@ -26,7 +26,7 @@ SECONDS = 300
 """Wall-clock seconds that the blocks of one page may take."""
 
 BLOCKS = blocks()
-PYTHON = [block for block in BLOCKS if block.language == "python"]
+PYTHON = [block for block in BLOCKS if block.language == "python" and block.file is None]
 SHELL = [block for block in BLOCKS if block.is_shell]
 NOT_RUN = [block for block in (*PYTHON, *SHELL) if block.not_run is not None]
 

@@ -9,6 +9,7 @@ import pytest
 import typer.main
 
 import constrain
+import constrain.mcp
 from constrain.cli.program import app
 from tools.pages import command_line
 from tools.pages.__main__ import DOCS, outdated
@@ -22,7 +23,7 @@ LONGEST = 1_200
 """Words of a page that is read from beginning to end."""
 
 PLACE = re.compile(
-    r"^\.\. (?:auto\w+|py:data):: constrain\.(\w+)|^- \[`constrain\.(\w+)`\]|^`constrain\.(\w+)`:", re.MULTILINE
+    r"^\.\. (?:auto\w+|py:data):: constrain\.([\w.]+)|^- \[`constrain\.(\w+)`\]|^`constrain\.(\w+)`:", re.MULTILINE
 )
 """A public name where the reference has it: a directive, an item of the list of errors, or the version."""
 
@@ -35,7 +36,7 @@ def test_pages_and_plots_are_current() -> None:
 def test_every_public_name_has_one_place_in_the_reference() -> None:
     text = (DOCS / "reference" / "python.md").read_text(encoding="utf-8")
     places = ["".join(groups) for groups in PLACE.findall(text)]
-    assert sorted(places) == sorted(constrain.__all__)
+    assert sorted(places) == sorted([*constrain.__all__, *(f"mcp.{name}" for name in constrain.mcp.__all__)])
 
 
 def test_flags_on_the_page_are_those_that_the_program_takes() -> None:

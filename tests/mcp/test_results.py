@@ -1,0 +1,78 @@
+"""What a call returns, as text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from mcp_types import (
+    AudioContent,
+    BlobResourceContents,
+    CallToolResult,
+    ContentBlock,
+    EmbeddedResource,
+    ImageContent,
+    ResourceLink,
+    TextContent,
+    TextResourceContents,
+)
+
+from constrain.mcp.results import CallError, result_text
+
+
+def text(value: str) -> TextContent:
+    return TextContent(type="text", text=value)
+
+
+@pytest.mark.parametrize(
+    ("content", "structured", "expected"),
+    [
+        ([], None, ""),
+        ([text("one"), text("two")], None, "one\ntwo"),
+        ([], {"a": "ö"}, '{"a": "ö"}'),
+        ([text('{ "a": 1 }')], {"a": 1}, '{ "a": 1 }'),
+        ([text("about a")], {"a": 1}, 'about a\n{"a": 1}'),
+        ([text("12")], {"result": 12}, "12"),
+        ([text("12")], {"result": "12"}, "12"),
+        ([text('{"a": 1}'), text('{"a": 2}')], {"result": [{"a": 1}, {"a": 2}]}, '{"a": 1}\n{"a": 2}'),
+        ([text("x")], {"result": "y"}, 'x\n{"result": "y"}'),
+        ([text("x")], ["x"], "x"),
+        (
+            [ImageContent(type="image", data="", mime_type="image/png"), text("a cat")],
+            None,
+            "[image (image/png), not shown: only text can be read here]\na cat",
+        ),
+        (
+            [AudioContent(type="audio", data="", mime_type="audio/wav")],
+            None,
+            "[audio (audio/wav), not shown: only text can be read here]",
+        ),
+        (
+            [ResourceLink(type="resource_link", name="n", uri="file:///n", description="notes")],
+            None,
+            "[n: notes](file:///n)",
+        ),
+        (
+            [EmbeddedResource(type="resource", resource=TextResourceContents(uri="file:///n", text="dear diary"))],
+            None,
+            "file:///n:\ndear diary",
+        ),
+        (
+            [EmbeddedResource(type="resource", resource=BlobResourceContents(uri="file:///b", blob="AA=="))],
+            None,
+            "[file:///b (binary data), not shown: only text can be read here]",
+        ),
+    ],
+)
+def test_results(content: list[ContentBlock], structured: Any, expected: str) -> None:
+    result = CallToolResult(content=content, structured_content=structured)
+    assert result_text(result) == expected
+    if expected:
+        with pytest.raises(CallError) as error:
+            result_text(CallToolResult(content=content, structured_content=structured, is_error=True))
+        assert str(error.value) == expected
+
+
+def test_an_error_without_a_message() -> None:
+    with pytest.raises(CallError, match="without a message"):
+        result_text(CallToolResult(content=[], is_error=True))

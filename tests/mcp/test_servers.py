@@ -1,0 +1,84 @@
+"""Which servers: commands, URLs and configurations."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import constrain.mcp
+from constrain.errors import ToolError
+from constrain.mcp.servers import Address, Command, read_servers
+
+
+@pytest.mark.parametrize(
+    ("source", "name", "server"),
+    [
+        ("uvx mcp-time --zone 'A B'", "mcp-time", Command("uvx", ("mcp-time", "--zone", "A B"))),
+        ("npx -y @scope/server-files /tmp", "server-files", Command("npx", ("-y", "@scope/server-files", "/tmp"))),
+        (["python", "-m", "notes"], "notes", Command("python", ("-m", "notes"))),
+        ("python", "python", Command("python")),
+        ("https://mcp.example.org:8000/mcp", "mcp.example.org", Address("https://mcp.example.org:8000/mcp")),
+        (
+            {"mcpServers": {"a": {"command": "c", "args": ["d"], "env": {"E": "f"}, "cwd": "/g", "type": "stdio"}}},
+            "a",
+            Command("c", ("d",), {"E": "f"}, "/g"),
+        ),
+        (
+            {"mcpServers": {"a": {"url": "http://b", "headers": {"C": "d"}, "type": "http"}}, "theme": "dark"},
+            "a",
+            Address("http://b", {"C": "d"}),
+        ),
+    ],
+)  # fmt: skip
+def test_servers(source: Any, name: str, server: Command | Address) -> None:
+    assert read_servers([source]) == {name: server}
+
+
+def test_equal_names_are_numbered() -> None:
+    assert list(read_servers(["uvx a", "uvx a", {"mcpServers": {"a": {"url": "http://b"}}}])) == ["a", "a_2", "a_3"]
+
+
+def test_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "servers.json"
+    path.write_text(json.dumps({"mcpServers": {"a": {"command": "c"}}}))
+    assert read_servers([path]) == {"a": Command("c")}
+
+
+def test_headers_are_not_shown() -> None:
+    server = read_servers([{"mcpServers": {"a": {"url": "http://b", "headers": {"Authorization": "secret"}}}}])["a"]
+    assert "secret" not in repr(server) + str(server)
+
+
+@pytest.mark.parametrize(
+    ("source", "message", "pointer"),
+    [
+        ((), "needs a server", None),
+        (("",), "is no server", None),
+        (("'a",), "cannot be read", None),
+        (([1],), "is no server", None),
+        (({},), "has no object mcpServers", "/mcpServers"),
+        (({"mcpServers": {}},), "needs a server", None),
+        (({"mcpServers": {"a": {}}},), "either command or url", "/mcpServers/a"),
+        (({"mcpServers": {"a": {"command": "c", "url": "u"}}},), "either command or url", "/mcpServers/a"),
+        (({"mcpServers": {"a": {"command": ""}}},), "command is a text", "/mcpServers/a/command"),
+        (({"mcpServers": {"a": {"command": "c", "args": "d"}}},), "args is a list", "/mcpServers/a/args"),
+        (({"mcpServers": {"a": {"command": "c", "env": {"E": 1}}}},), "env is an object", "/mcpServers/a/env"),
+        (({"mcpServers": {"a": {"command": "c", "arg": []}}},), "unknown key 'arg'; .* args", "/mcpServers/a/arg"),
+        (({"mcpServers": {"a": {"url": "http://b", "type": "sse"}}},), "not supported", "/mcpServers/a"),
+        ((Path("/no/such/file.json"),), "cannot be read: No such file", None),
+    ],
+)  # fmt: skip
+def test_what_is_no_server_is_refused(source: Any, message: str, pointer: str | None) -> None:
+    with pytest.raises(ToolError, match=message) as error:
+        constrain.mcp.connect(*source)
+    assert error.value.pointer == pointer
+
+
+@pytest.mark.parametrize("text", ["{", "[]"])
+def test_files_that_are_no_configuration(text: str, tmp_path: Path) -> None:
+    (tmp_path / "servers.json").write_text(text)
+    with pytest.raises(ToolError, match=r"servers\.json is not"):
+        constrain.mcp.connect(tmp_path / "servers.json")
