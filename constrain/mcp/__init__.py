@@ -1,8 +1,8 @@
 """Tools of MCP servers (Model Context Protocol), for ``generate`` and ``run_tools``. Needs the extra ``mcp``.
 
 ``connect`` starts or reaches servers; ``tools`` takes a session that is open already. Read ``servers`` first: which
-servers, by command, URL or configuration. ``connection`` keeps their sessions; ``listing`` makes tools of what they
-list, with ``names`` that differ; ``results`` turns what a call returns into text.
+servers, by command, URL or configuration. ``connection`` has all of them, and ``sessions`` keeps each one open;
+``listing`` makes tools of what they list, with ``names`` that differ; ``results`` turns what a call returns into text.
 """
 
 from __future__ import annotations

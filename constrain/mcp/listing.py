@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import mcp
 import mcp_types
 
@@ -49,8 +50,9 @@ async def tools(
         exclude: names of tools to leave out.
         timeout: seconds in which the server must answer a call.
 
-    Arguments match the schemas that the server gives. A call returns text: see ``constrain.mcp.CallError`` for its
-    errors. Raises ``ToolError`` that names all tools whose schemas cannot be enforced, with the reasons.
+    They are the tools of this moment; call it again when the server says that its list has changed. Arguments match the
+    schemas that the server gives. A call returns text, or raises ``constrain.mcp.CallError``. Raises ``ToolError`` that
+    names all tools whose schemas cannot be enforced, with the reasons.
     """
     loop = asyncio.get_running_loop()
 
@@ -65,47 +67,73 @@ async def tools(
 
     about = session.server_info
     name = about.name if about else "server"
-    return make_tools([Listed(name, tool, call) for tool in await list_tools(session)], exclude)
+    listed = [Listed(name, tool, call) for tool in await list_tools(session, timeout)]
+    excluded = [exclude] if isinstance(exclude, str) else list(exclude)
+    require_known(excluded, listed)
+    return make_tools(listed, excluded)
 
 
-async def list_tools(session: Session) -> list[mcp_types.Tool]:
-    """Returns all tools that a server lists now, on all pages."""
+async def list_tools(session: Session, timeout: float) -> list[mcp_types.Tool]:
+    """Returns all tools that a server lists now, on all pages. Raises ``ToolError``."""
     inner = session.session if isinstance(session, mcp.Client) else session
+    offered = inner.server_capabilities
+    if offered is not None and offered.tools is None:
+        return []
     found: list[mcp_types.Tool] = []
+    cursors: dict[str | None, None] = {}
     cursor: str | None = None
-    while True:
-        page = await inner.list_tools(params=mcp_types.PaginatedRequestParams(cursor=cursor))
-        found += page.tools
-        cursor = page.next_cursor
-        if not cursor:
-            return found
+    try:
+        with anyio.fail_after(timeout):
+            while cursor not in cursors:
+                cursors[cursor] = None
+                page = await inner.list_tools(params=mcp_types.PaginatedRequestParams(cursor=cursor))
+                found += page.tools
+                cursor = page.next_cursor or None
+                if cursor is None:
+                    return found
+    except TimeoutError as error:
+        raise ToolError(f"the server did not list its tools within {timeout:g} seconds") from error
+    except mcp.MCPError as error:
+        raise ToolError(f"the server cannot list its tools: {error.message}") from error
+    raise ToolError(f"the list of the server's tools has no end: page {cursor!r:.80} comes again")
 
 
 async def call_tool(session: Session, name: str, arguments: dict[str, Any], timeout: float) -> mcp_types.CallToolResult:
     """Calls a tool. Raises ``CallError`` if there is no result."""
     try:
-        result = await session.call_tool(name, arguments, timeout)
+        with anyio.fail_after(timeout):
+            result = await session.call_tool(name, arguments)
+    except TimeoutError as error:
+        raise CallError(f"no answer within {timeout:g} seconds") from error
     except mcp.MCPError as error:
-        if error.code == mcp_types.REQUEST_TIMEOUT:
-            raise CallError(f"no answer within {timeout:g} seconds") from error
         raise CallError(error.message) from error
+    except Exception as error:  # such as a result that does not match the tool's own schema
+        raise CallError(f"{type(error).__name__}: {error}") from error
     assert isinstance(result, mcp_types.CallToolResult)
     return result
+
+
+def require_known(exclude: Iterable[str], listed: Sequence[Listed]) -> None:
+    """Raises ``ToolError`` for excluded names that no tool has."""
+    names = _names(listed)
+    unknown = set(exclude) - set(names) - {each.tool.name for each in listed}
+    if unknown:
+        raise ToolError(f"no tool is named {', '.join(map(repr, sorted(unknown)))}; the tools are {', '.join(names)}")
+
+
+def _names(listed: Sequence[Listed]) -> list[str]:
+    return different_names([(each.server, each.tool.name) for each in listed])
 
 
 def make_tools(listed: Sequence[Listed], exclude: Iterable[str] = ()) -> tuple[FunctionTool, ...]:
     """Returns a tool for each listed one, without those whose own or new name is excluded.
 
-    Raises ``ToolError`` that names all tools whose schemas cannot be enforced, and for excluded names that no tool has.
+    Raises ``ToolError`` that names all tools whose schemas cannot be enforced.
     """
-    excluded = dict.fromkeys([exclude] if isinstance(exclude, str) else exclude)
-    names = different_names([(each.server, each.tool.name) for each in listed])
-    unknown = excluded.keys() - set(names) - {each.tool.name for each in listed}
-    if unknown:
-        raise ToolError(f"no tool is named {', '.join(map(repr, sorted(unknown)))}; the tools are {', '.join(names)}")
+    excluded = set(exclude)
     made: list[FunctionTool] = []
     refused: list[str] = []
-    for name, each in zip(names, listed, strict=True):
+    for name, each in zip(_names(listed), listed, strict=True):
         if name in excluded or each.tool.name in excluded:
             continue
         try:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import mcp_types
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 class CallError(Exception):
@@ -37,18 +34,13 @@ def _says(content: list[mcp_types.ContentBlock], structured: Any) -> bool:
     if not texts:
         return False
     is_wrapped = isinstance(structured, dict) and structured.keys() == {"result"}
-    meant = [structured, structured["result"]] if is_wrapped else [structured]
-    return any(value in meant for value in _read(texts))
-
-
-def _read(texts: list[str]) -> Iterator[Any]:
-    """What texts may stand for: themselves, their JSON, or both as a list."""
+    meant = {_key(value) for value in ([structured, structured["result"]] if is_wrapped else [structured])}
     values = list(map(_value, texts))
-    yield texts
-    yield values
-    if len(texts) == 1:
-        yield texts[0]
-        yield values[0]
+    return any(_key(value) in meant for value in (texts, values, *texts, *values))
+
+
+def _key(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)
 
 
 def _value(text: str) -> Any:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,7 +21,7 @@ class Command:
 
     program: str
     arguments: tuple[str, ...] = ()
-    environment: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     directory: str | None = None
 
     def __str__(self) -> str:
@@ -34,7 +36,8 @@ class Address:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def __str__(self) -> str:
-        return self.url
+        parts = urlsplit(self.url)  # without a password and a query, which may be secret
+        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
 Server = Command | Address
@@ -43,15 +46,21 @@ ServerSource = str | Sequence[str] | Mapping[str, Any] | PurePath
 """A command (``"uvx mcp-server-time"``, or a list of its words), a URL, a configuration, or a file with one."""
 
 
-def read_servers(sources: Sequence[ServerSource]) -> dict[str, Server]:
-    """Returns servers by their names. Raises ``ToolError`` for what is no server."""
+def read_servers(sources: Sequence[ServerSource], environment: Mapping[str, str]) -> dict[str, Server]:
+    """Returns servers by their names; commands get further variables. Raises ``ToolError`` for what is no server."""
     found: dict[str, Server] = {}
     for source in sources:
         for name, server in _servers_in(source):
-            found[_new_name(name, found)] = server
+            found[_new_name(name, found)] = _with_more(server, environment)
     if not found:
         raise ToolError("connect needs a server: a command, a URL, or a configuration with mcpServers")
     return found
+
+
+def _with_more(server: Server, environment: Mapping[str, str]) -> Server:
+    if not isinstance(server, Command):
+        return server
+    return replace(server, environment={**environment, **server.environment})
 
 
 def _servers_in(source: ServerSource) -> list[tuple[str, Server]]:
@@ -61,6 +70,8 @@ def _servers_in(source: ServerSource) -> list[tuple[str, Server]]:
         return _configured(_read_file(Path(source)), str(source))
     if isinstance(source, str) and source.startswith(("http://", "https://")):
         return [(urlsplit(source).hostname or "server", Address(source))]
+    if isinstance(source, str) and source.endswith(".json") and Path(source).is_file():
+        raise ToolError(f"{source!r} is a file; give Path({source!r}) if it is a configuration")
     words = _words(source)
     return [(_name_of_program(words), Command(words[0], tuple(words[1:])))]
 
@@ -96,16 +107,25 @@ def _read_file(path: Path) -> Mapping[str, Any]:
 
 def _configured(document: Mapping[str, Any], where: str) -> list[tuple[str, Server]]:
     """Returns the servers of a configuration, ``{"mcpServers": {name: {"command": ...} or {"url": ...}}}``."""
-    servers = document.get("mcpServers")
+    key = "servers" if "servers" in document and "mcpServers" not in document else "mcpServers"
+    servers = document.get(key)
     if not isinstance(servers, Mapping):
         raise ToolError(f"{where} has no object mcpServers", pointer="/mcpServers")
-    return [(name, _server(entry, f"/mcpServers/{name}")) for name, entry in servers.items()]
+    enabled = [(name, entry) for name, entry in servers.items() if not _is_disabled(entry)]
+    return [(name, _server(entry, f"/{key}/{name}")) for name, entry in enabled]
+
+
+def _is_disabled(entry: Any) -> bool:
+    return isinstance(entry, Mapping) and entry.get("disabled") is True
 
 
 _COMMAND_KEYS = {"command", "args", "env", "cwd"}
 _ADDRESS_KEYS = {"url", "headers"}
-_IGNORED_KEYS = {"type", "transport", "name", "description"}
-"""Keys of other programs that change nothing here: the transport follows from ``command`` or ``url``."""
+_IGNORED_KEYS = {"type", "transport", "name", "description", "disabled", "alwaysAllow", "autoApprove"}
+"""Keys of other programs that change nothing here: the transport follows from ``command`` or ``url``, and calls are not
+confirmed."""
+
+_VARIABLE = re.compile(r"\$\{(?:env:)?(\w+)(?::-([^}]*))?\}")
 
 
 def _server(entry: Any, pointer: str) -> Server:
@@ -127,6 +147,7 @@ def _server(entry: Any, pointer: str) -> Server:
     arguments = entry.get("args", [])
     if not isinstance(arguments, list) or not all(isinstance(each, str) for each in arguments):
         raise ToolError("args is a list of strings", pointer=f"{pointer}/args")
+    arguments = [_expanded(each, f"{pointer}/args/{number}") for number, each in enumerate(arguments)]
     directory = _text(entry, "cwd", pointer) if "cwd" in entry else None
     return Command(_text(entry, "command", pointer), tuple(arguments), _texts(entry, "env", pointer), directory)
 
@@ -135,14 +156,26 @@ def _text(entry: Mapping[str, Any], key: str, pointer: str) -> str:
     value = entry[key]
     if not isinstance(value, str) or not value:
         raise ToolError(f"{key} is a text", pointer=f"{pointer}/{key}")
-    return value
+    return _expanded(value, f"{pointer}/{key}")
+
+
+def _expanded(text: str, pointer: str) -> str:
+    """Returns a text with the values of environment variables: ``${NAME}``, or ``${NAME:-value if it is not set}``."""
+
+    def value(found: re.Match[str]) -> str:
+        known = os.environ.get(found[1], found[2])
+        if known is None:
+            raise ToolError(f"the environment variable {found[1]} is not set", pointer=pointer)
+        return known
+
+    return _VARIABLE.sub(value, text)
 
 
 def _texts(entry: Mapping[str, Any], key: str, pointer: str) -> dict[str, str]:
     value = entry.get(key, {})
     if not isinstance(value, Mapping) or not all(isinstance(each, str) for each in value.values()):
         raise ToolError(f"{key} is an object of strings", pointer=f"{pointer}/{key}")
-    return dict(value)
+    return {name: _expanded(each, f"{pointer}/{key}/{name}") for name, each in value.items()}
 
 
 def _new_name(name: str, known: Mapping[str, Any]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import socket
 import subprocess
@@ -41,7 +42,7 @@ def wait_for(condition: Callable[[], bool]) -> None:
 def test_tools_of_all_pages_are_called() -> None:
     with constrain.mcp.connect(SCRIPTED) as connection:
         tools = by_name(connection.tools)
-        assert list(tools) == ["shout", "fail", "break_off", "hang", "grow", "refuse"]
+        assert list(tools) == ["shout", "fail", "break_off", "hang", "grow", "refuse", "cancelled", "variable"]
         assert tools["shout"].description == "In capitals."
         assert tools["break_off"].description == "Ends the server."
         assert tools["shout"].call({"word": "hello"}) == "HELLO"
@@ -67,12 +68,29 @@ def test_a_call_without_an_answer_ends_in_time() -> None:
         assert tools["shout"].call({"word": "still here"}) == "STILL HERE"
 
 
-def test_a_server_that_has_gone_is_an_error_of_the_call() -> None:
+def test_a_server_that_has_gone_is_an_error_of_the_call_and_is_started_again() -> None:
     with constrain.mcp.connect(SCRIPTED) as connection:
         tools = by_name(connection.tools)
-        for name in ("break_off", "shout"):
-            with pytest.raises(constrain.mcp.CallError):
-                tools[name].call({"word": "anybody?"} if name == "shout" else {})
+        with pytest.raises(constrain.mcp.CallError, match="closed"):
+            tools["break_off"].call({})
+
+        def is_there() -> bool:
+            with contextlib.suppress(constrain.mcp.CallError):
+                return tools["shout"].call({"word": "again"}) == "AGAIN"
+            return False
+
+        wait_for(is_there)
+        assert len(connection.tools) == 8
+
+
+def test_commands_get_variables_and_folders(tmp_path: Path) -> None:
+    entry = {"command": SCRIPTED[0], "args": SCRIPTED[1:], "env": {"OWN": "mine"}, "cwd": str(tmp_path)}
+    with constrain.mcp.connect({"mcpServers": {"a": entry}}, env={"MORE": "ours", "OWN": "theirs"}) as connection:
+        variable = by_name(connection.tools)["variable"]
+        assert [variable.call({"word": name}) for name in ("OWN", "MORE", "PWD")] == ["mine", "ours", ""]
+    entry["cwd"] = str(tmp_path / "missing")
+    with pytest.raises(ToolError, match="cannot be reached: there is no folder"):
+        constrain.mcp.connect({"mcpServers": {"a": entry}}).__enter__()
 
 
 def test_a_closed_connection_is_an_error_of_the_call() -> None:
@@ -80,11 +98,13 @@ def test_a_closed_connection_is_an_error_of_the_call() -> None:
         shout = connection.tools[0]
     with pytest.raises(constrain.mcp.CallError, match="closed"):
         shout.call({"word": "anybody?"})
+    with pytest.raises(ToolError, match="not open"):
+        connection.tools  # noqa: B018
     with connection:  # it can be opened again
         assert connection.tools[0].call({"word": "again"}) == "AGAIN"
 
 
-@pytest.mark.parametrize(("server", "name", "new"), [(SCRIPTED, "grow", "grown_4"), (OFFICIAL, "more", "less")])
+@pytest.mark.parametrize(("server", "name", "new"), [(SCRIPTED, "grow", "grown_6"), (OFFICIAL, "more", "less")])
 def test_changed_lists_are_listed_again(server: list[str], name: str, new: str) -> None:
     with constrain.mcp.connect(server) as connection:
         assert new not in by_name(connection.tools)
@@ -103,9 +123,24 @@ def test_asynchronous_code_calls_several_at_once_and_cancels() -> None:
             hanging.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await hanging
+            assert await tools["cancelled"].acall({}) != "[]"
             assert await tools["shout"].acall({"word": "d"}) == "D"
 
     asyncio.run(run())
+
+
+def test_a_cancelled_start_leaves_nothing_behind() -> None:
+    before = threading.active_count()
+
+    async def run() -> None:
+        connection = constrain.mcp.connect(SCRIPTED)
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(connection.__aenter__(), 0.01)
+        with pytest.raises(ToolError, match="not open"):
+            connection.tools  # noqa: B018
+
+    asyncio.run(run())
+    wait_for(lambda: threading.active_count() <= before)
 
 
 def test_names_of_two_servers_differ() -> None:
@@ -132,6 +167,25 @@ def test_tools_that_cannot_be_enforced_are_all_named(tmp_path: Path) -> None:
         constrain.mcp.connect(command).__enter__()
     with constrain.mcp.connect(command, exclude=["first", "second"]) as connection:
         assert [tool.name for tool in connection.tools] == ["third"]
+
+
+def test_a_list_without_an_end_is_refused() -> None:
+    endless = """
+import json, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    result = {"tools": [], "nextCursor": "x"}
+    if message["method"] == "initialize":
+        about = {"name": "a", "version": "1"}
+        result = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": about}
+    told = {"result": result}
+    if message["method"] == "server/discover":
+        told = {"error": {"code": -32601, "message": "unknown method"}}
+    if "id" in message:
+        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], **told}), flush=True)
+"""
+    with pytest.raises(ToolError, match="has no end: page 'x' comes again"):
+        constrain.mcp.connect([sys.executable, "-c", endless]).__enter__()
 
 
 @pytest.fixture(scope="module")
@@ -166,6 +220,7 @@ def test_results_of_the_official_sdk(over: str, address: str) -> None:
         with pytest.raises(constrain.mcp.CallError, match="wrong"):
             tools["wrong"].call({})
         assert list(connection.instructions.values()) == ["Measure twice."]
+        assert tools["header"].call({"name": "X-Key"}) == ("k" if over == "HTTP with headers" else "")
 
 
 def test_a_session_of_the_callers_own() -> None:
@@ -200,5 +255,5 @@ def test_a_session_of_the_callers_own() -> None:
 def test_servers_that_cannot_be_reached(server: Any, message: str) -> None:
     before = threading.active_count()
     with pytest.raises(ToolError, match=f"(?s){message}"):
-        constrain.mcp.connect(SCRIPTED, server, timeout=1).__enter__()
+        constrain.mcp.connect(SCRIPTED, server, start_timeout=1).__enter__()
     wait_for(lambda: threading.active_count() <= before)

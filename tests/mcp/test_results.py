@@ -37,6 +37,8 @@ def text(value: str) -> TextContent:
         ([text('{"a": 1}'), text('{"a": 2}')], {"result": [{"a": 1}, {"a": 2}]}, '{"a": 1}\n{"a": 2}'),
         ([text("x")], {"result": "y"}, 'x\n{"result": "y"}'),
         ([text("x")], ["x"], "x"),
+        ([text("Weather:"), text('{"t": 3}')], {"t": 3}, 'Weather:\n{"t": 3}'),
+        ([text("1")], {"result": True}, '1\n{"result": true}'),
         (
             [ImageContent(type="image", data="", mime_type="image/png"), text("a cat")],
             None,

@@ -34,22 +34,49 @@ from constrain.mcp.servers import Address, Command, read_servers
     ],
 )  # fmt: skip
 def test_servers(source: Any, name: str, server: Command | Address) -> None:
-    assert read_servers([source]) == {name: server}
+    assert read_servers([source], {}) == {name: server}
 
 
 def test_equal_names_are_numbered() -> None:
-    assert list(read_servers(["uvx a", "uvx a", {"mcpServers": {"a": {"url": "http://b"}}}])) == ["a", "a_2", "a_3"]
+    assert list(read_servers(["uvx a", "uvx a", {"mcpServers": {"a": {"url": "http://b"}}}], {})) == ["a", "a_2", "a_3"]
 
 
 def test_a_file(tmp_path: Path) -> None:
     path = tmp_path / "servers.json"
     path.write_text(json.dumps({"mcpServers": {"a": {"command": "c"}}}))
-    assert read_servers([path]) == {"a": Command("c")}
+    assert read_servers([path], {}) == {"a": Command("c")}
 
 
-def test_headers_are_not_shown() -> None:
-    server = read_servers([{"mcpServers": {"a": {"url": "http://b", "headers": {"Authorization": "secret"}}}}])["a"]
-    assert "secret" not in repr(server) + str(server)
+def test_secrets_are_not_shown() -> None:
+    entries = {
+        "a": {"url": "http://me:secret@b/mcp?key=secret", "headers": {"Authorization": "secret"}},
+        "c": {"command": "d", "env": {"E": "secret"}},
+    }
+    servers = read_servers([{"mcpServers": entries}], {})
+    assert [str(server) for server in servers.values()] == ["http://b/mcp", "d"]
+    assert "secret" not in repr(servers["c"])
+
+
+def test_disabled_servers_are_left_out() -> None:
+    entries = {"a": {"command": "b", "disabled": True}, "c": {"command": "d", "disabled": False, "alwaysAllow": []}}
+    assert read_servers([{"servers": entries}], {}) == {"c": Command("d")}
+
+
+def test_environment_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOKEN", "t")
+    monkeypatch.delenv("NOWHERE", raising=False)
+    entries = {
+        "a": {"command": "${NOWHERE:-b}", "args": ["-${TOKEN}"], "env": {"E": "${env:TOKEN}"}},
+        "c": {"url": "http://d/${TOKEN}", "headers": {"F": "Bearer ${TOKEN}"}},
+    }
+    servers = read_servers([{"mcpServers": entries}], {"G": "h", "E": "i"})
+    assert servers == {
+        "a": Command("b", ("-t",), {"G": "h", "E": "t"}),
+        "c": Address("http://d/t", {"F": "Bearer t"}),
+    }
+    with pytest.raises(ToolError, match="the environment variable NOWHERE is not set") as error:
+        read_servers([{"mcpServers": {"a": {"command": "b", "args": ["${NOWHERE}"]}}}], {})
+    assert error.value.pointer == "/mcpServers/a/args/0"
 
 
 @pytest.mark.parametrize(
@@ -75,6 +102,12 @@ def test_what_is_no_server_is_refused(source: Any, message: str, pointer: str | 
     with pytest.raises(ToolError, match=message) as error:
         constrain.mcp.connect(*source)
     assert error.value.pointer == pointer
+
+
+def test_the_name_of_a_file_is_no_command(tmp_path: Path) -> None:
+    (tmp_path / "servers.json").write_text("{}")
+    with pytest.raises(ToolError, match=r"servers\.json' is a file; give Path"):
+        constrain.mcp.connect(str(tmp_path / "servers.json"))
 
 
 @pytest.mark.parametrize("text", ["{", "[]"])

@@ -63,7 +63,8 @@ _NEUTRAL_KEYWORDS = frozenset(("$schema", "type", "properties", "title", "descri
 def arguments_schema(parameters: dict[str, Any]) -> dict[str, Any]:
     """Returns the schema of a call's arguments: an object, without any keys if ``parameters`` say so."""
     schema = {"type": "object", **parameters}
-    if parameters.get("properties") == {} and parameters.keys() <= _NEUTRAL_KEYWORDS:
+    saying = {key for key, value in parameters.items() if (key, value) != ("required", [])}
+    if parameters.get("properties") == {} and saying <= _NEUTRAL_KEYWORDS:
         schema["additionalProperties"] = False
     return schema
 

@@ -12,7 +12,7 @@ import pytest
 import constrain
 from constrain.engine import core
 from constrain.language import tree
-from constrain.language.grammar import TEXT_SET, Action, Edge, Grammar, Rule, Terminal
+from constrain.language.grammar import TEXT_SET, VALUE_SET, Action, Edge, Grammar, Rule, Terminal
 from tests.support import LONG, Tokens, byte_vocabulary, real_vocabulary
 from tests.support.matching import allowed
 
@@ -96,12 +96,14 @@ def of_bytes(first: str, last: str) -> tree.Expression:
     return tree.ByteClass(((ord(first), ord(last)),))
 
 
+NAME = tree.Concatenation((of_bytes('"', '"'), tree.Repetition(of_bytes("a", "z"), 0, None), of_bytes('"', '"')))
+
+
 def test_two_readings_of_a_text_stay_apart() -> None:
     """Of two rules that read the same name, one may read it again: only that one can go on after it."""
-    name = tree.Concatenation((of_bytes('"', '"'), tree.Repetition(of_bytes("a", "z"), 0, None), of_bytes('"', '"')))
     once = [Edge(0, 0, 1, (), ((Action.REMEMBER, 0),)), Edge(1, 1, 2), Edge(2, 0, 3, excluding=0), Edge(3, 2, 7)]
     again = [Edge(0, 0, 4), Edge(4, 1, 5), Edge(5, 0, 6, excluding=0), Edge(6, 3, 7)]
-    terminals = [Terminal("name", name), *(Terminal(each, of_bytes(each, each)) for each in ",.!")]
+    terminals = [Terminal("name", NAME), *(Terminal(each, of_bytes(each, each)) for each in ",.!")]
     grammar = core.CompiledGrammar(
         Grammar(tuple(terminals), (Rule("start", (*once, *again), (7,), (TEXT_SET,)),)), byte_vocabulary()._core
     )
@@ -115,6 +117,62 @@ def test_two_readings_of_a_text_stay_apart() -> None:
         assert {byte for byte in range(256) if row[byte // 32] >> (byte % 32) & 1} == set(following)
 
 
+WORD = tree.Repetition(of_bytes("a", "z"), 1, None)
+ONE = tree.Literal(b"1.")
+REMEMBERING: dict[str, tuple[list[tree.Expression], list[Edge], tuple[int, ...], int, bytes]] = {
+    "only another terminal is remembered": (
+        [WORD, tree.Alternation((WORD, tree.Literal(b"*"))), tree.Literal(b","), tree.Literal(b".")],
+        [Edge(0, 0, 1, (), ((Action.REMEMBER, 0),)), Edge(1, 2, 2), Edge(2, 1, 3, excluding=0), Edge(3, 3, 4)],
+        (),
+        TEXT_SET,
+        b"xy,ab.",
+    ),
+    "a value begins like a number": (
+        [
+            tree.Alternation(
+                (
+                    tree.Concatenation((ONE, tree.Repetition(tree.Literal(b"0"), 1, None))),
+                    tree.Concatenation((ONE, tree.Literal(b"x"))),
+                )
+            ),
+            tree.Literal(b","),
+            tree.Literal(b";"),
+        ],
+        [Edge(0, 0, 1, distinct=0), Edge(1, 1, 2), Edge(2, 0, 1, distinct=0), Edge(2, 2, 4), Edge(1, 2, 4)],
+        (),
+        VALUE_SET,
+        b"1.0,1.x,;",
+    ),
+    "names are also ignored": (
+        [NAME, tree.Literal(b","), tree.Literal(b".")],
+        [Edge(0, 0, 1, (), ((Action.REMEMBER, 0),)), Edge(1, 1, 2), Edge(2, 0, 3, excluding=0), Edge(3, 2, 4)],
+        (0,),
+        TEXT_SET,
+        b'"xy","xy".',
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REMEMBERING)
+def test_masks_of_grammars_made_in_code(name: str) -> None:
+    expressions, edges, ignored, slot, text = REMEMBERING[name]
+    terminals = tuple(Terminal(f"t{number}", each) for number, each in enumerate(expressions))
+    rules = (Rule("start", tuple(edges), (4,), (slot,)),)
+    grammar = core.CompiledGrammar(Grammar(terminals, rules, ignored), byte_vocabulary()._core)
+    row = np.zeros(grammar.n_words, np.uint32)
+    matcher = core.Matcher(grammar)
+    for place, byte in enumerate(text):
+        matcher.fill_bitmask(row)
+        for token in range(257):
+            taken = matcher.accept(token)
+            if taken:
+                matcher.rollback(1)
+            assert taken == bool(row[token // 32] >> (token % 32) & 1), (text[:place], token)
+        if not matcher.accept(byte):
+            assert name == "names are also ignored"
+            return
+
+
 @pytest.mark.parametrize(
     ("schema", "documents"),
     [
@@ -126,8 +184,16 @@ def test_two_readings_of_a_text_stay_apart() -> None:
                 {"lion of town": {"third key": "b", "fish number": "c d"}, "zebra": {"last": "e"}},
             ],
         ),
+        (
+            {
+                "type": "object",
+                "patternProperties": {"^x-": {"type": "integer"}, "^v[0-9]$": {"type": "integer"}},
+                "additionalProperties": {"type": "integer"},
+            },
+            [{"river stone": 1, "x-cloud": 22}, {"lion of town": 3, "x-fish number": 4}],
+        ),
     ],
-    ids=["flat", "nested"],
+    ids=["flat", "nested", "classes of keys"],
 )
 def test_keys_that_nobody_has_met_find_the_masks_of_others(schema: dict[str, Any], documents: list[Any]) -> None:
     vocab = real_vocabulary("llama-bpe")

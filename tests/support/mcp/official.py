@@ -44,6 +44,13 @@ def wrong() -> str:
 
 
 @server.tool()
+def header(name: str, context: Context) -> str:  # type: ignore[type-arg]
+    """A header of the request."""
+    request = context.request_context.request
+    return "" if request is None else request.headers.get(name, "")
+
+
+@server.tool()
 async def more(context: Context) -> str:  # type: ignore[type-arg]
     """Offers one tool more."""
     server.add_tool(lambda: "less", name="less", description="Another tool.")

@@ -7,6 +7,7 @@ python scripted.py LIST       lists the tools in a JSON file instead of its own
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -20,8 +21,11 @@ PAGES = [
         {"name": "hang", "inputSchema": NOTHING},
         {"name": "grow", "inputSchema": NOTHING},
         {"name": "refuse", "inputSchema": NOTHING},
+        {"name": "cancelled", "description": "Which calls were cancelled.", "inputSchema": NOTHING},
+        {"name": "variable", "description": "The environment variable.", "inputSchema": WORD},
     ],
 ]
+CANCELLED: list[int] = []
 
 
 def send(**message: Any) -> None:
@@ -39,6 +43,10 @@ def call(number: int, name: str, arguments: dict[str, Any]) -> None:
         send(id=number, result=text("out of paper", isError=True))
     elif name == "refuse":
         send(id=number, error={"code": -32602, "message": "not today"})
+    elif name == "cancelled":
+        send(id=number, result=text(json.dumps(CANCELLED)))
+    elif name == "variable":
+        send(id=number, result=text(os.environ.get(arguments["word"], "")))
     elif name == "break/off":
         sys.exit(0)
     elif name == "grow":
@@ -62,6 +70,8 @@ def answer(message: dict[str, Any]) -> None:
             send(id=message["id"], result={"tools": PAGES[page], **more})
         case "tools/call":
             call(message["id"], message["params"]["name"], message["params"].get("arguments") or {})
+        case "notifications/cancelled":
+            CANCELLED.append(message["params"]["requestId"])
         case _ if "id" in message:
             send(id=message["id"], error={"code": -32601, "message": "unknown method"})
 

@@ -298,8 +298,8 @@ uint64_t Bounds::tokens_of(const Bound& bound, size_t read) {
   return std::min(Bound::unknown, bound.length + bound.fresh * each);
 }
 
-// The sets of a mask that stands in for others have fewer texts to differ from. So a fresh text counts where one is
-// read that is not fresh there.
+// The sets of a mask that stands in for others have fewer texts to differ from. Ways count every edge that excludes
+// texts as fresh, whatever is remembered; only the lexeme after the set itself may count as fresh at the place alone.
 Bound Bounds::of_mask(const Mask& mask, const Place& place, Unit unit) {
   std::optional<Bound>& known = mask.bounds[static_cast<size_t>(unit)];
   BudgetQuestions questions;

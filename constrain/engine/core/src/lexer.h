@@ -63,7 +63,8 @@ class Lexer {
   // Terminal `t` without the texts of the scalars in a list of values; ValueId::unknown_scalar makes it
   // context-dependent.
   TermId without_values(TermId t, uint32_t list, const Memory& memory, const Values& values);
-  // What was left out of a terminal by `without` or `without_values`, as a list of texts or values in memory.
+  // What was left out of a terminal by `without` or `without_values`, as a list of texts or values in memory; an empty
+  // list for a terminal that is not derived.
   struct Excluded {
     uint32_t list = 0;
     bool are_values = false;

@@ -6,6 +6,8 @@
 #include <tuple>
 #include <utility>
 
+#include "strings.h"
+
 namespace constrain {
 
 namespace {
@@ -267,10 +269,7 @@ void MaskComputation::leave_to_text(MaskDraft& mask, uint32_t node) const {
 // one text less makes no difference. This does not hold for numbers: one number has infinitely many texts.
 bool MaskComputation::surely_goes_on(const Place& place) const {
   bool number = false;
-  if (grammar_.has_values) {
-    const char first = stepping_.memory().text(place.text)[0];
-    number = first == '-' || (first >= '0' && first <= '9');
-  }
+  if (grammar_.has_values) number = begins_number(stepping_.memory().text(place.text));
   std::span<const Lexer::Entry> entries = lexer_.entries(place.lexer);
   return std::any_of(entries.begin(), entries.end(), [&](const Lexer::Entry& entry) {
     return !lexer_.is_context_dependent(entry.terminal) || (!number && lexer_.expressions().infinite(entry.expression));

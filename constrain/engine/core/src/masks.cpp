@@ -52,6 +52,7 @@ const Mask& Masks::of(const Place& place) {
   if (const uint32_t* found = needs_text ? text_ids_.find(text_mask_key(place)) : ids_.find(mask_key(place))) return masks_[*found];
   stepping_.allow_mask();
   const std::optional<Place> stand_in = stand_ins_.of(place);
+  stepping_.allow_mask();
   if (!stand_in) return masks_[make(place, needs_text)];
   const uint32_t* known = ids_.find(mask_key(*stand_in));
   if (known) ++stood_in_;

@@ -62,6 +62,9 @@ class Memory {
     return TextId{id};
   }
 
+  TextId beginning(TextId id) const { return texts_[index(id)].beginning; }  // a text without its last byte
+  uint8_t last(TextId id) const { return texts_[index(id)].last; }
+
   std::string text(TextId id) const {
     std::string result;
     for (; id != TextId::empty; id = texts_[index(id)].beginning) result.push_back(static_cast<char>(texts_[index(id)].last));

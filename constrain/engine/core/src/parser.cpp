@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "strings.h"
+
 namespace constrain {
 
 namespace {
@@ -502,8 +504,10 @@ std::optional<ExprId> Parser::texts_of(uint32_t number, bool is_value) {
   if (!is_value && TextId{number} == TextId::unknown) return std::nullopt;
   if (!is_value) return lexer_.spelled_texts({memory_.text(TextId{number})}, values_);
   const ValueId value{number};
-  if (value == ValueId::unknown_scalar || values_.is_group(value) || values_.is_decimal(value)) return std::nullopt;
-  return lexer_.spelled_texts({values_.text(value)}, values_);
+  if (value == ValueId::unknown_scalar || values_.is_group(value)) return std::nullopt;
+  const std::string& text = values_.text(value);
+  if (begins_number(text)) return std::nullopt;
+  return lexer_.spelled_texts({text}, values_);
 }
 
 MemoryId Parser::without_values(uint32_t rule, MemoryId memory) {

@@ -85,7 +85,8 @@ class Parser {
   MemoryId fresh_memory(uint32_t rule) const { return fresh_[rule]; }
   TermId excluding(const Edge& edge, uint32_t rule, MemoryId memory);
   MemoryId remembering(uint32_t rule, MemoryId memory, int32_t slot, TextId text);
-  // The spellings of a remembered text, or of a value that is one, by its number in memory; nothing for others.
+  // The spellings of a remembered text, or of a value, by its number in memory. Nothing for values that are not one text,
+  // or that begin like a number: one number has infinitely many texts, which take away what goes on after such a beginning.
   std::optional<ExprId> texts_of(uint32_t number, bool is_value);
   MemoryId without_values(uint32_t rule, MemoryId memory);  // with no value read, and no earlier value
   MemoryId without_texts(uint32_t rule, MemoryId memory);   // with no text read

@@ -14,6 +14,12 @@
 
 namespace constrain {
 
+namespace {
+
+constexpr size_t max_explored = 300;  // derivatives of one terminal
+
+}  // namespace
+
 std::optional<Place> StandIns::of(const Place& place) {
   if (has_none()) return std::nullopt;
   try {
@@ -44,12 +50,13 @@ SetId StandIns::of_set(SetId set) {
   return SetId{sets_[index(set)] = index(result)};
 }
 
-// Whether each terminal made from memory after `set` has one of its own after the stand-in; it must not meet another
-// one there, of which the current lexeme may not be a text.
+// Whether each terminal made from memory after `set` becomes a terminal of its own after the stand-in. Two terminals of
+// one base must not become one, because the current lexeme may be a text of only one of them.
 bool StandIns::has_own_terminals(SetId set, SetId stand_in) {
   const std::vector<Parser::Step> steps = parser_.copy_of_steps(parser_.closure(set));
   for (size_t i = steps.size(); i-- > 0 && lexer_.is_derived(steps[i].terminal);) {  // these have the greatest ids
     const TermId base = lexer_.base_terminal(steps[i].terminal);
+    if (grammar_.is_ignored(base)) return false;
     for (const Parser::Step& step : steps) {
       if (step.terminal != steps[i].terminal && lexer_.base_terminal(step.terminal) == base) return false;
     }
@@ -62,30 +69,37 @@ OriginId StandIns::known_origin(OriginId origin) const {
   return index(origin) < origins_.size() && origins_[index(origin)] != not_known ? OriginId{origins_[index(origin)]} : origin;
 }
 
-// While the origins behind an origin are followed, it stands for itself: so does one that waits for itself in the end.
+// While the origins behind an origin are followed, it stands for itself. So an origin that waits for itself in the end
+// keeps its texts there, and only the first round is without them.
 OriginId StandIns::of_origin(OriginId origin) {
-  struct Visit {
-    OriginId origin;
-    bool again;
-  };
   std::vector<Visit> visits{{origin, false}};
-  while (!visits.empty()) {
-    const Visit visit = visits.back();
-    visits.pop_back();
-    const uint32_t at = index(visit.origin);
-    if (!visit.again) {
-      if (origins_.size() <= at) origins_.resize(at + 1, not_known);
-      if (origins_[at] != not_known) continue;
-      origins_[at] = at;
-      visits.push_back({visit.origin, true});
-      for (const Item& item : parser_.waiting(visit.origin)) visits.push_back({item.origin, false});
-      continue;
+  try {
+    while (!visits.empty()) visit(visits);
+  } catch (const LimitError&) {
+    for (const Visit& each : visits) {
+      if (each.again) origins_[index(each.origin)] = not_known;
     }
-    const std::vector<Item> own = parser_.copy_of_waiting(visit.origin);
-    std::vector<Item> items = with_less(own);
-    if (items != own) origins_[at] = index(parser_.origin_of(std::move(items), parser_.ends_text(visit.origin)));
+    throw;
   }
   return known_origin(origin);
+}
+
+void StandIns::visit(std::vector<Visit>& visits) {
+  const auto [origin, again] = visits.back();
+  const uint32_t at = index(origin);
+  if (again) {
+    const std::vector<Item> own = parser_.copy_of_waiting(origin);
+    std::vector<Item> items = with_less(own);
+    if (items != own) origins_[at] = index(parser_.origin_of(std::move(items), parser_.ends_text(origin)));
+    visits.pop_back();
+    return;
+  }
+  visits.pop_back();
+  if (origins_.size() <= at) origins_.resize(at + 1, not_known);
+  if (origins_[at] != not_known) return;
+  origins_[at] = at;
+  visits.push_back({origin, true});
+  for (const Item& item : parser_.waiting(origin)) visits.push_back({item.origin, false});
 }
 
 std::vector<Item> StandIns::of_items(std::span<const Item> items) {
@@ -125,8 +139,8 @@ MemoryId StandIns::of_memory(uint32_t rule, MemoryId memory) {
 
 // The lexer state before `set`, the stand-in of the place's set. Its expressions are those of the place, or wider ones.
 std::optional<LexId> StandIns::of_lexer(const Place& place, SetId set) {
-  if (!lexer_.remembers(place.lexer)) return place.lexer;
   std::vector<Lexer::Entry> entries = lexer_.copy_of_entries(place.lexer);
+  if (std::ranges::none_of(entries, [this](const Lexer::Entry& entry) { return lexer_.is_derived(entry.terminal); })) return place.lexer;
   for (Lexer::Entry& entry : entries) {
     if (!lexer_.is_derived(entry.terminal)) continue;
     const std::optional<TermId> terminal = of_terminal(entry.terminal, set);
@@ -157,17 +171,33 @@ std::optional<TermId> StandIns::of_terminal(TermId terminal, SetId set) {
 // rest itself.
 ExprId StandIns::wider(const Lexer::Entry& entry, TermId stand_in, TextId text) {
   if (text == TextId::unknown || lexer_.is_lazy(entry.terminal)) return entry.expression;
-  ExpressionStore& expressions = lexer_.expressions();
-  const std::string read = memory_.text(text);
-  const ExprId rest = expressions.derivative(lexer_.expression(stand_in), read);
+  const ExprId rest = rest_after(lexer_.expression(stand_in), text);
   if (rest == entry.expression) return rest;
-  if (expressions.derivative(lexer_.expression(entry.terminal), read) != entry.expression) return entry.expression;  // the text is shortened
+  if (rest_after(lexer_.expression(entry.terminal), text) != entry.expression) return entry.expression;  // the text is shortened
   const Lexer::Excluded all = lexer_.excluded(entry.terminal), kept = lexer_.excluded(stand_in);
   std::vector<uint32_t> left_out;
   std::ranges::set_difference(memory_.list(all.list), memory_.list(kept.list), std::back_inserter(left_out));
   for (uint32_t number : left_out) {
     const std::optional<ExprId> texts = texts_of(number, all.are_values);
-    if (!texts || begins_tokens(expressions.derivative(*texts, read), rest)) return entry.expression;
+    if (!texts || begins_tokens(rest_after(*texts, text), rest)) return entry.expression;
+  }
+  return rest;
+}
+
+// The derivative of an expression by a text; that by its beginning is mostly known.
+ExprId StandIns::rest_after(ExprId e, TextId text) {
+  std::vector<TextId> further;
+  ExprId rest = e;
+  for (TextId at = text; at != TextId::empty; at = memory_.beginning(at)) {
+    if (const uint32_t* found = rests_.find(paired(e, at))) {
+      rest = ExprId{*found};
+      break;
+    }
+    further.push_back(at);
+  }
+  for (size_t i = further.size(); i-- > 0;) {
+    rest = lexer_.expressions().derivative(rest, memory_.last(further[i]));
+    rests_.insert(paired(e, further[i]), index(rest));
   }
   return rest;
 }
@@ -249,12 +279,26 @@ bool StandIns::begins_tokens(ExprId texts, ExprId terminal) {
   return begins;
 }
 
+// Whether infinitely many texts match; false if deciding takes long.
+bool StandIns::is_endless(ExprId e) {
+  if (lexer_.expressions().infinite(e)) return true;
+  if (const uint8_t* found = endless_.find(index(e))) return *found != 0;
+  bool endless = false;
+  try {
+    endless = lexer_.expressions().has_endless_matches(e, max_explored).value_or(false);
+  } catch (const LimitError&) {  // then it takes long
+  }
+  endless_.insert(index(e), endless ? 1 : 0);
+  return endless;
+}
+
 // Follows the beginnings of `texts` that tokens have. Returns whether one of them is a whole text of the terminal, or
 // perhaps only finitely many texts of the terminal go on from it.
 template <typename Position, typename F>
 bool StandIns::meets_end(ExprId texts, ExprId terminal, Position start, F&& next) {
   ExpressionStore& expressions = lexer_.expressions();
   if (!expressions[texts].finite) return texts != ExprId::nothing;
+  if (expressions.intersection({texts, terminal}) == ExprId::nothing) return false;
   struct Front {
     ExprId texts, terminal;
     Position position;
@@ -265,7 +309,7 @@ bool StandIns::meets_end(ExprId texts, ExprId terminal, Position start, F&& next
     fronts.pop_back();
     if (front.texts == ExprId::nothing || front.terminal == ExprId::nothing) continue;
     if (expressions.nullable(front.texts) && expressions.nullable(front.terminal)) return true;
-    if (!expressions.infinite(front.terminal)) return true;
+    if (!is_endless(front.terminal)) return true;
     expressions.first(front.texts).each([&](uint8_t byte) {
       if (const std::optional<Position> position = next(front.position, byte)) {
         fronts.push_back({expressions.derivative(front.texts, byte), expressions.derivative(front.terminal, byte), *position});

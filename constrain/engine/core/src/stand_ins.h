@@ -31,7 +31,7 @@ class StandIns {
 
   size_t memory_bytes() const {
     return 4 * (sets_.size() + origins_.size()) + memories_.bytes() + terminals_.bytes() + texts_.bytes() + told_apart_.bytes() +
-           begins_tokens_.bytes();
+           begins_tokens_.bytes() + rests_.bytes() + endless_.bytes();
   }
 
  private:
@@ -41,11 +41,17 @@ class StandIns {
     bool operator==(const Excluding&) const = default;
   };
 
+  struct Visit {  // of an origin: before those behind it, or again after them
+    OriginId origin;
+    bool again;
+  };
+
   bool has_none() const { return !grammar_.may_need_fresh || grammar_.reads_groups || grammar_.limits_tokens; }
   SetId of_set(SetId set);
   bool has_own_terminals(SetId set, SetId stand_in);
   OriginId known_origin(OriginId origin) const;
   OriginId of_origin(OriginId origin);
+  void visit(std::vector<Visit>& visits);
   std::vector<Item> of_items(std::span<const Item> items);
   std::vector<Item> with_less(std::span<const Item> items);
   MemoryId of_memory(uint32_t rule, MemoryId memory);
@@ -53,6 +59,7 @@ class StandIns {
   std::optional<LexId> of_lexer(const Place& place, SetId set);
   std::optional<TermId> of_terminal(TermId terminal, SetId set);
   ExprId wider(const Lexer::Entry& entry, TermId stand_in, TextId text);
+  ExprId rest_after(ExprId e, TextId text);
 
   // A text or value by its number in memory.
   bool is_told_apart(uint32_t rule, uint32_t slot, uint32_t number);
@@ -60,6 +67,7 @@ class StandIns {
   const std::vector<Excluding>& excluding(uint32_t rule);
   bool within_tokens(ExprId texts, ExprId terminal);
   bool begins_tokens(ExprId texts, ExprId terminal);
+  bool is_endless(ExprId e);
   template <typename Position, typename F>
   bool meets_end(ExprId texts, ExprId terminal, Position start, F&& next);
 
@@ -75,6 +83,8 @@ class StandIns {
   FlatMap<uint64_t, std::optional<ExprId>> texts_;  // by number, and whether it is that of a value
   FlatMap<Hash, uint8_t> told_apart_;               // by terminal, number, and whether it is that of a value
   FlatMap<uint64_t, uint8_t> begins_tokens_;        // by both rests
+  FlatMap<uint64_t, uint32_t> rests_;               // by expression and text
+  FlatMap<uint32_t, uint8_t> endless_;              // by expression
   std::vector<std::vector<Excluding>> excluding_;   // by rule, once asked for
 };
 

@@ -12,6 +12,7 @@
 
 namespace constrain {
 
+inline bool begins_number(std::string_view text) { return !text.empty() && (text[0] == '-' || (text[0] >= '0' && text[0] <= '9')); }
 inline bool is_string(std::string_view text) { return !text.empty() && text[0] == '"'; }
 
 // Replaces the JSON string at the beginning of `text` by its canonical spelling.

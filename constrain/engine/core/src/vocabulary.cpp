@@ -132,14 +132,20 @@ std::vector<uint32_t> Vocabulary::beginnings_of(std::string_view text) const {
 // Nothing if they are too many.
 std::optional<std::vector<std::string_view>> Vocabulary::find_suffixes(uint8_t byte) const {
   std::vector<std::string_view> found;
+  auto leave_out_equals = [&found] {
+    std::sort(found.begin(), found.end());
+    found.erase(std::unique(found.begin(), found.end()), found.end());
+  };
   uint32_t token = 0;
   for (size_t at = text_.find(static_cast<char>(byte)); at != std::string::npos; at = text_.find(static_cast<char>(byte), at + 1)) {
     while (offsets_[token + 1] <= at) ++token;
     found.push_back(std::string_view(text_).substr(at, offsets_[token + 1] - at));
+    if (found.size() < 2 * max_suffixes) continue;
+    leave_out_equals();
     if (found.size() > max_suffixes) return std::nullopt;
   }
-  std::sort(found.begin(), found.end());
-  found.erase(std::unique(found.begin(), found.end()), found.end());
+  leave_out_equals();
+  if (found.size() > max_suffixes) return std::nullopt;
   found.shrink_to_fit();
   return found;
 }
@@ -236,7 +242,12 @@ void Vocabulary::keep_places(const Hash& key, std::shared_ptr<const PlaceTokens>
 }
 
 size_t Vocabulary::memory_bytes() const {
-  return text_.capacity() + 4 * (offsets_.capacity() + special_.capacity() + eos_.capacity() + singles_.capacity() + pairs_.capacity()) + trie_.memory_bytes() +
+  size_t suffixes = 0;
+  {
+    std::scoped_lock lock(mutex_);
+    for (const Suffixes& each : suffixes_) suffixes += each.found ? each.found->capacity() * sizeof(std::string_view) : 0;
+  }
+  return suffixes + text_.capacity() + 4 * (offsets_.capacity() + special_.capacity() + eos_.capacity() + singles_.capacity() + pairs_.capacity()) + trie_.memory_bytes() +
          words_begun_.memory_bytes();
 }
 
