@@ -154,6 +154,10 @@ PACKAGE = {
     "the nesting of groups in a pattern (MAX_GROUP_NESTING)": """
         regex.named_groups._Automaton.add regex.named_groups._Automaton.repeat""",
     "chains of other temperatures have no others: 1": "llama.decoding.sampler.Chain.close",
+    "the same name of an object of another class, which it holds: 1": """
+        mcp.connection.Connection.close
+        mcp.connection.Connection.instructions
+        mcp.sessions.Session.instructions""",
     "MAX_PARTIAL_NESTING": """
         partial.types.PartialType._fits partial.types.PartialType.fitting
         partial.types.PartialType._build partial.types.PartialType.value
