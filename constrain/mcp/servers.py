@@ -86,11 +86,14 @@ def _words(source: str | Sequence[str]) -> list[str]:
     return words
 
 
+_STARTER = re.compile(r"uvx?|npx|bunx|node|deno|docker|pipx|python[\d.]*|run")
+"""Programs that only start another one."""
+
+
 def _name_of_program(words: Sequence[str]) -> str:
     """Returns the word that tells servers apart: ``mcp-server-time`` of ``uvx mcp-server-time --debug``."""
-    starters = {"uvx", "npx", "node", "python", "python3", "pipx", "run", "uv", "docker", "bunx", "deno"}
     named = [PurePath(word).name for word in words if not word.startswith("-")]
-    return next((name for name in named if name not in starters), named[0] if named else words[0])
+    return next((name for name in named if not _STARTER.fullmatch(name)), named[0] if named else words[0])
 
 
 def _read_file(path: Path) -> Mapping[str, Any]:

