@@ -34,8 +34,8 @@ LOG_BYTES = 2_000
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
 """Seconds before a broken session is opened again: at first, and after several attempts that failed."""
 
-HTTP_SECONDS = httpx2.Timeout(30, read=300)
-"""Time limits of HTTP: a server may be silent for long while it keeps a stream of events open."""
+LEAST_SILENCE = 300.0
+"""Seconds for which a server over HTTP may be silent, at least: it may keep a stream of events open."""
 
 
 class Session:
@@ -134,7 +134,8 @@ class Session:
     async def _transport(self, log: TextIO, stack: contextlib.AsyncExitStack) -> Any:
         server = self._server
         if not isinstance(server, Command):
-            client = httpx2.AsyncClient(headers=dict(server.headers), timeout=HTTP_SECONDS)
+            limits = httpx2.Timeout(30, read=max(LEAST_SILENCE, self._timeout))
+            client = httpx2.AsyncClient(headers=dict(server.headers), timeout=limits)
             return streamable_http_client(server.url, http_client=await stack.enter_async_context(client))
         if server.directory is not None and not Path(server.directory).is_dir():
             raise ToolError(f"there is no folder {server.directory!r} to start it in")

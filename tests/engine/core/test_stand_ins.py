@@ -1,4 +1,4 @@
-"""Masks after texts that must not be repeated: each is what its tokens say one by one, whoever computed it."""
+"""Masks after texts that must not be repeated allow exactly the tokens that can be accepted, also when taken over."""
 
 from __future__ import annotations
 

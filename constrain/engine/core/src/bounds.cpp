@@ -299,7 +299,7 @@ uint64_t Bounds::tokens_of(const Bound& bound, size_t read) {
 }
 
 // The sets of a mask that stands in for others have fewer texts to differ from. Ways count every edge that excludes
-// texts as fresh, whatever is remembered; only the lexeme after the set itself may count as fresh at the place alone.
+// texts as fresh, whatever is remembered. So the bounds differ by one fresh text at most: the lexeme right after a set.
 Bound Bounds::of_mask(const Mask& mask, const Place& place, Unit unit) {
   std::optional<Bound>& known = mask.bounds[static_cast<size_t>(unit)];
   BudgetQuestions questions;

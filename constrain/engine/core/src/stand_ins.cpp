@@ -246,7 +246,7 @@ const std::vector<StandIns::Excluding>& StandIns::excluding(uint32_t rule) {
 
 // Whether some token tells that a lexeme which may begin anywhere in it is not one of `texts`.
 bool StandIns::within_tokens(ExprId texts, ExprId terminal) {
-  struct Suffixes {  // those that have a common beginning of `read` bytes; at first all
+  struct Suffixes {  // ends of tokens that share their first `read` bytes; all ends if that is 0
     std::span<const std::string_view> all;
     size_t read = 0;
   };
@@ -298,7 +298,6 @@ template <typename Position, typename F>
 bool StandIns::meets_end(ExprId texts, ExprId terminal, Position start, F&& next) {
   ExpressionStore& expressions = lexer_.expressions();
   if (!expressions[texts].finite) return texts != ExprId::nothing;
-  if (expressions.intersection({texts, terminal}) == ExprId::nothing) return false;
   struct Front {
     ExprId texts, terminal;
     Position position;
@@ -309,7 +308,10 @@ bool StandIns::meets_end(ExprId texts, ExprId terminal, Position start, F&& next
     fronts.pop_back();
     if (front.texts == ExprId::nothing || front.terminal == ExprId::nothing) continue;
     if (expressions.nullable(front.texts) && expressions.nullable(front.terminal)) return true;
-    if (!is_endless(front.terminal)) return true;
+    if (!is_endless(front.terminal)) {
+      if (expressions.intersection({front.texts, front.terminal}) != ExprId::nothing) return true;
+      continue;  // the terminal has none of the texts
+    }
     expressions.first(front.texts).each([&](uint8_t byte) {
       if (const std::optional<Position> position = next(front.position, byte)) {
         fronts.push_back({expressions.derivative(front.texts, byte), expressions.derivative(front.terminal, byte), *position});
