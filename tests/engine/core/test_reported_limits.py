@@ -68,19 +68,18 @@ def limited(grammar: Grammar, vocabulary: constrain.Vocabulary, limits: dict[str
 def check_place(matcher: Matcher, exact: Matcher, rng: Random, *, asks_first: bool) -> list[bool]:
     """The mask here, after it was compared with all that must agree with it. ``exact``: without limits and budget.
 
-    Forks that take tokens before the mask is asked for have masks of their own: where a limit is met, these may differ
-    from it if tables were begun anew in between, and only then.
+    Forks that take tokens before the mask is asked for have masks of their own. These may differ from it only if one of
+    them or the mask met a limit: later ones know more.
     """
     vocabulary = matcher.constraint.vocabulary
-    generation = matcher.constraint._core.stats()["generation"]
-    before = accepted_by_forks(matcher) if asks_first else None
     met = matcher.limited_masks
+    forks = [matcher.fork() for _ in range(vocabulary.n_vocab if asks_first else 0)]
+    before = [fork.accept(token) for token, fork in enumerate(forks)]
     mask = mask_of(matcher)
     whole = mask_of(exact)
-    assert not any(here and not there for here, there in zip(before or (), whole, strict=False)), "outside the language"
-    if before is not None and before != mask:
-        assert matcher.limited_masks > met, "accept before the mask"
-        assert matcher.constraint._core.stats()["generation"] > generation, "accept before the mask"
+    assert not any(here and not there for here, there in zip(before, whole, strict=False)), "outside the language"
+    if asks_first and before != mask:
+        assert any(each.limited_masks > met for each in (matcher, *forks)), "accept before the mask"
     assert mask_of(matcher) == mask, "the mask once more"
     assert mask_of(matcher.fork()) == mask, "the mask of a fork"
     assert accepted_by_forks(matcher) == mask, "accept after the mask"

@@ -355,16 +355,20 @@ void Matcher::fill(const Mask& mask, std::span<uint32_t> words) {
   words_ = std::make_shared<const Bitmask>(words.begin(), words.end());
 }
 
-// If limits were met, the mask has the next token of a way to finish, which stays in it.
+// If limits were met, the mask has the next token of a way to finish, which stays in it; at its end, the end of generation.
 void Matcher::allow_plan(std::span<uint32_t> words) {
   const Place place = here();
+  const Vocabulary& vocabulary = grammar_->vocabulary();
   try {
     const Progress& progress = planned();
-    const uint32_t token = grammar_->vocabulary().first_token(*progress.plan, progress.at);
-    if (token == Vocabulary::no_token) return;
+    const uint32_t token = vocabulary.first_token(*progress.plan, progress.at);
     automaton_->stepping().allow_all();
     Place next = place;
-    if (automaton_->token_limits().take(next, grammar_->vocabulary().token(token))) set_bit(words, token);
+    if (token != Vocabulary::no_token) {
+      if (automaton_->token_limits().take(next, vocabulary.token(token))) set_bit(words, token);
+    } else if (automaton_->stepping().accepting(place)) {
+      for (uint32_t eos : vocabulary.eos()) set_bit(words, eos);
+    }
   } catch (const LimitError&) {  // no way is known; the verified tokens remain
   }
   automaton_->stepping().allow_call();
@@ -399,7 +403,9 @@ bool Matcher::accepting() {
   try {
     return automaton_->stepping().accepting(place);
   } catch (const LimitError&) {  // as the mask says
-    return !eos.empty() && automaton_->masks().has_token(place, eos[0]);
+    Bitmask words(grammar_->vocabulary().words());
+    fill(mask(), words);
+    return !eos.empty() && has_bit(words, eos[0]);
   }
 }
 
