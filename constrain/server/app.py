@@ -36,6 +36,8 @@ from constrain.server.serving.metrics import Metrics
 from constrain.server.serving.models import model_list, model_object
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from starlette.requests import Request
     from starlette.types import Message, Receive, Scope, Send
 
@@ -56,6 +58,10 @@ Workers.modules = tuple(function.__module__ for function in _CALLED_IN_SANDBOX)
 
 _HEALTH = "/health"
 _MODELS = "/v1/models"
+
+
+_ERROR_OBJECTS: tuple[tuple[str, Callable[[ApiError], dict[str, Any]]], ...] = ()
+"""Beginnings of paths whose errors have a form of their own, and the function that makes the object of an error."""
 
 
 class Application:
@@ -102,6 +108,7 @@ class Application:
             await self._app(scope, receive, send)
             return
         account = Account(time.monotonic() + self._settings.timeout)
+        account.error_object = next((make for start, make in _ERROR_OBJECTS if scope["path"].startswith(start)), None)
         current.set(account)
         headers, settings = Headers(scope=scope), self._settings
         shared_with = cors_headers(headers, settings.cors_origins)

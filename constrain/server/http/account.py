@@ -12,7 +12,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
     from constrain.generation.completion import Completion
+    from constrain.server.http.errors import ApiError
 
 
 @dataclass(slots=True)
@@ -30,6 +34,7 @@ class Account:
         model: served name of the model.
         prompt_tokens, completion_tokens: tokens of prompts and answers.
         limited_masks, limits_met: sums over the answers (see ``Completion``).
+        error_object: function that makes the JSON object of an error; ``None`` for OpenAI's form.
     """
 
     until: float
@@ -44,6 +49,7 @@ class Account:
     completion_tokens: int = 0
     limited_masks: int = 0
     limits_met: tuple[str, ...] = ()
+    error_object: Callable[[ApiError], dict[str, Any]] | None = None
 
     def add(self, completion: Completion, *, is_first: bool) -> None:
         """Adds the numbers of an answer to the record of the request.

@@ -1,4 +1,4 @@
-"""API keys: ``Authorization: Bearer KEY``, compared in constant time; names the owner of cached prompts."""
+"""API keys (``Authorization: Bearer KEY``, ``X-Api-Key: KEY``), compared in constant time; owners of cached prompts."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def owner_of(headers: Headers, keys: Sequence[str]) -> str:
 
 def _given_key(headers: Headers) -> str:
     scheme, _, given = headers.get("authorization", "").partition(" ")
-    return given.strip() if scheme.lower() == "bearer" else ""
+    return given.strip() if scheme.lower() == "bearer" else headers.get("x-api-key", "").strip()
 
 
 _CHALLENGE = {"WWW-Authenticate": "Bearer"}

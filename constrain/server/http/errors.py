@@ -1,6 +1,7 @@
-"""Errors in OpenAI's form, with status 400, 429, 503 and others: ``{"error": {"message", "type", "param", "code"}}``.
+"""Errors with status 400, 429, 503 and others, in OpenAI's form: ``{"error": {"message", "type", "param", "code"}}``.
 
-After a stream of ``/v1/responses`` has begun, ``responses.events`` writes the error as an event.
+Paths of other protocols have forms of their own, which the record of the request names. After a stream of
+``/v1/responses`` has begun, ``responses.events`` writes the error as an event.
 """
 
 from __future__ import annotations
@@ -56,7 +57,10 @@ class ApiError(Exception):
         self.headers = headers
 
     def body(self) -> dict[str, Any]:
-        """Returns the JSON object of the error."""
+        """Returns the JSON object of the error, in the form of the current request's protocol."""
+        account = current.get(None)
+        if account is not None and account.error_object is not None:
+            return account.error_object(self)
         return {"error": {"message": self.message, "type": self.kind, "param": self.param, "code": self.code}}
 
     def log_reason(self) -> None:

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+EVENT_STREAM = "text/event-stream; charset=utf-8"
+"""Media type of server-sent events."""
+
 LAST_EVENT = "data: [DONE]\n\n"
 """Last line of a stream without named events."""
 

@@ -12,7 +12,6 @@ from starlette.responses import JSONResponse
 from constrain.errors import ConstrainError
 from constrain.generation.completion import Finished
 from constrain.server.http.errors import ApiError, failure
-from constrain.server.http.events import data_event
 from constrain.server.serving.endpoint import Endpoint, send_stream
 
 if TYPE_CHECKING:
@@ -36,6 +35,11 @@ _log = logging.getLogger("constrain.server")
 class Writer(Protocol):
     """A writer of the answers to one request: all at once, or chunk by chunk."""
 
+    @property
+    def media_type(self) -> str:
+        """Media type of a stream of chunks."""
+        ...
+
     def response(self, completions: Sequence[Completion]) -> dict[str, Any]:
         """Returns the response for finished answers."""
         ...
@@ -50,6 +54,10 @@ class Writer(Protocol):
 
     def end(self) -> Iterator[str]:
         """Yields the chunks after all answers are finished."""
+        ...
+
+    def fail(self, error: ApiError) -> Iterator[str]:
+        """Yields the chunks for an error that ends the stream."""
         ...
 
 
@@ -116,7 +124,7 @@ class Answering(Endpoint, Generic[R]):
                     with contextlib.closing(answers):
                         writer = self._writer(asked, served)
                         if asked.streaming.is_wanted:
-                            await send_stream(send, self._chunks(answers, questions, writer))
+                            await send_stream(send, self._chunks(answers, questions, writer), writer.media_type)
                             return
                         response = await self._response(answers, questions, writer)
         await response(request.scope, request.receive, send)
@@ -133,7 +141,7 @@ class Answering(Endpoint, Generic[R]):
     async def _chunks(
         self, answers: Answers, questions: Sequence[Question], writer: Writer
     ) -> AsyncGenerator[str, None]:
-        """Yields the answers in progress as server-sent events."""
+        """Yields the answers in progress, chunk by chunk."""
         try:
             for chunk in writer.begin(_count(questions)):
                 yield chunk
@@ -147,10 +155,12 @@ class Answering(Endpoint, Generic[R]):
                 yield chunk
         except ApiError as error:
             error.log_reason()
-            yield data_event(error.body())
+            for chunk in writer.fail(error):
+                yield chunk
         except Exception:  # noqa: BLE001 - the client has to hear of it, whatever it is
             _log.exception("a generation failed")
-            yield data_event(failure().body())
+            for chunk in writer.fail(failure()):
+                yield chunk
 
 
 def _count(questions: Sequence[Question]) -> int:

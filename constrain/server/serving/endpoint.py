@@ -12,6 +12,7 @@ from starlette.requests import ClientDisconnect, Request
 
 from constrain.server.http.connection import while_connected
 from constrain.server.http.errors import unavailable
+from constrain.server.http.events import EVENT_STREAM
 from constrain.server.requests.body import parse_body, read_body
 from constrain.server.sandbox.reading import Readings, is_large, read_again, read_in_sandbox, reading_key
 from constrain.server.serving.models import find_model
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _STREAM_HEADERS = (
-    (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"cache-control", b"no-cache"),
     (b"x-accel-buffering", b"no"),  # proxies must pass on data at once
 )
@@ -91,10 +91,11 @@ class Endpoint(ABC):
         """Answers a request whose body was read. Raises ``ApiError`` if nothing was sent yet."""
 
 
-async def send_stream(send: Send, texts: AsyncGenerator[str, None]) -> None:
-    """Sends server-sent events as they come. From now on, errors can appear only as events in ``texts``."""
+async def send_stream(send: Send, texts: AsyncGenerator[str, None], media_type: str = EVENT_STREAM) -> None:
+    """Sends the parts of a stream as they come. From now on, errors can appear only as parts in ``texts``."""
     async with aclosing(texts):
-        await send({"type": "http.response.start", "status": 200, "headers": list(_STREAM_HEADERS)})
+        headers = [(b"content-type", media_type.encode()), *_STREAM_HEADERS]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
         async for text in texts:
             await send({"type": "http.response.body", "body": text.encode(), "more_body": True})
         await send({"type": "http.response.body", "body": b"", "more_body": False})
