@@ -1,0 +1,71 @@
+"""Schemas in one line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from constrain.errors import SchemaError
+from constrain.language.short_schema import is_short, read_short
+
+STRING, INTEGER = {"type": "string"}, {"type": "integer"}
+
+
+@pytest.mark.parametrize(
+    ("text", "properties"),
+    [
+        ("name", {"name": STRING}),
+        ("name, age int", {"name": STRING, "age": INTEGER}),
+        ("tags list[str]", {"tags": {"type": "array", "items": STRING}}),
+        ("level: low|high, name", {"level": {"enum": ["low", "high"]}, "name": STRING}),
+        ("age int: in years, bio", {"age": {**INTEGER, "description": "in years"}, "bio": STRING}),
+        ("a: b, then c\n\nage int\n", {"a": {**STRING, "description": "b, then c"}, "age": INTEGER}),
+        ("level int: 1|2|2", {"level": {"enum": [1, 2]}}),
+        ("marks list[float]: 1.5 | 2", {"marks": {"type": "array", "items": {"enum": [1.5, 2.0]}}}),
+        ("x int|null", {"x": {"anyOf": [INTEGER, {"type": "null"}]}}),
+        ("x list[int|str]|int", {"x": {"anyOf": [{"type": "array", "items": {"anyOf": [INTEGER, STRING]}}, INTEGER]}}),
+        ("x list", {"x": {"type": "array"}}),
+        ("x any", {"x": {}}),
+        ("at datetime, Größe Number", {"at": {"type": "string", "format": "date-time"}, "Größe": {"type": "number"}}),
+    ],
+)  # fmt: skip
+def test_what_a_line_says(text: str, properties: dict[str, Any]) -> None:
+    assert is_short(text)
+    expected = {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+    assert read_short(text) == expected
+
+
+def test_optional_keys() -> None:
+    schema = read_short("name, nick?, age? int: in years")
+    assert schema["required"] == ["name"]
+    assert schema["properties"] == {"name": STRING, "nick": STRING, "age": {**INTEGER, "description": "in years"}}
+
+
+@pytest.mark.parametrize("text", ['{"type": "object"}', " [1]", "true", " false ", "null", "12", '"name"', ""])
+def test_json_is_json(text: str) -> None:
+    assert not is_short(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "line", "column"),
+    [
+        ("name,, age", "a key is missing", 1, 6),
+        ("name,", "a key is missing", 1, 6),
+        ("name, 2nd int", "'2nd int' is no key with a type", 1, 7),
+        ("person.json", r"'person\.json' is no key", 1, 1),
+        ("name\n  age\n  name int", "the key 'name' occurs twice", 3, 3),
+        ("name, age integr", "'age': unknown type 'integr'; the types are str, int", 1, 7),
+        ("x list[strr]", "'x': unknown type 'strr'", 1, 1),
+        ("x list[int", "'x': unknown type", 1, 1),
+        ("x |int", "'x': unknown type ''", 1, 1),
+        ("x: a||b", "'x': a value is missing", 1, 1),
+        ("x bool: yes|no", "'x': values cannot be listed for the type 'bool'", 1, 1),
+        ("x int: 1|b", "'x': a listed value is no int", 1, 1),
+        ("x " + "list[" * 30 + "int" + "]" * 30, "'x': lists are nested more than 20 deep", 1, 1),
+    ],
+)
+def test_what_is_no_such_schema(text: str, message: str, line: int, column: int) -> None:
+    with pytest.raises(SchemaError, match=message) as error:
+        read_short(text)
+    assert (error.value.line, error.value.column) == (line, column)
