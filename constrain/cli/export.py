@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path  # noqa: TC003 - typer reads the annotations
 from typing import Annotated
 
 import typer
@@ -17,7 +16,9 @@ _TARGETS = ("gbnf", "lark", "regex")
 
 @shared.takes(policies=shared.policies)
 def export_(
-    schema: Annotated[Path | None, typer.Argument(help="File with a JSON Schema.")] = None,
+    schema: Annotated[
+        str | None, typer.Argument(help="A JSON Schema: a file, JSON, or keys with types ('name, age int').")
+    ] = None,
     *,
     to: Annotated[
         str,

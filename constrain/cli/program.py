@@ -302,7 +302,8 @@ def example() -> None:
 @app.command()
 def check(
     schemas: Annotated[
-        list[Path] | None, typer.Argument(metavar="[SCHEMA...]", help="Files with JSON Schemas.")
+        list[str] | None,
+        typer.Argument(metavar="[SCHEMA...]", help="JSON Schemas: files, JSON, or keys with types ('name, age int')."),
     ] = None,
     vocab: Annotated[
         Path | None, typer.Option(help="GGUF file whose tokens are counted; by default the model of the demo extra.")
@@ -321,7 +322,7 @@ def check(
     is refused or can never match; advice alone does not change it.
     """
     if not schemas and model is None:
-        raise typer.BadParameter("give files with schemas, or --model")
+        raise typer.BadParameter("give schemas, or --model")
     if model is None and (threads is not None or gpu_layers is not None):
         raise typer.BadParameter("--threads and --gpu-layers need --model")
     listed: list[dict[str, Any]] = []
@@ -331,13 +332,13 @@ def check(
         from constrain.inspection.check import check_schema
 
         vocabulary, unit = _load_counter(vocab)
-        for path in schemas:
-            found = check_schema(shared.read_schema(path), vocabulary)
+        for given in schemas:
+            found = check_schema(shared.parse_schema_argument(given), vocabulary)
             passed = passed and found.passed
             if as_json:
-                listed.append(_as_json(path, found, unit))
+                listed.append(_as_json(given, found, unit))
             else:
-                _print_check(console, path, found, unit)
+                _print_check(console, given, found, unit)
     if model is not None:
         report = measure(model, threads, gpu_layers)
         if as_json:
@@ -369,10 +370,10 @@ def _load_counter(path: Path | None) -> tuple[Vocabulary, str]:
 _SHOWN_PLACES = 3
 
 
-def _print_check(console: Console, path: Path, found: Check, unit: str) -> None:
+def _print_check(console: Console, name: str, found: Check, unit: str) -> None:
     lint, report = found.lint, found.report
     verdict = "exact: every keyword is enforced" if lint.exact else f"{len(lint.refused)} refused"
-    console.print(f"{path}: {verdict}", style="bold", markup=False, soft_wrap=True)
+    console.print(f"{name}: {verdict}", style="bold", markup=False, soft_wrap=True)
     if report is not None:
         table = Table("keyword", "times", "places", title="Enforced")
         for keyword, places in lint.enforced.items():
@@ -399,14 +400,14 @@ def _print_check(console: Console, path: Path, found: Check, unit: str) -> None:
             console.print(table)
 
 
-def _as_json(path: Path, found: Check, unit: str) -> dict[str, Any]:
+def _as_json(name: str, found: Check, unit: str) -> dict[str, Any]:
     lint, report = found.lint, found.report
 
     def listed(findings: tuple[Finding, ...]) -> list[dict[str, str]]:
         return [finding._asdict() for finding in findings]
 
     return {
-        "schema": str(path),
+        "schema": name,
         "exact": lint.exact,
         "refused": listed(lint.refused),
         "unsatisfiable": listed(lint.unsatisfiable),

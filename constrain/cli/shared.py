@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import os
+import re
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
@@ -18,6 +19,8 @@ from constrain.errors import ConstrainError, ExportError, GrammarError, LimitErr
 from constrain.gbnf.source import Gbnf
 from constrain.generation.options import MAX_NUMBER_TOKENS, WHOLE_PROMPT, Options
 from constrain.language.policies import CHOICES, CompileOptions
+from constrain.language.schema_text import schema_text
+from constrain.language.short_schema import is_short
 from constrain.lark.source import Lark
 from constrain.regex.source import Regex
 from constrain.structural.source import StructuralTag
@@ -32,7 +35,13 @@ FAILED, WRONG_INPUT, LINES_FAILED = 1, 2, 3
 HARMLESS = {code: "\ufffd" for code in (*range(32), *range(127, 160)) if chr(code) not in "\t\n"}
 """Replacements for control characters: a terminal would obey them, so neither a model nor a text may print them."""
 
-SchemaFile = Annotated[Path | None, typer.Option(help="File with the JSON Schema of the answer.")]
+SchemaFile = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE or SCHEMA",
+        help="JSON Schema of the answer: a file, JSON, or keys with types, such as 'name, age int, level: low|high'.",
+    ),
+]
 Pattern = Annotated[
     str | None,
     typer.Option("--regex", metavar="PATTERN", help="Regular expression of the answer, in place of a schema."),
@@ -320,7 +329,7 @@ def read_pattern(pattern: str, dialect: str | None) -> Regex:
 class Language:
     """The options that say what answers are, of which at most one is given; and the file that says it, if any."""
 
-    schema: Path | None
+    schema: str | None
     regex: str | None
     dialect: str | None
     lark: str | None
@@ -330,10 +339,15 @@ class Language:
     @property
     def file(self) -> Path | None:
         """Returns the file with the schema or grammar."""
-        return self.schema or self.gbnf or self.structural_tag or (None if self.lark is None else file_of(self.lark))
+        if self.schema is not None:
+            return _schema_file(self.schema)
+        return self.gbnf or self.structural_tag or (None if self.lark is None else file_of(self.lark))
 
     def read(self, schema_option: str = "--schema") -> str | Source | None:
-        """Returns the JSON text or the source; None if no option is given. Raises ``OSError`` and pattern errors."""
+        """Returns the text of a schema, or the source; None if no option is given.
+
+        Raises ``OSError`` and the errors of patterns and grammars.
+        """
         options = {
             schema_option: self.schema,
             "--regex": self.regex,
@@ -354,7 +368,21 @@ class Language:
             return Gbnf(read_text(self.gbnf))
         if self.structural_tag is not None:
             return StructuralTag(read_text(self.structural_tag))
-        return None if self.schema is None else read_text(self.schema)
+        if self.schema is None:
+            return None
+        return read_schema_text(self.schema)
+
+
+def read_schema_text(given: str) -> str:
+    """Returns the text of a schema: that of the file, or the argument itself. Raises the errors of ``read_text``."""
+    path = _schema_file(given)
+    return given if path is None else read_text(path)
+
+
+def _schema_file(given: str) -> Path | None:
+    """Returns the file that ``--schema`` names; None if it is the schema itself, which is JSON or has several words."""
+    is_schema = given.lstrip().startswith("{") or (is_short(given) and re.search(r"[\s,]", given.strip()) is not None)
+    return None if is_schema and not os.path.exists(given) else Path(given)  # noqa: PTH110 - a schema is no path
 
 
 def language(
@@ -433,10 +461,20 @@ def read_sources(given: list[str] | None) -> CompileOptions:
 
 def read_schema(path: Path) -> Any:
     """Reads a JSON file. Raises ``SchemaError`` if it is not JSON, and ``ValueError`` if it is not UTF-8."""
+    return _parse_json(read_text(path), f"{path}")
+
+
+def parse_schema_argument(given: str) -> Any:
+    """Returns the schema of an argument: a file, JSON, or keys with types. Raises the errors of ``read_schema``."""
+    with name_file(_schema_file(given)):
+        text = schema_text(read_schema_text(given))
+    return _parse_json(text, given)
+
+
+def _parse_json(text: str, name: str) -> Any:
     import json
 
-    text = read_text(path)
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise SchemaError(f"{path} is not JSON: {error}; correct the file there") from error
+        raise SchemaError(f"{name} is not JSON: {error}; correct it there") from error

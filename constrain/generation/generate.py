@@ -100,9 +100,10 @@ def complete(
         prompt: a text, or a list of messages ``{"role": ..., "content": ...}``. The model's chat template is applied if
             it has one. Names of special tokens in the prompt are plain text.
         schema: shape of the answer: a type (anything that ``pydantic.TypeAdapter`` takes: Pydantic models, dataclasses,
-            ``TypedDict``, ``Literal``, enums, unions, ``list[...]``), a JSON Schema as ``dict`` or JSON text, a
-            ``Regex``, a ``Lark``, a ``Grammar``, or a composition. ``None`` stands for free text. Answers have only
-            keys that the schema declares, unless it sets ``additionalProperties`` itself.
+            ``TypedDict``, ``Literal``, enums, unions, ``list[...]``), a JSON Schema (``dict``, JSON text, or in
+            one line: ``"name, age int, level: low|high"``), a ``Regex``, a ``Lark``, a ``Grammar``, or a composition.
+            ``None`` stands for free text. Answers have only keys that the schema declares, unless it sets
+            ``additionalProperties`` itself.
         n: with ``vote``, the number of answers that vote; the model writes several of them at once.
         vote: whether the answer is what ``n`` samples agree on, field by field; see ``complete_batch``.
         options: length of the answer, sampling, tools and more. ``help(constrain.Options)`` and

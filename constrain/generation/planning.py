@@ -248,8 +248,8 @@ def _shared(settings: AnswerSettings, tokens: Sequence[int], count: Callable[[],
 
 
 def _as_text(schema: Any) -> Any:
-    """Returns a schema that is a document as text, which all later stages read; others unchanged."""
-    return schema_text(schema) if isinstance(schema, dict | bool) else schema
+    """Returns a schema that is a document as JSON text, which all later stages read; others unchanged."""
+    return schema_text(schema) if isinstance(schema, dict | bool | str) else schema
 
 
 def _text_language(schema: Any, options: Options) -> Language | None:

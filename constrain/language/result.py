@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from constrain.errors import OutputValidationError, SchemaError, pointer_to
 from constrain.language.grammar import Grammar
-from constrain.language.schema_text import parse_schema, plain_schema
+from constrain.language.schema_text import parse_schema, plain_schema, schema_text
 from constrain.language.source import Source
 from constrain.remembering import remembered
 from constrain.types.answer_text import read_answer, require_shallow
@@ -88,7 +88,8 @@ def result_type(schema: object) -> ResultType:
     if isinstance(schema, (dict, bool)):
         return ResultType(schema, None)
     if isinstance(schema, str):
-        return ResultType(plain_schema(parse_schema(schema)), None)  # numbers need not be exact, but printable
+        document = plain_schema(parse_schema(schema_text(schema)))  # numbers need not be exact, but printable
+        return ResultType(document, None)
     try:
         hash(schema)
     except TypeError:

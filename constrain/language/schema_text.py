@@ -11,6 +11,7 @@ from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any
 
 from constrain.errors import SchemaError
+from constrain.language.short_schema import is_short, read_short
 from constrain.remembering import remembered
 
 if TYPE_CHECKING:
@@ -25,12 +26,13 @@ _BYTES_PER_CHARACTER = 30
 
 
 def schema_text(schema: object, *, tightened: bool = False) -> str:
-    """Returns a schema (dict, bool, JSON text, or type for ``pydantic.TypeAdapter``) as JSON text. Raises SchemaError.
+    """Returns a schema (dict, bool, JSON text, type for ``pydantic.TypeAdapter``) as JSON text. Raises SchemaError.
 
-    A type's schema is Pydantic's, or, with ``tightened``, narrowed to the values that the type's validators accept.
+    A text may also be a schema in one line (``short_schema``); JSON text is returned unchanged, whether valid or not. A
+    type's schema is Pydantic's, or, with ``tightened``, narrowed to the values that the type's validators accept.
     """
     if isinstance(schema, str):
-        return schema
+        return json.dumps(read_short(schema)) if is_short(schema) else schema
     if is_type(schema):
         import pydantic
 

@@ -35,6 +35,8 @@ _SAME = {  # other names of types
     "uri": "url",
 }
 
+_JSON_TYPES = ("object", "array", "string", "integer", "number", "boolean", "null")
+
 _ITEM = re.compile(r"(?P<key>[^\W\d][\w-]*)(?P<optional>\?)?(?:\s+(?P<type>[^:]*?))?\s*(?::(?P<words>.*))?", re.DOTALL)
 _LIST = re.compile(r"list\[(.*)\]", re.DOTALL)
 
@@ -63,6 +65,9 @@ def read_short(text: str) -> dict[str, Any]:
             message = f"{item!r:.80} is no key with a type, such as age int or level: low|high"
             raise SchemaError(message, line=line, column=column)
         key = found["key"]
+        if key == "type" and not found["type"] and (found["words"] or "").strip() in _JSON_TYPES:
+            message = "this reads like YAML, and a schema is JSON; a key named type is written type str"
+            raise SchemaError(message, line=line, column=column)
         if key in properties:
             raise SchemaError(f"the key {key!r} occurs twice", line=line, column=column)
         try:

@@ -46,6 +46,43 @@ def test_generate_prints_json_and_nothing_else(schema: Path) -> None:
     assert again.stdout == done.stdout
 
 
+def test_schemas_stand_on_the_command_line(tmp_path: Path) -> None:
+    written = {
+        "type": "object",
+        "properties": {"name": {"type": "string"}, "level": {"enum": ["low", "high"]}},
+        "required": ["name", "level"],
+        "additionalProperties": False,
+    }
+    short, file = "name, level: low|high", tmp_path / "short, with a comma"
+    file.write_text(short)
+    asked = ("generate", "Make up a person.", "--seed", "1", "--max-tokens", "40", "--threads", "1", "--schema")
+    answers = [run(*asked, given) for given in (short, json.dumps(written), file)]
+    assert [(done.returncode, done.stderr) for done in answers] == [(0, "")] * 3
+    require_valid(written, answers[0].stdout)
+    assert len({done.stdout for done in answers}) == 1
+    exported = [run("export", given).stdout for given in (short, json.dumps(written), file)]
+    assert len(set(exported)) == 1
+    checked = run("check", short, "--json")
+    assert json.loads(checked.stdout)[0]["schema"] == short
+    assert checked.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        ("name", "error: name: there is no such file"),
+        ("missing.json", "error: missing.json: there is no such file"),
+        ("name, age integr", "error: line 1, column 7: 'age': unknown type 'integr'"),
+        ('{"type": ', "error: line 1, column 10: not JSON: Expecting value"),
+    ],
+)
+def test_schemas_on_the_command_line_that_are_none(given: str, error: str) -> None:
+    for command in (("generate", "Make up a person.", "--schema"), ("export",)):
+        done = run(*command, given)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr.startswith(error)
+
+
 @pytest.mark.slow
 def test_generate_shows_the_prompt_in_place_of_an_answer(schema: Path) -> None:
     done = run("generate", "Make up a person.", "--schema", schema, "--show-prompt")

@@ -65,7 +65,7 @@ def test_a_limit_that_no_copy_keeps_leaves_the_original(tiny: Path, tmp_path: Pa
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("check",), "give files with schemas, or --model"),
+        (("check",), "give schemas, or --model"),
         (("check", "schema.json", "--threads", "2"), "--threads and --gpu-layers need --model"),
         (("check", "--model", "nowhere.gguf"), "nowhere.gguf: cannot be opened: No such file or directory"),
         (("prepare", "nowhere.gguf"), "nowhere.gguf: cannot be opened: No such file or directory"),

@@ -27,6 +27,7 @@ STRING, INTEGER = {"type": "string"}, {"type": "integer"}
         ("x list[int|str]|int", {"x": {"anyOf": [{"type": "array", "items": {"anyOf": [INTEGER, STRING]}}, INTEGER]}}),
         ("x list", {"x": {"type": "array"}}),
         ("x any", {"x": {}}),
+        ("type str: string, of", {"type": {**STRING, "description": "string"}, "of": STRING}),
         ("at datetime, Größe Number", {"at": {"type": "string", "format": "date-time"}, "Größe": {"type": "number"}}),
     ],
 )  # fmt: skip
@@ -53,6 +54,7 @@ def test_json_is_json(text: str) -> None:
         ("name,, age", "a key is missing", 1, 6),
         ("name,", "a key is missing", 1, 6),
         ("name, 2nd int", "'2nd int' is no key with a type", 1, 7),
+        ("type: object\nproperties:", "this reads like YAML", 1, 1),
         ("person.json", r"'person\.json' is no key", 1, 1),
         ("name\n  age\n  name int", "the key 'name' occurs twice", 3, 3),
         ("name, age integr", "'age': unknown type 'integr'; the types are str, int", 1, 7),
