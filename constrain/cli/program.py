@@ -26,6 +26,7 @@ try:
     from constrain.cli.explain import explain
     from constrain.cli.export import export_
     from constrain.cli.grammars import grammars
+    from constrain.cli.models import models
     from constrain.cli.serve import serve
     from constrain.cli.streams import read_prompt, settle_streams
     from constrain.cli.weights import measure, prepare, print_report, report_as_json
@@ -287,6 +288,7 @@ app.command(name="compile")(compile_)
 app.command()(explain)
 app.command(name="export")(export_)
 app.command()(grammars)
+app.command()(models)
 app.command()(prepare)
 app.command()(serve)
 

@@ -1,12 +1,12 @@
 """llama.cpp: loading models, evaluating tokens, sampling.
 
 ``Model`` (in ``model``, read first) is public: it loads a file (``loading``, ``memory``) and has a context and a
-queue of callers. ``lookup`` finds the model that a caller names. ``decoding`` is the course of one answer;
-``contexts`` are the sequences in which answers are evaluated; ``prompt_cache`` keeps evaluated beginnings of prompts
-on disk; ``costs`` says what several tokens cost at once, ``scheduling`` runs several answers by it, and
-``speculation`` guesses tokens; ``threads`` uses fewer cores while other programs are busy. ``weights`` measures what
-a model costs on this machine and makes faster copies. ``graph`` has tokens chosen where the model is evaluated, through
-``ggml``, the library below llama.cpp. ``processor`` has the processor's name, ``binding`` the structures shared with
-llama.cpp, ``embedding`` the vectors of texts, ``trees`` the probabilities of several continuations of a prompt.
-``generation`` and ``server`` are the callers.
+queue of callers. ``lookup`` finds the model that a caller names, ``finding`` lists the models on this machine.
+``decoding`` is the course of one answer; ``contexts`` are the sequences in which answers are evaluated;
+``prompt_cache`` keeps evaluated beginnings of prompts on disk; ``costs`` says what several tokens cost at once,
+``scheduling`` runs several answers by it, and ``speculation`` guesses tokens; ``threads`` uses fewer cores while
+other programs are busy. ``weights`` measures what a model costs on this machine and makes faster copies. ``graph``
+has tokens chosen where the model is evaluated, through ``ggml``, the library below llama.cpp. ``processor`` has the
+processor's name, ``binding`` the structures shared with llama.cpp, ``embedding`` the vectors of texts, ``trees`` the
+probabilities of several continuations of a prompt. ``generation`` and ``server`` are the callers.
 """

