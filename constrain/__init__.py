@@ -11,7 +11,8 @@ has a line for every file:
 - ``llama`` runs models: ``decoding`` one answer, ``scheduling`` several at once
 - ``chat`` knows prompts, tools and model families
 - ``generation`` has the public calls (``generate``, ``stream``, ...); ``batch``, ``server`` and ``cli`` use it, and
-  read their options in JSON with ``fields``
+  read their options in JSON with ``fields``; ``mcp`` has tools of others, ``integrations`` brings this library into
+  other programs
 """
 
 from __future__ import annotations

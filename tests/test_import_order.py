@@ -49,6 +49,7 @@ _ORDER = """
     chat.prompt.template chat.families chat.tools chat.answers chat.prompt chat.reading chat
     generation
     mcp
+    integrations
     fields
     batch
     server.http server.settings server.config server.requests server.sandbox server.serving server.chat

@@ -70,7 +70,7 @@ KERNEL = {
 }
 
 PACKAGE = {
-    "lists in the type of a key: MAX_DEPTH": "language.short_schema._type",
+    "lists in the type of a key: MAX_LIST_NESTING": "language.short_schema._type",
     "MAX_GROUP_NESTING of patterns": """
         regex.anchors._cut
         regex.string_spellings.AnySpelling._made regex.string_spellings.AnySpelling.of

@@ -1,6 +1,6 @@
 """The command line: ``constrain generate``, ``batch``, ``serve``, ``check``, ``compile``, ``explain``, ``export``...
 
 ``constrain.__main__`` calls ``main`` in ``program``: read it first. Each larger command has a module of its own
-(``grammars``, for instance); ``weights`` has ``prepare`` and ``check --model``. ``shared`` has the options that several
+(``grammars``, ``models``); ``weights`` has ``prepare`` and ``check --model``. ``shared`` has the options that several
 commands take; ``streams`` prepares standard input and output. Only this package imports ``typer`` and ``rich``.
 """

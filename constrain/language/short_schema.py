@@ -40,8 +40,8 @@ _JSON_TYPES = ("object", "array", "string", "integer", "number", "boolean", "nul
 _ITEM = re.compile(r"(?P<key>[^\W\d][\w-]*)(?P<optional>\?)?(?:\s+(?P<type>[^:]*?))?\s*(?::(?P<words>.*))?", re.DOTALL)
 _LIST = re.compile(r"list\[(.*)\]", re.DOTALL)
 
-MAX_DEPTH = 20
-"""Nested lists of one type."""
+MAX_LIST_NESTING = 20
+"""Lists within each other in one type of a schema in one line. Beyond: SchemaError."""
 
 
 def is_short(text: str) -> bool:
@@ -104,8 +104,8 @@ def _schema(name: str, words: str | None) -> dict[str, Any]:
 
 
 def _type(name: str, depth: int = 0) -> dict[str, Any]:
-    if depth > MAX_DEPTH:
-        raise SchemaError(f"lists are nested more than {MAX_DEPTH} deep")
+    if depth > MAX_LIST_NESTING:
+        raise SchemaError(f"lists are nested more than {MAX_LIST_NESTING} deep")
     parts = [part.strip() for part in _outside_brackets(name)]
     if len(parts) > 1:
         return {"anyOf": [_type(part, depth + 1) for part in parts]}

@@ -110,6 +110,8 @@ def _gguf_files(paths: Iterable[Path]) -> list[Path]:
 
 def _of_packages() -> Iterator[tuple[str, str, Path]]:
     for package in metadata.distributions():
+        if ".gguf" not in (package.read_text("RECORD") or ""):  # most lists of files need not be parsed
+            continue
         files = [Path(str(package.locate_file(file))) for file in package.files or () if file.suffix == ".gguf"]
         for path in _gguf_files(files):
             yield f"package {package.name}", path.stem, path
