@@ -156,6 +156,9 @@ PACKAGE = {
         regex.named_groups._Automaton.add regex.named_groups._Automaton.repeat""",
     "chains of other temperatures have no others: 1": "llama.decoding.sampler.Chain.close",
     "the same name of an object of another class, which it holds: 1": """
+        cli.chat.screen.Screen.write
+        cli.chat.servers.Servers.__exit__
+        cli.chat.servers.Servers.tools
         mcp.connection.Connection.close
         mcp.connection.Connection.instructions
         mcp.sessions.Session.instructions""",
@@ -246,7 +249,7 @@ PACKAGE = {
         chat.tools.calls.CustomCall.call chat.tools.calls.FunctionCall.call
         chat.tools.calls.CustomCall.name chat.tools.calls.FunctionCall.name
         chat.tools.calls.FunctionCall.text
-        generation.tool_loop.ToolRun.value generation.tool_loop._State.reply
+        generation.tool_loop.ToolRun.value generation.tool_loop.ToolSteps.reply
         chat.reading.reply.ReplyProgress.feed chat.reading.reply.ReplyProgress.finish
         chat.tools.kinds.FunctionTool.__get__
         chat.tools.kinds.FunctionTool.read

@@ -22,6 +22,7 @@ try:
 
     from constrain.cli import shared
     from constrain.cli.batch import batch
+    from constrain.cli.chat.command import chat
     from constrain.cli.compile import compile_
     from constrain.cli.explain import explain
     from constrain.cli.export import export_
@@ -284,6 +285,7 @@ def _answer(
 
 
 app.command()(batch)
+app.command()(chat)
 app.command(name="compile")(compile_)
 app.command()(explain)
 app.command(name="export")(export_)

@@ -84,7 +84,7 @@ def run_tools(
     >>> run.messages[1]["tool_calls"][0]["function"]["name"], run.messages[2]["role"]
     ('double', 'tool')
     """
-    state = _State(prompt, options, max_steps)
+    state = ToolSteps(prompt, options, max_steps)
     while True:
         completion = complete(model, state.messages, schema=schema, **state.step())
         for call in state.record_answer(completion):
@@ -93,7 +93,7 @@ def run_tools(
             except ToolError:
                 raise
             except Exception as error:  # noqa: BLE001 - whatever a tool raises is shown to the model
-                result = _describe_error(call, error, show_error)
+                result = describe_error(call, error, show_error)
             state.record_result(call, result)
         if state.is_done:
             return state.outcome()
@@ -110,7 +110,7 @@ async def arun_tools(
     **options: Unpack[ChatOptions],
 ) -> ToolRun:
     """``run_tools`` for asynchronous code; the calls of one answer run concurrently."""
-    state = _State(prompt, options, max_steps)
+    state = ToolSteps(prompt, options, max_steps)
 
     async def run(call: ToolCall) -> str:
         try:
@@ -118,7 +118,7 @@ async def arun_tools(
         except ToolError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever a tool raises is shown to the model
-            return _describe_error(call, error, show_error)
+            return describe_error(call, error, show_error)
 
     while True:
         completion = await acomplete(model, state.messages, schema=schema, **state.step())
@@ -138,8 +138,15 @@ def result_text(result: Any) -> str:
     return to_json(result, fallback=str).decode()
 
 
-class _State:
-    """The state of a run between two steps."""
+class ToolSteps:
+    """The state of a run between two steps: the conversation so far, and the options of the next answer.
+
+    Arguments are those of ``run_tools``. Raises ``ValueError`` and ``ToolError``.
+
+    Attributes:
+        messages: the conversation, in OpenAI's form.
+        is_done: whether the latest answer ends the run.
+    """
 
     def __init__(self, prompt: Prompt, options: ChatOptions, max_steps: int) -> None:
         tools = as_tools(options.get("tools") or ())
@@ -196,7 +203,8 @@ class _State:
         return ToolRun(self.reply, self.messages, tuple(self._completions))
 
 
-def _describe_error(call: ToolCall, error: Exception, show: Callable[[ToolCall, Exception], str] | None) -> str:
+def describe_error(call: ToolCall, error: Exception, show: Callable[[ToolCall, Exception], str] | None = None) -> str:
+    """Returns the text that the model reads in place of a result."""
     if show is not None:
         return show(call, error)
     text = error.message if isinstance(error, ConstrainError) else str(error)

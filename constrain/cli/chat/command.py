@@ -1,0 +1,175 @@
+"""``constrain chat``: its options, and the loop of questions and answers."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from constrain.chat.reading.events import CallStarted, ReasoningDelta, TextDelta
+from constrain.cli import shared
+from constrain.cli.chat.entry import kept_history, read_entry
+from constrain.cli.chat.screen import Screen
+from constrain.cli.chat.servers import Servers
+from constrain.cli.chat.slash import SlashCommands
+from constrain.cli.chat.talk import Result, Talk
+from constrain.errors import ConstrainError
+from constrain.generation.completion import Finished
+from constrain.generation.options import Options  # noqa: TC001 - typer reads the annotations
+from constrain.language.policies import CompileOptions  # noqa: TC001
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from constrain.chat.tools.calls import ToolCall
+    from constrain.generation.options import ChatOptions
+
+
+@shared.takes(language=shared.language, options=shared.options, policies=shared.policies)
+def chat(
+    model: shared.ModelFile = None,
+    *,
+    language: shared.Language,
+    system: Annotated[str, typer.Option(help="System message.")] = "",
+    mcp: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--mcp",
+            metavar="CONFIG",
+            help="MCP servers whose tools the model may call: a configuration file, a command or a URL; any number.",
+        ),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Run the model's calls of tools without asking.")] = False,
+    markdown: Annotated[bool, typer.Option(help="Whether a terminal shows free text as Markdown.")] = True,
+    history: Annotated[bool, typer.Option(help="Whether questions are kept for the next conversation.")] = True,
+    n_ctx: shared.Context = None,
+    n_threads: shared.Threads = None,
+    n_gpu_layers: shared.GpuLayers = None,
+    options: Options,
+    policies: CompileOptions,
+    seed: Annotated[int | None, typer.Option(help="Seed; the same seed repeats the answers.")] = None,
+) -> None:
+    """Talks with a model: each line is a question, or a command that begins with a slash (/help lists them).
+
+    Answers match the schema or grammar, if there is one; /schema changes it. Calls of tools run after a question to
+    the user. Ctrl-C ends an answer, Ctrl-D the conversation. Without a terminal, each line of the input is a question.
+    """
+    from constrain.llama.model import Model
+
+    is_terminal = sys.stdin is not None and sys.stdin.isatty()
+    screen = Screen(is_markdown=markdown)
+    with contextlib.ExitStack() as open_:
+        servers = open_.enter_context(Servers())
+        with shared.show_progress(screen.notes, f"Loading {model.name if model else 'the default model'}"):
+            for given in mcp or ():
+                servers.add(given)
+            gpu_layers = shared.ALL_LAYERS if n_gpu_layers is None else n_gpu_layers
+            loaded = open_.enter_context(Model(model, n_ctx=n_ctx, n_threads=n_threads, n_gpu_layers=gpu_layers))
+        settings: ChatOptions = {**options, **policies, "seed": seed}  # type: ignore[typeddict-item]
+        talk = Talk(
+            loaded,
+            settings,
+            schema=None,
+            system=system,
+            find_tools=servers.tools,
+            allow=_make_allow(screen, is_terminal=is_terminal, allows_all=yes),
+        )
+        with shared.name_file(language.file):
+            if (wanted := language.read()) is not None:
+                talk.set_schema(wanted)
+        commands = SlashCommands(talk, servers, screen.note)
+        open_.enter_context(kept_history(is_kept=history and is_terminal))
+        failed = _talk(talk, commands, screen, is_terminal=is_terminal)
+    if failed:
+        raise typer.Exit(shared.FAILED)
+
+
+def _talk(talk: Talk, commands: SlashCommands, screen: Screen, *, is_terminal: bool) -> bool:
+    """Reads and answers until the input ends; returns whether an error ended it, which it does without a terminal."""
+    while True:
+        try:
+            entry = read_entry(is_terminal=is_terminal)
+        except KeyboardInterrupt:  # forgets the line
+            screen.note("")
+            continue
+        if entry is None:
+            return False
+        if not entry.strip():
+            continue
+        try:
+            if entry.startswith("/"):
+                commands.run(entry.strip())
+            else:
+                _answer(talk, entry, screen)
+        except EOFError:
+            return False
+        except (ConstrainError, OSError, ValueError) as error:
+            screen.end()
+            shared.show_error(error)
+            if not is_terminal:
+                return True
+
+
+def _answer(talk: Talk, question: str, screen: Screen) -> None:
+    """Shows the answer to a question, until it is complete or Ctrl-C stops it."""
+    is_free = talk.schema is None
+    with _interruptions() as is_stopped:
+        for event in talk.ask(question, is_stopped):
+            match event:
+                case TextDelta(text):
+                    screen.write(text, as_markdown=is_free)
+                case ReasoningDelta(text):
+                    screen.note(text, end="")
+                case CallStarted():
+                    screen.end()
+                case Finished():
+                    screen.end()
+                case Result(_, text):
+                    screen.result(text)
+        screen.end()
+        if is_stopped():
+            screen.note("(stopped)")
+
+
+@contextlib.contextmanager
+def _interruptions() -> Iterator[Callable[[], bool]]:
+    """Notes the first Ctrl-C, for which the given function then returns true; a second one interrupts at once."""
+    noted = False
+
+    def note(number: int, frame: object) -> None:
+        nonlocal noted
+        del number, frame
+        if noted:
+            raise KeyboardInterrupt
+        noted = True
+
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield lambda: noted
+    except KeyboardInterrupt:
+        pass
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _make_allow(screen: Screen, *, is_terminal: bool, allows_all: bool) -> Callable[[ToolCall], bool]:
+    """Returns the function that asks the user whether a call may run; without a terminal, ``--yes`` decides."""
+    always = {"all"} if allows_all else set()
+
+    def allow(call: ToolCall) -> bool:
+        screen.call(call)
+        if always & {"all", call.name}:
+            return True
+        if not is_terminal:
+            screen.note("(not run: there is no terminal to ask at; --yes runs all calls)", style="yellow")
+            return False
+        while (answer := input("Run it? [y]es, [n]o, [a]lways this tool: ").strip().lower()[:1]) not in ("y", "n", "a"):
+            pass
+        if answer == "a":
+            always.add(call.name)
+        return answer != "n"
+
+    return allow
