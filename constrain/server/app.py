@@ -23,6 +23,10 @@ from constrain.server.http.auth import owner_of, require_key
 from constrain.server.http.cors import cors_headers, preflight, require_origin
 from constrain.server.http.errors import ApiError, on_api_error, on_failure, on_http_error, unavailable
 from constrain.server.logs import log_request
+from constrain.server.messages.endpoint import TokenCount, make_message_writer
+from constrain.server.messages.errors import VERSION_HEADER, error_object, wants_messages_form
+from constrain.server.messages.model_list import describe_model, list_models
+from constrain.server.messages.request import read_count_request, read_messages_request
 from constrain.server.responses.endpoint import responses_routes
 from constrain.server.responses.request import read_request
 from constrain.server.sandbox.compiling import compile_here
@@ -48,6 +52,8 @@ _CALLED_IN_SANDBOX = (
     read_chat_request,
     read_completion_request,
     read_embedding_request,
+    read_messages_request,
+    read_count_request,
     read_request,
     rehearse,
     compile_here,
@@ -87,6 +93,8 @@ class Application:
                 "/v1/completions", Answering(serving, read_completion_request, make_completion_writer), methods=["POST"]
             ),
             Route("/v1/embeddings", Embeddings(serving), methods=["POST"]),
+            Route("/v1/messages", Answering(serving, read_messages_request, make_message_writer), methods=["POST"]),
+            Route("/v1/messages/count_tokens", TokenCount(serving), methods=["POST"]),
             *responses_routes(serving),
             *_about_models(models),
             Route(_HEALTH, self._health),
@@ -111,6 +119,9 @@ class Application:
         account.error_object = next((make for start, make in _ERROR_OBJECTS if scope["path"].startswith(start)), None)
         current.set(account)
         headers, settings = Headers(scope=scope), self._settings
+        is_message = wants_messages_form(scope["path"], headers)
+        if is_message:
+            account.error_object = error_object
         shared_with = cors_headers(headers, settings.cors_origins)
 
         async def answer(message: Message) -> None:
@@ -118,6 +129,8 @@ class Application:
                 account.status = message["status"]
                 sent = MutableHeaders(scope=message)
                 sent["x-request-id"] = account.id
+                if is_message:
+                    sent["request-id"] = account.id
                 sent.update(shared_with)
             await send(message)
 
@@ -164,11 +177,15 @@ class Application:
 
 
 def _about_models(models: Models) -> list[Route]:
-    async def every(_: Request) -> Response:
-        return JSONResponse(model_list(models))
+    """Returns the routes about models, which answer in the form of the client: Anthropic's, or OpenAI's."""
+
+    async def every(request: Request) -> Response:
+        is_message = VERSION_HEADER in request.headers
+        return JSONResponse(list_models(models, request.query_params) if is_message else model_list(models))
 
     async def one(request: Request) -> Response:
         name: Any = request.path_params["name"]
-        return JSONResponse(model_object(models, name))
+        describe = describe_model if VERSION_HEADER in request.headers else model_object
+        return JSONResponse(describe(models, name))
 
     return [Route(_MODELS, every), Route(_MODELS + "/{name:path}", one)]

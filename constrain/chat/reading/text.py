@@ -25,6 +25,8 @@ class TextStream:
         self._text = ""
         self._shown = 0
         self._end: int | None = None
+        self.stop: str | None = None
+        """The stop text that the text contains, the first if there are several; ``None`` for none."""
 
     def feed(self, data: bytes) -> bool:
         """Adds the bytes of a token; returns whether the text contains a stop text."""
@@ -60,9 +62,10 @@ class TextStream:
         # A stop text that ends in ``new`` begins at most its own length before it.
         start = max(0, len(self._text) - self._longest + 1)
         self._text += new
-        places = [place for stop in self._stops if (place := self._text.find(stop, start)) >= 0]
-        if self._cuts and places and self._end is None:
-            self._end = min(places)
+        places = [(place, stop) for stop in self._stops if (place := self._text.find(stop, start)) >= 0]
+        if places and self.stop is None:
+            place, self.stop = min(places)
+            self._end = place if self._cuts else None
         return bool(places)
 
     def _possible_stop(self) -> int:

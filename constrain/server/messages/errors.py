@@ -1,0 +1,46 @@
+"""Errors in Anthropic's form: ``{"type": "error", "error": {"type", "message"}, "request_id"}``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from constrain.server.http.account import current
+
+if TYPE_CHECKING:
+    from starlette.datastructures import Headers
+
+    from constrain.server.http.errors import ApiError
+
+VERSION_HEADER = "anthropic-version"
+"""Header that Anthropic's clients send with every request."""
+
+_TYPES = {
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    503: "overloaded_error",
+}
+"""Types of errors by status; other statuses have one type for faults of requests and one for faults of the server."""
+
+_FIRST_FAULT_OF_SERVER = 500
+
+
+def wants_messages_form(path: str, headers: Headers) -> bool:
+    """Returns whether the answer to a request has Anthropic's form: by its path or, for models, by its headers."""
+    is_about_models = path == "/v1/models" or path.startswith("/v1/models/")
+    return path.startswith("/v1/messages") or (is_about_models and VERSION_HEADER in headers)
+
+
+def error_object(error: ApiError) -> dict[str, Any]:
+    """Returns the JSON object of an error. Its message names the place in the request, for which there is no member."""
+    others = "api_error" if error.status >= _FIRST_FAULT_OF_SERVER else "invalid_request_error"
+    names_place = error.param is None or error.param in error.message
+    message = error.message if names_place else f"{error.param}: {error.message}"
+    account = current.get(None)
+    return {
+        "type": "error",
+        "error": {"type": _TYPES.get(error.status, others), "message": message},
+        "request_id": None if account is None else account.id,
+    }
