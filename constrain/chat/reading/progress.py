@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A finished answer: its value, its text, the reasoning in front of it, and the stop text that ended it, if any."""
+    """A finished answer: its value, its text, the reasoning before it, and the stop text behind it (None for none)."""
 
     value: Any
     text: str

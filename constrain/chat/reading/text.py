@@ -26,7 +26,7 @@ class TextStream:
         self._shown = 0
         self._end: int | None = None
         self.stop: str | None = None
-        """The stop text that the text contains, the first if there are several; ``None`` for none."""
+        """The stop text before which the text ends; ``None`` for none."""
 
     def feed(self, data: bytes) -> bool:
         """Adds the bytes of a token; returns whether the text contains a stop text."""
@@ -63,9 +63,8 @@ class TextStream:
         start = max(0, len(self._text) - self._longest + 1)
         self._text += new
         places = [(place, stop) for stop in self._stops if (place := self._text.find(stop, start)) >= 0]
-        if places and self.stop is None:
-            place, self.stop = min(places)
-            self._end = place if self._cuts else None
+        if self._cuts and places and self._end is None:
+            self._end, self.stop = min(places)
         return bool(places)
 
     def _possible_stop(self) -> int:

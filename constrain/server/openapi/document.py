@@ -76,8 +76,8 @@ def describe(routes: Iterable[Route], models: Sequence[str], *, has_keys: bool) 
         "info": {
             "title": "constrain",
             "version": _version(),
-            "description": "Local language models behind OpenAI's and Anthropic's endpoints; every schema and grammar is "
-            "enforced.",
+            "description": "Local language models behind OpenAI's and Anthropic's endpoints; every schema and "
+            "grammar is enforced.",
         },
         "paths": paths,
         "components": {"schemas": schemas},

@@ -103,7 +103,7 @@ _ASKED: dict[str, Schema] = {
     "output_config": _or_null(_OUTPUT_CONFIG),
     "output_format": _or_null(_FORMAT),
     "presence_penalty": {"type": ["number", "null"], **PENALTY},
-    "service_tier": {"enum": ["auto", "standard_only", None]},
+    "service_tier": _or_null(_one_of("auto", "standard_only")),
     "stop_sequences": {
         "type": ["array", "null"],
         "items": {"type": "string", "minLength": 1},
