@@ -114,6 +114,7 @@ _MEANINGS = {
     "thinking": "whether a model that can reason does so, and within how many tokens",
     "MessagesRequest.tool_choice": "`auto`, `any`, `none` or one `tool`; with or without parallel use",
     "MessagesRequest.tools": "functions with a JSON Schema (`input_schema`) that the model may call",
+    "thread": "refused: the whole conversation is in `messages`",
     "tool_choice": "`none`, `auto`, `required`, one tool, or a list of allowed tools",
     "tools": "functions with a JSON Schema, and custom tools with a grammar, that the model may call",
     "top_k": "samples from this number of likeliest tokens; 0 for all",

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 VERSION_HEADER = "anthropic-version"
 """Header that Anthropic's clients send with every request."""
 
+NO_THREADS = "thread_unsupported_request"
+"""Code of the error for a conversation that the server is asked to keep: clients then send all of it each time."""
+
 _TYPES = {
     401: "authentication_error",
     403: "permission_error",
@@ -34,13 +37,17 @@ def wants_messages_form(path: str, headers: Headers) -> bool:
 
 
 def error_object(error: ApiError) -> dict[str, Any]:
-    """Returns the JSON object of an error. Its message names the place in the request, for which there is no member."""
+    """Returns the JSON object of an error. Its message names the place in the request, for which there is no member.
+
+    The code has no member either, except for ``NO_THREADS``, which clients look for.
+    """
     others = "api_error" if error.status >= _FIRST_FAULT_OF_SERVER else "invalid_request_error"
     names_place = error.param is None or error.param in error.message
     message = error.message if names_place else f"{error.param}: {error.message}"
     account = current.get(None)
+    details = {"details": {"error_code": error.code}} if error.code == NO_THREADS else {}
     return {
         "type": "error",
-        "error": {"type": _TYPES.get(error.status, others), "message": message},
+        "error": {"type": _TYPES.get(error.status, others), "message": message, **details},
         "request_id": None if account is None else account.id,
     }

@@ -18,6 +18,7 @@ from constrain.fields.sampling import (
 from constrain.fields.values import FieldError, array, integer, kind_of, mapping, missing, one_of, optional_text
 from constrain.server.http.errors import convert_field_errors
 from constrain.server.messages.conversation import read_conversation
+from constrain.server.messages.errors import NO_THREADS
 from constrain.server.messages.tools import read_message_tools
 from constrain.server.requests.body import model_name
 from constrain.server.requests.formats import Format, format_of, require_flat
@@ -87,14 +88,15 @@ def read_count_request(body: Mapping[str, Any], settings: Settings) -> MessagesR
 def _read(body: Mapping[str, Any], settings: Settings) -> MessagesRequest:
     model = model_name(body)
     refuse_fields(body, MESSAGES_FIELDS)
+    _refuse_threads(body)
     _refuse_edits(body)
     _check_harmless(body)
     messages = read_conversation(body)
     options: ChatOptions = {**read_sampling(body, _RANGES), **read_show_schema(body)}
     options |= {**read_draft(body), **read_confidence(body), **read_cache_prompt(body)}
-    stops = read_stop(body, "stop_sequences", MAX_STOP_SEQUENCES)
-    if stops is not None:
-        options["stop"] = stops
+    if body.get("stop_sequences") is not None:
+        array(body["stop_sequences"], "stop_sequences")  # one text alone is no value of this field
+        options["stop"] = read_stop(body, "stop_sequences", MAX_STOP_SEQUENCES) or []
     max_tokens, name = read_max_tokens(body, "max_tokens", least=1)
     options |= max_tokens
     thinking, shows_thinking = _read_thinking(body, max_tokens.get("max_tokens"))
@@ -158,6 +160,17 @@ def _read_format(body: Mapping[str, Any]) -> tuple[str, Format | None]:
     schema = mapping(document["schema"], place.param)
     require_flat(schema, place)
     return name, format_of(schema, place)
+
+
+def _refuse_threads(body: Mapping[str, Any]) -> None:
+    """Raises ``FieldError`` for a conversation that the server keeps, or has kept (``thread``)."""
+    if body.get("thread") is not None:
+        raise FieldError(
+            "Unsupported parameter: 'thread'. This server keeps no conversations. Send the whole conversation as "
+            "'messages', without 'thread'.",
+            param="thread",
+            code=NO_THREADS,
+        )
 
 
 def _refuse_edits(body: Mapping[str, Any]) -> None:

@@ -62,7 +62,7 @@ def _read_tool(given: Mapping[str, Any], place: str, subset: StrictSubset) -> tu
 
 def _require_client_tool(given: Mapping[str, Any], place: str) -> None:
     """Raises ``FieldError`` for a tool of another type than those that a request defines."""
-    kind = optional_text(given, "type", f"{place}.") or "custom"
+    kind = "custom" if given.get("type") is None else required_text(given, "type", f"{place}.")
     if kind.startswith(_SERVER_TOOLS):
         raise unsupported(
             f"{place}.type",

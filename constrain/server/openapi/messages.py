@@ -111,6 +111,7 @@ _ASKED: dict[str, Schema] = {
     },
     "stream": FLAG,
     "system": _or_null(_TEXTS),
+    "thread": {"type": "null"},
     "temperature": range_schema(MESSAGE_TEMPERATURES, "number"),
     "thinking": _or_null(_THINKING),
     "tool_choice": _or_null(_CHOICE),
@@ -201,7 +202,9 @@ _DELTA: Schema = {
 _ERROR = _object(
     {
         "type": {"const": "error"},
-        "error": _object({"type": _TEXT, "message": {"type": "string", "minLength": 1}}),
+        "error": _object(
+            {"type": _TEXT, "message": {"type": "string", "minLength": 1}}, {"details": _object({"error_code": _TEXT})}
+        ),
         "request_id": {"type": ["string", "null"]},
     }
 )

@@ -122,7 +122,6 @@ MESSAGES_FIELDS = {
     "stop_token_ids": "Use 'stop_sequences' with the texts of the tokens.",
     "suffix": "This server writes what follows the messages, not what stands between two texts.",
     "text.format": "Use 'output_config.format'.",
-    "thread": "Send the whole conversation as 'messages'.",
 }
 """Fields that messages refuse, with the alternative."""
 

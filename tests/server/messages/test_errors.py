@@ -121,6 +121,12 @@ def test_the_place_is_in_the_message() -> None:
     assert error_object(ApiError("'tools' is wrong.", param="tools"))["error"]["message"] == "'tools' is wrong."
 
 
+def test_clients_are_told_to_send_the_whole_conversation() -> None:
+    response = post(application(), thread={"type": "create"})
+    assert response.status_code == 400
+    assert response.json()["error"]["details"] == {"error_code": "thread_unsupported_request"}
+
+
 def test_other_paths_keep_openais_form() -> None:
     response = ask(application(), "POST", asking.CHAT, json={}, headers=VERSION)
     assert asking.error_of(response)["code"] == "missing_required_parameter"
