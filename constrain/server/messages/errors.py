@@ -7,12 +7,7 @@ from typing import TYPE_CHECKING, Any
 from constrain.server.http.account import current
 
 if TYPE_CHECKING:
-    from starlette.datastructures import Headers
-
     from constrain.server.http.errors import ApiError
-
-VERSION_HEADER = "anthropic-version"
-"""Header that Anthropic's clients send with every request."""
 
 NO_THREADS = "thread_unsupported_request"
 """Code of the error for a conversation that the server is asked to keep: clients then send all of it each time."""
@@ -28,12 +23,6 @@ _TYPES = {
 """Types of errors by status; other statuses have one type for faults of requests and one for faults of the server."""
 
 _FIRST_FAULT_OF_SERVER = 500
-
-
-def wants_messages_form(path: str, headers: Headers) -> bool:
-    """Returns whether the answer to a request has Anthropic's form: by its path or, for models, by its headers."""
-    is_about_models = path == "/v1/models" or path.startswith("/v1/models/")
-    return path.startswith("/v1/messages") or (is_about_models and VERSION_HEADER in headers)
 
 
 def error_object(error: ApiError) -> dict[str, Any]:

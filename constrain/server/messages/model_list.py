@@ -12,10 +12,20 @@ from constrain.server.serving.models import find_model
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from starlette.datastructures import Headers
+
     from constrain.server.serving.models import Models
+
+_VERSION_HEADER = "anthropic-version"
+"""Header that Anthropic's clients send with every request."""
 
 _PAGE = 20
 """Models of one page, if the request does not say how many."""
+
+
+def is_for_messages(headers: Headers) -> bool:
+    """Returns whether a request comes from a client of Anthropic's API."""
+    return _VERSION_HEADER in headers
 
 
 def describe_model(models: Models, name: str) -> dict[str, Any]:
