@@ -42,11 +42,27 @@ def read_sampling(body: Mapping[str, Any], ranges: Ranges) -> ChatOptions:
     options |= {
         "top_k": integer(body, "top_k", *ranges.get("top_k", _NO_LIMITS)),
         "seed": None if (seed := integer(body, "seed", *ranges.get("seed", _NO_LIMITS))) is None else seed_of(seed),
-        "stop": _stop(body.get("stop"), ranges.get("stop", _NO_LIMITS)[1]),
+        "stop": read_stop(body, "stop", ranges.get("stop", _NO_LIMITS)[1]),
         "logit_bias": _logit_bias(body.get("logit_bias"), *ranges.get("logit_bias", _NO_LIMITS)),
     }
     found: ChatOptions = {name: value for name, value in options.items() if value is not None}  # type: ignore[assignment]
     return found
+
+
+def read_stop(body: Mapping[str, Any], name: str, most: int | None) -> list[str] | None:
+    """Reads the texts that end an answer, at most ``most``; ``None`` without the field. Raises ``FieldError``."""
+    given = body.get(name)
+    if given is None:
+        return None
+    stops = [given] if isinstance(given, str) else array(given, name, most)
+    for index, stop in enumerate(stops):
+        if not isinstance(stop, str):
+            raise wrong_type(f"{name}[{index}]", "a string", stop)
+        if not stop:
+            raise FieldError(
+                f"Invalid '{name}': an empty string would end every answer at once.", param=name, code="invalid_value"
+            )
+    return stops
 
 
 def read_max_tokens(body: Mapping[str, Any], *names: str, least: int = 0) -> tuple[ChatOptions, str]:
@@ -124,20 +140,6 @@ def read_sources(body: Mapping[str, Any], *, has_schema: bool = True) -> ChatOpt
 def read_parallel(body: Mapping[str, Any]) -> bool:
     """Reads ``parallel_tool_calls``: whether there may be several calls. Raises ``FieldError``."""
     return boolean(body, "parallel_tool_calls") is not False
-
-
-def _stop(given: object, most: int | None) -> list[str] | None:
-    if given is None:
-        return None
-    stops = [given] if isinstance(given, str) else array(given, "stop", most)
-    for index, stop in enumerate(stops):
-        if not isinstance(stop, str):
-            raise wrong_type(f"stop[{index}]", "a string", stop)
-        if not stop:
-            raise FieldError(
-                "Invalid 'stop': an empty string would end every answer at once.", param="stop", code="invalid_value"
-            )
-    return stops
 
 
 def _logit_bias(given: object, least: float | None, most: float | None) -> dict[int, float] | None:

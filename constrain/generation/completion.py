@@ -72,6 +72,7 @@ class Completion:
         limited_masks: number of masks without some allowed tokens, because a limit of the kernel was met. The answer
             matches and is complete nevertheless.
         limits_met: names of these limits, such as ``"MAX_MASK_WORK"``, and of the one on captures.
+        stop: the ``stop`` text before which free text ended; ``None`` for none.
         reasoning: text of the model's reasoning before the answer; ``""`` for none.
         draft: text that the model wrote before its answer, with the option ``draft``; ``""`` for none.
         logprobs: log-probabilities, one entry for each of ``tokens``; ``None`` without the option ``logprobs``.
@@ -105,6 +106,7 @@ class Completion:
     shortened: int = 0
     limited_masks: int = 0
     limits_met: tuple[str, ...] = ()
+    stop: str | None = None
     reasoning: str = ""
     draft: str = ""
     logprobs: tuple[TokenLogprob, ...] | None = None

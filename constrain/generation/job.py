@@ -324,6 +324,7 @@ class Writing:
             limited_masks=0 if answer.matcher is None else answer.matcher.limited_masks,
             limits_met=() if answer.matcher is None else answer.matcher.limits_met,
             reasoning=outcome.reasoning,
+            stop=outcome.stop,
             draft=self.draft_text.text,
             logprobs=tuple(answer.logprobs.tokens)
             if answer.logprobs is not None and job.plan.settings.logprobs

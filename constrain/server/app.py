@@ -23,6 +23,10 @@ from constrain.server.http.auth import owner_of, require_key
 from constrain.server.http.cors import cors_headers, preflight, require_origin
 from constrain.server.http.errors import ApiError, on_api_error, on_failure, on_http_error, unavailable
 from constrain.server.logs import log_request
+from constrain.server.messages.endpoint import TokenCount, make_message_writer
+from constrain.server.messages.errors import error_object
+from constrain.server.messages.model_list import describe_model, is_for_messages, list_models
+from constrain.server.messages.request import read_count_request, read_messages_request
 from constrain.server.responses.endpoint import responses_routes
 from constrain.server.responses.request import read_request
 from constrain.server.sandbox.compiling import compile_here
@@ -48,6 +52,8 @@ _CALLED_IN_SANDBOX = (
     read_chat_request,
     read_completion_request,
     read_embedding_request,
+    read_messages_request,
+    read_count_request,
     read_request,
     rehearse,
     compile_here,
@@ -60,7 +66,7 @@ _HEALTH = "/health"
 _MODELS = "/v1/models"
 
 
-_ERROR_OBJECTS: tuple[tuple[str, Callable[[ApiError], dict[str, Any]]], ...] = ()
+_ERROR_OBJECTS: tuple[tuple[str, Callable[[ApiError], dict[str, Any]]], ...] = (("/v1/messages", error_object),)
 """Beginnings of paths whose errors have a form of their own, and the function that makes the object of an error."""
 
 
@@ -87,6 +93,8 @@ class Application:
                 "/v1/completions", Answering(serving, read_completion_request, make_completion_writer), methods=["POST"]
             ),
             Route("/v1/embeddings", Embeddings(serving), methods=["POST"]),
+            Route("/v1/messages", Answering(serving, read_messages_request, make_message_writer), methods=["POST"]),
+            Route("/v1/messages/count_tokens", TokenCount(serving), methods=["POST"]),
             *responses_routes(serving),
             *_about_models(models),
             Route(_HEALTH, self._health),
@@ -108,9 +116,9 @@ class Application:
             await self._app(scope, receive, send)
             return
         account = Account(time.monotonic() + self._settings.timeout)
-        account.error_object = next((make for start, make in _ERROR_OBJECTS if scope["path"].startswith(start)), None)
         current.set(account)
         headers, settings = Headers(scope=scope), self._settings
+        account.error_object = _error_object(scope["path"], headers)
         shared_with = cors_headers(headers, settings.cors_origins)
 
         async def answer(message: Message) -> None:
@@ -118,6 +126,8 @@ class Application:
                 account.status = message["status"]
                 sent = MutableHeaders(scope=message)
                 sent["x-request-id"] = account.id
+                if account.error_object is error_object:
+                    sent["request-id"] = account.id
                 sent.update(shared_with)
             await send(message)
 
@@ -163,12 +173,24 @@ class Application:
         return JSONResponse(self._description)
 
 
+def _error_object(path: str, headers: Headers) -> Callable[[ApiError], dict[str, Any]] | None:
+    """Returns the function that makes the object of an error for a request; ``None`` for OpenAI's form."""
+    if f"{path}/".startswith(f"{_MODELS}/") and is_for_messages(headers):
+        return error_object
+    return next((make for start, make in _ERROR_OBJECTS if path.startswith(start)), None)
+
+
 def _about_models(models: Models) -> list[Route]:
-    async def every(_: Request) -> Response:
+    """Returns the routes about models, which answer in the form of the client: Anthropic's, or OpenAI's."""
+
+    async def every(request: Request) -> Response:
+        if is_for_messages(request.headers):
+            return JSONResponse(list_models(models, request.query_params))
         return JSONResponse(model_list(models))
 
     async def one(request: Request) -> Response:
         name: Any = request.path_params["name"]
-        return JSONResponse(model_object(models, name))
+        describe = describe_model if is_for_messages(request.headers) else model_object
+        return JSONResponse(describe(models, name))
 
     return [Route(_MODELS, every), Route(_MODELS + "/{name:path}", one)]

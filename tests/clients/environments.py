@@ -68,7 +68,10 @@ def program_of(client: str, environment: Path, code: str) -> Sequence[str]:
 def variables_of(server: str) -> dict[str, str]:
     """The environment variables of a client's tests."""
     told = {"OPENAI_BASE_URL": server, "OPENAI_API_KEY": KEYS[0], "CONSTRAIN_OTHER_KEY": KEYS[1]}
-    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    told |= {"ANTHROPIC_BASE_URL": server.removesuffix("/v1"), "ANTHROPIC_API_KEY": KEYS[0]}
+    inherited = {
+        name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "ANTHROPIC_AUTH_TOKEN")
+    }
     return {**inherited, **told, "CONSTRAIN_MODEL": MODEL}
 
 

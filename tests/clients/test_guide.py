@@ -13,6 +13,7 @@ import pytest
 from tests.clients.environments import SECONDS, install, program_of, variables_of
 from tests.support import LONG
 from tests.support.guide import Example, examples
+from tests.support.pages import blocks
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,10 +32,21 @@ FOLDERS = {
 
 @pytest.mark.parametrize("example", examples(), ids=lambda example: FOLDERS[example.client])
 def test_it_runs_as_pasted(example: Example, server: str, environments: Path) -> None:
-    client = FOLDERS[example.client]
+    run(FOLDERS[example.client], example.at(server), server, environments)
+
+
+def test_the_example_for_the_anthropic_package_runs_as_pasted(server: str, environments: Path) -> None:
+    [code] = [block.code for block in blocks() if block.language == "python" and "from anthropic" in block.code]
+    address = "http://127.0.0.1:8080"
+    assert address in code
+    run("anthropic_python", code.replace(address, server.removesuffix("/v1")), server, environments)
+
+
+def run(client: str, code: str, server: str, environments: Path) -> None:
+    """Runs a program in the environment of a client."""
     environment = install(client, environments)
     done = subprocess.run(
-        program_of(client, environment, example.at(server)),
+        program_of(client, environment, code),
         env=variables_of(server),
         cwd=environment,
         capture_output=True,

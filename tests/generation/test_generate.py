@@ -178,10 +178,11 @@ def test_stop_texts(model: constrain.Model) -> None:
     stop = free.text[5:8]
     cut = constrain.complete(model, "Count: one, two, three.", max_tokens=30, temperature=0, stop=stop)
     assert cut.text == free.text[: free.text.index(stop)]
-    assert cut.finish_reason == "stop"
+    assert (cut.finish_reason, cut.stop, free.stop) == ("stop", stop, None)
     schema = {"type": "array", "items": {"enum": ["a", "b"]}, "minItems": 5}
     completion = constrain.complete(model, "Letters!", schema=schema, stop=["a", "b"], seed=1)
     assert len(completion.value) == 5
+    assert completion.stop is None
 
 
 @pytest.mark.slow

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 _HEADER = f"""# HTTP
 
-Paths and fields of `constrain serve`, which listens at `http://127.0.0.1:8080` by default. They are OpenAI's. A running
-server describes them at `/openapi.json`, with all parts of bodies and responses; this page is made from that
-description.
+Paths and fields of `constrain serve`, which listens at `http://127.0.0.1:8080` by default. They are OpenAI's and,
+at `/v1/messages`, Anthropic's. A running server describes them at `/openapi.json`, with all parts of bodies and
+responses; this page is made from that description.
 
-A request needs `Content-Type: application/json` and, if the server has keys, `Authorization: Bearer KEY`. A field that
-is null counts as left out. Fields that say what an answer must be like and are not listed here are a 400; other unknown
-fields are ignored.
+A request needs `Content-Type: application/json` and, if the server has keys, `Authorization: Bearer KEY` or
+`X-Api-Key: KEY`. A field that is null counts as left out. Fields that say what an answer must be like and are not
+listed here are a 400; other unknown fields are ignored.
 
 {NOTE}
 """
@@ -34,6 +34,7 @@ _BODIES = {
     "ResponsesRequest": "POST /v1/responses",
     "CompletionRequest": "POST /v1/completions",
     "EmbeddingRequest": "POST /v1/embeddings",
+    "MessagesRequest": "POST /v1/messages",
 }
 
 _LARGE = 1 << 31
@@ -53,9 +54,11 @@ _MEANINGS = {
     "structural_tag": "a structural tag of XGrammar that the answer matches, or its text",
     "structured_outputs": "vLLM's: one of the same, as a member",
     "best_of": "answers to write per prompt (`n`); the `n` with the highest mean log-probability are returned",
+    "cache_control": "has no effect: prompts are always cached",
     "cache_prompt": 'what is kept of the prompt on disk: the shared beginning, `"whole"`, or (`false`) nothing: '
     "[The prompt cache](../guides/prompt-cache.md)",
     "confidence": "whether `constrain.fields` has the probabilities of the answer's parts, by JSON Pointer",
+    "context_management": "edits of the conversation are refused, except for keeping all thinking",
     "dimensions": "length of the vectors; only the model's own length is accepted",
     "draft": "whether the model first thinks in plain text, or most tokens of this draft: [Accuracy]"
     "(../guides/accuracy.md#think-first)",
@@ -74,6 +77,8 @@ _MEANINGS = {
     "max_completion_tokens": "most tokens of the answer; JSON, calls and texts of grammars are complete within it",
     "max_output_tokens": "most tokens of the answer; JSON, calls and texts of grammars are complete within it",
     "max_tokens": "most tokens of the answer; JSON, calls and texts of grammars are complete within it",
+    "MessagesRequest.messages": "the conversation of user and assistant, as text, calls, results and thinking",
+    "MessagesRequest.metadata": "has no effect",
     "messages": "the conversation: system, developer, user, assistant, tool and function messages, as text",
     "metadata": "returned with the response",
     "min_p": "least probability of a token, as a fraction of the likeliest token's",
@@ -84,6 +89,8 @@ _MEANINGS = {
     "vote": "whether the `n` answers become the one that they agree on, field by field",
     "unbias": "with `vote`, whether the answers are weighted, to undo the bias of the masks: [Confidence]"
     "(../guides/confidence.md#weight-the-votes)",
+    "output_config": "`format` is the format of the answer, `json_schema` with a schema; `effort` has no effect",
+    "output_format": "older form of `output_config.format`",
     "parallel_tool_calls": "whether an answer may hold several calls",
     "presence_penalty": "subtracted from the logit of each token that the answer already has",
     "previous_response_id": "id of a stored response whose conversation this request continues",
@@ -93,14 +100,21 @@ _MEANINGS = {
     "repeat_penalty": "divides the logits of tokens among the last 64 of the answer",
     "response_format": "format of the answer: `text`, `json_object`, `json_schema` with a schema, or `structural_tag`",
     "seed": "makes sampling reproducible",
+    "service_tier": "has no effect",
     "show_schema": "whether the model sees a short form of the schema (yes)",
     "sources": "texts that strings with `x-quote` are quoted from, by name: each a text or a list of texts",
     "stop": "a text or texts that end an answer of free text",
+    "stop_sequences": "texts that end an answer of free text",
     "store": "whether the response is kept (yes), for `previous_response_id`",
     "stream": "whether the answer comes as server-sent events",
     "stream_options": "`include_usage`: the last event has the numbers of tokens",
+    "system": "a system message in front of the conversation",
     "temperature": "divides the logits; 0 takes the likeliest token (0 or 0.8: see Accuracy)",
     "text": "`format` is the format of the answer: `text`, `json_object`, `json_schema`, or `structural_tag`",
+    "thinking": "whether a model that can reason does so, and within how many tokens",
+    "MessagesRequest.tool_choice": "`auto`, `any`, `none` or one `tool`; with or without parallel use",
+    "MessagesRequest.tools": "functions with a JSON Schema (`input_schema`) that the model may call",
+    "thread": "refused: the whole conversation is in `messages`",
     "tool_choice": "`none`, `auto`, `required`, one tool, or a list of allowed tools",
     "tools": "functions with a JSON Schema, and custom tools with a grammar, that the model may call",
     "top_k": "samples from this number of likeliest tokens; 0 for all",

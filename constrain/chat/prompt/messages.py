@@ -263,10 +263,13 @@ def _call(call: object, where: str) -> Call:
     return check_function_call(call.get(kind), f"{where}.function", call_id)
 
 
-def check_function_call(called: object, where: str, call_id: str) -> Call:
-    """Returns the checked call of a function, given as ``name`` and ``arguments``. Raises ``MessageError``."""
+def check_function_call(called: object, where: str, call_id: str, field: str = "arguments") -> Call:
+    """Returns the checked call of a function, given as ``name`` and ``arguments``. Raises ``MessageError``.
+
+    ``field``: name of the member with the arguments.
+    """
     name, members = _called_name(called, where)
-    text, arguments = _arguments(members.get("arguments"), f"{where}.arguments")
+    text, arguments = _arguments(members.get(field), f"{where}.{field}")
     return Call(call_id, name, text, arguments)
 
 

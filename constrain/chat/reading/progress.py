@@ -20,11 +20,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A finished answer: its value, its text, and the reasoning in front of it."""
+    """A finished answer: its value, its text, the reasoning before it, and the stop text behind it (None for none)."""
 
     value: Any
     text: str
     reasoning: str = ""
+    stop: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +105,7 @@ class TextProgress:
     def outcome(self) -> Outcome:
         """Returns the finished answer. Raises ``OutputValidationError``."""
         text = self._result.spelled(self._text.text)
-        return Outcome(self._result.parse(text), text)
+        return Outcome(self._result.parse(text), text, stop=self._text.stop)
 
     def parts(self, answer: bytes) -> list[Part]:
         """Returns the answer as its only part."""

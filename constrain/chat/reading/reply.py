@@ -173,9 +173,10 @@ class ReplyProgress:
         content = self._result.parse(text) if is_there else None
         if not self._wants_reply:
             value = content if self._refusal is None else Refusal(self._refusal)
-            return Outcome(value, text, self._reasoning)
+            return Outcome(value, text, self._reasoning, self._content.stop)
         calls = tuple(map(self._call, range(len(self._values))))
-        return Outcome(Reply(calls, content, self._reasoning, self._refusal, text), text, self._reasoning)
+        reply = Reply(calls, content, self._reasoning, self._refusal, text)
+        return Outcome(reply, text, self._reasoning, self._content.stop)
 
     def parts(self, answer: bytes) -> list[Part]:
         """Returns content and inputs of calls, if their languages may have captures."""

@@ -25,6 +25,8 @@ class TextStream:
         self._text = ""
         self._shown = 0
         self._end: int | None = None
+        self.stop: str | None = None
+        """The stop text before which the text ends; ``None`` for none."""
 
     def feed(self, data: bytes) -> bool:
         """Adds the bytes of a token; returns whether the text contains a stop text."""
@@ -60,9 +62,9 @@ class TextStream:
         # A stop text that ends in ``new`` begins at most its own length before it.
         start = max(0, len(self._text) - self._longest + 1)
         self._text += new
-        places = [place for stop in self._stops if (place := self._text.find(stop, start)) >= 0]
+        places = [(place, stop) for stop in self._stops if (place := self._text.find(stop, start)) >= 0]
         if self._cuts and places and self._end is None:
-            self._end = min(places)
+            self._end, self.stop = min(places)
         return bool(places)
 
     def _possible_stop(self) -> int:

@@ -31,7 +31,8 @@ class Account:
         status: status of the response; 0 if there is none yet.
         reason: message of the error that was returned; ``None`` if there was none.
         model: served name of the model.
-        prompt_tokens, completion_tokens: tokens of prompts and answers.
+        asked_tokens: tokens of the prompts, known as soon as a model begins the answers.
+        prompt_tokens, completion_tokens: tokens of prompts and answers, known at the end.
         limited_masks, limits_met: sums over the answers (see ``Completion``).
         error_object: function that makes the JSON object of an ``ApiError``; ``None`` for OpenAI's form.
     """
@@ -44,6 +45,7 @@ class Account:
     status: int = 0
     reason: str | None = None
     model: str | None = None
+    asked_tokens: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
     limited_masks: int = 0

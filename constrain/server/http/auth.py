@@ -25,7 +25,7 @@ def require_key(headers: Headers, keys: Sequence[str]) -> None:
     given = _given_key(headers)
     if not given:
         raise ApiError(
-            "You didn't provide an API key. Send it in the header: Authorization: Bearer YOUR_KEY.",
+            "You didn't provide an API key. Send it in the header: Authorization: Bearer YOUR_KEY (or as X-Api-Key).",
             status=401,
             code="invalid_api_key",
             headers=_CHALLENGE,

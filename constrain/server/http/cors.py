@@ -89,7 +89,7 @@ def cors_headers(headers: Headers, origins: Sequence[str]) -> dict[str, str]:
         return {}
     return {
         "access-control-allow-origin": ANY_ORIGIN if ANY_ORIGIN in origins else origin,
-        "access-control-expose-headers": "x-request-id, retry-after",
+        "access-control-expose-headers": "request-id, x-request-id, retry-after",
         "vary": "Origin",
     }
 

@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 from constrain.server.openapi.operations import OPERATIONS
-from constrain.server.openapi.shapes import Shape, component_schemas, reference
+from constrain.server.openapi.shapes import AnyShape, Shape, WrittenShape, component_schemas, reference
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -65,17 +65,19 @@ def describe(routes: Iterable[Route], models: Sequence[str], *, has_keys: bool) 
     operations = [one for one in OPERATIONS if (one.method, one.path) in served]
     paths: dict[str, dict[str, Any]] = {}
     schemas: dict[str, Any] = {"Error": _ERROR, "ModelName": {"type": "string", "enum": list(models)}}
+    schemas |= {error.name: error.schemas[error.name] for one in operations for error in one.other_errors}
     for operation in operations:
         paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation, has_keys=has_keys)
         for body in (operation.request, operation.response, operation.event):
-            if isinstance(body, Shape):
+            if isinstance(body, Shape | WrittenShape):
                 schemas |= component_schemas(body)
     description: dict[str, Any] = {
         "openapi": "3.1.0",
         "info": {
             "title": "constrain",
             "version": _version(),
-            "description": "Local language models behind OpenAI's endpoints; every schema and grammar is enforced.",
+            "description": "Local language models behind OpenAI's and Anthropic's endpoints; every schema and "
+            "grammar is enforced.",
         },
         "paths": paths,
         "components": {"schemas": schemas},
@@ -109,17 +111,26 @@ def _operation(operation: Operation, *, has_keys: bool) -> dict[str, Any]:
     return described
 
 
-def _event(body: Shape) -> dict[str, Any]:
+def _event(body: AnyShape) -> dict[str, Any]:
     """Returns the description of one event of a stream."""
     data = {"type": "string", "contentMediaType": "application/json", "contentSchema": reference(body.name)}
     return {"type": "object", "properties": {"event": {"type": "string"}, "data": data}, "required": ["data"]}
+
+
+def _error_schema(operation: Operation) -> dict[str, Any]:
+    """Returns the schema of an operation's errors, whose form may depend on the client."""
+    forms = [
+        *([reference("Error")] if operation.has_usual_errors else []),
+        *(reference(one.name) for one in operation.other_errors),
+    ]
+    return forms[0] if len(forms) == 1 else {"anyOf": forms}
 
 
 def _responses(operation: Operation, *, has_keys: bool) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if operation.response is not None:
         body = operation.response
-        schema = reference(body.name) if isinstance(body, Shape) else body
+        schema = reference(body.name) if isinstance(body, Shape | WrittenShape) else body
         content = {operation.media_type: {"schema": schema}}
         about = operation.summary
         if operation.event is not None:
@@ -134,6 +145,6 @@ def _responses(operation: Operation, *, has_keys: bool) -> dict[str, Any]:
         found[str(status)] = {
             "description": _ERRORS[status],
             "headers": headers,
-            "content": {"application/json": {"schema": reference("Error")}},
+            "content": {"application/json": {"schema": _error_schema(operation)}},
         }
     return found

@@ -16,14 +16,22 @@ from constrain.server.openapi.bodies import (
     EMBEDDINGS,
     EVENT,
     MODEL_NAME,
-    MODEL_OBJECT,
     RESPONSE,
     RESPONSES_REQUEST,
 )
-from constrain.server.requests.limits import MAX_PAGE
+from constrain.server.openapi.messages import (
+    COUNT_REQUEST,
+    MESSAGE,
+    MESSAGE_EVENT,
+    MESSAGES_ERROR,
+    MESSAGES_REQUEST,
+    MODEL_INFO,
+    MODEL_PAGE,
+)
+from constrain.server.requests.limits import MAX_MODELS_PAGE, MAX_PAGE
 
 if TYPE_CHECKING:
-    from constrain.server.openapi.shapes import Schema, Shape
+    from constrain.server.openapi.shapes import AnyShape, Schema, WrittenShape
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,19 +45,23 @@ class Operation:
         event: content of a stream's events, if the request can ask for a stream.
         errors: statuses of errors, in addition to 401 and 403.
         is_open: whether the method needs no key.
+        other_errors: forms of errors besides OpenAI's.
+        has_usual_errors: whether errors may have OpenAI's form.
     """
 
     method: str
     path: str
     name: str
     summary: str
-    response: Shape | Schema | None
+    response: AnyShape | Schema | None
     errors: tuple[int, ...] = ()
-    request: Shape | None = None
-    event: Shape | None = None
+    request: AnyShape | None = None
+    event: AnyShape | None = None
     parameters: tuple[dict[str, Any], ...] = ()
     media_type: str = "application/json"
     is_open: bool = False
+    other_errors: tuple[WrittenShape, ...] = ()
+    has_usual_errors: bool = True
 
 
 _WORK = (400, 404, 408, 413, 415, 429, 500, 503)
@@ -70,6 +82,17 @@ def _in_query(name: str, about: str, schema: Schema) -> dict[str, Any]:
 def _object(**members: Schema) -> Schema:
     return {"type": "object", "properties": members, "required": list(members)}
 
+
+_MODEL = _object(
+    id={"type": "string"}, created={"type": "integer"}, object={"const": "model"}, owned_by={"type": "string"}
+)
+_MODEL_LIST = _object(object={"const": "list"}, data={"type": "array", "items": _MODEL})
+_VERSION: dict[str, Any] = {
+    "name": "anthropic-version",
+    "in": "header",
+    "description": "Sent by Anthropic's clients, with any value.",
+    "schema": {"type": "string"},
+}
 
 _RESPONSE_ID = _in_path("id", "Of a response that was made with the same key and is still kept.", {"type": "string"})
 
@@ -163,20 +186,52 @@ OPERATIONS = (
         EMBEDDING_REQUEST,
     ),
     Operation(
+        "POST",
+        "/v1/messages",
+        "createMessage",
+        "Answers a conversation, as Anthropic's API.",
+        MESSAGE,
+        _WORK,
+        MESSAGES_REQUEST,
+        MESSAGE_EVENT,
+        other_errors=(MESSAGES_ERROR,),
+        has_usual_errors=False,
+    ),
+    Operation(
+        "POST",
+        "/v1/messages/count_tokens",
+        "countTokens",
+        "Counts the tokens of the prompt that the same request to /v1/messages has.",
+        _object(input_tokens={"type": "integer", "minimum": 0}),
+        _WORK,
+        COUNT_REQUEST,
+        other_errors=(MESSAGES_ERROR,),
+        has_usual_errors=False,
+    ),
+    Operation(
         "GET",
         "/v1/models",
         "listModels",
-        "Lists the models.",
-        _object(object={"const": "list"}, data={"type": "array", "items": {"$ref": "#/components/schemas/Model"}}),
+        "Lists the models, for clients that send the header anthropic-version in Anthropic's form.",
+        {"anyOf": [_MODEL_LIST, MODEL_PAGE]},
+        (400,),
+        parameters=(
+            _VERSION,
+            _in_query("limit", f"The most models, 1 to {MAX_MODELS_PAGE}, in Anthropic's form.", {"type": "string"}),
+            _in_query("after_id", "The model before the first, in Anthropic's form.", {"type": "string"}),
+            _in_query("before_id", "The model behind the last, in Anthropic's form.", {"type": "string"}),
+        ),
+        other_errors=(MESSAGES_ERROR,),
     ),
     Operation(
         "GET",
         "/v1/models/{name}",
         "getModel",
         "Describes one model.",
-        MODEL_OBJECT,
+        {"anyOf": [_MODEL, MODEL_INFO]},
         (404,),
-        parameters=(_in_path("name", "Of the model.", {"anyOf": [MODEL_NAME, {"type": "string"}]}),),
+        parameters=(_in_path("name", "Of the model.", {"anyOf": [MODEL_NAME, {"type": "string"}]}), _VERSION),
+        other_errors=(MESSAGES_ERROR,),
     ),
     Operation(
         "GET",

@@ -2,6 +2,7 @@
 
 The types cover all of OpenAI's API. Of their unions, only the alternatives named here are kept; members that only
 removed alternatives could fill disappear, too. Titles and descriptions are left out: they describe OpenAI's server.
+Bodies of other APIs are written as schemas (``WrittenShape``).
 """
 
 from __future__ import annotations
@@ -45,11 +46,29 @@ class Shape:
     required: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-def component_schemas(shape: Shape) -> dict[str, Schema]:
+@dataclass(frozen=True, slots=True)
+class WrittenShape:
+    """The description of a body for which no installed package has a type.
+
+    Attributes:
+        name: name of its schema among the components.
+        schemas: schemas of the body and of its parts, by name.
+    """
+
+    name: str
+    schemas: Mapping[str, Schema]
+
+
+AnyShape = Shape | WrittenShape
+
+
+def component_schemas(shape: AnyShape) -> dict[str, Schema]:
     """Returns the schemas of a request or response body and of its own parts, by name in OpenAPI's components.
 
     Parts that several bodies share are left out.
     """
+    if isinstance(shape, WrittenShape):
+        return dict(shape.schemas)
     mode: JsonSchemaMode = "validation" if shape.direction == "request" else "serialization"
     document = TypeAdapter(shape.type).json_schema(mode=mode, ref_template="{model}")
     definitions = document.pop("$defs", {})

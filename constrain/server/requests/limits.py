@@ -23,6 +23,9 @@ MAX_TOOLS = 128
 MAX_STOPS = 4
 """Texts of ``stop``, as for OpenAI. Beyond: status 400."""
 
+MAX_STOP_SEQUENCES = 1024
+"""Texts of ``stop_sequences``. Beyond: status 400."""
+
 MAX_METADATA = 16
 """Members of ``metadata``, as for OpenAI. Beyond: status 400."""
 
@@ -34,6 +37,9 @@ MAX_BIAS = 100
 
 TEMPERATURES = (0, 2)
 """Least and greatest ``temperature`` (as for OpenAI)."""
+
+MESSAGE_TEMPERATURES = (0, 1)
+"""Least and greatest ``temperature`` of messages (as for Anthropic)."""
 
 SHARES = (0, 1)
 """Least and greatest ``top_p`` and ``min_p``, which are probabilities."""
@@ -63,6 +69,9 @@ RANGES = {
     "logit_bias": (-MAX_BIAS, MAX_BIAS),
 }
 """Ranges of the fields that ``fields.sampling`` reads."""
+
+MAX_MODELS_PAGE = 1000
+"""Models of one page of the list for Anthropic's clients (``limit``), as for Anthropic. Beyond: status 400."""
 
 MAX_PAGE = 100
 """Items of one page of the input of a stored response (``limit``), as for OpenAI. Beyond: status 400."""

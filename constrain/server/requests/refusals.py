@@ -93,11 +93,44 @@ COMPLETIONS_FIELDS = {
 }
 """Fields that text completions refuse, with the alternative."""
 
+MESSAGES_FIELDS = {
+    **{name: advice for name, advice in _ON_ALL_ENDPOINTS.items() if name != "stop_sequences"},
+    **dict.fromkeys(
+        _FORMAT_FIELDS,
+        "This server takes a JSON Schema as 'output_config.format', and grammars, regular expressions and choices as "
+        "'structured_outputs'.",
+    ),
+    **dict.fromkeys(("max_completion_tokens", "max_new_tokens", "max_output_tokens", "n_predict"), "Use 'max_tokens'."),
+    **dict.fromkeys(("logprobs", "top_logprobs", "unbias", "vote"), "Ask /v1/chat/completions."),
+    "background": "This server answers while the client waits.",
+    "best_of": "A message is one answer.",
+    "compaction": "Send the conversation that the model shall read as 'messages'.",
+    "container": "This server runs no code.",
+    "conversation": "Send the whole conversation as 'messages'.",
+    "echo": "Ask /v1/completions.",
+    "function_call": "Use 'tool_choice'.",
+    "functions": "Use 'tools'.",
+    "input": "Use 'messages'.",
+    "instructions": "Use 'system'.",
+    "parallel_tool_calls": "Use 'tool_choice.disable_parallel_tool_use'.",
+    "mcp_servers": "This server calls no other servers. List their tools as 'tools', and call them in your program.",
+    "n": "A message is one answer; ask again, or ask /v1/chat/completions.",
+    "previous_response_id": "Send the whole conversation as 'messages'.",
+    "prompt": "Use 'messages', or ask /v1/completions.",
+    "response_format": "Use 'output_config.format'.",
+    "stop": "Use 'stop_sequences'.",
+    "stop_token_ids": "Use 'stop_sequences' with the texts of the tokens.",
+    "suffix": "This server writes what follows the messages, not what stands between two texts.",
+    "text.format": "Use 'output_config.format'.",
+}
+"""Fields that messages refuse, with the alternative."""
+
 _NEUTRAL: dict[str, float] = {
     "best_of": 1,
     "length_penalty": 1,
     "min_new_tokens": 0,
     "min_tokens": 0,
+    "n": 1,
     "repetition_penalty": 1,
 }
 """Values of fields that have no effect."""

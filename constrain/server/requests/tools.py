@@ -73,16 +73,19 @@ def read_tools(body: Mapping[str, Any], subset: StrictSubset, *, is_flat: bool) 
     return Tools("tools", tools, places, read_tool_choice(body.get("tool_choice"), tools, is_flat=is_flat))
 
 
-def read_tool(kind: str, inner: Mapping[str, Any], where: str, subset: StrictSubset) -> tuple[Tool, Place]:
+def read_tool(
+    kind: str, inner: Mapping[str, Any], where: str, subset: StrictSubset, schema_field: str = "parameters"
+) -> tuple[Tool, Place]:
     """Returns a compiled tool, and the place of its schema or grammar.
 
-    ``inner``: object with the tool's definition, at the place ``where``. Raises ``ApiError`` or ``FieldError``.
+    ``inner``: object with the tool's definition, at the place ``where``; ``schema_field``: the request's name of its
+    member ``parameters``. Raises ``ApiError`` or ``FieldError``.
     """
     name = required_text(inner, "name", f"{where}.")
     if kind == "custom":
         place = Place(f"{where}.format", "invalid_grammar", f"grammar of the tool '{name:.64}'")
     else:
-        place = Place(f"{where}.parameters", "invalid_function_parameters", f"schema for function '{name:.64}'")
+        place = Place(f"{where}.{schema_field}", "invalid_function_parameters", f"schema for function '{name:.64}'")
         require_flat(inner.get("parameters"), place)
     report_place(place)
     text = None  # the parameters, if they are an object; ``function_from_json`` refuses other values

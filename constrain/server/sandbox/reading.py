@@ -39,6 +39,8 @@ _QUICK = frozenset(
         "prompt",
         "input",
         "instructions",
+        "system",
+        "stop_sequences",
         "model",
         "stream_options",
         "metadata",

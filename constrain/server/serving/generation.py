@@ -136,7 +136,13 @@ class Generator:
             answers.close()
             raise
         account.has_answer = True
+        account.asked_tokens = sum(job.plan.prompt_tokens for job in jobs)
         return answers
+
+    async def count(self, served: ServedModel, question: Question) -> int:
+        """Returns the number of tokens of a question's prompt. Raises ``ApiError`` if the question is invalid."""
+        plan = await self.run_in_thread(partial(_make_plan, served, question))
+        return plan.prompt_tokens
 
     async def decide(self, answers: Answers) -> list[Completion]:
         """Returns the answers to questions with a vote: for each, the one that its finished answers agree on.

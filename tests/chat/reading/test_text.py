@@ -44,6 +44,18 @@ def test_the_first_of_several_stop_texts_counts() -> None:
     assert run([b"abcd"], ("d", "bc"))[1] == "a"
 
 
+def test_the_stop_text_is_known_if_it_has_cut_the_text() -> None:
+    stream = TextStream(("never", "cd", "d"), cuts=True)
+    assert stream.stop is None
+    stream.feed(b"abc")
+    assert stream.stop is None
+    stream.feed(b"de")
+    assert (stream.text, stream.stop) == ("ab", "cd")
+    whole = TextStream(("b",), cuts=False)
+    assert whole.feed(b"abc")
+    assert (whole.text, whole.stop) == ("abc", None)
+
+
 def test_stop_texts_that_overlap_tokens_are_found() -> None:
     assert run([b"xaa", b"ab"], ("aab",))[1] == "xa"
 

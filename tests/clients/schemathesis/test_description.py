@@ -82,7 +82,7 @@ def require_stream(text: str) -> None:
     data = [line.removeprefix("data: ") for line in text.split("\n") if line.startswith("data: ")]
     events = [json.loads(each) for each in data if each != "[DONE]"]
     if data[-1] != "[DONE]":
-        assert events[-1]["type"] in ("response.completed", "response.incomplete")
+        assert events[-1]["type"] in ("response.completed", "response.incomplete", "message_stop")
     assert not any("error" in event and event["error"] for event in events)
 
 

@@ -14,12 +14,14 @@ from constrain.server.app import Application
 from constrain.server.chat.request import read_chat_request
 from constrain.server.completions.request import read_completion_request
 from constrain.server.embeddings.request import read_embedding_request
+from constrain.server.messages.request import read_count_request, read_messages_request
 from constrain.server.openapi.document import describe
 from constrain.server.openapi.operations import OPERATIONS
-from constrain.server.requests.refusals import CHAT_FIELDS, COMPLETIONS_FIELDS, RESPONSES_FIELDS
+from constrain.server.requests.refusals import CHAT_FIELDS, COMPLETIONS_FIELDS, MESSAGES_FIELDS, RESPONSES_FIELDS
 from constrain.server.responses.request import read_request
 from constrain.server.settings import Settings
 from tests.support.server.asking import ask, chunks_of, served_as
+from tests.support.server.messages import VERSION, events_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -59,6 +61,16 @@ COMPLETIONS: tuple[dict[str, Any], ...] = (
     {"prompt": "Yes or no?", "response_format": CHATS[5]["response_format"], "best_of": 2, "max_tokens": 10},
     {"prompt": "Yes or no?", "response_format": CHATS[5]["response_format"], "n": 2, "vote": True},
 )
+ADD = {"name": "add", "input_schema": {"properties": {"a": {"type": "integer"}}}}
+USE = [{"type": "tool_use", "id": "c", "name": "add", "input": {"a": 1}}]
+MESSAGE_REQUESTS: tuple[dict[str, Any], ...] = (
+    {"system": [{"type": "text", "text": "Be brief."}], "stop_sequences": ["."], "thinking": {"type": "adaptive"}},
+    {"stream": True, "output_config": {"format": {"type": "json_schema", "schema": {"type": "boolean"}}}},
+    {"tools": [ADD], "tool_choice": {"type": "tool", "name": "add"}, "confidence": True},
+    {"tools": [ADD], "tool_choice": {"type": "any", "disable_parallel_tool_use": True}, "stream": True},
+    {"messages": [*MESSAGES, {"role": "assistant", "content": USE},
+                  {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c", "is_error": True}]}]},
+)  # fmt: skip
 EMBEDDINGS: tuple[dict[str, Any], ...] = (
     {"input": "Hello"},
     {"input": [[1, 2], [3]], "encoding_format": "base64"},
@@ -76,6 +88,15 @@ WRONG: tuple[tuple[str, dict[str, Any]], ...] = (
     ("ResponsesRequest", {"input": [{"type": "computer_call"}]}),
     ("ResponsesRequest", {"input": "x", "max_output_tokens": 0}),
     ("ResponsesRequest", {"input": "x", "tool_choice": {"type": "file_search"}}),
+    ("MessagesRequest", {}),
+    ("MessagesRequest", {"model": "other"}),
+    ("MessagesRequest", {"max_tokens": 0}),
+    ("MessagesRequest", {"temperature": 1.5}),
+    ("MessagesRequest", {"system": [{"type": "image"}]}),
+    ("MessagesRequest", {"messages": [{"role": "user", "content": [{"type": "image", "source": {}}]}]}),
+    ("MessagesRequest", {"tools": [{"type": "web_search_20250305", "name": "web_search"}]}),
+    ("MessagesRequest", {"thinking": {"type": "enabled"}}),
+    ("MessagesRequest", {"tool_choice": "auto"}),
 )
 
 
@@ -142,6 +163,16 @@ READERS: dict[str, tuple[Callable[[Any], object], dict[str, Any], Mapping[str, s
         {"model": "m", "prompt": "x", "stream": True, "logprobs": 1},
         COMPLETIONS_FIELDS,
     ),
+    "MessagesRequest": (
+        lambda body: read_messages_request(body, Settings()),
+        {"model": "m", "max_tokens": 9, "messages": MESSAGES, "stream": True},
+        MESSAGES_FIELDS,
+    ),
+    "CountRequest": (
+        lambda body: read_count_request(body, Settings()),
+        {"model": "m", "messages": MESSAGES},
+        MESSAGES_FIELDS,
+    ),
     "EmbeddingRequest": (read_embedding_request, {"model": "m", "input": "x"}, {}),
 }
 """The reader of each body, the smallest body in which it reads every field, and the fields that it refuses."""
@@ -182,6 +213,34 @@ def test_conversations_and_their_answers_are_as_described(
             validator(description, "ChatCompletionChunk").validate(chunk)
     else:
         validator(description, "ChatCompletion").validate(response.json())
+
+
+@pytest.mark.slow(but=("0", "3"))
+@pytest.mark.parametrize("fields", MESSAGE_REQUESTS, ids=range(len(MESSAGE_REQUESTS)))
+def test_messages_are_as_described(
+    application: Application, description: dict[str, Any], fields: dict[str, Any]
+) -> None:
+    body = {"model": "small", "messages": MESSAGES, "max_tokens": 40, "temperature": 0, **fields}
+    validator(description, "MessagesRequest").validate(body)
+    validator(description, "CountRequest").validate(body)
+    response = ask(application, "POST", "/v1/messages", json=body)
+    assert response.status_code == 200, response.text
+    if body.get("stream"):
+        for event in events_of(response.text):
+            validator(description, "MessageEvent").validate(event)
+    else:
+        validator(description, "Message").validate(response.json())
+
+
+@pytest.mark.parametrize("path", ["/v1/models", "/v1/models/{name}"])
+@pytest.mark.parametrize("headers", [{}, VERSION])
+def test_models_are_as_described(
+    application: Application, description: dict[str, Any], path: str, headers: dict[str, str]
+) -> None:
+    [schema] = [each["schema"] for each in description["paths"][path]["get"]["responses"]["200"]["content"].values()]
+    response = ask(application, "GET", path.replace("{name}", "small"), headers=headers)
+    fitting = [Draft202012Validator(each).is_valid(response.json()) for each in schema["anyOf"]]
+    assert fitting == [not headers, bool(headers)]
 
 
 @pytest.mark.slow(only=("1", "2"))
@@ -226,13 +285,20 @@ def test_embeddings_are_as_described(
 def test_what_is_refused_is_not_described(
     application: Application, description: dict[str, Any], name: str, fields: dict[str, Any]
 ) -> None:
-    start = {"model": "small"} | ({"messages": MESSAGES} if name == "ChatRequest" and fields else {})
-    path = {"ChatRequest": "/v1/chat/completions", "ResponsesRequest": "/v1/responses"}[name]
+    start: dict[str, Any] = {"model": "small"}
+    if name != "ResponsesRequest" and fields:
+        start |= {"messages": MESSAGES, "max_tokens": 9}
+    path = {
+        "ChatRequest": "/v1/chat/completions",
+        "ResponsesRequest": "/v1/responses",
+        "MessagesRequest": "/v1/messages",
+    }[name]
     body = {**start, **fields}
     assert not validator(description, name).is_valid(body)
     response = ask(application, "POST", path, json=body)
     assert response.status_code in (400, 404)
-    validator(description, "Error").validate(response.json())
+    error = "MessagesError" if name == "MessagesRequest" else "Error"
+    validator(description, error).validate(response.json())
 
 
 def test_the_models_are_those_that_are_served(description: dict[str, Any]) -> None:

@@ -1,0 +1,82 @@
+"""The models of a server in Anthropic's form: pages of a list, and one model."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+
+from constrain.server.http.errors import ApiError
+from constrain.server.requests.limits import MAX_MODELS_PAGE
+from constrain.server.serving.models import find_model
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from starlette.datastructures import Headers
+
+    from constrain.server.serving.models import Models
+
+_VERSION_HEADER = "anthropic-version"
+"""Header that Anthropic's clients send with every request."""
+
+_PAGE = 20
+"""Models of one page, if the request does not say how many."""
+
+
+def is_for_messages(headers: Headers) -> bool:
+    """Returns whether a request comes from a client of Anthropic's API."""
+    return _VERSION_HEADER in headers
+
+
+def describe_model(models: Models, name: str) -> dict[str, Any]:
+    """Returns a model as a JSON object, loaded or not. Raises ``ApiError``."""
+    created = datetime.fromtimestamp(find_model(models, name).created, timezone.utc)
+    return {
+        "type": "model",
+        "id": name,
+        "display_name": name,
+        "created_at": created.isoformat().replace("+00:00", "Z"),
+        "lifecycle": "active",
+    }
+
+
+def list_models(models: Models, query: Mapping[str, str]) -> dict[str, Any]:
+    """Returns a page of the models. Raises ``ApiError``.
+
+    ``query``: may have ``limit``, the most models, and ``after_id`` or ``before_id``, the model next to the page.
+    """
+    names, limit = list(models), _read_limit(query)
+    if "after_id" in query and "before_id" in query:
+        raise _invalid("before_id", "it cannot be used together with 'after_id'")
+    if "before_id" in query:
+        behind = names[: _position(names, query, "before_id")]
+        page, has_more = behind[-limit:], len(behind) > limit
+    else:
+        rest = names[_position(names, query, "after_id") + 1 :] if "after_id" in query else names
+        page, has_more = rest[:limit], len(rest) > limit
+    return {
+        "data": [describe_model(models, name) for name in page],
+        "has_more": has_more,
+        "first_id": page[0] if page else None,
+        "last_id": page[-1] if page else None,
+    }
+
+
+def _read_limit(query: Mapping[str, str]) -> int:
+    given = query.get("limit", str(_PAGE))
+    if not (given.isascii() and given.isdecimal() and len(given) <= len(str(MAX_MODELS_PAGE))):
+        raise _invalid("limit", f"expected a number from 1 to {MAX_MODELS_PAGE}")
+    limit = int(given)
+    if not 1 <= limit <= MAX_MODELS_PAGE:
+        raise _invalid("limit", f"expected a number from 1 to {MAX_MODELS_PAGE}")
+    return limit
+
+
+def _position(names: list[str], query: Mapping[str, str], field: str) -> int:
+    if query[field] not in names:
+        raise _invalid(field, "this server has no such model")
+    return names.index(query[field])
+
+
+def _invalid(field: str, problem: str) -> ApiError:
+    return ApiError(f"Invalid '{field}': {problem}.", param=field, code="invalid_value")

@@ -1,0 +1,248 @@
+"""The bodies of messages, of their errors, and of models in Anthropic's form, in the OpenAPI description."""
+
+from __future__ import annotations
+
+from constrain.server.openapi.bodies import (
+    CONTENT,
+    EXTENSION,
+    FLAG,
+    MODEL_NAME,
+    PENALTY,
+    SAMPLING,
+    SHOWING,
+    range_schema,
+)
+from constrain.server.openapi.shapes import Schema, WrittenShape, reference
+from constrain.server.requests.limits import MAX_STOP_SEQUENCES, MAX_TOOLS, MESSAGE_TEMPERATURES, SHARES
+
+_TEXT: Schema = {"type": "string"}
+_COUNT: Schema = {"type": "integer", "minimum": 0}
+_OBJECT: Schema = {"type": "object"}
+
+
+def _object(required: dict[str, Schema], optional: dict[str, Schema] | None = None) -> Schema:
+    return {"type": "object", "properties": {**required, **(optional or {})}, "required": list(required)}
+
+
+def _array(item: Schema) -> Schema:
+    return {"type": "array", "items": item}
+
+
+def _or_null(schema: Schema) -> Schema:
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
+def _one_of(*values: str) -> Schema:
+    return {"type": "string", "enum": list(values)}
+
+
+def _block(kind: str, **members: Schema) -> Schema:
+    return _object({"type": {"const": kind}, **members})
+
+
+def _event(kind: str, **members: Schema) -> Schema:
+    return _object({"type": {"const": kind}, **members})
+
+
+_TEXT_BLOCK = _block("text", text=_TEXT)
+_THINKING_BLOCK = _block("thinking", thinking=_TEXT)
+_TOOL_USE_BLOCK = _block("tool_use", id={"type": "string", "minLength": 1}, name=_TEXT, input=_OBJECT)
+_TEXTS: Schema = {"anyOf": [_TEXT, _array(reference("MessagesRequest.Text"))]}
+_RESULT_BLOCK = _object(
+    {"type": {"const": "tool_result"}, "tool_use_id": {"type": "string", "minLength": 1}},
+    {"content": _or_null(_TEXTS), "is_error": FLAG},
+)
+
+
+def _message(role: str, *parts: str, least: int) -> Schema:
+    """Returns the schema of a message. ``parts``: names of its blocks; ``least``: least number of blocks."""
+    blocks: Schema = {"anyOf": [reference(f"MessagesRequest.{part}") for part in parts]}
+    content: Schema = {"anyOf": [_TEXT, {**_array(blocks), "minItems": least}]}
+    return _object({"role": {"const": role}, "content": content})
+
+
+_TOOL = _object(
+    {"name": {"type": "string", "pattern": "^[a-zA-Z0-9_-]{1,64}$"}, "input_schema": _OBJECT},
+    {
+        "type": {"enum": ["custom", None]},
+        "description": {"type": ["string", "null"]},
+        "strict": FLAG,
+        "input_examples": _or_null(_array(_OBJECT)),
+        "defer_loading": {"enum": [False, None]},
+        "allowed_callers": _or_null({"const": ["direct"]}),
+    },
+)
+_CHOICE: Schema = {
+    "anyOf": [
+        _object({"type": _one_of("auto", "any", "none")}, {"disable_parallel_tool_use": FLAG}),
+        _object({"type": {"const": "tool"}, "name": _TEXT}, {"disable_parallel_tool_use": FLAG}),
+    ]
+}
+_DISPLAY: dict[str, Schema] = {"display": {"enum": ["summarized", "omitted", None]}}
+_THINKING: Schema = {
+    "anyOf": [
+        _object({"type": {"const": "enabled"}, "budget_tokens": {"type": "integer", "minimum": 1}}, _DISPLAY),
+        _object({"type": _one_of("adaptive", "disabled")}, _DISPLAY),
+    ]
+}
+_FORMAT = _object({"type": {"const": "json_schema"}, "schema": _OBJECT})
+_OUTPUT_CONFIG = _object(
+    {}, {"effort": {"enum": ["low", "medium", "high", "xhigh", "max", None]}, "format": _or_null(_FORMAT)}
+)
+_ASKED: dict[str, Schema] = {
+    **{name: schema for name, schema in SAMPLING.items() if name != "stop"},
+    **SHOWING,
+    **CONTENT,
+    "cache_control": _or_null(_OBJECT),
+    "context_management": _or_null(_OBJECT),
+    "frequency_penalty": {"type": ["number", "null"], **PENALTY},
+    "max_tokens": {"type": ["integer", "null"], "minimum": 1},
+    "messages": {**_array(reference("MessagesRequest.Message")), "minItems": 1},
+    "metadata": _or_null(_object({}, {"user_id": {"type": ["string", "null"]}})),
+    "model": MODEL_NAME,
+    "output_config": _or_null(_OUTPUT_CONFIG),
+    "output_format": _or_null(_FORMAT),
+    "presence_penalty": {"type": ["number", "null"], **PENALTY},
+    "service_tier": _or_null(_one_of("auto", "standard_only")),
+    "stop_sequences": {
+        "type": ["array", "null"],
+        "items": {"type": "string", "minLength": 1},
+        "maxItems": MAX_STOP_SEQUENCES,
+    },
+    "stream": FLAG,
+    "system": _or_null(_TEXTS),
+    "thread": {"type": "null"},
+    "temperature": range_schema(MESSAGE_TEMPERATURES, "number"),
+    "thinking": _or_null(_THINKING),
+    "tool_choice": _or_null(_CHOICE),
+    "tools": {"type": ["array", "null"], "items": reference("MessagesRequest.Tool"), "maxItems": MAX_TOOLS},
+    "top_p": range_schema(SHARES, "number"),
+}
+_PARTS: dict[str, Schema] = {
+    "MessagesRequest.Message": {
+        "anyOf": [
+            _message("user", "Text", "ToolResult", least=1),
+            _message("assistant", "Text", "ToolUse", "Thinking", "RedactedThinking", least=0),
+            _message("system", "Text", least=1),
+        ]
+    },
+    "MessagesRequest.Text": _TEXT_BLOCK,
+    "MessagesRequest.Thinking": _THINKING_BLOCK,
+    "MessagesRequest.RedactedThinking": _block("redacted_thinking", data=_TEXT),
+    "MessagesRequest.ToolUse": _TOOL_USE_BLOCK,
+    "MessagesRequest.ToolResult": _RESULT_BLOCK,
+    "MessagesRequest.Tool": _TOOL,
+}
+
+
+def _request(*required: str) -> Schema:
+    return {"type": "object", "properties": _ASKED, "required": list(required)}
+
+
+MESSAGES_REQUEST = WrittenShape(
+    "MessagesRequest",
+    {
+        "MessagesRequest": {
+            **_request("model", "messages", "max_tokens"),
+            "properties": {**_ASKED, "max_tokens": {"type": "integer", "minimum": 1}},
+        },
+        **_PARTS,
+    },
+)
+COUNT_REQUEST = WrittenShape("CountRequest", {"CountRequest": _request("model", "messages"), **_PARTS})
+
+_BLOCKS: Schema = {
+    "anyOf": [
+        _TEXT_BLOCK,
+        _block("thinking", thinking=_TEXT, signature=_TEXT),
+        _TOOL_USE_BLOCK,
+    ]
+}
+_REASON: Schema = {
+    "enum": [
+        "end_turn",
+        "max_tokens",
+        "stop_sequence",
+        "tool_use",
+        "refusal",
+        "model_context_window_exceeded",
+        None,
+    ]
+}
+_END: dict[str, Schema] = {"stop_reason": _REASON, "stop_sequence": {"type": ["string", "null"]}}
+_USAGE = _object(
+    {
+        "input_tokens": _COUNT,
+        "cache_creation_input_tokens": _COUNT,
+        "cache_read_input_tokens": _COUNT,
+        "output_tokens": _COUNT,
+    }
+)
+_ANSWER = _object(
+    {
+        "id": _TEXT,
+        "type": {"const": "message"},
+        "role": {"const": "assistant"},
+        "model": _TEXT,
+        "content": _array(_BLOCKS),
+        **_END,
+        "usage": _USAGE,
+    },
+    EXTENSION,
+)
+MESSAGE = WrittenShape("Message", {"Message": _ANSWER})
+_DELTA: Schema = {
+    "anyOf": [
+        _block("text_delta", text=_TEXT),
+        _block("thinking_delta", thinking=_TEXT),
+        _block("signature_delta", signature=_TEXT),
+        _block("input_json_delta", partial_json=_TEXT),
+    ]
+}
+_ERROR = _object(
+    {
+        "type": {"const": "error"},
+        "error": _object(
+            {"type": _TEXT, "message": {"type": "string", "minLength": 1}}, {"details": _object({"error_code": _TEXT})}
+        ),
+        "request_id": {"type": ["string", "null"]},
+    }
+)
+MESSAGES_ERROR = WrittenShape("MessagesError", {"MessagesError": _ERROR})
+MESSAGE_EVENT = WrittenShape(
+    "MessageEvent",
+    {
+        "MessageEvent": {
+            "anyOf": [
+                _event("message_start", message=reference("Message")),
+                _event("content_block_start", index=_COUNT, content_block=_BLOCKS),
+                _event("content_block_delta", index=_COUNT, delta=_DELTA),
+                _event("content_block_stop", index=_COUNT),
+                _object(
+                    {"type": {"const": "message_delta"}, "delta": _object(_END), "usage": _USAGE},
+                    EXTENSION,
+                ),
+                _event("message_stop"),
+                _ERROR,
+            ]
+        }
+    },
+)
+
+MODEL_INFO = _object(
+    {
+        "type": {"const": "model"},
+        "id": _TEXT,
+        "display_name": _TEXT,
+        "created_at": {"type": "string", "format": "date-time"},
+        "lifecycle": {"const": "active"},
+    }
+)
+MODEL_PAGE = _object(
+    {
+        "data": _array(MODEL_INFO),
+        "has_more": {"type": "boolean"},
+        "first_id": {"type": ["string", "null"]},
+        "last_id": {"type": ["string", "null"]},
+    }
+)

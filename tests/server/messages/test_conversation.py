@@ -1,0 +1,137 @@
+"""Conversations in Anthropic's form as chat messages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from constrain.fields.values import FieldError
+from constrain.server.messages.conversation import read_conversation
+
+TEXT = {"type": "text", "text": "Hi"}
+
+
+def use(identifier: str, **arguments: Any) -> dict[str, Any]:
+    return {"type": "tool_use", "id": identifier, "name": "f", "input": arguments}
+
+
+def result(identifier: str, content: Any = "1", **members: Any) -> dict[str, Any]:
+    return {"type": "tool_result", "tool_use_id": identifier, "content": content, **members}
+
+
+def user(*content: Any) -> dict[str, Any]:
+    return {"role": "user", "content": content[0] if isinstance(content[0], str) else list(content)}
+
+
+def assistant(*content: Any) -> dict[str, Any]:
+    return {**user(*content), "role": "assistant"}
+
+
+def call(identifier: str, **arguments: Any) -> dict[str, Any]:
+    return {"id": identifier, "type": "function", "function": {"name": "f", "arguments": arguments}}
+
+
+def answer(identifier: str, content: str) -> dict[str, Any]:
+    return {"role": "tool", "tool_call_id": identifier, "content": content}
+
+
+def converted(*messages: dict[str, Any], system: Any = None) -> list[dict[str, Any]]:
+    return read_conversation({"messages": list(messages), "system": system})
+
+
+@pytest.mark.parametrize(
+    ("system", "text"),
+    [
+        ("Be brief.", "Be brief."),
+        ([{"type": "text", "text": "Be brief."}, {**TEXT, "cache_control": {"type": "ephemeral"}}], "Be brief.\n\nHi"),
+        (None, None),
+        ("", None),
+        ([], None),
+    ],
+)
+def test_a_system_prompt_is_the_first_message(system: Any, text: str | None) -> None:
+    first = [] if text is None else [{"role": "system", "content": text}]
+    assert converted(user("Hi"), system=system) == [*first, {"role": "user", "content": "Hi"}]
+
+
+def test_texts_of_one_turn_are_one_message() -> None:
+    turns = (
+        user(TEXT, {"type": "text", "text": ""}, TEXT),
+        user("there"),
+        assistant("Yes"),
+        assistant("?"),
+        user("No"),
+    )
+    assert converted(*turns) == [
+        {"role": "user", "content": "Hi\n\nHi\n\nthere"},
+        {"role": "assistant", "content": "Yes\n\n?"},
+        {"role": "user", "content": "No"},
+    ]
+
+
+def test_a_system_message_may_stand_between_others() -> None:
+    later = {"role": "system", "content": [TEXT]}
+    assert converted(user("a"), assistant("b"), later, user("c"))[2] == {"role": "system", "content": "Hi"}
+
+
+def test_calls_have_their_results_behind_them_and_texts_follow() -> None:
+    found = converted(
+        user("a"),
+        assistant(TEXT, use("x", a=1), use("y")),
+        user(result("y", [TEXT, TEXT]), result("x")),
+        user("And now?"),
+    )
+    assert found[1:] == [
+        {"role": "assistant", "content": "Hi", "tool_calls": [call("x", a=1), call("y")]},
+        answer("y", "Hi\n\nHi"),
+        answer("x", "1"),
+        {"role": "user", "content": "And now?"},
+    ]
+
+
+def test_results_may_come_in_several_messages() -> None:
+    found = converted(assistant(use("x"), use("y")), user(result("x")), user(result("y")))
+    assert found[1:] == [answer("x", "1"), answer("y", "1")]
+
+
+def test_an_id_may_come_again_in_a_later_turn() -> None:
+    turns = (assistant(use("x")), user(result("x")))
+    assert len(converted(*turns, *turns)) == 4
+
+
+@pytest.mark.parametrize(
+    ("content", "members", "text"),
+    [
+        ("no file", {"is_error": True}, "Error: no file"),
+        (None, {"is_error": True}, "Error"),
+        (None, {}, ""),
+        ([], {}, ""),
+        ("fine", {"is_error": False}, "fine"),
+    ],
+)
+def test_the_model_is_told_of_calls_that_failed(content: Any, members: dict[str, Any], text: str) -> None:
+    assert converted(assistant(use("x")), user(result("x", content, **members)))[-1] == answer("x", text)
+
+
+def test_thinking_is_reasoning_and_what_nobody_can_read_is_left_out() -> None:
+    blocks = (
+        {"type": "thinking", "thinking": "Well.", "signature": "s"},
+        {"type": "redacted_thinking", "data": "AAAA"},
+        {"type": "thinking", "thinking": "", "signature": "s"},
+        TEXT,
+    )
+    assert converted(user("a"), assistant(*blocks), user("b"))[1] == {
+        "role": "assistant",
+        "content": "Hi",
+        "reasoning_content": "Well.",
+    }
+
+
+def test_a_deep_input_is_refused_with_its_place() -> None:
+    deep: Any = {}
+    for _ in range(80):
+        deep = {"a": deep}
+    with pytest.raises(FieldError, match="nested more than") as caught:
+        converted(assistant(use("x", a=deep)), user(result("x")))
+    assert caught.value.param == "messages[0].content[0].input"
