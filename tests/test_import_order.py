@@ -39,8 +39,10 @@ _ORDER = """
     grammars
     exporting
     vocabulary
+    integrations.torch_masks
     engine
     inspection
+    integrations
     llama.binding llama.threads llama.decoding
     llama.contexts.stored_states llama.prompt_cache llama.contexts llama.processor llama.costs llama.speculation
     llama.scheduling llama.ggml llama.graph llama.weights.products llama.weights.layouts llama.loading llama.memory

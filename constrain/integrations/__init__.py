@@ -1,0 +1,7 @@
+"""Constraints in the decode loops of other libraries.
+
+``transformers`` has the logits processor for batches, beams and several answers in ``generate``; users import it from
+there. It follows each row of the batch with ``rows``, and ``torch_masks`` applies the masks to tensors of any device;
+``engine.logits``, the processor for one sequence, uses that, too. torch and transformers are imported where a caller
+hands in a tensor.
+"""
