@@ -98,7 +98,8 @@ class LogitsProcessor:
         if len(shape) not in (1, 2) or (len(shape) == 2 and shape[0] != 1):
             raise ValueError(
                 f"scores have the shape {shape}, but a logits processor follows one sequence: "
-                f"pass the shape ({n_vocab},) or (1, {n_vocab}), and make one processor for each sequence"
+                f"pass the shape ({n_vocab},) or (1, {n_vocab}); for batches in generate of transformers, take "
+                f"constrain.integrations.transformers.logits_processor"
             )
         require_scores(scores, n_vocab)
 

@@ -32,11 +32,11 @@ class Row:
         self.taken = 0
         self.refused: int | None = None
 
-    def fork(self) -> Row:
+    def copy(self) -> Row:
         """An independent row at the same place."""
-        copy = Row(self.matcher.fork())
-        copy.tokens, copy.taken, copy.refused = self.tokens, self.taken, self.refused
-        return copy
+        other = Row(self.matcher.fork())
+        other.tokens, other.taken, other.refused = self.tokens, self.taken, self.refused
+        return other
 
     def follow(self, tokens: list[int]) -> None:
         """Moves to the end of an answer, back and forth from the last one."""
@@ -63,7 +63,7 @@ class Row:
         ends = self.matcher.constraint.vocabulary.eos
         return len(self.tokens) > self.taken or (self.taken > 0 and self.tokens[self.taken - 1] in ends)
 
-    def explain(self) -> str:
+    def why_refused(self) -> str:
         """Why the refused token is not allowed."""
         assert self.refused is not None
         n_vocab = self.matcher.constraint.vocabulary.n_vocab
@@ -96,7 +96,7 @@ def move_rows(rows: Sequence[Row | None], answers: Sequence[list[int]]) -> list[
         row = None if place is None else rows[place]
         if row is not None:
             uses[place] -= 1
-            row = row.fork() if uses[place] else row
+            row = row.copy() if uses[place] else row
         moved.append(row)
     for row, answer in zip(moved, answers, strict=True):
         if row is not None:

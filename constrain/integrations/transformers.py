@@ -145,7 +145,7 @@ class BatchLogitsProcessor:
         for place, row in enumerate(self._rows):
             if row is not None and row.refused is not None and self._num_beams == 1:
                 raise ConstrainError(
-                    f"row {place}: the generation left the language: {row.explain()}. Other stopping criteria "
+                    f"row {place}: the generation left the language: {row.why_refused()}. Other stopping criteria "
                     f"(stop_strings, max_time) and processors must not end an answer; with beam search, pass num_beams"
                 )
         if all(row is not None and row.refused is None and row.has_ended for row in self._rows):
