@@ -47,7 +47,7 @@ class LogitsProcessor:
     """Sets the logits of tokens that a constraint does not allow to minus infinity, in somebody else's decode loop.
 
     llama-cpp-python and transformers call it with all token ids so far and the next logits. A processor follows one
-    sequence; for a batch or beam search, make one for each sequence.
+    sequence; ``constrain.integrations.transformers`` has one for batches and beam search.
 
     Args:
         constraint: a ``Constraint``.

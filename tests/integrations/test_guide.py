@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.integrations.small_model import make_model, make_tokenizer
 from tests.support.pages import blocks
+from tests.support.small_transformers import make_model, make_tokenizer
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ import pytest
 
 import constrain
 from constrain.integrations.transformers import BatchLogitsProcessor, logits_processor
-from tests.integrations.small_model import make_model, make_tokenizer
+from tests.support.small_transformers import make_model, make_tokenizer
 from tests.support.tokenizers_made import byte_level, unigram
 
 torch = pytest.importorskip("torch")

@@ -7,6 +7,7 @@ there: generated text stands in the middle of a text, so here a token stands for
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from constrain.vocabulary.spelling import byte_level_alphabet, read_byte_token
@@ -59,11 +60,16 @@ def decoder_of(part: Part | None) -> Callable[[str], bytes]:
 
 def _byte_level(token: str) -> bytes:
     """The bytes of a token in GPT-2's alphabet; a token with another character is its own text."""
-    alphabet = byte_level_alphabet()
     try:
-        return bytes(alphabet[ord(character)] for character in token)
-    except KeyError:
+        return token.translate(_latin_1_of_alphabet()).encode("latin-1")
+    except UnicodeEncodeError:
         return token.encode("utf-8", "surrogatepass")
+
+
+@cache
+def _latin_1_of_alphabet() -> dict[int, int]:
+    """For each character of GPT-2's alphabet, the one in Latin-1 with its byte; none for others of Latin-1."""
+    return dict.fromkeys(range(0x100), 0xFFFD) | byte_level_alphabet()
 
 
 def _spelled(steps: Sequence[Part]) -> Callable[[str], bytes]:

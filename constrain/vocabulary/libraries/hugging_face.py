@@ -11,6 +11,7 @@ from constrain.vocabulary.libraries.checks import check_texts, check_tokens
 from constrain.vocabulary.libraries.decoders import UnknownPartError, decoder_of
 from constrain.vocabulary.libraries.encoders import continuing, require_exact
 from constrain.vocabulary.libraries.loading import Loaded, Sizing, finish_table, require_library
+from constrain.vocabulary.spelling import SPACE, read_byte_token
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -110,10 +111,16 @@ def _unknown_token(model: Part, vocabulary: Mapping[str, int]) -> dict[int, str]
 
 
 def _require_added_texts(description: Part, texts: list[bytes], special: Mapping[int, str], where: str) -> None:
-    """Raises ``ModelError`` if an added token is read as one text and written as another."""
+    """Raises ``ModelError`` if an added token is read as one text and written as another.
+
+    Such a token is a letter beyond ASCII in a byte-level vocabulary, where it stands for a byte. An added token may be
+    spelled as the others are: with the character for spaces, or as a byte.
+    """
     for added in description["added_tokens"]:
         token, content = added["id"], added["content"]
-        if token not in special and texts[token] != content.encode("utf-8", "surrogatepass"):
+        raw = content.encode("utf-8", "surrogatepass")
+        spellings = (raw, raw.replace(SPACE.encode(), b" "), read_byte_token(raw))
+        if token not in special and texts[token] not in spellings:
             raise ModelError(
                 f"{where}: the added token {token} stands for {content!r}, but its decoder reads it as {texts[token]!r}"
             )

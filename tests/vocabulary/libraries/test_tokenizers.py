@@ -120,6 +120,16 @@ def test_added_tokens_are_their_text() -> None:
     assert [vocabulary.token_bytes(token) for token in range(256, 260)] == [b"", b"<tool>", b"a b", "日本".encode()]
 
 
+def test_added_tokens_may_be_spelled_as_others_are() -> None:
+    tokenizer = spaced()
+    tokenizer.add_tokens(["▁▁", "\n\n", "<0x0A>"])
+    vocabulary = constrain.Vocabulary.from_tokenizers(tokenizer)
+    found = {name: vocabulary.token_bytes(tokenizer.token_to_id(name)) for name in ("▁▁", "\n\n", "<0x0A>")}
+    assert found == {"▁▁": b"  ", "\n\n": b"\n\n", "<0x0A>": b"\n"}
+    assert vocabulary.encode is not None
+    assert joined(vocabulary, vocabulary.encode("▁▁  <0x0A>\n\n".encode())) == "▁▁  <0x0A>\n\n".encode()
+
+
 def test_ids_may_have_holes() -> None:
     holes = tokenizers.Tokenizer(models.BPE({"a": 0, "b": 4, "ab": 9, "</s>": 7}, [("a", "b")]))
     holes.pre_tokenizer, holes.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
