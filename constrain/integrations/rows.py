@@ -21,47 +21,50 @@ class Row:
     Attributes:
         tokens: the tokens of the answer, with those after its end.
         matcher: has accepted the first ``taken`` tokens.
+        has_ended: whether the loop has ended the answer; later tokens do not count.
         refused: the first token that the constraint does not allow, ``None`` if there is none.
     """
 
-    __slots__ = ("matcher", "refused", "taken", "tokens")
+    __slots__ = ("_read", "has_ended", "matcher", "refused", "taken", "tokens")
 
     def __init__(self, matcher: Matcher) -> None:
         self.tokens: list[int] = []
         self.matcher = matcher
         self.taken = 0
+        self.has_ended = False
         self.refused: int | None = None
+        self._read = 0
 
     def copy(self) -> Row:
         """An independent row at the same place."""
         other = Row(self.matcher.fork())
-        other.tokens, other.taken, other.refused = self.tokens, self.taken, self.refused
+        for name in ("tokens", "taken", "has_ended", "refused", "_read"):
+            setattr(other, name, getattr(self, name))
         return other
 
     def follow(self, tokens: list[int]) -> None:
         """Moves to the end of an answer, back and forth from the last one."""
         common = shared_tokens(self.tokens, tokens)
-        if common < self.taken:
-            self.matcher.rollback(self.taken - common)
-            self.taken = common
-        if self.refused is not None and common <= self.taken:
-            self.refused = None
+        if common < self._read:
+            if common < self.taken:
+                self.matcher.rollback(self.taken - common)
+                self.taken = common
+            self._read, self.has_ended, self.refused = self.taken, False, None
         self.tokens = tokens
-        n_vocab = self.matcher.constraint.vocabulary.n_vocab
-        while self.taken < len(tokens) and self.refused is None and not self.matcher.is_finished:
-            token = tokens[self.taken]
-            if token < n_vocab and self.matcher.accept(token):
-                self.taken += 1
-            else:
-                self.refused = token
+        while self._read < len(tokens) and not self.has_ended and self.refused is None:
+            self._take(tokens[self._read])
+            self._read += 1
 
-    @property
-    def has_ended(self) -> bool:
-        """Whether the loop has ended the answer, beyond which tokens do not count."""
-        if not self.matcher.is_finished:  # also where nothing but the end may follow
-            return False
-        ends = self.matcher.constraint.vocabulary.eos
-        return len(self.tokens) > self.taken or (self.taken > 0 and self.tokens[self.taken - 1] in ends)
+    def _take(self, token: int) -> None:
+        vocabulary = self.matcher.constraint.vocabulary
+        is_text = token < vocabulary.n_vocab and token not in vocabulary.special
+        if token < vocabulary.n_vocab and self.matcher.accept(token):
+            self.taken += 1
+            self.has_ended = token in vocabulary.eos and self.matcher.is_finished
+        elif self.matcher.is_finished and not is_text:  # padding after a complete text
+            self.has_ended = True
+        else:
+            self.refused = token
 
     def why_refused(self) -> str:
         """Why the refused token is not allowed."""

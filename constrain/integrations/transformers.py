@@ -98,12 +98,14 @@ class BatchLogitsProcessor:
         Raises ``ValueError`` for other shapes, ``TypeError`` for scores that are not floats, and ``ConstrainError`` if
         the tokens are not those of one ``generate`` under these masks.
         """
-        require_scores(scores, self._vocabulary.n_vocab)
+        if not hasattr(scores, "masked_fill"):
+            raise wrong_type("scores", "a torch tensor", scores)
         if len(scores.shape) != 2 or len(input_ids.shape) != 2 or len(input_ids) != len(scores):
             raise ValueError(
                 f"input_ids have the shape {tuple(input_ids.shape)} and scores {tuple(scores.shape)}; they must be "
                 f"(rows, tokens) and (rows, logits)"
             )
+        require_scores(scores, self._vocabulary.n_vocab)
         if self._prompts is None:
             self._begin(input_ids, width=scores.shape[-1])
         self._rows = move_rows(self._rows, self._answers(input_ids))
@@ -120,6 +122,13 @@ class BatchLogitsProcessor:
                 f"the batch has {count} rows, which do not fit {len(self._starts)} constraints{beams}: pass one "
                 f"constraint for all prompts, or one for each prompt"
             )
+        if not self._for_all:
+            groups = input_ids.reshape(len(self._starts), repeats, -1)
+            if not groups.eq(groups[:, :1]).all():
+                raise ValueError(
+                    f"there are {len(self._starts)} constraints for more prompts in {count} rows: pass one constraint "
+                    f"for all prompts, or one for each prompt"
+                )
         starts = [self._starts[row // repeats] for row in range(count)]
         self._rows = [None if start is None else Row(start.fork()) for start in starts]
         self._prompts = input_ids.clone()
@@ -161,7 +170,7 @@ class BatchLogitsProcessor:
         for row, mask in zip(self._rows, self._masks, strict=True):
             if row is None or row.refused is not None:
                 mask[:] = -1
-            elif row.matcher.is_finished:
+            elif row.has_ended:
                 mask[:] = 0
                 for token in self._vocabulary.eos:
                     mask.view(np.uint32)[token // 32] |= np.uint32(1 << token % 32)

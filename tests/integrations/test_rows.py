@@ -81,6 +81,20 @@ def test_an_answer_that_has_ended_stays_so(colours: constrain.Constraint) -> Non
     assert not row.has_ended
 
 
+def test_after_a_complete_text_only_padding_may_follow() -> None:
+    padding = constrain.Vocabulary.from_tokens(
+        [bytes([byte]) for byte in range(256)] + [b"", b""], eos=[256], special=[257]
+    )
+    constraint = constrain.compile({"const": "a"}, padding, cache=False)
+    for after, ended, refused in (([257, 7], True, None), ([999], True, None), ([97], False, 97)):
+        (row,) = move_rows(start(constraint), [[*b'"a"', *after]])
+        assert row is not None
+        assert (row.has_ended, row.refused) == (ended, refused)
+        (row,) = move_rows([row], [[*b'"a"', END]])
+        assert row is not None
+        assert (row.has_ended, row.refused, row.taken) == (True, None, 4)
+
+
 def test_a_refused_token_is_kept_until_it_is_taken_back(colours: constrain.Constraint) -> None:
     (row,) = move_rows(start(colours), [list(b'"x')])
     for tokens in (list(b'"xy'), list(b'"xyz"')):

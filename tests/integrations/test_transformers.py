@@ -281,6 +281,8 @@ def test_rows_must_fit_the_constraints(letter: constrain.Constraint) -> None:
     scores = torch.zeros(5, letter.vocabulary.n_vocab)
     with pytest.raises(ValueError, match="5 rows, which do not fit 2 constraints"):
         logits_processor([letter, letter])(torch.zeros(5, 1, dtype=torch.int64), scores)
+    with pytest.raises(ValueError, match="there are 2 constraints for more prompts in 4 rows"):
+        logits_processor([letter, letter])(torch.arange(4).reshape(4, 1), scores[:4])
     with pytest.raises(ValueError, match="5 rows, which do not fit 1 constraints of 2 beams each"):
         logits_processor(letter, num_beams=2)(torch.zeros(5, 1, dtype=torch.int64), scores)
 
@@ -291,6 +293,8 @@ def test_shapes_and_types_are_named(letter: constrain.Constraint) -> None:
         logits_processor(letter)(prompts, torch.zeros(2, width - 1))
     with pytest.raises(ValueError, match=r"must be \(rows, tokens\) and \(rows, logits\)"):
         logits_processor(letter)(prompts, torch.zeros(3, width))
+    with pytest.raises(TypeError, match="scores must be a torch tensor, not ndarray"):
+        logits_processor(letter)(prompts.numpy(), np.zeros((2, width)))
     with pytest.raises(TypeError, match="must be floats"):
         logits_processor(letter)(prompts, torch.zeros(2, width, dtype=torch.int64))
 
