@@ -39,6 +39,7 @@ _ORDER = """
     grammars
     exporting
     vocabulary
+    integrations.torch_masks
     engine
     inspection
     llama.binding llama.threads llama.decoding

@@ -417,10 +417,12 @@ class Constraint:
         return np.zeros((integer("batch_size", batch_size), -(-self.vocabulary.n_vocab // 32)), dtype=np.uint32)
 
     def logits_processor(self) -> LogitsProcessor:
-        """Returns a logits processor for one ``create_completion`` of llama-cpp-python or ``generate`` of transformers.
+        """Returns a logits processor for one ``create_completion`` of llama-cpp-python.
+
+        It serves ``generate`` of transformers for a single sequence, too; batches and beam search have
+        ``constrain.integrations.transformers.logits_processor``.
 
         >>> # llama.create_completion(prompt, logits_processor=LogitsProcessorList([constraint.logits_processor()]))
-        >>> # model.generate(**inputs, logits_processor=LogitsProcessorList([constraint.logits_processor()]))
         """
         from constrain.engine.logits import LogitsProcessor  # imports NumPy
 

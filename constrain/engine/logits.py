@@ -9,6 +9,7 @@ import numpy as np
 
 from constrain.arguments import integer
 from constrain.errors import ConstrainError
+from constrain.integrations.torch_masks import apply_token_bitmask
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -46,7 +47,7 @@ class LogitsProcessor:
     """Sets the logits of tokens that a constraint does not allow to minus infinity, in somebody else's decode loop.
 
     llama-cpp-python and transformers call it with all token ids so far and the next logits. A processor follows one
-    sequence; for a batch or beam search, make one for each sequence.
+    sequence; ``constrain.integrations.transformers`` has one for batches and beam search.
 
     Args:
         constraint: a ``Constraint``.
@@ -74,10 +75,9 @@ class LogitsProcessor:
         Raises ``ValueError`` for other shapes, ``TypeError`` for scores that are not floats or tokens that are not
         integers, and ``ConstrainError`` if the tokens are not one generation under this processor's masks.
         """
-        is_tensor = hasattr(scores, "masked_fill")  # a torch tensor; torch itself need not be imported
-        if not is_tensor:
+        if not _is_tensor(scores):
             scores = np.asarray(scores)
-        self._check(scores, is_float=scores.is_floating_point() if is_tensor else scores.dtype.kind == "f")
+        self._check(scores)
         self._follow(_one_sequence(input_ids))
         self._matcher.fill_bitmask(self._row)
         if not self._row.any():
@@ -85,26 +85,23 @@ class LogitsProcessor:
                 f"one of the end-of-generation tokens {sorted(self.constraint.vocabulary.eos)} ended the text, "
                 f"but the generation went on; it must stop at these tokens, too"
             )
-        width = scores.shape[-1]
-        masked = np.unpackbits(self._row.view(np.uint8), count=width, bitorder="little") == 0
-        if is_tensor:
-            return scores.masked_fill(scores.new_tensor(masked) != 0, float("-inf"))
+        if _is_tensor(scores):
+            import torch
+
+            bitmask = torch.from_numpy(self._row.view(np.int32))
+            return apply_token_bitmask(scores, bitmask.expand(*scores.shape[:-1], -1))
+        masked = np.unpackbits(self._row.view(np.uint8), count=scores.shape[-1], bitorder="little") == 0
         return np.where(masked, scores.dtype.type("-inf"), scores)
 
-    def _check(self, scores: Any, *, is_float: bool) -> None:
+    def _check(self, scores: Any) -> None:
         shape, n_vocab = tuple(scores.shape), self.constraint.vocabulary.n_vocab
         if len(shape) not in (1, 2) or (len(shape) == 2 and shape[0] != 1):
             raise ValueError(
                 f"scores have the shape {shape}, but a logits processor follows one sequence: "
-                f"pass the shape ({n_vocab},) or (1, {n_vocab}), and make one processor for each sequence"
+                f"pass the shape ({n_vocab},) or (1, {n_vocab}); for batches in generate of transformers, take "
+                f"constrain.integrations.transformers.logits_processor"
             )
-        if shape[-1] < n_vocab:
-            raise ValueError(
-                f"scores have {shape[-1]} logits, but the vocabulary of the constraint has {n_vocab} tokens; "
-                f"compile the constraint for the vocabulary of this model"
-            )
-        if not is_float:
-            raise TypeError(f"scores are {scores.dtype}; they must be floats, since masked ones are minus infinity")
+        require_scores(scores, n_vocab)
 
     def _follow(self, tokens: Any) -> None:
         """Feeds the matcher the tokens since the last call."""
@@ -120,6 +117,23 @@ class LogitsProcessor:
             if not self._matcher.accept(token):
                 raise ConstrainError(f"the generation left the language: {self._matcher.explain(token)}")
         self._seen = count
+
+
+def require_scores(scores: Any, n_vocab: int) -> None:
+    """Raises ``ValueError`` for fewer logits than tokens, ``TypeError`` for logits that are not floats."""
+    width = scores.shape[-1]
+    if width < n_vocab:
+        raise ValueError(
+            f"scores have {width} logits, but the vocabulary of the constraint has {n_vocab} tokens; "
+            f"compile the constraint for the vocabulary of this model"
+        )
+    if not (scores.is_floating_point() if _is_tensor(scores) else scores.dtype.kind == "f"):
+        raise TypeError(f"scores are {scores.dtype}; they must be floats, since masked ones are minus infinity")
+
+
+def _is_tensor(scores: Any) -> bool:
+    """Whether scores are a torch tensor, without an import of torch."""
+    return hasattr(scores, "masked_fill")
 
 
 def _one_sequence(input_ids: Any) -> Any:

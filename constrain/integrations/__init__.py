@@ -1,4 +1,7 @@
-"""Integrations: this library in the programs and loops of others.
+"""This library in the programs and decode loops of others.
 
-``llm`` is the plugin for the program ``llm``, which finds it by an entry point.
+``transformers`` has the logits processor for batches, beams and several answers in ``generate``; users import it from
+there. It follows each row of the batch with ``rows``, and ``torch_masks`` applies the masks to tensors of any device;
+``engine.logits``, the processor for one sequence, uses that, too. torch and transformers are imported where a caller
+hands in a tensor. ``llm`` is the plugin for the program ``llm``, which finds it by an entry point.
 """

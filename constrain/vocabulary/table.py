@@ -14,6 +14,12 @@ if TYPE_CHECKING:
 Encode = Callable[[bytes], list[int]]
 """A function from bytes to token ids; adds neither special tokens nor a prefix space."""
 
+MAX_PADDING = 1 << 16
+"""Ids of a model beyond the tokens of its tokenizer; known models have a few thousand at most. Beyond: ModelError.
+
+Without the limit, one damaged number in a small file would allocate gigabytes.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class TokenTable:

@@ -8,7 +8,6 @@ text is cut inside the text of that token, and both sides are tokenized separate
 
 from __future__ import annotations
 
-import re
 import threading
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import llama_cpp
 
 from constrain.errors import ModelError
+from constrain.vocabulary.exact import ExactEncoder
 from constrain.vocabulary.gguf.tokens import read_gguf_tokens
 from constrain.vocabulary.table import make_table
 
@@ -32,9 +32,6 @@ _SPECIAL = (
 
 _NUL = b"\0"
 """A byte that merges with no other byte: text after it is tokenized as in the middle of a longer text."""
-
-_INVALID_UTF8 = re.compile("([\udc80-\udcff]+)")
-"""Runs of bytes that are not UTF-8, as ``surrogateescape`` decodes them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +54,9 @@ class Tokenizer:
         self._vocabulary = llama._model.vocab
         self._in_use = threading.Lock()
         n_vocab: int = llama_cpp.llama_vocab_n_tokens(self._pointer)
+        self.encode = ExactEncoder(llama.model_path, self._continued)
         self.vocabulary = make(self._table(read_gguf_tokens(llama.model_path), n_vocab), self.encode)
+        self.encode.tokens = self.vocabulary
         self.adds_bos: bool = llama_cpp.llama_vocab_get_add_bos(self._pointer)
         self.adds_eos: bool = llama_cpp.llama_vocab_get_add_eos(self._pointer)
         self.bos: int = llama_cpp.llama_vocab_bos(self._pointer)
@@ -126,31 +125,6 @@ class Tokenizer:
         if self.adds_bos and tokens[:1] != [self.bos]:
             return [self.bos, *tokens]
         return tokens
-
-    def encode(self, text: bytes) -> list[int]:
-        """Tokenizes bytes in the middle of a text: no special ids, no added space, and exactly these bytes.
-
-        Bytes that are not UTF-8, or that the tokenizer would change, become one token each. Raises ``ModelError`` if
-        the vocabulary has no token for such a byte.
-        """
-        tokens: list[int] = []
-        for part in _INVALID_UTF8.split(text.decode("utf-8", "surrogateescape")):
-            raw = part.encode("utf-8", "surrogateescape")
-            written = [] if not raw or _INVALID_UTF8.match(part) else self._continued(raw)
-            tokens += written if self._text(written) == raw else self._bytewise(raw)
-        return tokens
-
-    def _bytewise(self, text: bytes) -> list[int]:
-        try:
-            return [self._byte_tokens[byte] for byte in text]
-        except KeyError as error:
-            byte = f"it has no token for the byte {error.args[0]:#04x}"
-            raise ModelError(f"the vocabulary of {self._llama.model_path} cannot spell {text!r}: {byte}") from None
-
-    @cached_property
-    def _byte_tokens(self) -> dict[int, int]:
-        texts = ((token, self.vocabulary.token_bytes(token)) for token in range(self.vocabulary.n_vocab))
-        return {text[0]: token for token, text in texts if len(text) == 1}
 
     def _plain(self, text: bytes) -> list[int]:
         """``_raw`` without special ids: the text is cut inside the text of each special token found."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from typing import TYPE_CHECKING, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 from weakref import WeakValueDictionary
 
 from constrain.arguments import integer
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from llama_cpp import Llama
 
+    from constrain.vocabulary.libraries.loading import Loaded
     from constrain.vocabulary.table import Encode, TokenTable
     from constrain.vocabulary.tokenizer import Tokenizer
 
@@ -123,6 +124,75 @@ class Vocabulary:
 
         vocabulary = Tokenizer(llama, cls).vocabulary
         assert isinstance(vocabulary, cls)
+        return vocabulary
+
+    @classmethod
+    def from_transformers(
+        cls, tokenizer: Any, *, eos: Iterable[int | str] | int | str | None = None, n_vocab: int | None = None
+    ) -> Vocabulary:
+        """Reads the vocabulary of a tokenizer of Hugging Face transformers, with ``encode``.
+
+        Args:
+            tokenizer: a tokenizer that is built on the library tokenizers, as ``AutoTokenizer`` returns them.
+            eos: ids or names of the tokens that end a generation; by default ``tokenizer.eos_token_id``. The decode
+                loop must stop at each of them.
+            n_vocab: number of ids of the model (``model.config.vocab_size``), if it is not the tokenizer's.
+
+        All tokens, and texts of all kinds, are compared with the tokenizer. Raises ``ModelError`` if the bytes of its
+        tokens are not known exactly: the message names the part of the tokenizer and the reason. ``TypeError`` for
+        another object.
+        """
+        from constrain.vocabulary.libraries.hugging_face import load_transformers
+        from constrain.vocabulary.libraries.loading import Sizing
+
+        return cls._of_library(load_transformers(tokenizer, Sizing(eos, n_vocab)))
+
+    @classmethod
+    def from_tokenizers(
+        cls, tokenizer: Any, *, eos: Iterable[int | str] | int | str | None = None, n_vocab: int | None = None
+    ) -> Vocabulary:
+        """Reads the vocabulary of a ``tokenizers.Tokenizer``, with ``encode``.
+
+        As ``from_transformers``; by default, special tokens whose names llama.cpp knows (``</s>``, ``<|im_end|>``) end
+        a generation.
+        """
+        from constrain.vocabulary.libraries.hugging_face import load_tokenizer
+        from constrain.vocabulary.libraries.loading import Sizing
+
+        return cls._of_library(load_tokenizer(tokenizer, Sizing(eos, n_vocab)))
+
+    @classmethod
+    def from_sentencepiece(
+        cls, processor: Any, *, eos: Iterable[int | str] | int | str | None = None, n_vocab: int | None = None
+    ) -> Vocabulary:
+        """Reads the vocabulary of a ``sentencepiece.SentencePieceProcessor``, or of a model's file, with ``encode``.
+
+        As ``from_transformers``; by default, the model's own ``eos_id`` ends a generation. A model whose normalizer
+        replaces characters, or drops repeated spaces, is refused.
+        """
+        from constrain.vocabulary.libraries.loading import Sizing
+        from constrain.vocabulary.libraries.sentence_pieces import load_processor
+
+        return cls._of_library(load_processor(processor, Sizing(eos, n_vocab)))
+
+    @classmethod
+    def from_tiktoken(
+        cls, encoding: Any, *, eos: Iterable[int | str] | int | str | None = None, n_vocab: int | None = None
+    ) -> Vocabulary:
+        """Reads the vocabulary of a ``tiktoken.Encoding``, with ``encode``.
+
+        As ``from_transformers``; by default, special tokens whose names llama.cpp knows (``<|endoftext|>``,
+        ``<|return|>``) end a generation.
+        """
+        from constrain.vocabulary.libraries.loading import Sizing
+        from constrain.vocabulary.libraries.ranks import load_encoding
+
+        return cls._of_library(load_encoding(encoding, Sizing(eos, n_vocab)))
+
+    @classmethod
+    def _of_library(cls, loaded: Loaded) -> Vocabulary:
+        vocabulary = cls(loaded.table, loaded.encode)
+        loaded.encode.tokens = vocabulary
         return vocabulary
 
     @classmethod

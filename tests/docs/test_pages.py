@@ -27,6 +27,9 @@ PLACE = re.compile(
 )
 """A public name where the reference has it: a directive, an item of the list of errors, or the version."""
 
+INTEGRATIONS = ("integrations.torch_masks.apply_token_bitmask", "integrations.transformers.logits_processor")
+"""Public names of modules that are imported from where they stand."""
+
 
 @pytest.mark.slow
 def test_pages_and_plots_are_current() -> None:
@@ -36,7 +39,8 @@ def test_pages_and_plots_are_current() -> None:
 def test_every_public_name_has_one_place_in_the_reference() -> None:
     text = (DOCS / "reference" / "python.md").read_text(encoding="utf-8")
     places = ["".join(groups) for groups in PLACE.findall(text)]
-    assert sorted(places) == sorted([*constrain.__all__, *(f"mcp.{name}" for name in constrain.mcp.__all__)])
+    of_mcp = [f"mcp.{name}" for name in constrain.mcp.__all__]
+    assert sorted(places) == sorted([*constrain.__all__, *of_mcp, *INTEGRATIONS])
 
 
 def test_flags_on_the_page_are_those_that_the_program_takes() -> None:

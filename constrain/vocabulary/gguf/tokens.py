@@ -21,8 +21,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from constrain.errors import ModelError
+from constrain.vocabulary.ends import END_NAMES, not_ends
 from constrain.vocabulary.gguf.metadata import Metadata, StringArray, read_metadata, shown
-from constrain.vocabulary.table import TokenTable, make_table
+from constrain.vocabulary.spelling import SPACE, byte_level_alphabet, read_byte_token
+from constrain.vocabulary.table import MAX_PADDING, TokenTable, make_table
 
 if TYPE_CHECKING:
     import os
@@ -32,42 +34,11 @@ if TYPE_CHECKING:
 _NORMAL, _UNKNOWN, _CONTROL, _USER_DEFINED, _UNUSED, _BYTE = 1, 2, 3, 4, 5, 6
 """Values of ``tokenizer.ggml.token_type``, as SentencePiece numbers them."""
 
-_SPACE = "\N{LOWER ONE EIGHTH BLOCK}".encode()
-
 _SPACE_ESCAPING_BPE = ("gemma4", "granite-embed-multi-311m", "sarvam-moe")
 """Pre-tokenizers of BPE vocabularies whose tokens are spelled like SentencePiece tokens."""
 
 _DEFAULT_EOS = {"llama": 2, "gpt2": 11, "t5": 1, "plamo2": 2}
 """llama.cpp's ids where the file has no ``tokenizer.ggml.eos_token_id``, by tokenizer model."""
-
-_END_NAMES = frozenset(
-    name.encode()
-    for name in (
-        "<|eot_id|>",
-        "<|im_end|>",
-        "<|end|>",
-        "<|return|>",
-        "<|call|>",
-        "<|flush|>",
-        "<|calls|>",
-        "<end_of_turn>",
-        "<|endoftext|>",
-        "</s>",
-        "<|eom_id|>",
-        "<EOT>",
-        "_<EOT>",
-        "[EOT]",
-        "[EOS]",
-        "<|end_of_text|>",
-        "<end_of_utterance>",
-        "<eos>",
-        "<turn|>",
-        "<|tool_response>",
-        "<｜end▁of▁sentence｜>",
-        "[e~[",
-    )
-)
-"""Texts of tokens that llama.cpp treats as ends of generation, whatever the metadata names."""
 
 _END_NAME_GROUPS = {
     "tokenizer.ggml.fim_pad_token_id": (b"<|fim_pad|>", b"<fim-pad>", b"<fim_pad>", b"<PAD>", b"[PAD]"),
@@ -78,12 +49,6 @@ _END_NAME_GROUPS = {
 the key is absent."""
 
 _TOKENS, _TYPES, _EMBEDDING = "tokenizer.ggml.tokens", "tokenizer.ggml.token_type", "token_embd.weight"
-
-_MAX_PADDING = 1 << 16
-"""Ids of a model beyond the tokens of its tokenizer; known models have a few thousand at most. Beyond: ModelError.
-
-Without the limit, one damaged number in a small file would allocate gigabytes.
-"""
 
 _DECODED_TOGETHER = 1 << 14
 """Tokens decoded in one step; bounds the memory of intermediate tables."""
@@ -126,20 +91,20 @@ def _padding(metadata: Metadata, count: int) -> int:
     architecture = metadata.text("general.architecture")
     declared = metadata.integer(f"{architecture}.vocab_size") or 0
     padding = max(rows, declared) - count
-    if padding > _MAX_PADDING:
+    if padding > MAX_PADDING:
         name = _EMBEDDING if rows >= declared else shown(f"{architecture}.vocab_size")
         raise ModelError(
             f"{metadata.path}: damaged: {name} says {count + padding} ids, but the tokenizer has {count} tokens; "
-            f"at most {_MAX_PADDING} more are supported"
+            f"at most {MAX_PADDING} more are supported"
         )
     return max(padding, 0)
 
 
 def _ends_of_generation(metadata: Metadata, model: str, raw: list[bytes]) -> set[int]:
     """The ids that end a generation for llama.cpp: ids named in the metadata, and ids with certain texts."""
-    names = _END_NAMES.union(*_END_NAME_GROUPS.values())
+    names = END_NAMES.union(*_END_NAME_GROUPS.values())
     by_name = {text: token for token, text in enumerate(raw) if text in names}
-    ends = {token for text, token in by_name.items() if text in _END_NAMES}
+    ends = {token for text, token in by_name.items() if text in END_NAMES}
     for key, group in _END_NAME_GROUPS.items():
         named = _valid_id(metadata, key, len(raw))
         if named is None:
@@ -152,13 +117,7 @@ def _ends_of_generation(metadata: Metadata, model: str, raw: list[bytes]) -> set
     for token in (eos, *(_valid_id(metadata, f"tokenizer.ggml.{end}_token_id", len(raw)) for end in ("eot", "eom"))):
         if token is not None and token < len(raw):
             ends.add(token)
-    # In families with channels "<|end|>" ends a message, not the generation; in Gemma 4 "</s>" is plain text.
-    harmony = {b"<|return|>", b"<|flush|>"} & by_name.keys() and {b"<|call|>", b"<|calls|>"} & by_name.keys()
-    if harmony:
-        ends.discard(by_name.get(b"<|end|>", -1))
-    if b"<|tool_response>" in by_name:
-        ends.discard(by_name.get(b"</s>", -1))
-    return ends
+    return ends - not_ends(by_name)
 
 
 def _valid_id(metadata: Metadata, key: str, count: int) -> int | None:
@@ -175,7 +134,8 @@ def _spell(
         model == "gpt2" and metadata.text("tokenizer.ggml.pre") in _SPACE_ESCAPING_BPE
     )
     if escapes_space:
-        texts = [text.replace(_SPACE, b" ") for text in raw]
+        space = SPACE.encode()
+        texts = [text.replace(space, b" ") for text in raw]
     elif model == "gpt2":
         texts = _decode_byte_level(tokens)
     elif model == "plamo2":
@@ -196,31 +156,20 @@ def _spell(
 
 def _byte_token(path: str, token: int, text: bytes) -> bytes:
     """The one byte of a token such as ``<0x0A>``. Raises ``ModelError`` for another spelling."""
-    if len(text) == 6 and text.startswith(b"<0x") and text.endswith(b">"):
-        try:
-            return bytes.fromhex(text[3:5].decode("ascii"))
-        except ValueError:
-            pass
+    byte = read_byte_token(text)
+    if byte is not None:
+        return byte
     raise ModelError(
         f"{path}: byte token {token} is spelled {text!r:.80}, not like '<0x0A>'; the file is damaged or was converted "
         "wrongly: convert the model again, or take another GGUF file of it"
     )
 
 
-def _byte_level_alphabet() -> NDArray[np.int16]:
-    """GPT-2's alphabet as a table from code point to byte; -1 for code points outside the alphabet.
-
-    Printable Latin-1 characters are their own bytes; the other bytes follow in order from U+0100.
-    """
+def _byte_level_table() -> NDArray[np.int16]:
+    """GPT-2's alphabet as a table from code point to byte; -1 for code points outside the alphabet."""
+    alphabet = byte_level_alphabet()
     table = np.full(0x800, -1, np.int16)
-    printable = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
-    others = 0
-    for byte in range(256):
-        if byte in printable:
-            table[byte] = byte
-        else:
-            table[0x100 + others] = byte
-            others += 1
+    table[list(alphabet)] = list(alphabet.values())
     return table
 
 
@@ -229,7 +178,7 @@ def _decode_byte_level(tokens: StringArray) -> list[bytes]:
 
     A token with a character outside the alphabet has no text here (llama.cpp prints a placeholder for it).
     """
-    alphabet = _byte_level_alphabet()
+    alphabet = _byte_level_table()
     result: list[bytes] = []
     for begin in range(0, len(tokens), _DECODED_TOGETHER):
         chunk = slice(begin, begin + _DECODED_TOGETHER)
