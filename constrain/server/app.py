@@ -23,6 +23,8 @@ from constrain.server.http.auth import owner_of, require_key
 from constrain.server.http.cors import cors_headers, preflight, require_origin
 from constrain.server.http.errors import ApiError, on_api_error, on_failure, on_http_error, unavailable
 from constrain.server.logs import log_request
+from constrain.server.ollama.errors import error_object
+from constrain.server.ollama.routes import CALLED_IN_SANDBOX, PREFIX, ollama_routes
 from constrain.server.responses.endpoint import responses_routes
 from constrain.server.responses.request import read_request
 from constrain.server.sandbox.compiling import compile_here
@@ -49,6 +51,7 @@ _CALLED_IN_SANDBOX = (
     read_completion_request,
     read_embedding_request,
     read_request,
+    *CALLED_IN_SANDBOX,
     rehearse,
     compile_here,
 )
@@ -60,7 +63,7 @@ _HEALTH = "/health"
 _MODELS = "/v1/models"
 
 
-_ERROR_OBJECTS: tuple[tuple[str, Callable[[ApiError], dict[str, Any]]], ...] = ()
+_ERROR_OBJECTS: tuple[tuple[str, Callable[[ApiError], dict[str, Any]]], ...] = ((PREFIX, error_object),)
 """Beginnings of paths whose errors have a form of their own, and the function that makes the object of an error."""
 
 
@@ -88,6 +91,7 @@ class Application:
             ),
             Route("/v1/embeddings", Embeddings(serving), methods=["POST"]),
             *responses_routes(serving),
+            *ollama_routes(serving),
             *_about_models(models),
             Route(_HEALTH, self._health),
             Route("/metrics", self._show_metrics),
