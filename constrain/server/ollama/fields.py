@@ -48,10 +48,8 @@ _EVERYWHERE = {
             "functions",
             "logit_bias",
             "n",
-            "parallel_tool_calls",
             "show_schema",
             "sources",
-            "tool_choice",
             "unbias",
             "vote",
         ),
@@ -80,6 +78,8 @@ GENERATE_REFUSED = {
     "messages": "Use 'prompt', or ask /api/chat.",
     "suffix": "This server writes what follows a prompt, not what stands between two texts.",
     "template": "Use 'raw' and a prompt in its final form, or 'chat_template' in the server's configuration.",
+    "parallel_tool_calls": "Ask /api/chat.",
+    "tool_choice": "Ask /api/chat.",
     "tools": "Ask /api/chat.",
 }
 """Fields that generate refuses, with the alternative."""
@@ -114,13 +114,16 @@ def _read_format(given: object) -> Format | None:
 
 
 def read_functions(body: Mapping[str, Any], subset: StrictSubset) -> Tools:
-    """Reads ``tools``, which are functions. Raises ``ApiError`` or ``FieldError`` with the place."""
+    """Reads ``tools``, which are functions, and ``tool_choice``, which Ollama does not have.
+
+    Raises ``ApiError`` or ``FieldError`` with the place.
+    """
     given = body.get("tools")
     found = [
         _read_function(tool, f"tools[{index}]")
         for index, tool in enumerate([] if given is None else array(given, "tools", MAX_TOOLS))
     ]
-    return read_tools({"tools": found}, subset, is_flat=False)
+    return read_tools({"tools": found, "tool_choice": body.get("tool_choice")}, subset, is_flat=False)
 
 
 def _read_function(given: object, place: str) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from constrain.fields.logprobs import read_logprobs
+from constrain.fields.sampling import read_parallel
 from constrain.fields.values import array, boolean, optional_text
 from constrain.server.http.errors import convert_field_errors
 from constrain.server.ollama.fields import (
@@ -68,7 +69,7 @@ def read_ollama_chat(body: Mapping[str, Any], settings: Settings) -> OllamaReque
     options, num_ctx, is_unloading = _read_common(body)
     content = read_shape(body)
     tools = read_functions(body, settings.strict_subset)
-    options |= tools.options(parallel=True)
+    options |= tools.options(parallel=read_parallel(body))
     messages = body.get("messages")
     question = None
     if messages is None or not array(messages, "messages"):

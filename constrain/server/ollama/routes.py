@@ -88,6 +88,6 @@ def _refuse(method: str, path: str, message: str) -> Route:
     """Returns the route of a request that is always refused."""
 
     async def refuse(_: Request) -> Response:
-        raise ApiError(message, code="unsupported")
+        raise ApiError(message, code="unsupported_parameter")
 
     return Route(PREFIX + path, refuse, methods=[method])

@@ -33,15 +33,15 @@ from constrain.server.requests.peers import MAX_CHOICES_OF_TEXT
 MODEL_NAME: Schema = {"$ref": "#/components/schemas/ModelName"}
 
 
-def _range_schema(limits: tuple[float, float], kind: str = "") -> Schema:
+def range_schema(limits: tuple[float, float], kind: str = "") -> Schema:
     """Returns the schema of numbers in a range. ``kind``: type of the number, for fields that OpenAI's types lack."""
     found: Schema = {"minimum": limits[0], "maximum": limits[1]}
     return {"type": [kind, "null"], **found} if kind else found
 
 
-_FLAG: Schema = {"type": ["boolean", "null"]}
-_COUNT: Schema = {"minimum": 1}
-_PENALTY = _range_schema(PENALTIES)
+FLAG: Schema = {"type": ["boolean", "null"]}
+COUNT: Schema = {"minimum": 1}
+_PENALTY = range_schema(PENALTIES)
 _STOP: Schema = {
     "anyOf": [
         {"type": "string", "minLength": 1},
@@ -55,21 +55,21 @@ _BIAS: Schema = {
     "additionalProperties": {"type": "number", "minimum": -MAX_BIAS, "maximum": MAX_BIAS},
 }
 _SAMPLING: dict[str, Schema] = {
-    "cache_prompt": {"anyOf": [_FLAG, {"enum": [WHOLE_PROMPT]}]},
+    "cache_prompt": {"anyOf": [FLAG, {"enum": [WHOLE_PROMPT]}]},
     "logit_bias": _BIAS,
-    "min_p": _range_schema(SHARES, "number"),
+    "min_p": range_schema(SHARES, "number"),
     "prompt_cache_retention": {"type": ["string", "null"]},
-    "repeat_penalty": _range_schema(REPEAT_PENALTIES, "number"),
-    "seed": _range_schema(GIVEN_SEEDS, "integer"),
+    "repeat_penalty": range_schema(REPEAT_PENALTIES, "number"),
+    "seed": range_schema(GIVEN_SEEDS, "integer"),
     "stop": _STOP,
-    "top_k": _range_schema((0, MAX_TOP_K), "integer"),
+    "top_k": range_schema((0, MAX_TOP_K), "integer"),
 }
 """Members of all requests that write text, in addition to OpenAI's fields or in their place."""
 
 _SHOWING: dict[str, Schema] = {
-    "confidence": _FLAG,
+    "confidence": FLAG,
     "draft": {"type": ["boolean", "integer", "null"], "minimum": 1},
-    "show_schema": _FLAG,
+    "show_schema": FLAG,
     "sources": {
         "type": ["object", "null"],
         "additionalProperties": {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]},
@@ -77,31 +77,31 @@ _SHOWING: dict[str, Schema] = {
 }
 """Members of requests with a conversation: on probabilities, a draft, the schema in the prompt, texts to quote."""
 
-_VOTING: dict[str, Schema] = {"vote": _FLAG, "unbias": _FLAG}
+_VOTING: dict[str, Schema] = {"vote": FLAG, "unbias": FLAG}
 """Members of requests whose answers can vote."""
 
-_TEXT: Schema = {"type": ["string", "null"]}
+TEXT: Schema = {"type": ["string", "null"]}
 _SCHEMA: Schema = {"type": ["object", "string", "null"]}
 _TAG: Schema = {"type": ["object", "string", "null"]}
 _TEXTS: Schema = {"type": ["array", "null"], "items": {"type": "string"}, "maxItems": MAX_CHOICES_OF_TEXT}
-_CONTENT: dict[str, Schema] = {
-    "ebnf": _TEXT,
-    "grammar": _TEXT,
+CONTENT: dict[str, Schema] = {
+    "ebnf": TEXT,
+    "grammar": TEXT,
     "guided_choice": _TEXTS,
-    "guided_grammar": _TEXT,
+    "guided_grammar": TEXT,
     "guided_json": _SCHEMA,
-    "guided_regex": _TEXT,
+    "guided_regex": TEXT,
     "json_schema": _SCHEMA,
-    "regex": _TEXT,
+    "regex": TEXT,
     "structural_tag": _TAG,
     "structured_outputs": {
         "type": ["object", "null"],
         "properties": {
             "json": _SCHEMA,
-            "regex": _TEXT,
+            "regex": TEXT,
             "choice": _TEXTS,
-            "grammar": _TEXT,
-            "json_object": _FLAG,
+            "grammar": TEXT,
+            "json_object": FLAG,
             "structural_tag": _TAG,
         },
     },
@@ -131,7 +131,7 @@ _FIELD: Schema = {
 }
 """A part of an answer with its probabilities: see ``constrain.FieldConfidence``."""
 
-_EXTENSION: dict[str, Schema] = {
+EXTENSION: dict[str, Schema] = {
     "constrain": {
         "type": "object",
         "properties": {
@@ -203,21 +203,21 @@ CHAT_REQUEST = Shape(
         "frequency_penalty": _PENALTY,
         "function_call": {},
         "functions": {"maxItems": MAX_TOOLS},
-        "max_completion_tokens": _COUNT,
-        "max_tokens": _COUNT,
+        "max_completion_tokens": COUNT,
+        "max_tokens": COUNT,
         "n": {"minimum": 1, "maximum": MAX_CHOICES},
         "parallel_tool_calls": {},
         "presence_penalty": _PENALTY,
         "response_format": {},
         "stream_options": {},
-        "temperature": _range_schema(TEMPERATURES),
+        "temperature": range_schema(TEMPERATURES),
         "tool_choice": {},
         "tools": {"maxItems": MAX_TOOLS},
         "top_logprobs": {"minimum": 0, "maximum": MAX_TOP_LOGPROBS},
-        "top_p": _range_schema(SHARES),
+        "top_p": range_schema(SHARES),
     },
     own={
-        "": {**_SAMPLING, **_SHOWING, **_VOTING, **_CONTENT, "logprobs": _FLAG, "model": MODEL_NAME, "stream": _FLAG},
+        "": {**_SAMPLING, **_SHOWING, **_VOTING, **CONTENT, "logprobs": FLAG, "model": MODEL_NAME, "stream": FLAG},
         **_STREAM_OPTIONS,
     },
     required={"": ("model",), "JSONSchema": ("schema",)},
@@ -255,7 +255,7 @@ CHUNK = Shape(
     "response",
     _CHAT_RESPONSE_PARTS,
     own={
-        "Choice": _EXTENSION,
+        "Choice": EXTENSION,
         "ChoiceDeltaToolCall": {"type": {"enum": ["function", "custom", None]}, "custom": _CUSTOM_DELTA},
     },
 )
@@ -297,17 +297,17 @@ RESPONSES_REQUEST = Shape(
         "include": {},
         "input": {},
         "instructions": {},
-        "max_output_tokens": _COUNT,
+        "max_output_tokens": COUNT,
         "metadata": {"maxProperties": MAX_METADATA},
         "parallel_tool_calls": {},
         "previous_response_id": {},
         "store": {},
-        "temperature": _range_schema(TEMPERATURES),
+        "temperature": range_schema(TEMPERATURES),
         "text": {},
         "tool_choice": {},
         "tools": {"maxItems": MAX_TOOLS},
         "top_logprobs": {"minimum": 0, "maximum": MAX_TOP_LOGPROBS},
-        "top_p": _range_schema(SHARES),
+        "top_p": range_schema(SHARES),
         "truncation": {},
         "user": {},
     },
@@ -316,13 +316,13 @@ RESPONSES_REQUEST = Shape(
             **_SAMPLING,
             **_SHOWING,
             **_VOTING,
-            **_CONTENT,
-            "frequency_penalty": _range_schema(PENALTIES, "number"),
+            **CONTENT,
+            "frequency_penalty": range_schema(PENALTIES, "number"),
             "model": MODEL_NAME,
             "n": {"type": ["integer", "null"], "minimum": 1, "maximum": MAX_CHOICES},
-            "presence_penalty": _range_schema(PENALTIES, "number"),
+            "presence_penalty": range_schema(PENALTIES, "number"),
             "reasoning": {"type": ["object", "null"]},
-            "stream": _FLAG,
+            "stream": FLAG,
         }
     },
     required={"": ("model",), "FunctionCallOutput": ("call_id",)},
@@ -358,7 +358,7 @@ _RESPONSE_PARTS = frozenset(
         "ToolChoiceFunction",
     }
 )
-RESPONSE = Shape("Response", Response, "response", _RESPONSE_PARTS, own={"": _EXTENSION})
+RESPONSE = Shape("Response", Response, "response", _RESPONSE_PARTS, own={"": EXTENSION})
 EVENT = Shape(
     "ResponseStreamEvent",
     ResponseStreamEvent,
@@ -404,17 +404,17 @@ COMPLETION_REQUEST = Shape(
         "n": {"minimum": 1, "maximum": MAX_CHOICES},
         "presence_penalty": _PENALTY,
         "stream_options": {},
-        "temperature": _range_schema(TEMPERATURES),
-        "top_p": _range_schema(SHARES),
+        "temperature": range_schema(TEMPERATURES),
+        "top_p": range_schema(SHARES),
     },
     own={
         "": {
             **_SAMPLING,
             **_VOTING,
-            **_CONTENT,
+            **CONTENT,
             "model": MODEL_NAME,
             "response_format": _RESPONSE_FORMAT,
-            "stream": _FLAG,
+            "stream": FLAG,
         },
         **_STREAM_OPTIONS,
     },
@@ -428,11 +428,11 @@ COMPLETION_CHUNK = Shape(
     Completion,
     "response",
     _CHAT_RESPONSE_PARTS,
-    own={"CompletionChoice": {"finish_reason": {"enum": ["stop", "length", None]}, **_EXTENSION}},
+    own={"CompletionChoice": {"finish_reason": {"enum": ["stop", "length", None]}, **EXTENSION}},
 )
-COMPLETION = Shape("Completion", Completion, "response", _CHAT_RESPONSE_PARTS, own={"CompletionChoice": _EXTENSION})
+COMPLETION = Shape("Completion", Completion, "response", _CHAT_RESPONSE_PARTS, own={"CompletionChoice": EXTENSION})
 MODEL_OBJECT = Shape("Model", ModelObject, "response")
-CHAT_COMPLETION = Shape("ChatCompletion", ChatCompletion, "response", _CHAT_RESPONSE_PARTS, own={"Choice": _EXTENSION})
+CHAT_COMPLETION = Shape("ChatCompletion", ChatCompletion, "response", _CHAT_RESPONSE_PARTS, own={"Choice": EXTENSION})
 EMBEDDINGS = Shape(
     "Embeddings",
     CreateEmbeddingResponse,
@@ -444,6 +444,6 @@ EMBEDDING_REQUEST = Shape(
     "EmbeddingRequest",
     EmbeddingCreateParams,
     "request",
-    members={"input": {}, "encoding_format": {}, "dimensions": _COUNT},
+    members={"input": {}, "encoding_format": {}, "dimensions": COUNT},
     own={"": {"model": MODEL_NAME}},
 )

@@ -8,6 +8,9 @@ from __future__ import annotations
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
+from constrain.server.ollama.lines import LINES
+from constrain.server.ollama.names import full_name
+from constrain.server.openapi.ollama import LINE_ERROR
 from constrain.server.openapi.operations import OPERATIONS
 from constrain.server.openapi.shapes import Shape, component_schemas, reference
 
@@ -16,7 +19,8 @@ if TYPE_CHECKING:
 
     from starlette.routing import Route
 
-    from constrain.server.openapi.operations import Operation
+    from constrain.server.openapi.operation import Operation
+    from constrain.server.openapi.shapes import Schema
 
 _KEY = "key"
 
@@ -64,7 +68,8 @@ def describe(routes: Iterable[Route], models: Sequence[str], *, has_keys: bool) 
     served = {(method, route.path_format) for route in routes for method in route.methods or ()}
     operations = [one for one in OPERATIONS if (one.method, one.path) in served]
     paths: dict[str, dict[str, Any]] = {}
-    schemas: dict[str, Any] = {"Error": _ERROR, "ModelName": {"type": "string", "enum": list(models)}}
+    schemas: dict[str, Any] = {"Error": _ERROR, **LINE_ERROR, "ModelName": _names(models)}
+    schemas["TaggedModelName"] = _names(dict.fromkeys([*models, *map(full_name, models)]))
     for operation in operations:
         paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation, has_keys=has_keys)
         for body in (operation.request, operation.response, operation.event):
@@ -84,6 +89,10 @@ def describe(routes: Iterable[Route], models: Sequence[str], *, has_keys: bool) 
         description["components"]["securitySchemes"] = {_KEY: {"type": "http", "scheme": "bearer"}}
         description["security"] = [{_KEY: []}]
     return description
+
+
+def _names(models: Iterable[str]) -> Schema:
+    return {"type": "string", "enum": list(models)}
 
 
 def _version() -> str:
@@ -109,8 +118,14 @@ def _operation(operation: Operation, *, has_keys: bool) -> dict[str, Any]:
     return described
 
 
-def _event(body: Shape) -> dict[str, Any]:
-    """Returns the description of one event of a stream."""
+_STREAMS = {"text/event-stream": "server-sent events whose data are", LINES: "lines that are"}
+"""Words for streams, by media type."""
+
+
+def _event(body: Shape, media_type: str) -> dict[str, Any]:
+    """Returns the description of one event, or one line, of a stream."""
+    if media_type == LINES:
+        return reference(body.name)
     data = {"type": "string", "contentMediaType": "application/json", "contentSchema": reference(body.name)}
     return {"type": "object", "properties": {"event": {"type": "string"}, "data": data}, "required": ["data"]}
 
@@ -123,8 +138,8 @@ def _responses(operation: Operation, *, has_keys: bool) -> dict[str, Any]:
         content = {operation.media_type: {"schema": schema}}
         about = operation.summary
         if operation.event is not None:
-            content["text/event-stream"] = {"schema": _event(operation.event)}
-            about += f" With `stream`, server-sent events whose data are `{operation.event.name}` objects."
+            content[operation.stream_type] = {"schema": _event(operation.event, operation.stream_type)}
+            about += f" With `stream`, {_STREAMS[operation.stream_type]} `{operation.event.name}` objects."
         found["200"] = {"description": about, "headers": _REQUEST_ID, "content": content}
     statuses = {403, *operation.errors} | ({401} if has_keys and not operation.is_open else set())
     for status in sorted(statuses):
@@ -134,6 +149,6 @@ def _responses(operation: Operation, *, has_keys: bool) -> dict[str, Any]:
         found[str(status)] = {
             "description": _ERRORS[status],
             "headers": headers,
-            "content": {"application/json": {"schema": reference("Error")}},
+            "content": {"application/json": {"schema": reference(operation.error)}},
         }
     return found

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from constrain.server.openapi.bodies import (
     CHAT_COMPLETION,
@@ -20,58 +19,18 @@ from constrain.server.openapi.bodies import (
     RESPONSE,
     RESPONSES_REQUEST,
 )
+from constrain.server.openapi.ollama_operations import OLLAMA_OPERATIONS
+from constrain.server.openapi.operation import WORK, Operation, in_path, in_query, object_schema
 from constrain.server.requests.limits import MAX_PAGE
 
 if TYPE_CHECKING:
-    from constrain.server.openapi.shapes import Schema, Shape
-
-
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """The description of one method of a path.
-
-    Attributes:
-        name: name of the operation.
-        request: body of the request.
-        response: body of a response with status 200; ``None`` if there is none.
-        event: content of a stream's events, if the request can ask for a stream.
-        errors: statuses of errors, in addition to 401 and 403.
-        is_open: whether the method needs no key.
-    """
-
-    method: str
-    path: str
-    name: str
-    summary: str
-    response: Shape | Schema | None
-    errors: tuple[int, ...] = ()
-    request: Shape | None = None
-    event: Shape | None = None
-    parameters: tuple[dict[str, Any], ...] = ()
-    media_type: str = "application/json"
-    is_open: bool = False
-
-
-_WORK = (400, 404, 408, 413, 415, 429, 500, 503)
-"""Status codes of errors that a request to a model can get."""
+    from constrain.server.openapi.shapes import Schema
 
 
 _LIMIT: Schema = {"type": "integer", "minimum": 1, "maximum": MAX_PAGE, "default": 20}
 
 
-def _in_path(name: str, about: str, schema: Schema) -> dict[str, Any]:
-    return {"name": name, "in": "path", "required": True, "description": about, "schema": schema}
-
-
-def _in_query(name: str, about: str, schema: Schema) -> dict[str, Any]:
-    return {"name": name, "in": "query", "description": about, "schema": schema}
-
-
-def _object(**members: Schema) -> Schema:
-    return {"type": "object", "properties": members, "required": list(members)}
-
-
-_RESPONSE_ID = _in_path("id", "Of a response that was made with the same key and is still kept.", {"type": "string"})
+_RESPONSE_ID = in_path("id", "Of a response that was made with the same key and is still kept.", {"type": "string"})
 
 OPERATIONS = (
     Operation(
@@ -80,13 +39,11 @@ OPERATIONS = (
         "createChatCompletion",
         "Answers a conversation.",
         CHAT_COMPLETION,
-        _WORK,
+        WORK,
         CHAT_REQUEST,
         CHUNK,
     ),
-    Operation(
-        "POST", "/v1/responses", "createResponse", "Makes a response.", RESPONSE, _WORK, RESPONSES_REQUEST, EVENT
-    ),
+    Operation("POST", "/v1/responses", "createResponse", "Makes a response.", RESPONSE, WORK, RESPONSES_REQUEST, EVENT),
     Operation(
         "GET",
         "/v1/responses/{id}",
@@ -94,14 +51,14 @@ OPERATIONS = (
         "Returns a kept response.",
         RESPONSE,
         (400, 404),
-        parameters=(_RESPONSE_ID, _in_query("stream", "Not to be had.", {"type": "string", "enum": ["false"]})),
+        parameters=(_RESPONSE_ID, in_query("stream", "Not to be had.", {"type": "string", "enum": ["false"]})),
     ),
     Operation(
         "DELETE",
         "/v1/responses/{id}",
         "deleteResponse",
         "Forgets a response.",
-        _object(id={"type": "string"}, object={"const": "response"}, deleted={"const": True}),
+        object_schema(id={"type": "string"}, object={"const": "response"}, deleted={"const": True}),
         (404,),
         parameters=(_RESPONSE_ID,),
     ),
@@ -119,7 +76,7 @@ OPERATIONS = (
         "/v1/responses/{id}/input_items",
         "listInputItems",
         "Lists the items that a response was made from.",
-        _object(
+        object_schema(
             object={"const": "list"},
             data={"type": "array", "items": {"type": "object"}},
             first_id={"type": "string"},
@@ -129,9 +86,9 @@ OPERATIONS = (
         (400, 404),
         parameters=(
             _RESPONSE_ID,
-            _in_query("limit", "The most items.", _LIMIT),
-            _in_query("order", "By the time they came.", {"type": "string", "enum": ["asc", "desc"]}),
-            _in_query("after", "The id of the item before the first.", {"type": "string"}),
+            in_query("limit", "The most items.", _LIMIT),
+            in_query("order", "By the time they came.", {"type": "string", "enum": ["asc", "desc"]}),
+            in_query("after", "The id of the item before the first.", {"type": "string"}),
         ),
     ),
     Operation(
@@ -149,7 +106,7 @@ OPERATIONS = (
         "createCompletion",
         "Completes a text.",
         COMPLETION,
-        _WORK,
+        WORK,
         COMPLETION_REQUEST,
         COMPLETION_CHUNK,
     ),
@@ -159,7 +116,7 @@ OPERATIONS = (
         "createEmbedding",
         "Returns vectors for texts.",
         EMBEDDINGS,
-        _WORK,
+        WORK,
         EMBEDDING_REQUEST,
     ),
     Operation(
@@ -167,7 +124,9 @@ OPERATIONS = (
         "/v1/models",
         "listModels",
         "Lists the models.",
-        _object(object={"const": "list"}, data={"type": "array", "items": {"$ref": "#/components/schemas/Model"}}),
+        object_schema(
+            object={"const": "list"}, data={"type": "array", "items": {"$ref": "#/components/schemas/Model"}}
+        ),
     ),
     Operation(
         "GET",
@@ -176,14 +135,15 @@ OPERATIONS = (
         "Describes one model.",
         MODEL_OBJECT,
         (404,),
-        parameters=(_in_path("name", "Of the model.", {"anyOf": [MODEL_NAME, {"type": "string"}]}),),
+        parameters=(in_path("name", "Of the model.", {"anyOf": [MODEL_NAME, {"type": "string"}]}),),
     ),
+    *OLLAMA_OPERATIONS,
     Operation(
         "GET",
         "/health",
         "getHealth",
         "Says whether the server runs.",
-        _object(status={"const": "ok"}),
+        object_schema(status={"const": "ok"}),
         (503,),
         is_open=True,
     ),
@@ -195,6 +155,6 @@ OPERATIONS = (
         "/openapi.json",
         "getDescription",
         "Describes the API in OpenAPI 3.1.",
-        _object(openapi={"type": "string"}),
+        object_schema(openapi={"type": "string"}),
     ),
 )
