@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.clients.environments import SECONDS, install, program_of, variables_of
+from tests.clients.environments import KEYS, SECONDS, install, program_of, variables_of
 from tests.support import LONG
-from tests.support.guide import Example, examples
+from tests.support.guide import Example, examples, ollama_examples
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,15 +26,20 @@ FOLDERS = {
     "pydantic-ai": "pydantic_ai",
     "LangChain": "langchain",
     "openai, in JavaScript": "javascript",
+    "ollama, in Python": "ollama_python",
+    "ollama, in JavaScript": "ollama_javascript",
 }
 
 
-@pytest.mark.parametrize("example", examples(), ids=lambda example: FOLDERS[example.client])
+@pytest.mark.parametrize("example", [*examples(), *ollama_examples()], ids=lambda example: FOLDERS[example.client])
 def test_it_runs_as_pasted(example: Example, server: str, environments: Path) -> None:
     client = FOLDERS[example.client]
     environment = install(client, environments)
+    code = example.at(server)
+    if client == "ollama_javascript":  # has no variable for a key
+        code = code.replace("new Ollama({", f"new Ollama({{ headers: {{ authorization: 'Bearer {KEYS[0]}' }},")
     done = subprocess.run(
-        program_of(client, environment, example.at(server)),
+        program_of(client, environment, code),
         env=variables_of(server),
         cwd=environment,
         capture_output=True,

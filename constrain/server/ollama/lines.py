@@ -18,6 +18,7 @@ from constrain.chat.reading.events import (
 from constrain.chat.reading.reply import Reply
 from constrain.generation.completion import Finished
 from constrain.generation.logprobs import logprob_objects
+from constrain.server.chat.response import Shape, finish_reason
 from constrain.server.ollama.errors import error_object
 from constrain.server.serving.extension import extension
 from constrain.types.answer_text import read_answer
@@ -62,7 +63,7 @@ class AnswerWriter:
         self._members = members
         self._served = served
         self._begun = begun
-        self._is_text = is_text
+        self._shape = Shape(is_text=is_text)
         self._calls: dict[int, tuple[str, str, list[str]]] = {}
 
     def response(self, completions: Sequence[Completion]) -> dict[str, Any]:
@@ -119,7 +120,7 @@ class AnswerWriter:
 
     def _ending(self, completion: Completion) -> dict[str, Any]:
         """Returns the last members of an answer: why it ended, its numbers, and facts that Ollama has no field for."""
-        is_cut = self._is_text and completion.finish_reason != "stop"
+        is_cut = finish_reason(completion, self._shape) == "length"
         return {
             "done": True,
             "done_reason": "length" if is_cut else "stop",

@@ -122,19 +122,19 @@ def _refuse(members: Mapping[str, Any]) -> None:
 
 
 def _check_penalties(members: Mapping[str, Any], found: ChatOptions) -> None:
-    """Raises ``FieldError`` for options that change penalties in a way that this server does not have."""
+    """Raises ``FieldError``, with the option as its place, for penalties that this server does not have."""
     window, of_newlines = integer(members, "repeat_last_n", -1), boolean(members, "penalize_newline")
     neutral = {"repeat_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0}
     if all(found.get(name, value) == value for name, value in neutral.items()):
         return
     if window not in (None, _WINDOW):
         raise unsupported(
-            f"{_FIELD}.repeat_last_n",
+            "repeat_last_n",
             f"'repeat_penalty' counts the last {_WINDOW} tokens of the answer, the other penalties the whole answer; "
             "leave it out.",
         )
     if of_newlines is False:
-        raise unsupported(f"{_FIELD}.penalize_newline", "Penalties count line ends, too; leave it out.")
+        raise unsupported("penalize_newline", "Penalties count line ends, too; leave it out.")
 
 
 @contextlib.contextmanager
