@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from constrain.generation.completion import Completion
-    from constrain.server.http.errors import ApiError
 
 
 @dataclass(slots=True)
@@ -34,7 +33,7 @@ class Account:
         model: served name of the model.
         prompt_tokens, completion_tokens: tokens of prompts and answers.
         limited_masks, limits_met: sums over the answers (see ``Completion``).
-        error_object: function that makes the JSON object of an error; ``None`` for OpenAI's form.
+        error_object: function that makes the JSON object of an ``ApiError``; ``None`` for OpenAI's form.
     """
 
     until: float
@@ -49,7 +48,7 @@ class Account:
     completion_tokens: int = 0
     limited_masks: int = 0
     limits_met: tuple[str, ...] = ()
-    error_object: Callable[[ApiError], dict[str, Any]] | None = None
+    error_object: Callable[[Any], dict[str, Any]] | None = None
 
     def add(self, completion: Completion, *, is_first: bool) -> None:
         """Adds the numbers of an answer to the record of the request.

@@ -40,7 +40,7 @@ def range_schema(limits: tuple[float, float], kind: str = "") -> Schema:
 
 
 FLAG: Schema = {"type": ["boolean", "null"]}
-COUNT: Schema = {"minimum": 1}
+_COUNT: Schema = {"minimum": 1}
 _PENALTY = range_schema(PENALTIES)
 _STOP: Schema = {
     "anyOf": [
@@ -80,27 +80,27 @@ _SHOWING: dict[str, Schema] = {
 _VOTING: dict[str, Schema] = {"vote": FLAG, "unbias": FLAG}
 """Members of requests whose answers can vote."""
 
-TEXT: Schema = {"type": ["string", "null"]}
+_TEXT: Schema = {"type": ["string", "null"]}
 _SCHEMA: Schema = {"type": ["object", "string", "null"]}
 _TAG: Schema = {"type": ["object", "string", "null"]}
 _TEXTS: Schema = {"type": ["array", "null"], "items": {"type": "string"}, "maxItems": MAX_CHOICES_OF_TEXT}
 CONTENT: dict[str, Schema] = {
-    "ebnf": TEXT,
-    "grammar": TEXT,
+    "ebnf": _TEXT,
+    "grammar": _TEXT,
     "guided_choice": _TEXTS,
-    "guided_grammar": TEXT,
+    "guided_grammar": _TEXT,
     "guided_json": _SCHEMA,
-    "guided_regex": TEXT,
+    "guided_regex": _TEXT,
     "json_schema": _SCHEMA,
-    "regex": TEXT,
+    "regex": _TEXT,
     "structural_tag": _TAG,
     "structured_outputs": {
         "type": ["object", "null"],
         "properties": {
             "json": _SCHEMA,
-            "regex": TEXT,
+            "regex": _TEXT,
             "choice": _TEXTS,
-            "grammar": TEXT,
+            "grammar": _TEXT,
             "json_object": FLAG,
             "structural_tag": _TAG,
         },
@@ -203,8 +203,8 @@ CHAT_REQUEST = Shape(
         "frequency_penalty": _PENALTY,
         "function_call": {},
         "functions": {"maxItems": MAX_TOOLS},
-        "max_completion_tokens": COUNT,
-        "max_tokens": COUNT,
+        "max_completion_tokens": _COUNT,
+        "max_tokens": _COUNT,
         "n": {"minimum": 1, "maximum": MAX_CHOICES},
         "parallel_tool_calls": {},
         "presence_penalty": _PENALTY,
@@ -297,7 +297,7 @@ RESPONSES_REQUEST = Shape(
         "include": {},
         "input": {},
         "instructions": {},
-        "max_output_tokens": COUNT,
+        "max_output_tokens": _COUNT,
         "metadata": {"maxProperties": MAX_METADATA},
         "parallel_tool_calls": {},
         "previous_response_id": {},
@@ -444,6 +444,6 @@ EMBEDDING_REQUEST = Shape(
     "EmbeddingRequest",
     EmbeddingCreateParams,
     "request",
-    members={"input": {}, "encoding_format": {}, "dimensions": COUNT},
+    members={"input": {}, "encoding_format": {}, "dimensions": _COUNT},
     own={"": {"model": MODEL_NAME}},
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from constrain.generation.options import MAX_TOP_LOGPROBS
 from constrain.server.ollama.options import MAX_OLLAMA_STOPS, OPTION_RANGES
-from constrain.server.openapi.bodies import CONTENT, EXTENSION, FLAG, TEXT, range_schema
+from constrain.server.openapi.bodies import CONTENT, EXTENSION, FLAG, range_schema
 from constrain.server.openapi.ollama_types import (
     OllamaChatAnswer,
     OllamaChatBody,
@@ -109,4 +109,6 @@ OLLAMA_OLD_EMBED_REQUEST = Shape(
     own={"": {"keep_alive": _KEEP_ALIVE, "model": _NAME, "options": _OPTIONS}},
 )
 OLLAMA_VECTORS = Shape("OllamaEmbeddings", OllamaVectors, "response")
-OLLAMA_NAMED = Shape("OllamaModelRequest", OllamaNamed, "request", own={"": {"model": _NAME, "name": TEXT}})
+OLLAMA_NAMED = Shape(
+    "OllamaModelRequest", OllamaNamed, "request", own={"": {"model": _NAME, "name": {"type": ["string", "null"]}}}
+)
