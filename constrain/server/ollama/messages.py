@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from constrain.fields.values import FieldError, array, mapping, optional_text
+from constrain.fields.values import FieldError, array, mapping, optional_text, wrong_type
 from constrain.server.requests.messages import read_messages
 from constrain.server.requests.refusals import unsupported
 
@@ -60,6 +60,9 @@ def _convert_call(call: object, where: str, default_id: str) -> dict[str, Any]:
     members = mapping(call, where)
     function = mapping(members.get("function"), f"{where}.function")
     mapping(function.get("arguments", {}), f"{where}.function.arguments")
+    index = function.get("index")
+    if index is not None and (isinstance(index, bool) or not isinstance(index, int)):
+        raise wrong_type(f"{where}.function.index", "an integer", index)
     called = {"name": function.get("name"), "arguments": function.get("arguments", {})}
     return {
         "id": optional_text(members, "id", f"{where}.") or default_id,
@@ -83,5 +86,6 @@ def _convert_result(members: Mapping[str, Any], waiting: dict[str, str], where: 
             code="invalid_value",
         )
     del waiting[call_id]
+    kept = {key: value for key, value in members.items() if key not in ("images", "tool_name")}
     content = members.get("content")
-    return {"role": "tool", "tool_call_id": call_id, "content": "" if content is None else content}
+    return {**kept, "tool_call_id": call_id, "content": "" if content is None else content}

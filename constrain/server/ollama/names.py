@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from constrain.fields.values import boolean, missing, wrong_type
+from constrain.fields.values import boolean, missing, optional_text
 from constrain.server.http.errors import ApiError, convert_field_errors
 from constrain.server.requests.refusals import unsupported
 
@@ -46,11 +46,10 @@ def list_names(models: Iterable[str]) -> str:
 @convert_field_errors()
 def read_named(body: Mapping[str, Any]) -> dict[str, Any]:
     """Reads a parsed body that names a model. Raises ``ApiError`` with the place."""
-    name = body.get("name") if body.get("model") in (None, "") else body["model"]
-    if name is None or name == "":
+    model, old = optional_text(body, "model"), optional_text(body, "name")
+    name = model or old
+    if not name:
         raise missing("model")
-    if not isinstance(name, str):
-        raise wrong_type("model", "a string", name)
     if boolean(body, "verbose"):
         raise unsupported("verbose", "This server does not list the tokens of a model; leave it out.")
     return {"model": name, "stream": boolean(body, "stream") is not False}

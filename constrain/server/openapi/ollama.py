@@ -13,6 +13,7 @@ from constrain.server.openapi.ollama_types import (
     OllamaGenerateBody,
     OllamaNamed,
     OllamaOldEmbedBody,
+    OllamaStatus,
     OllamaVectors,
 )
 from constrain.server.openapi.shapes import Schema, Shape
@@ -112,3 +113,4 @@ OLLAMA_VECTORS = Shape("OllamaEmbeddings", OllamaVectors, "response")
 OLLAMA_NAMED = Shape(
     "OllamaModelRequest", OllamaNamed, "request", own={"": {"model": _NAME, "name": {"type": ["string", "null"]}}}
 )
+OLLAMA_STATUS = Shape("OllamaStatus", OllamaStatus, "response")

@@ -14,6 +14,7 @@ from constrain.server.openapi.ollama import (
     OLLAMA_GENERATE_REQUEST,
     OLLAMA_NAMED,
     OLLAMA_OLD_EMBED_REQUEST,
+    OLLAMA_STATUS,
     OLLAMA_VECTORS,
 )
 from constrain.server.openapi.operation import WORK, Operation, in_path, object_schema
@@ -107,9 +108,11 @@ OLLAMA_OPERATIONS = (
         "/api/pull",
         "ollamaPull",
         "Succeeds for a model that is served; others are not downloaded.",
-        object_schema(status={"const": "success"}),
+        OLLAMA_STATUS,
         WORK,
         OLLAMA_NAMED,
+        OLLAMA_STATUS,
+        stream_type=LINES,
     ),
     _one(
         "GET",

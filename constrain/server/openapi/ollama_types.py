@@ -146,3 +146,9 @@ class OllamaNamed(TypedDict, total=False):
     name: str
     stream: bool
     verbose: bool
+
+
+class OllamaStatus(TypedDict):
+    """The response of ``/api/pull``, or its line."""
+
+    status: Literal["success"]

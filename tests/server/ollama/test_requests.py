@@ -113,6 +113,16 @@ CHAT_REFUSES = [
         "an object",
     ),
     ({"messages": [{"role": "assistant", "tool_calls": [{}]}]}, "messages[0].tool_calls[0].function", "an object"),
+    (
+        {"messages": [*USER, CALLER, {"role": "tool", "content": "3", "thinking": "x"}]},
+        "messages[2].thinking",
+        "no such field",
+    ),
+    (
+        {"messages": [{"role": "assistant", "tool_calls": [{"function": {**CALL["function"], "index": "1"}}]}]},
+        "messages[0].tool_calls[0].function.index",
+        "an integer",
+    ),
     ({"messages": [{"role": "assistant", "thinking": 3}]}, "messages[0].thinking", "a string"),
     ({"tools": [{"type": "custom", "custom": {"name": "x"}}]}, "tools[0].type", "'function'"),
     ({"tools": [{"type": "function"}]}, "tools[0].function", "an object"),
