@@ -35,6 +35,7 @@ from constrain.generation.options import (
     split_options,
 )
 from constrain.generation.quoting import tool_quotes, with_quotes
+from constrain.generation.reasoning import read_reasoning, switch_reasoning
 from constrain.json_schema.policies import Policies
 from constrain.language.grammar import Grammar
 from constrain.language.policies import CHOICES, DEFAULTS, refuse_compile_options
@@ -133,7 +134,7 @@ def make_plan(model: Model, prompt: Prompt, schema: Any, given: Options) -> Plan
         prompt,
         tools=tools,
         form=form,
-        variables=_switch_reasoning(form.thinking, wanted=wants_reasoning),
+        variables=switch_reasoning(form.thinking, wanted=wants_reasoning),
         shown=about_schema,
         draft=_draft_words(has_tools=bool(tools), is_shown=bool(about_schema)) if settings.draft else None,
     )
@@ -158,7 +159,7 @@ def make_plan(model: Model, prompt: Prompt, schema: Any, given: Options) -> Plan
             shared=_shared(settings, prompted.tokens, prompted.count_shared),
             is_greedy=language is not None and not settings.draft and leaves_temperature_open(options),
         )
-    answer = replace(answer, reasoning=_read_reasoning(prompted.thinking, wanted=wants_reasoning))
+    answer = replace(answer, reasoning=read_reasoning(prompted.thinking, wanted=wants_reasoning))
     by_name = {tool.name: tool for tool in tools}
     is_free = schema is None and answer.calls is Calls.NONE
     is_greedy = not is_free and not settings.draft and answer.reasoning is Reasoning.NONE
@@ -318,18 +319,6 @@ def _read_policies(options: ChatOptions, content: object, tools: Sequence[Tool])
         asked: CompileOptions = {name: given[name] for name in (*CHOICES, "sources")}  # type: ignore[assignment]
         refuse_compile_options(asked, "there is none: neither schema nor a tool has one")
     return Policies(**{name: given[name] for name in CHOICES}, close_objects=True)
-
-
-def _switch_reasoning(thinking: Thinking | None, *, wanted: bool) -> dict[str, object]:
-    """Returns the template variable that turns reasoning on or off; empty if the template has none."""
-    switch = thinking and thinking.switch
-    return {switch.variable: switch.on if wanted else switch.off} if switch else {}
-
-
-def _read_reasoning(state: ThinkingState, *, wanted: bool) -> Reasoning:
-    if state is ThinkingState.OPEN:
-        return Reasoning.OPENED
-    return Reasoning.OPTIONAL if state is ThinkingState.POSSIBLE and wanted else Reasoning.NONE
 
 
 def _describe_answer(settings: AnswerSettings, result: ResultType, *, has_tools: bool, allow_refusal: bool) -> str:

@@ -101,10 +101,15 @@ class Embedder:
             yield np.ctypeslib.as_array(pointer, shape=(len(piece), self.size)).copy()
 
 
+def can_pool(pooling: int) -> bool:
+    """Whether a model with a pooling type makes vectors of texts."""
+    return pooling in _KEPT
+
+
 def _kept_tokens(llama: llama_cpp.Llama) -> slice:
     architecture = llama.metadata.get("general.architecture", "")
     pooling = int(llama.metadata.get(f"{architecture}.pooling_type", llama_cpp.LLAMA_POOLING_TYPE_NONE))
-    if pooling not in _KEPT:
+    if not can_pool(pooling):
         raise ModelError(
             f"{llama.model_path}: this model makes no vectors of texts (its pooling type is {pooling}); take a text "
             "generation model, or an embedding model with mean, cls or last pooling"

@@ -1,4 +1,4 @@
-"""The HTTP endpoint that speaks OpenAI's and Anthropic's protocols: ``constrain serve``.
+"""The HTTP endpoint that speaks OpenAI's, Anthropic's and Ollama's protocols: ``constrain serve``.
 
 ``cli.serve`` makes an ``Application`` (in ``app``: read it first) and runs it (``run``), with ``settings``, ``config``
 and ``logs``.
@@ -9,13 +9,14 @@ and ``logs``.
 - ``serving``: models, and answers on their schedulers
 - ``chat``, ``responses``, ``completions``, ``embeddings``: one endpoint each
 - ``messages``: Anthropic's endpoints
+- ``ollama``: all endpoints of Ollama's API
 - ``openapi``: the description of all endpoints
 
 A request passes through these stages, each with its own record:
 
 1. bytes, read and parsed (``requests.body``);
-2. ``ChatRequest``, ``CompletionRequest``, ``ResponsesRequest``, ``MessagesRequest`` or ``EmbeddingRequest``: checked
-   fields;
+2. ``ChatRequest``, ``CompletionRequest``, ``ResponsesRequest``, ``MessagesRequest``, ``EmbeddingRequest`` or
+   ``OllamaRequest``: checked fields;
 3. ``requests.question.Question``: the question to the model, the same for all endpoints that write text;
 4. ``generation.job.Plan``, without its constraint; ``sandbox.compiling`` finds or compiles the constraint;
 5. ``generation.job.Job`` and ``Run``: ready, and on the model's scheduler (``serving.generation.Answers``).

@@ -24,9 +24,11 @@ from constrain.server.http.cors import cors_headers, preflight, require_origin
 from constrain.server.http.errors import ApiError, on_api_error, on_failure, on_http_error, unavailable
 from constrain.server.logs import log_request
 from constrain.server.messages.endpoint import TokenCount, make_message_writer
-from constrain.server.messages.errors import error_object
+from constrain.server.messages.errors import error_object as message_error
 from constrain.server.messages.model_list import describe_model, is_for_messages, list_models
 from constrain.server.messages.request import read_count_request, read_messages_request
+from constrain.server.ollama.errors import error_object as ollama_error
+from constrain.server.ollama.routes import CALLED_IN_SANDBOX, PREFIX, ollama_routes
 from constrain.server.responses.endpoint import responses_routes
 from constrain.server.responses.request import read_request
 from constrain.server.sandbox.compiling import compile_here
@@ -55,6 +57,7 @@ _CALLED_IN_SANDBOX = (
     read_messages_request,
     read_count_request,
     read_request,
+    *CALLED_IN_SANDBOX,
     rehearse,
     compile_here,
 )
@@ -66,7 +69,10 @@ _HEALTH = "/health"
 _MODELS = "/v1/models"
 
 
-_ERROR_OBJECTS: tuple[tuple[str, Callable[[ApiError], dict[str, Any]]], ...] = (("/v1/messages", error_object),)
+_ERROR_OBJECTS: tuple[tuple[str, Callable[[ApiError], dict[str, Any]]], ...] = (
+    ("/v1/messages", message_error),
+    (PREFIX, ollama_error),
+)
 """Beginnings of paths whose errors have a form of their own, and the function that makes the object of an error."""
 
 
@@ -96,6 +102,7 @@ class Application:
             Route("/v1/messages", Answering(serving, read_messages_request, make_message_writer), methods=["POST"]),
             Route("/v1/messages/count_tokens", TokenCount(serving), methods=["POST"]),
             *responses_routes(serving),
+            *ollama_routes(serving),
             *_about_models(models),
             Route(_HEALTH, self._health),
             Route("/metrics", self._show_metrics),
@@ -126,7 +133,7 @@ class Application:
                 account.status = message["status"]
                 sent = MutableHeaders(scope=message)
                 sent["x-request-id"] = account.id
-                if account.error_object is error_object:
+                if account.error_object is message_error:
                     sent["request-id"] = account.id
                 sent.update(shared_with)
             await send(message)
@@ -176,7 +183,7 @@ class Application:
 def _error_object(path: str, headers: Headers) -> Callable[[ApiError], dict[str, Any]] | None:
     """Returns the function that makes the object of an error for a request; ``None`` for OpenAI's form."""
     if f"{path}/".startswith(f"{_MODELS}/") and is_for_messages(headers):
-        return error_object
+        return message_error
     return next((make for start, make in _ERROR_OBJECTS if path.startswith(start)), None)
 
 

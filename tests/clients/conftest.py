@@ -5,6 +5,7 @@ The clients' own tests, in folders, are no part of this run: ``test_clients.py``
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
@@ -17,7 +18,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.clients.environments import KEYS, MODEL, SECONDS
+from constrain.llama.model import default_model_path
+from tests.clients.environments import KEYS, MODEL, SECONDS, THINKER
+from tests.support.server.ollama import THINKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,17 +35,35 @@ SEQUENCES = 4
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The URL of a server, a process of its own."""
-    folder = tmp_path_factory.mktemp("server")
+    options = ["--alias", MODEL, "--ctx", str(TOKENS), "--parallel", str(SEQUENCES)]
+    with serving(tmp_path_factory.mktemp("server"), MODEL, *options) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def thinker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a server whose model reasons before its answers."""
+    folder = tmp_path_factory.mktemp("thinker")
+    (folder / "thinking.jinja").write_text(THINKING)
+    config = folder / "server.toml"
+    table = {"path": default_model_path(), "name": THINKER, "chat_template": folder / "thinking.jinja"}
+    config.write_text("[[models]]\nctx = 1024\nparallel = 1\n" + "".join(f'{k} = "{v}"\n' for k, v in table.items()))
+    with serving(folder, THINKER, "--config", str(config)) as url:
+        yield url
+
+
+@contextlib.contextmanager
+def serving(folder: Path, model: str, *options: str) -> Iterator[str]:
+    """Runs a server with a model, keys, and files in a folder; its URL."""
     keys = folder / "keys"
     keys.write_text("\n".join(KEYS))
-    options = ["--port", "0", "--alias", MODEL, "--ctx", str(TOKENS), "--parallel", str(SEQUENCES), "--threads", "1"]
-    options += ["--api-key-file", str(keys), "--cors-origin", "*"]
-    command = [sys.executable, "-m", "constrain", "serve", *options]
+    shared = ["--port", "0", "--threads", "1", "--api-key-file", str(keys), "--cors-origin", "*"]
+    command = [sys.executable, "-m", "constrain", "serve", *options, *shared]
     environment = {**os.environ, "NO_COLOR": "1", "CONSTRAIN_CACHE": str(folder / "cache")}
     said: list[str] = []
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment, cwd=folder) as program:
         url: Future[str] = Future()
-        listener = threading.Thread(target=_listen, args=(program, said, url))
+        listener = threading.Thread(target=_listen, args=(program, model, said, url))
         listener.start()
         try:
             yield url.result(SECONDS)
@@ -53,12 +74,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     assert "Traceback" not in log, log
 
 
-def _listen(program: subprocess.Popen[str], said: list[str], url: Future[str]) -> None:
+def _listen(program: subprocess.Popen[str], model: str, said: list[str], url: Future[str]) -> None:
     """Notes what a server says, and where it is as soon as that is said."""
     assert program.stderr is not None
     for line in program.stderr:
         said.append(line)
-        if (found := re.search(rf"{MODEL} at (http://127\.0\.0\.1:\d+/v1)$", line)) and not url.done():
+        if (found := re.search(rf"{model} at (http://127\.0\.0\.1:\d+/v1)$", line)) and not url.done():
             url.set_result(found[1])
     if not url.done():
         url.set_exception(RuntimeError("The server ended: " + "".join(said)))

@@ -23,6 +23,9 @@ PYTHON, NODE = "requirements.txt", "package.json"
 CLIENTS = sorted(folder.name for folder in HERE.iterdir() if (folder / PYTHON).exists() or (folder / NODE).exists())
 
 MODEL = "small"
+THINKER = "thinker"
+"""The model of a second server, whose template has a section for reasoning; only clients of Ollama ask it."""
+
 KEYS = ("any", "another", "ollama")
 """The last is what instructor sends to a provider of local models, whatever key it is given."""
 
@@ -65,10 +68,21 @@ def program_of(client: str, environment: Path, code: str) -> Sequence[str]:
     return ["node", "--input-type=module", "--eval", code]
 
 
-def variables_of(server: str) -> dict[str, str]:
-    """The environment variables of a client's tests."""
+def asks_ollama(client: str) -> bool:
+    """Whether a client speaks Ollama's protocol."""
+    return client.startswith("ollama")
+
+
+def root_of(server: str) -> str:
+    """The URL of a server without the path of OpenAI's API."""
+    return server.removesuffix("/v1")
+
+
+def variables_of(server: str, thinker: str = "") -> dict[str, str]:
+    """The environment variables of a client's tests. ``thinker``: URL of the server with the model that reasons."""
     told = {"OPENAI_BASE_URL": server, "OPENAI_API_KEY": KEYS[0], "CONSTRAIN_OTHER_KEY": KEYS[1]}
-    told |= {"ANTHROPIC_BASE_URL": server.removesuffix("/v1"), "ANTHROPIC_API_KEY": KEYS[0]}
+    told |= {"ANTHROPIC_BASE_URL": root_of(server), "ANTHROPIC_API_KEY": KEYS[0]}
+    told |= {"OLLAMA_HOST": root_of(server), "OLLAMA_API_KEY": KEYS[0], "CONSTRAIN_THINKER_URL": root_of(thinker)}
     inherited = {
         name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "ANTHROPIC_AUTH_TOKEN")
     }

@@ -3,7 +3,9 @@
 Only at full length (``CONSTRAIN_LONG``), since packages are installed: for each client into an environment of its own,
 under ``CONSTRAIN_CLIENT_ENVIRONMENTS`` if it shall be there the next time, too. Its tests find in theirs:
 ``OPENAI_BASE_URL``, ``OPENAI_API_KEY``, ``CONSTRAIN_OTHER_KEY``, which the server takes, too, ``ANTHROPIC_BASE_URL``,
-``ANTHROPIC_API_KEY``, and ``CONSTRAIN_MODEL``, the model's name. ``pytest -s`` shows them as they run.
+``ANTHROPIC_API_KEY``, and ``CONSTRAIN_MODEL``, the model's name. Clients of Ollama find ``OLLAMA_HOST``,
+``OLLAMA_API_KEY`` and ``CONSTRAIN_THINKER_URL``, where the model ``thinker`` reasons. ``pytest -s`` shows them as they
+run.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.clients.environments import CLIENTS, SECONDS, command_for, install, variables_of
+from tests.clients.environments import CLIENTS, SECONDS, asks_ollama, command_for, install, variables_of
 from tests.support import LONG
 
 if TYPE_CHECKING:
@@ -35,11 +37,17 @@ class Outcome:
 
 @pytest.mark.parametrize("client", CLIENTS)
 def test_it_works_unchanged(
-    client: str, server: str, environments: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    client: str,
+    server: str,
+    environments: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    request: pytest.FixtureRequest,
 ) -> None:
+    thinker = request.getfixturevalue("thinker") if asks_ollama(client) else ""
     environment, report = install(client, environments), tmp_path / "report.xml"
     command = command_for(client, environment, report)
-    done = subprocess.run(command, env=variables_of(server), cwd=environment, timeout=SECONDS, check=False)
+    done = subprocess.run(command, env=variables_of(server, thinker), cwd=environment, timeout=SECONDS, check=False)
     assert report.exists(), f"{client}: nothing was run; status {done.returncode}"
     outcome = _read(report)
     with capsys.disabled():

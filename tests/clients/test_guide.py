@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.clients.environments import SECONDS, install, program_of, variables_of
+from tests.clients.environments import KEYS, SECONDS, install, program_of, variables_of
 from tests.support import LONG
-from tests.support.guide import Example, examples
+from tests.support.guide import Example, examples, ollama_examples
 from tests.support.pages import blocks
 
 if TYPE_CHECKING:
@@ -27,10 +27,12 @@ FOLDERS = {
     "pydantic-ai": "pydantic_ai",
     "LangChain": "langchain",
     "openai, in JavaScript": "javascript",
+    "ollama, in Python": "ollama_python",
+    "ollama, in JavaScript": "ollama_javascript",
 }
 
 
-@pytest.mark.parametrize("example", examples(), ids=lambda example: FOLDERS[example.client])
+@pytest.mark.parametrize("example", [*examples(), *ollama_examples()], ids=lambda example: FOLDERS[example.client])
 def test_it_runs_as_pasted(example: Example, server: str, environments: Path) -> None:
     run(FOLDERS[example.client], example.at(server), server, environments)
 
@@ -45,6 +47,8 @@ def test_the_example_for_the_anthropic_package_runs_as_pasted(server: str, envir
 def run(client: str, code: str, server: str, environments: Path) -> None:
     """Runs a program in the environment of a client."""
     environment = install(client, environments)
+    if client == "ollama_javascript":  # has no variable for a key
+        code = code.replace("new Ollama({", f"new Ollama({{ headers: {{ authorization: 'Bearer {KEYS[0]}' }},")
     done = subprocess.run(
         program_of(client, environment, code),
         env=variables_of(server),

@@ -7,15 +7,24 @@ from dataclasses import dataclass
 from pathlib import Path
 
 DOCS = Path(__file__).parents[2] / "docs"
-CLIENTS, RUNNING, API, SECURITY = (
+CLIENTS, RUNNING, API, SECURITY, OLLAMA = (
     (DOCS / path).read_text(encoding="utf-8")
-    for path in ("guides/server-clients.md", "guides/server.md", "guides/server-openai.md", "explanation/security.md")
+    for path in (
+        "guides/server-clients.md",
+        "guides/server.md",
+        "guides/server-openai.md",
+        "explanation/security.md",
+        "guides/server-ollama.md",
+    )
 )
-"""Its pages: the clients, how the server is run, what it does with requests, and who may ask."""
+"""Its pages: the clients, how the server is run, what it does with requests, who may ask, and Ollama's clients."""
 
 SERVER = "http://127.0.0.1:8080/v1"
+ROOT = "http://127.0.0.1:8080"
 MODEL = "small"
-"""Where ``constrain serve --alias small`` is, and what it serves there: what the examples ask."""
+"""Where ``constrain serve --alias small`` is, with and without the path of OpenAI's API, and what it serves there: what
+the examples ask.
+"""
 
 
 @dataclass(frozen=True)
@@ -28,15 +37,25 @@ class Example:
 
     def at(self, server: str) -> str:
         """Its code for a server at another place."""
-        assert SERVER in self.code
-        return self.code.replace(SERVER, server)
+        assert ROOT in self.code
+        return self.code.replace(SERVER, server).replace(ROOT, server.removesuffix("/v1"))
 
 
 def examples() -> list[Example]:
-    """All that are about clients, in their order; the first page has one for the ``openai`` package."""
-    sections = re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", CLIENTS, re.DOTALL | re.MULTILINE)
-    return [
-        Example(client, language, code)
-        for client, section in [("openai, in Python", RUNNING.partition("\n## ")[0]), *sections]
-        for language, code in re.findall(r"^```(\w+)\n(.*?)^```", section, re.DOTALL | re.MULTILINE)
-    ]
+    """All that are about OpenAI's clients, in their order; the first page has one for the ``openai`` package."""
+    return [*_blocks("openai, in Python", RUNNING.partition("\n## ")[0]), *_of_sections(CLIENTS)]
+
+
+def ollama_examples() -> list[Example]:
+    """All that are about Ollama's clients, in their order."""
+    return [example for example in _of_sections(OLLAMA) if example.client.startswith("ollama")]
+
+
+def _of_sections(page: str) -> list[Example]:
+    sections = re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", page, re.DOTALL | re.MULTILINE)
+    return [example for client, section in sections for example in _blocks(client, section)]
+
+
+def _blocks(client: str, section: str) -> list[Example]:
+    blocks = re.findall(r"^```(\w+)\n(.*?)^```", section, re.DOTALL | re.MULTILINE)
+    return [Example(client, language, code) for language, code in blocks]

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 _HEADER = f"""# HTTP
 
-Paths and fields of `constrain serve`, which listens at `http://127.0.0.1:8080` by default. They are OpenAI's and,
-at `/v1/messages`, Anthropic's. A running server describes them at `/openapi.json`, with all parts of bodies and
-responses; this page is made from that description.
+Paths and fields of `constrain serve`, which listens at `http://127.0.0.1:8080` by default. Those under `/v1/` are
+OpenAI's and, at `/v1/messages`, Anthropic's; those under `/api/` are Ollama's. A running server describes them at
+`/openapi.json`, with all parts of bodies and responses; this page is made from that description.
 
 A request needs `Content-Type: application/json` and, if the server has keys, `Authorization: Bearer KEY` or
 `X-Api-Key: KEY`. A field that is null counts as left out. Fields that say what an answer must be like and are not
@@ -35,6 +35,11 @@ _BODIES = {
     "CompletionRequest": "POST /v1/completions",
     "EmbeddingRequest": "POST /v1/embeddings",
     "MessagesRequest": "POST /v1/messages",
+    "OllamaChatRequest": "POST /api/chat",
+    "OllamaGenerateRequest": "POST /api/generate",
+    "OllamaEmbedRequest": "POST /api/embed",
+    "OllamaEmbeddingsRequest": "POST /api/embeddings",
+    "OllamaModelRequest": "POST /api/show and POST /api/pull",
 }
 
 _LARGE = 1 << 31
@@ -67,9 +72,22 @@ _MEANINGS = {
     "frequency_penalty": "subtracted from the logit of a token once for each time that the answer already has it",
     "function_call": "older form of `tool_choice`",
     "functions": "older form of `tools`",
+    "format": "`json` for any JSON object, or the JSON Schema that the answer matches",
     "include": "additional parts of the response, such as `message.output_text.logprobs`",
     "EmbeddingRequest.input": "the texts, or their token ids",
     "ResponsesRequest.input": "the conversation: a text, or a list of items",
+    "OllamaEmbedRequest.input": "the text or texts",
+    "keep_alive": "has no effect: models leave memory where others need room",
+    "name": "older name of `model`",
+    "options": "sampling (`temperature`, `top_p`, `seed`, `stop`...), `num_predict` and `num_ctx`: "
+    "[Ollama's clients](../guides/server-ollama.md)",
+    "raw": "whether the model continues the prompt, without its chat template",
+    "shift": "has no effect: an answer ends where the context ends",
+    "think": "whether the model reasons before its answer, and how long",
+    "OllamaChatRequest.truncate": "has no effect: a conversation that does not fit into the context is refused",
+    "OllamaGenerateRequest.truncate": "has no effect: a prompt that does not fit into the context is refused",
+    "OllamaEmbedRequest.truncate": "whether a text is cut where it does not fit into the context (yes)",
+    "verbose": "only false is accepted",
     "instructions": "a system message in front of the conversation; the next response does not inherit it",
     "logit_bias": "added to the logits, by token id",
     "ChatRequest.logprobs": "whether the answer has the log-probabilities of its tokens",
@@ -94,6 +112,16 @@ _MEANINGS = {
     "parallel_tool_calls": "whether an answer may hold several calls",
     "presence_penalty": "subtracted from the logit of each token that the answer already has",
     "previous_response_id": "id of a stored response whose conversation this request continues",
+    "OllamaGenerateRequest.prompt": "the question; without one, the model is only loaded",
+    "OllamaEmbeddingsRequest.prompt": "the text",
+    "OllamaChatRequest.logprobs": "whether the answer has the log-probabilities of its tokens",
+    "OllamaGenerateRequest.logprobs": "whether the answer has the log-probabilities of its tokens",
+    "OllamaChatRequest.messages": "the conversation: system, user, assistant and tool messages; without one, the model "
+    "is only loaded",
+    "OllamaChatRequest.stream": "whether the answer comes as lines of JSON (yes)",
+    "OllamaGenerateRequest.stream": "whether the answer comes as lines of JSON (yes)",
+    "OllamaModelRequest.stream": "whether success comes as a line of JSON (yes)",
+    "OllamaChatRequest.tools": "functions with a JSON Schema that the model may call",
     "prompt": "text or texts that the model continues, or their token ids; no chat template is applied",
     "reasoning": "returned with the response; has no other effect",
     "prompt_cache_retention": "`in_memory` keeps the prompt off the disk, as `cache_prompt: false` does",

@@ -30,12 +30,18 @@ class EmbeddingRequest:
         inputs: non-empty texts.
         encoding: encoding of the vectors: numbers, or the base64 of 32-bit floats, little-endian.
         dimensions: numbers per vector; ``None`` for the model's own.
+        field: name of the field with the texts, for errors.
+        max_tokens: most tokens of a text; ``None`` for as many as the model's context holds.
+        truncate: whether longer texts are cut; otherwise they are refused.
     """
 
     model: str
     inputs: tuple[Text, ...]
     encoding: Encoding
     dimensions: int | None
+    field: str = "input"
+    max_tokens: int | None = None
+    truncate: bool = False
 
 
 @convert_field_errors()

@@ -8,6 +8,10 @@ from __future__ import annotations
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
+from constrain.server.ollama.lines import LINES
+from constrain.server.ollama.names import full_name
+from constrain.server.openapi.messages import MESSAGES_ERROR
+from constrain.server.openapi.ollama import LINE_ERROR
 from constrain.server.openapi.operations import OPERATIONS
 from constrain.server.openapi.shapes import AnyShape, Shape, WrittenShape, component_schemas, reference
 
@@ -16,7 +20,8 @@ if TYPE_CHECKING:
 
     from starlette.routing import Route
 
-    from constrain.server.openapi.operations import Operation
+    from constrain.server.openapi.operation import Operation
+    from constrain.server.openapi.shapes import Schema
 
 _KEY = "key"
 
@@ -64,8 +69,9 @@ def describe(routes: Iterable[Route], models: Sequence[str], *, has_keys: bool) 
     served = {(method, route.path_format) for route in routes for method in route.methods or ()}
     operations = [one for one in OPERATIONS if (one.method, one.path) in served]
     paths: dict[str, dict[str, Any]] = {}
-    schemas: dict[str, Any] = {"Error": _ERROR, "ModelName": {"type": "string", "enum": list(models)}}
-    schemas |= {error.name: error.schemas[error.name] for one in operations for error in one.other_errors}
+    errors = {**MESSAGES_ERROR.schemas, **LINE_ERROR}
+    schemas: dict[str, Any] = {"Error": _ERROR, **errors, "ModelName": _names(models)}
+    schemas["TaggedModelName"] = _names(dict.fromkeys([*models, *map(full_name, models)]))
     for operation in operations:
         paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation, has_keys=has_keys)
         for body in (operation.request, operation.response, operation.event):
@@ -76,8 +82,8 @@ def describe(routes: Iterable[Route], models: Sequence[str], *, has_keys: bool) 
         "info": {
             "title": "constrain",
             "version": _version(),
-            "description": "Local language models behind OpenAI's and Anthropic's endpoints; every schema and "
-            "grammar is enforced.",
+            "description": "Local language models behind the endpoints of OpenAI, Anthropic and Ollama; every "
+            "schema and grammar is enforced.",
         },
         "paths": paths,
         "components": {"schemas": schemas},
@@ -86,6 +92,10 @@ def describe(routes: Iterable[Route], models: Sequence[str], *, has_keys: bool) 
         description["components"]["securitySchemes"] = {_KEY: {"type": "http", "scheme": "bearer"}}
         description["security"] = [{_KEY: []}]
     return description
+
+
+def _names(models: Iterable[str]) -> Schema:
+    return {"type": "string", "enum": list(models)}
 
 
 def _version() -> str:
@@ -111,18 +121,21 @@ def _operation(operation: Operation, *, has_keys: bool) -> dict[str, Any]:
     return described
 
 
-def _event(body: AnyShape) -> dict[str, Any]:
-    """Returns the description of one event of a stream."""
+_STREAMS = {"text/event-stream": "server-sent events whose data are", LINES: "lines that are"}
+"""Words for streams, by media type."""
+
+
+def _event(body: AnyShape, media_type: str) -> dict[str, Any]:
+    """Returns the description of one event, or one line, of a stream."""
+    if media_type == LINES:
+        return reference(body.name)
     data = {"type": "string", "contentMediaType": "application/json", "contentSchema": reference(body.name)}
     return {"type": "object", "properties": {"event": {"type": "string"}, "data": data}, "required": ["data"]}
 
 
 def _error_schema(operation: Operation) -> dict[str, Any]:
     """Returns the schema of an operation's errors, whose form may depend on the client."""
-    forms = [
-        *([reference("Error")] if operation.has_usual_errors else []),
-        *(reference(one.name) for one in operation.other_errors),
-    ]
+    forms = [reference(name) for name in operation.error_forms]
     return forms[0] if len(forms) == 1 else {"anyOf": forms}
 
 
@@ -134,8 +147,8 @@ def _responses(operation: Operation, *, has_keys: bool) -> dict[str, Any]:
         content = {operation.media_type: {"schema": schema}}
         about = operation.summary
         if operation.event is not None:
-            content["text/event-stream"] = {"schema": _event(operation.event)}
-            about += f" With `stream`, server-sent events whose data are `{operation.event.name}` objects."
+            content[operation.stream_type] = {"schema": _event(operation.event, operation.stream_type)}
+            about += f" With `stream`, {_STREAMS[operation.stream_type]} `{operation.event.name}` objects."
         found["200"] = {"description": about, "headers": _REQUEST_ID, "content": content}
     statuses = {403, *operation.errors} | ({401} if has_keys and not operation.is_open else set())
     for status in sorted(statuses):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from constrain.server.openapi.bodies import (
@@ -28,73 +27,30 @@ from constrain.server.openapi.messages import (
     MODEL_INFO,
     MODEL_PAGE,
 )
+from constrain.server.openapi.ollama_operations import OLLAMA_OPERATIONS
+from constrain.server.openapi.operation import WORK, Operation, in_path, in_query, object_schema
 from constrain.server.requests.limits import MAX_MODELS_PAGE, MAX_PAGE
 
 if TYPE_CHECKING:
-    from constrain.server.openapi.shapes import AnyShape, Schema, WrittenShape
-
-
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """The description of one method of a path.
-
-    Attributes:
-        name: name of the operation.
-        request: body of the request.
-        response: body of a response with status 200; ``None`` if there is none.
-        event: content of a stream's events, if the request can ask for a stream.
-        errors: statuses of errors, in addition to 401 and 403.
-        is_open: whether the method needs no key.
-        other_errors: forms of errors besides OpenAI's.
-        has_usual_errors: whether errors may have OpenAI's form.
-    """
-
-    method: str
-    path: str
-    name: str
-    summary: str
-    response: AnyShape | Schema | None
-    errors: tuple[int, ...] = ()
-    request: AnyShape | None = None
-    event: AnyShape | None = None
-    parameters: tuple[dict[str, Any], ...] = ()
-    media_type: str = "application/json"
-    is_open: bool = False
-    other_errors: tuple[WrittenShape, ...] = ()
-    has_usual_errors: bool = True
-
-
-_WORK = (400, 404, 408, 413, 415, 429, 500, 503)
-"""Status codes of errors that a request to a model can get."""
+    from constrain.server.openapi.shapes import Schema
 
 
 _LIMIT: Schema = {"type": "integer", "minimum": 1, "maximum": MAX_PAGE, "default": 20}
 
 
-def _in_path(name: str, about: str, schema: Schema) -> dict[str, Any]:
-    return {"name": name, "in": "path", "required": True, "description": about, "schema": schema}
-
-
-def _in_query(name: str, about: str, schema: Schema) -> dict[str, Any]:
-    return {"name": name, "in": "query", "description": about, "schema": schema}
-
-
-def _object(**members: Schema) -> Schema:
-    return {"type": "object", "properties": members, "required": list(members)}
-
-
-_MODEL = _object(
+_MODEL = object_schema(
     id={"type": "string"}, created={"type": "integer"}, object={"const": "model"}, owned_by={"type": "string"}
 )
-_MODEL_LIST = _object(object={"const": "list"}, data={"type": "array", "items": _MODEL})
+_MODEL_LIST = object_schema(object={"const": "list"}, data={"type": "array", "items": _MODEL})
 _VERSION: dict[str, Any] = {
     "name": "anthropic-version",
     "in": "header",
     "description": "Sent by Anthropic's clients, with any value.",
     "schema": {"type": "string"},
 }
+_MESSAGES_ERRORS = (MESSAGES_ERROR.name,)
 
-_RESPONSE_ID = _in_path("id", "Of a response that was made with the same key and is still kept.", {"type": "string"})
+_RESPONSE_ID = in_path("id", "Of a response that was made with the same key and is still kept.", {"type": "string"})
 
 OPERATIONS = (
     Operation(
@@ -103,13 +59,11 @@ OPERATIONS = (
         "createChatCompletion",
         "Answers a conversation.",
         CHAT_COMPLETION,
-        _WORK,
+        WORK,
         CHAT_REQUEST,
         CHUNK,
     ),
-    Operation(
-        "POST", "/v1/responses", "createResponse", "Makes a response.", RESPONSE, _WORK, RESPONSES_REQUEST, EVENT
-    ),
+    Operation("POST", "/v1/responses", "createResponse", "Makes a response.", RESPONSE, WORK, RESPONSES_REQUEST, EVENT),
     Operation(
         "GET",
         "/v1/responses/{id}",
@@ -117,14 +71,14 @@ OPERATIONS = (
         "Returns a kept response.",
         RESPONSE,
         (400, 404),
-        parameters=(_RESPONSE_ID, _in_query("stream", "Not to be had.", {"type": "string", "enum": ["false"]})),
+        parameters=(_RESPONSE_ID, in_query("stream", "Not to be had.", {"type": "string", "enum": ["false"]})),
     ),
     Operation(
         "DELETE",
         "/v1/responses/{id}",
         "deleteResponse",
         "Forgets a response.",
-        _object(id={"type": "string"}, object={"const": "response"}, deleted={"const": True}),
+        object_schema(id={"type": "string"}, object={"const": "response"}, deleted={"const": True}),
         (404,),
         parameters=(_RESPONSE_ID,),
     ),
@@ -142,7 +96,7 @@ OPERATIONS = (
         "/v1/responses/{id}/input_items",
         "listInputItems",
         "Lists the items that a response was made from.",
-        _object(
+        object_schema(
             object={"const": "list"},
             data={"type": "array", "items": {"type": "object"}},
             first_id={"type": "string"},
@@ -152,9 +106,9 @@ OPERATIONS = (
         (400, 404),
         parameters=(
             _RESPONSE_ID,
-            _in_query("limit", "The most items.", _LIMIT),
-            _in_query("order", "By the time they came.", {"type": "string", "enum": ["asc", "desc"]}),
-            _in_query("after", "The id of the item before the first.", {"type": "string"}),
+            in_query("limit", "The most items.", _LIMIT),
+            in_query("order", "By the time they came.", {"type": "string", "enum": ["asc", "desc"]}),
+            in_query("after", "The id of the item before the first.", {"type": "string"}),
         ),
     ),
     Operation(
@@ -172,7 +126,7 @@ OPERATIONS = (
         "createCompletion",
         "Completes a text.",
         COMPLETION,
-        _WORK,
+        WORK,
         COMPLETION_REQUEST,
         COMPLETION_CHUNK,
     ),
@@ -182,7 +136,7 @@ OPERATIONS = (
         "createEmbedding",
         "Returns vectors for texts.",
         EMBEDDINGS,
-        _WORK,
+        WORK,
         EMBEDDING_REQUEST,
     ),
     Operation(
@@ -191,22 +145,20 @@ OPERATIONS = (
         "createMessage",
         "Answers a conversation, as Anthropic's API.",
         MESSAGE,
-        _WORK,
+        WORK,
         MESSAGES_REQUEST,
         MESSAGE_EVENT,
-        other_errors=(MESSAGES_ERROR,),
-        has_usual_errors=False,
+        error_forms=_MESSAGES_ERRORS,
     ),
     Operation(
         "POST",
         "/v1/messages/count_tokens",
         "countTokens",
         "Counts the tokens of the prompt that the same request to /v1/messages has.",
-        _object(input_tokens={"type": "integer", "minimum": 0}),
-        _WORK,
+        object_schema(input_tokens={"type": "integer", "minimum": 0}),
+        WORK,
         COUNT_REQUEST,
-        other_errors=(MESSAGES_ERROR,),
-        has_usual_errors=False,
+        error_forms=_MESSAGES_ERRORS,
     ),
     Operation(
         "GET",
@@ -217,11 +169,11 @@ OPERATIONS = (
         (400,),
         parameters=(
             _VERSION,
-            _in_query("limit", f"The most models, 1 to {MAX_MODELS_PAGE}, in Anthropic's form.", {"type": "string"}),
-            _in_query("after_id", "The model before the first, in Anthropic's form.", {"type": "string"}),
-            _in_query("before_id", "The model behind the last, in Anthropic's form.", {"type": "string"}),
+            in_query("limit", f"The most models, 1 to {MAX_MODELS_PAGE}, in Anthropic's form.", {"type": "string"}),
+            in_query("after_id", "The model before the first, in Anthropic's form.", {"type": "string"}),
+            in_query("before_id", "The model behind the last, in Anthropic's form.", {"type": "string"}),
         ),
-        other_errors=(MESSAGES_ERROR,),
+        error_forms=("Error", *_MESSAGES_ERRORS),
     ),
     Operation(
         "GET",
@@ -230,15 +182,16 @@ OPERATIONS = (
         "Describes one model.",
         {"anyOf": [_MODEL, MODEL_INFO]},
         (404,),
-        parameters=(_in_path("name", "Of the model.", {"anyOf": [MODEL_NAME, {"type": "string"}]}), _VERSION),
-        other_errors=(MESSAGES_ERROR,),
+        parameters=(in_path("name", "Of the model.", {"anyOf": [MODEL_NAME, {"type": "string"}]}), _VERSION),
+        error_forms=("Error", *_MESSAGES_ERRORS),
     ),
+    *OLLAMA_OPERATIONS,
     Operation(
         "GET",
         "/health",
         "getHealth",
         "Says whether the server runs.",
-        _object(status={"const": "ok"}),
+        object_schema(status={"const": "ok"}),
         (503,),
         is_open=True,
     ),
@@ -250,6 +203,6 @@ OPERATIONS = (
         "/openapi.json",
         "getDescription",
         "Describes the API in OpenAPI 3.1.",
-        _object(openapi={"type": "string"}),
+        object_schema(openapi={"type": "string"}),
     ),
 )

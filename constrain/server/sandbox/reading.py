@@ -47,6 +47,7 @@ _QUICK = frozenset(
         "stop",
         "logit_bias",
         "include",
+        "options",
     )
 )
 """Fields that are quick to read, whatever their content."""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from constrain.generation.completion import Completion
     from constrain.server.requests.question import Question
     from constrain.server.requests.streams import Streaming
+    from constrain.server.sandbox.session import Session
     from constrain.server.serving.endpoint import Serving
     from constrain.server.serving.generation import Answers
     from constrain.server.serving.models import ServedModel
@@ -116,18 +117,27 @@ class Answering(Endpoint, Generic[R]):
         generator = self._serving.generator
         with generator.admit(1), generator.session() as session:
             asked = await self.read(body, partial(self._read, settings=self._serving.settings), session)
-            questions = asked.questions
-            require_room(questions, generator.room)
-            with generator.admit(_count(questions) - 1):
-                async with self._serving.models.lease(asked.model) as served:
-                    answers = await generator.start(served, questions, session)
-                    with contextlib.closing(answers):
-                        writer = self._writer(asked, served)
-                        if asked.streaming.is_wanted:
-                            await send_stream(send, self._chunks(answers, questions, writer), writer.media_type)
-                            return
-                        response = await self._response(answers, questions, writer)
-        await response(request.scope, request.receive, send)
+            response = await self.respond(asked, session, send)
+        if response is not None:
+            await response(request.scope, request.receive, send)
+
+    def check(self, asked: R, served: ServedModel) -> None:
+        """Raises ``ApiError`` if the model cannot do what a request asks for, as far as its fields tell."""
+
+    async def respond(self, asked: R, session: Session, send: Send) -> JSONResponse | None:
+        """Returns the response to a request that was read; ``None`` if it was sent as a stream. Raises ``ApiError``."""
+        generator, questions = self._serving.generator, asked.questions
+        require_room(questions, generator.room)
+        with generator.admit(_count(questions) - 1):
+            async with self._serving.models.lease(self.find(asked.model)) as served:
+                self.check(asked, served)
+                answers = await generator.start(served, questions, session)
+                with contextlib.closing(answers):
+                    writer = self._writer(asked, served)
+                    if asked.streaming.is_wanted:
+                        await send_stream(send, self._chunks(answers, questions, writer), writer.media_type)
+                        return None
+                    return await self._response(answers, questions, writer)
 
     async def _response(self, answers: Answers, questions: Sequence[Question], writer: Writer) -> JSONResponse:
         try:

@@ -76,7 +76,7 @@ class Endpoint(ABC):
         document = await generator.run_in_thread(partial(parse_body, body))
         key = await generator.run_in_thread(partial(reading_key, document))
         if isinstance(name := document.get("model"), str):
-            find_model(self._serving.models, name)
+            self.find(name)
         if not (was_read or readings.knows(key)):
             async with session.alone(key):
                 if not readings.knows(key):
@@ -85,6 +85,11 @@ class Endpoint(ABC):
         if was_read:
             readings.add(key)
         return await generator.run_in_thread(partial(read_again, read, document))
+
+    def find(self, name: str) -> str:
+        """Returns the served name of the model that a request names. Raises ``ApiError`` if there is none."""
+        find_model(self._serving.models, name)
+        return name
 
     @abstractmethod
     async def answer(self, body: bytes, request: Request, send: Send) -> None:

@@ -89,6 +89,8 @@ def _source(config: ServerConfig, table: ModelTable) -> ModelSource:
         memory_bytes=memory_needed(table.path, options["n_ctx"], parallel),
         load=partial(_load, table.path, options),
         defaults=defaults,
+        path=table.path,
+        chat_template=options["chat_template"],
     )
 
 

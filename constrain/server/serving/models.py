@@ -28,6 +28,7 @@ from constrain.thread_pools import start_pool
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+    from pathlib import Path
 
     from constrain.llama.model import Model
 
@@ -50,6 +51,8 @@ class ModelSource:
         memory_bytes: bytes that it takes when loaded.
         load: function that loads it, in a thread of its own.
         defaults: options for fields that requests leave out.
+        path: its file, the first one of a split model; ``None`` for a model without a file.
+        chat_template: template that replaces the one in the file; ``None`` for the file's own.
     """
 
     names: tuple[str, ...]
@@ -58,15 +61,21 @@ class ModelSource:
     memory_bytes: int
     load: Callable[[], Model]
     defaults: ChatOptions = field(default_factory=ChatOptions)
+    path: Path | None = None
+    chat_template: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ServedModel:
-    """A loaded model, under the name in the request. ``defaults``: see ``ModelSource``."""
+    """A loaded model, under its name for the request.
+
+    ``defaults``: see ``ModelSource``; ``load_seconds``: seconds that the request waited until it was loaded.
+    """
 
     name: str
     model: Model
     defaults: ChatOptions = field(default_factory=ChatOptions)
+    load_seconds: float = 0.0
 
 
 @dataclass(eq=False, slots=True)
@@ -153,6 +162,10 @@ class Models:
             for entry in self._entries
         ]
 
+    def loaded(self, name: str) -> Model | None:
+        """Returns the model with a name, if it is loaded."""
+        return self._by_name[name].model
+
     @contextlib.asynccontextmanager
     async def lease(self, name: str) -> AsyncIterator[ServedModel]:
         """Loads the model with a name, and keeps it loaded inside the context.
@@ -163,9 +176,10 @@ class Models:
         current.get().model = name
         entry = self._by_name[name]
         entry.users += 1
+        begun = time.monotonic()
         try:
             model = await self._ready(entry)
-            yield ServedModel(name, model, entry.source.defaults)
+            yield ServedModel(name, model, entry.source.defaults, time.monotonic() - begun)
         finally:
             entry.users -= 1
             entry.used = next(self._clock)

@@ -56,9 +56,21 @@ def bound(case: schemathesis.Case) -> None:
         return
     if case.meta.generation.mode.is_positive and len(json.dumps(body)) % 4:
         body |= {key: text for key, text in PLAIN.items() if key in body}
+    if case.path.startswith("/api/"):
+        bound_ollama(body, is_positive=case.meta.generation.mode.is_positive)
+        return
     name = "max_output_tokens" if case.path == "/v1/responses" else "max_tokens"
     if body.get(name) is None and isinstance(body.get("messages", body.get("input")), list | str):
         body[name] = FEW
+
+
+def bound_ollama(body: dict[str, Any], *, is_positive: bool) -> None:
+    """Limits the tokens of an answer of Ollama's API; so few that no wrong body becomes a right one."""
+    if is_positive and "prompt" in body and len(json.dumps(body)) % 4:
+        body["prompt"] = "Hello"
+    options = body.setdefault("options", {})
+    if isinstance(options, dict) and options.get("num_predict") is None:
+        options["num_predict"] = FEW
 
 
 @schema.parametrize()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,6 +16,10 @@ from constrain.server.chat.request import read_chat_request
 from constrain.server.completions.request import read_completion_request
 from constrain.server.embeddings.request import read_embedding_request
 from constrain.server.messages.request import read_count_request, read_messages_request
+from constrain.server.ollama.fields import CHAT_REFUSED, GENERATE_REFUSED
+from constrain.server.ollama.names import read_named
+from constrain.server.ollama.request import read_ollama_chat, read_ollama_generate
+from constrain.server.ollama.texts import read_embed, read_old_embeddings
 from constrain.server.openapi.document import describe
 from constrain.server.openapi.operations import OPERATIONS
 from constrain.server.requests.refusals import CHAT_FIELDS, COMPLETIONS_FIELDS, MESSAGES_FIELDS, RESPONSES_FIELDS
@@ -174,6 +179,19 @@ READERS: dict[str, tuple[Callable[[Any], object], dict[str, Any], Mapping[str, s
         MESSAGES_FIELDS,
     ),
     "EmbeddingRequest": (read_embedding_request, {"model": "m", "input": "x"}, {}),
+    "OllamaChatRequest": (
+        lambda body: read_ollama_chat(body, Settings()),
+        {"model": "m", "messages": MESSAGES, "think": True},
+        CHAT_REFUSED,
+    ),
+    "OllamaGenerateRequest": (
+        lambda body: read_ollama_generate(body, Settings()),
+        {"model": "m", "prompt": "x"},
+        {**GENERATE_REFUSED, "images": ""},
+    ),
+    "OllamaEmbedRequest": (read_embed, {"model": "m", "input": "x"}, {}),
+    "OllamaEmbeddingsRequest": (read_old_embeddings, {"model": "m", "prompt": "x"}, {}),
+    "OllamaModelRequest": (read_named, {"name": "m"}, {}),
 }
 """The reader of each body, the smallest body in which it reads every field, and the fields that it refuses."""
 
@@ -279,6 +297,33 @@ def test_embeddings_are_as_described(
     response = ask(application, "POST", "/v1/embeddings", json=body)
     assert response.status_code == 200, response.text
     validator(description, "Embeddings").validate(response.json())
+
+
+OLLAMA: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("chat", "Chat", {"messages": MESSAGES, "format": {"type": "boolean"}, "options": {"temperature": 3, "seed": -1}}),
+    ("chat", "Chat", {"messages": MESSAGES, "tools": [TOOL], "tool_choice": "required", "stream": False}),
+    ("generate", "Generate", {"prompt": "Hi", "logprobs": True, "top_logprobs": 1, "keep_alive": "5m"}),
+    ("generate", "Generate", {"prompt": "Hi", "raw": True, "options": {"num_ctx": 64}, "stream": False}),
+)
+
+
+@pytest.mark.parametrize(("path", "name", "fields"), OLLAMA, ids=range(len(OLLAMA)))
+def test_answers_of_ollamas_api_are_as_described(
+    application: Application, description: dict[str, Any], path: str, name: str, fields: dict[str, Any]
+) -> None:
+    body = {"model": "small:latest", **fields, "options": {"num_predict": 40, **fields.get("options", {})}}
+    validator(description, f"Ollama{name}Request").validate(body)
+    response = ask(application, "POST", f"/api/{path}", json=body)
+    assert response.status_code == 200, response.text
+    for line in response.text.splitlines():
+        validator(description, f"Ollama{name}Answer").validate(json.loads(line))
+
+
+def test_errors_of_ollamas_api_are_as_described(application: Application, description: dict[str, Any]) -> None:
+    for path in ("chat", "generate", "embed", "embeddings", "show", "pull", "create", "copy", "push", "blobs/x", "x"):
+        response = ask(application, "POST", f"/api/{path}", json={"model": "none"})
+        assert response.status_code in (400, 404)
+        validator(description, "OllamaError").validate(response.json())
 
 
 @pytest.mark.parametrize(("name", "fields"), WRONG, ids=range(len(WRONG)))

@@ -1,0 +1,62 @@
+"""``POST /api/chat`` and ``POST /api/generate``."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from starlette.responses import JSONResponse
+
+from constrain.server.http.account import current
+from constrain.server.ollama.lines import AnswerWriter
+from constrain.server.ollama.names import served_name
+from constrain.server.ollama.request import OllamaRequest
+from constrain.server.ollama.thinking import require_thinking
+from constrain.server.serving.answering import Answering
+from constrain.server.serving.sizes import require_context
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from starlette.types import Send
+
+    from constrain.server.sandbox.session import Session
+    from constrain.server.serving.answering import Reads
+    from constrain.server.serving.endpoint import Serving
+    from constrain.server.serving.models import ServedModel
+
+
+class OllamaAnswering(Answering[OllamaRequest]):
+    """An endpoint whose model writes an answer, or is only loaded.
+
+    Args:
+        serving: models, generator and settings.
+        read: function that reads a parsed body.
+        members: function that makes the members of a piece of an answer; see ``AnswerWriter``.
+    """
+
+    def __init__(self, serving: Serving, read: Reads[OllamaRequest], members: Callable[..., dict[str, Any]]) -> None:
+        super().__init__(serving, read, partial(_make_writer, members))
+        self._members = members
+
+    def find(self, name: str) -> str:
+        """Returns the served name of a model; see ``Endpoint``."""
+        return served_name(self._serving.models, name)
+
+    def check(self, asked: OllamaRequest, served: ServedModel) -> None:
+        """Raises ``ApiError`` if the model cannot reason as the request asks for, or has too small a context."""
+        require_context(asked.num_ctx, served.model)
+        require_thinking(asked.model, served.model, asked.options)
+
+    async def respond(self, asked: OllamaRequest, session: Session, send: Send) -> JSONResponse | None:
+        """Returns the response to a request that was read; see ``Answering``."""
+        if asked.questions:
+            return await super().respond(asked, session, send)
+        async with self._serving.models.lease(self.find(asked.model)) as served:
+            self.check(asked, served)
+            return JSONResponse(_make_writer(self._members, asked, served).loaded())
+
+
+def _make_writer(members: Callable[..., dict[str, Any]], asked: OllamaRequest, served: ServedModel) -> AnswerWriter:
+    is_text = asked.question is None or asked.question.content is None
+    return AnswerWriter(asked.model, members, served, current.get().begun, is_text=is_text)

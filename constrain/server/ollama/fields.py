@@ -1,0 +1,182 @@
+"""Fields of chat and generate beside ``options``: format, tools, and fields that change nothing here or are refused."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from constrain.fields.values import FieldError, array, boolean, mapping, wrong_type
+from constrain.server.requests.formats import ANY_OBJECT, Format, format_of, require_flat
+from constrain.server.requests.limits import MAX_TOOLS
+from constrain.server.requests.peers import read_content
+from constrain.server.requests.places import Place
+from constrain.server.requests.refusals import unsupported
+from constrain.server.requests.tools import Tools, read_tools
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from constrain.server.settings import StrictSubset
+
+_ASK_CHAT = "Ask /v1/chat/completions."
+
+_OPTIONS = (
+    "temperature",
+    "top_p",
+    "top_k",
+    "min_p",
+    "seed",
+    "stop",
+    "num_ctx",
+    "num_predict",
+    "repeat_penalty",
+    "presence_penalty",
+    "frequency_penalty",
+)
+
+_EVERYWHERE = {
+    **{name: f"Use 'options.{name}'." for name in _OPTIONS},
+    **dict.fromkeys(
+        ("max_tokens", "max_completion_tokens", "max_new_tokens", "n_predict"), "Use 'options.num_predict'."
+    ),
+    **dict.fromkeys(("response_format", "response_schema", "schema"), "Use 'format'."),
+    **dict.fromkeys(
+        (
+            "best_of",
+            "confidence",
+            "draft",
+            "functions",
+            "logit_bias",
+            "n",
+            "show_schema",
+            "sources",
+            "unbias",
+            "vote",
+        ),
+        _ASK_CHAT,
+    ),
+    "_debug_render_only": "This server has no such output.",
+    "height": "This server makes no images.",
+    "steps": "This server makes no images.",
+    "width": "This server makes no images.",
+}
+
+CHAT_REFUSED = {
+    **_EVERYWHERE,
+    "context": "Send the whole conversation as 'messages'.",
+    "prompt": "Use 'messages', or ask /api/generate.",
+    "raw": "Ask /api/generate.",
+    "suffix": "This server writes what follows the messages, not what stands between two texts.",
+    "system": "Use a message with the role 'system'.",
+    "template": "Use 'chat_template' in the server's configuration.",
+}
+"""Fields that chat refuses, with the alternative."""
+
+GENERATE_REFUSED = {
+    **_EVERYWHERE,
+    "context": "Send the whole conversation as 'messages' to /api/chat.",
+    "messages": "Use 'prompt', or ask /api/chat.",
+    "suffix": "This server writes what follows a prompt, not what stands between two texts.",
+    "template": "Use 'raw' and a prompt in its final form, or 'chat_template' in the server's configuration.",
+    "parallel_tool_calls": "Ask /api/chat.",
+    "tool_choice": "Ask /api/chat.",
+    "tools": "Ask /api/chat.",
+}
+"""Fields that generate refuses, with the alternative."""
+
+_NO_TIME = re.compile(r"[+-]?(0+(\.0*)?|\.0+)([a-zµ]+)?")
+"""Pattern of a duration of zero, such as ``"0"``, ``"0s"`` and ``"0.0m"``."""
+
+
+def read_shape(body: Mapping[str, Any]) -> Format | None:
+    """Returns what the content is: as ``format`` says, or the field of another server; ``None`` for any text.
+
+    Raises ``ApiError`` or ``FieldError``.
+    """
+    return read_content(body, _read_format(body.get("format")), "format")
+
+
+def _read_format(given: object) -> Format | None:
+    if given is None or given == "":
+        return None
+    place = Place("format", "invalid_json_schema", "schema in 'format'")
+    if given == "json":
+        return format_of(ANY_OBJECT, place)
+    if not isinstance(given, dict):
+        what = f"{given!r:.80}" if isinstance(given, str) else f"of the type {type(given).__name__}"
+        raise FieldError(
+            f"Invalid 'format': it is {what}; it must be \"json\" or a JSON Schema, which is an object.",
+            param="format",
+            code="invalid_value",
+        )
+    require_flat(given, place)
+    return format_of(given, place)
+
+
+def read_functions(body: Mapping[str, Any], subset: StrictSubset) -> Tools:
+    """Reads ``tools``, which are functions, and ``tool_choice``, which Ollama does not have.
+
+    Raises ``ApiError`` or ``FieldError`` with the place.
+    """
+    given = body.get("tools")
+    found = [
+        _read_function(tool, f"tools[{index}]")
+        for index, tool in enumerate([] if given is None else array(given, "tools", MAX_TOOLS))
+    ]
+    return read_tools({"tools": found, "tool_choice": body.get("tool_choice")}, subset, is_flat=False)
+
+
+def _read_function(given: object, place: str) -> dict[str, Any]:
+    """Returns a function in OpenAI's form: with a type, and with types of arguments that JSON Schema knows."""
+    tool: dict[str, Any] = {"type": "function", **mapping(given, place)}
+    if tool["type"] != "function":
+        raise unsupported(f"{place}.type", f"A tool's type is 'function' here. For custom tools: {_ASK_CHAT}")
+    function = mapping(tool.get("function"), f"{place}.function")
+    parameters = function.get("parameters")
+    if not isinstance(parameters, dict) or not isinstance(parameters.get("properties"), dict):
+        return tool
+    properties = {name: _split_types(schema) for name, schema in parameters["properties"].items()}
+    return {**tool, "function": {**function, "parameters": {**parameters, "properties": properties}}}
+
+
+def _split_types(schema: Any) -> Any:
+    """Returns the schema of an argument with a list of types where one text names several.
+
+    The ``ollama`` package writes ``int | str`` as ``"integer, string"``.
+    """
+    if not isinstance(schema, dict) or not isinstance(schema.get("type"), str) or "," not in schema["type"]:
+        return schema
+    return {**schema, "type": sorted(each.strip() for each in schema["type"].split(","))}
+
+
+def read_keep_alive(body: Mapping[str, Any]) -> bool:
+    """Reads how long the model stays loaded, which this server decides itself; returns whether it is no time at all.
+
+    Raises ``FieldError``.
+    """
+    given = body.get("keep_alive")
+    if given is None:
+        return False
+    if isinstance(given, bool) or not isinstance(given, int | float | str):
+        raise wrong_type("keep_alive", "a number of seconds or a duration", given)
+    return _NO_TIME.fullmatch(given) is not None if isinstance(given, str) else given == 0
+
+
+def require_load(*, is_unloading: bool) -> None:
+    """Raises ``FieldError`` for a request that only unloads a model."""
+    if is_unloading:
+        raise unsupported(
+            "keep_alive",
+            "Without a prompt, 0 asks to unload the model. This server unloads models itself, where --memory-limit "
+            "leaves no room for another one.",
+        )
+
+
+def check_overflow(body: Mapping[str, Any]) -> None:
+    """Checks the types of ``truncate`` and ``shift``, which are about conversations that do not fit into the context.
+
+    These are refused, and answers end where the context does, so neither value changes another answer. Raises
+    ``FieldError``.
+    """
+    for name in ("truncate", "shift"):
+        boolean(body, name)

@@ -1,0 +1,181 @@
+"""Answers in Ollama's form: finished, or as a stream of JSON objects, one per line."""
+
+from __future__ import annotations
+
+import json
+import time
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+
+from constrain.chat.reading.events import (
+    ArgumentsDelta,
+    CallEnded,
+    CallStarted,
+    ReasoningDelta,
+    RefusalDelta,
+    TextDelta,
+)
+from constrain.chat.reading.reply import Reply
+from constrain.generation.completion import Finished
+from constrain.generation.logprobs import logprob_objects
+from constrain.server.chat.response import Shape, finish_reason
+from constrain.server.ollama.errors import error_object
+from constrain.server.serving.extension import extension
+from constrain.types.answer_text import read_answer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from constrain.chat.reading.events import StreamEvent
+    from constrain.generation.completion import Completion
+    from constrain.server.http.errors import ApiError
+    from constrain.server.serving.models import ServedModel
+
+LINES = "application/x-ndjson"
+"""Media type of a stream."""
+
+_NANOSECONDS = 1_000_000_000
+
+
+class AnswerWriter:
+    """Writes one answer, or its lines.
+
+    Args:
+        model: name of the model in the request.
+        members: function that makes the members of a piece of the answer: ``chat_members`` or ``generate_members``.
+        served: the model.
+        begun: time of the request's arrival (``time.monotonic()``).
+        is_text: whether the answer is free text, which can be cut.
+    """
+
+    media_type = LINES
+
+    def __init__(
+        self,
+        model: str,
+        members: Callable[..., dict[str, Any]],
+        served: ServedModel,
+        begun: float,
+        *,
+        is_text: bool,
+    ) -> None:
+        self._model = model
+        self._members = members
+        self._served = served
+        self._begun = begun
+        self._shape = Shape(is_text=is_text)
+        self._calls: dict[int, tuple[str, str, list[str]]] = {}
+
+    def response(self, completions: Sequence[Completion]) -> dict[str, Any]:
+        """Returns the response for a finished answer."""
+        [completion] = completions
+        reply = completion.value
+        calls = reply.calls if isinstance(reply, Reply) else ()
+        written = [_call_object(index, call.id, call.name, call.text) for index, call in enumerate(calls)]
+        members = self._members(completion.text, completion.thoughts, written)
+        if completion.text_logprobs is not None:
+            members["logprobs"] = logprob_objects(completion.text_logprobs)
+        return {**self._head(), **members, **self._ending(completion)}
+
+    def loaded(self) -> dict[str, Any]:
+        """Returns the response to a request that only loads the model."""
+        return {**self._head(), **self._members(), "done": True, "done_reason": "load", **self._durations()}
+
+    def begin(self, count: int) -> Iterator[str]:  # noqa: ARG002 - as all writers
+        """Yields the lines in front of an answer: none."""
+        return iter(())
+
+    def write(self, number: int, event: StreamEvent | Finished) -> Iterator[str]:  # noqa: ARG002 - there is one answer
+        """Yields the lines for an event of the answer; each call is one line."""
+        match event:
+            case TextDelta(text, tokens):
+                yield self._piece(self._members(text), {"logprobs": logprob_objects(tokens)} if tokens else {})
+            case RefusalDelta(text):
+                yield self._piece(self._members(text))
+            case ReasoningDelta(text):
+                yield self._piece(self._members("", text))
+            case CallStarted(index, identifier, name):
+                self._calls[index] = identifier, name, []
+            case ArgumentsDelta(index, text):
+                self._calls[index][2].append(text)
+            case CallEnded(index):
+                identifier, name, texts = self._calls.pop(index)
+                yield self._piece(self._members("", "", [_call_object(index, identifier, name, "".join(texts))]))
+            case Finished(completion):
+                yield json_line({**self._head(), **self._members(), **self._ending(completion)})
+
+    def end(self) -> Iterator[str]:
+        """Yields the lines behind the answer: none."""
+        return iter(())
+
+    def fail(self, error: ApiError) -> Iterator[str]:
+        """Yields the line of an error, which ends the stream."""
+        yield json_line(error_object(error))
+
+    def _piece(self, members: Mapping[str, Any], more: Mapping[str, Any] | None = None) -> str:
+        return json_line({**self._head(), **members, "done": False, **(more or {})})
+
+    def _head(self) -> dict[str, Any]:
+        return {"model": self._model, "created_at": timestamp(time.time())}
+
+    def _ending(self, completion: Completion) -> dict[str, Any]:
+        """Returns the last members of an answer: why it ended, its numbers, and facts that Ollama has no field for."""
+        is_cut = finish_reason(completion, self._shape) == "length"
+        return {
+            "done": True,
+            "done_reason": "length" if is_cut else "stop",
+            **self._durations(),
+            "prompt_eval_count": completion.usage.prompt_tokens,
+            "prompt_eval_duration": nanoseconds(completion.timings.prompt),
+            "eval_count": completion.usage.completion_tokens,
+            "eval_duration": nanoseconds(completion.timings.generation),
+            **extension(completion, is_cut=is_cut),
+        }
+
+    def _durations(self) -> dict[str, int]:
+        return {
+            "total_duration": nanoseconds(time.monotonic() - self._begun),
+            "load_duration": nanoseconds(self._served.load_seconds),
+        }
+
+
+def chat_members(content: str = "", thinking: str = "", calls: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
+    """Returns the members of a piece of an answer of ``/api/chat``."""
+    message: dict[str, Any] = {"role": "assistant", "content": content}
+    if thinking:
+        message["thinking"] = thinking
+    if calls:
+        message["tool_calls"] = list(calls)
+    return {"message": message}
+
+
+def generate_members(response: str = "", thinking: str = "", _: Sequence[object] = ()) -> dict[str, Any]:
+    """Returns the members of a piece of an answer of ``/api/generate``, which has no calls."""
+    return {"response": response, "thinking": thinking} if thinking else {"response": response}
+
+
+def json_line(document: Mapping[str, Any]) -> str:
+    """Returns an object as one line of JSON.
+
+    Characters beyond ASCII are escaped, because some clients end lines at U+0085, U+2028 and U+2029, too.
+    """
+    return json.dumps(document, separators=(",", ":"), allow_nan=False) + "\n"
+
+
+def timestamp(seconds: float) -> str:
+    """Returns a time in seconds since 1970 as RFC 3339 writes it.
+
+    >>> timestamp(0)
+    '1970-01-01T00:00:00.000000Z'
+    """
+    return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def nanoseconds(seconds: float) -> int:
+    """Returns seconds as whole nanoseconds."""
+    return round(seconds * _NANOSECONDS)
+
+
+def _call_object(index: int, identifier: str, name: str, text: str) -> dict[str, Any]:
+    """Returns a call with its arguments as an object, from their JSON text."""
+    return {"id": identifier, "function": {"index": index, "name": name, "arguments": read_answer(text)}}

@@ -1,0 +1,161 @@
+"""The paths about models: ``/api/tags``, ``/api/show``, ``/api/ps`` and ``/api/pull``."""
+
+from __future__ import annotations
+
+import logging
+from abc import abstractmethod
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import llama_cpp
+from starlette.responses import JSONResponse, Response
+
+from constrain.errors import ModelError
+from constrain.server.http.errors import SERVER_ERROR, ApiError
+from constrain.server.ollama.facts import FileFacts, read_facts
+from constrain.server.ollama.lines import LINES, json_line, timestamp
+from constrain.server.ollama.names import full_name, list_names, read_named, served_name
+from constrain.server.serving.endpoint import Endpoint
+from constrain.server.serving.models import find_model
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from starlette.requests import Request
+    from starlette.types import Send
+
+    from constrain.server.serving.endpoint import Serving
+    from constrain.server.serving.models import Models, ModelSource
+
+_log = logging.getLogger("constrain.server")
+
+_FOREVER = "9999-12-31T23:59:59Z"
+"""Time at which a loaded model leaves memory: it has none."""
+
+
+class Library:
+    """The models of a server as Ollama's clients see them. Facts about files are read once.
+
+    ``serving``: models and generator.
+    """
+
+    def __init__(self, serving: Serving) -> None:
+        self._models = serving.models
+        self._generator = serving.generator
+        self._facts: dict[str, FileFacts] = {}
+
+    async def facts(self, source: ModelSource) -> FileFacts:
+        """Returns the facts about a model's files. Raises ``ApiError`` if they cannot be read."""
+        name = source.names[0]
+        if name not in self._facts:
+            try:
+                self._facts[name] = await self._generator.run_in_thread(partial(read_facts, source))
+            except ModelError as error:
+                _log.exception("the file of the model %s cannot be read", name)
+                raise ApiError(
+                    f"The file of the model '{name}' cannot be read; the server's log says why.",
+                    status=500,
+                    kind=SERVER_ERROR,
+                    code="model_load_failed",
+                ) from error
+        return self._facts[name]
+
+    async def tags(self, _: Request) -> Response:
+        """Lists all models."""
+        return JSONResponse({"models": [await self._entry(name) for name in self._models]})
+
+    async def running(self, _: Request) -> Response:
+        """Lists the models that are loaded."""
+        found = []
+        for state in self._models.states():
+            model = self._models.loaded(state.name)
+            if model is not None:
+                entry = await self._entry(state.name)
+                del entry["modified_at"]
+                entry |= {"size": state.memory_bytes, "expires_at": _FOREVER, "context_length": model.n_ctx}
+                if not llama_cpp.llama_supports_gpu_offload():
+                    entry["size_vram"] = 0
+                found.append(entry)
+        return JSONResponse({"models": found})
+
+    async def _entry(self, name: str) -> dict[str, Any]:
+        source = find_model(self._models, name)
+        facts = await self.facts(source)
+        return {
+            "name": full_name(name),
+            "model": full_name(name),
+            "modified_at": timestamp(source.created),
+            "size": facts.size,
+            "digest": facts.digest,
+            "details": facts.details or {},
+        }
+
+
+class _About(Endpoint):
+    """An endpoint whose body names a model, as ``model`` or, in older clients, as ``name``."""
+
+    async def answer(self, body: bytes, request: Request, send: Send) -> None:
+        """Answers a request; see ``Endpoint``."""
+        generator = self._serving.generator
+        with generator.admit(1), generator.session() as session:
+            asked = await self.read(body, read_named, session)
+        response = await self.respond(asked)
+        await response(request.scope, request.receive, send)
+
+    def find(self, name: str) -> str:
+        """Returns the name unchanged: ``respond`` finds the model."""
+        return name
+
+    @abstractmethod
+    async def respond(self, asked: Mapping[str, Any]) -> Response:
+        """Returns the response to a body whose ``model`` is a name. Raises ``ApiError``."""
+
+
+class Show(_About):
+    """``POST /api/show``: describes a model. ``library``: the models."""
+
+    def __init__(self, serving: Serving, library: Library) -> None:
+        super().__init__(serving)
+        self._library = library
+
+    async def respond(self, asked: Mapping[str, Any]) -> Response:
+        """Returns the description of a model; see ``_About``."""
+        models = self._serving.models
+        source = find_model(models, served_name(models, asked["model"]))
+        facts = await self._library.facts(source)
+        described: dict[str, Any] = {
+            "modelfile": "",
+            "parameters": "",
+            "template": facts.template,
+            "details": facts.details or {},
+            "model_info": facts.info or {},
+            "capabilities": list(facts.capabilities),
+            "modified_at": timestamp(source.created),
+        }
+        return JSONResponse({**described, "license": facts.license} if facts.license else described)
+
+
+class Pull(_About):
+    """``POST /api/pull``: succeeds for a model that is served already; others cannot be downloaded here."""
+
+    async def respond(self, asked: Mapping[str, Any]) -> Response:
+        """Returns the success, as a stream of one line unless the request wants none; see ``_About``."""
+        name = asked["model"]
+        if not _is_served(self._serving.models, name):
+            raise ApiError(
+                f"model '{name:.200}' is not served here, and this server downloads no models: get the GGUF file, and "
+                f"start the server with it (constrain serve FILE --alias NAME). It has "
+                f"{list_names(self._serving.models)}.",
+                status=404,
+                param="model",
+                code="model_not_found",
+            )
+        return Response(json_line({"status": "success"}), media_type=LINES if asked["stream"] else "application/json")
+
+
+def _is_served(models: Models, name: str) -> bool:
+    try:
+        served_name(models, name)
+    except ApiError:
+        return False
+    return True

@@ -1,0 +1,55 @@
+"""Names of models with a tag, and bodies that name a model; a name without a tag has the tag ``latest``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from constrain.fields.values import boolean, missing, optional_text
+from constrain.server.http.errors import ApiError, convert_field_errors
+from constrain.server.requests.refusals import unsupported
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from constrain.server.serving.models import Models
+
+_LATEST = ":latest"
+
+
+def served_name(models: Models, name: str) -> str:
+    """Returns the served name of the model that a request names, with or without ``:latest``. Raises ``ApiError``."""
+    for known in (name, f"{name}{_LATEST}", name.removesuffix(_LATEST)):
+        if models.find(known) is not None:
+            return known
+    raise ApiError(
+        f"model '{name:.200}' not found; this server has {list_names(models)}",
+        status=404,
+        param="model",
+        code="model_not_found",
+    )
+
+
+def full_name(name: str) -> str:
+    """Returns a name with its tag.
+
+    >>> full_name("demo"), full_name("qwen3:8b")
+    ('demo:latest', 'qwen3:8b')
+    """
+    return name if ":" in name.rpartition("/")[2] else name + _LATEST
+
+
+def list_names(models: Iterable[str]) -> str:
+    """Returns the names of all models for a sentence."""
+    return ", ".join(f"'{name}'" for name in models)
+
+
+@convert_field_errors()
+def read_named(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Reads a parsed body that names a model. Raises ``ApiError`` with the place."""
+    model, old = optional_text(body, "model"), optional_text(body, "name")
+    name = model or old
+    if not name:
+        raise missing("model")
+    if boolean(body, "verbose"):
+        raise unsupported("verbose", "This server does not list the tokens of a model; leave it out.")
+    return {"model": name, "stream": boolean(body, "stream") is not False}

@@ -1,0 +1,59 @@
+"""``think``: whether a model reasons before its answer, and how long."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from constrain.chat.families.forms import detect_thinking
+from constrain.fields.values import one_of, wrong_type
+from constrain.generation.reasoning import always_reasons
+from constrain.server.http.errors import ApiError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from constrain.generation.options import ChatOptions
+    from constrain.llama.model import Model
+
+_FIELD = "think"
+
+LEVELS: dict[str, int | None] = {"low": 512, "medium": 2048, "high": None}
+"""Tokens of reasoning that each level asks the model to keep to: a soft limit, ``None`` for none."""
+
+
+def read_think(body: Mapping[str, Any]) -> bool | None:
+    """Reads whether the model reasons; ``None`` leaves it to the server. Raises ``FieldError``."""
+    given = body.get(_FIELD)
+    if given is None or isinstance(given, bool):
+        return given
+    if not isinstance(given, str):
+        raise wrong_type(_FIELD, "a boolean or a string", given)
+    one_of(given, tuple(LEVELS), _FIELD)
+    return True
+
+
+def thinking_options(body: Mapping[str, Any], max_tokens: int | None) -> ChatOptions:
+    """Reads ``think`` as options for the generation. Raises ``FieldError``.
+
+    ``max_tokens``: limit on all tokens, of which reasoning takes at most half.
+    """
+    wanted = read_think(body)
+    if wanted is None:
+        return {}
+    found: ChatOptions = {"thinking": wanted}
+    level = LEVELS.get(body[_FIELD]) if isinstance(body[_FIELD], str) else None
+    if level is not None:
+        found["max_reasoning_tokens"] = level if max_tokens is None else min(level, max(1, max_tokens // 2))
+    return found
+
+
+def require_thinking(name: str, model: Model, options: ChatOptions) -> None:
+    """Raises ``ApiError`` if a model cannot reason although the request asks for it, or cannot leave it."""
+    wanted, has_tools = options.get("thinking"), bool(options.get("tools"))
+    if wanted is None:
+        return
+    can = detect_thinking(model.tool_template if has_tools else model.chat_template) is not None
+    if wanted and not can:
+        raise ApiError(f"'{name:.200}' does not support thinking; leave 'think' out.", param=_FIELD)
+    if not wanted and can and always_reasons(model, has_tools=has_tools):
+        raise ApiError(f"'{name:.200}' thinks before every answer; leave 'think' out.", param=_FIELD)

@@ -1,0 +1,322 @@
+"""Which requests of Ollama's clients are refused, and what the others become, before any model is asked."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from constrain.server.http.errors import ApiError
+from constrain.server.ollama.names import full_name
+from constrain.server.ollama.options import MAX_OLLAMA_STOPS
+from constrain.server.ollama.request import OllamaRequest, read_ollama_chat, read_ollama_generate
+from constrain.server.ollama.texts import read_embed, read_old_embeddings
+from constrain.server.settings import Settings
+from tests.support.server.ollama import USER
+
+CALL = {"function": {"name": "add", "arguments": {"a": 1}}}
+CALLER = {"role": "assistant", "content": "", "tool_calls": [CALL]}
+ADD = {"type": "function", "function": {"name": "add", "parameters": {"properties": {"a": {"type": "integer"}}}}}
+
+
+def read_chat(fields: dict[str, Any]) -> OllamaRequest:
+    return read_ollama_chat({"model": "small", "messages": USER, **fields}, Settings())
+
+
+def read_generate(fields: dict[str, Any]) -> OllamaRequest:
+    return read_ollama_generate({"model": "small", "prompt": "Hi", **fields}, Settings())
+
+
+def messages_of(*messages: dict[str, Any]) -> list[dict[str, Any]]:
+    request = read_chat({"messages": list(messages)})
+    assert request.question is not None
+    assert isinstance(request.question.prompt, list)
+    return request.question.prompt
+
+
+def schema_of(request: OllamaRequest) -> Any:
+    assert request.question is not None
+    assert isinstance(request.question.schema, str)
+    return json.loads(request.question.schema)
+
+
+def refusal(read: Any, fields: dict[str, Any]) -> ApiError:
+    with pytest.raises(ApiError) as caught:
+        read(fields)
+    assert caught.value.status == 400
+    return caught.value
+
+
+BOTH_REFUSE = [
+    ({"model": None}, "model", "Missing"),
+    ({"model": 3}, "model", "a string"),
+    ({"stream": "yes"}, "stream", "a boolean"),
+    ({"format": "xml"}, "format", '"json" or a JSON Schema'),
+    ({"format": True}, "format", '"json" or a JSON Schema'),
+    ({"format": []}, "format", '"json" or a JSON Schema'),
+    ({"format": {"type": "object"}, "regex": "a"}, "regex", "cannot be used together"),
+    ({"options": []}, "options", "an object"),
+    ({"options": {"temperature": -1}}, "options.temperature", "'options.temperature'"),
+    ({"options": {"temperature": "hot"}}, "options.temperature", "a decimal"),
+    ({"options": {"top_p": 1.5}}, "options.top_p", "<= 1"),
+    ({"options": {"top_k": -1}}, "options.top_k", ">= 0"),
+    ({"options": {"seed": 1.5}}, "options.seed", "an integer"),
+    ({"options": {"num_predict": 0}}, "options.num_predict", ">= 1"),
+    ({"options": {"num_predict": -3}}, "options.num_predict", ">= 1"),
+    ({"options": {"num_ctx": 0}}, "options.num_ctx", ">= 1"),
+    ({"options": {"stop": [""]}}, "options.stop", "empty"),
+    ({"options": {"stop": ["a"] * (MAX_OLLAMA_STOPS + 1)}}, "options.stop", "too long"),
+    ({"options": {"mirostat": 2}}, "options.mirostat", "temperature"),
+    ({"options": {"mirostat": True}}, "options.mirostat", "temperature"),
+    ({"options": {"tfs_z": 0.5}}, "options.tfs_z", "top_p"),
+    ({"options": {"typical_p": 0.5}}, "options.typical_p", "top_p"),
+    ({"options": {"repeat_last_n": 10, "repeat_penalty": 1.2}}, "options.repeat_last_n", "64"),
+    ({"options": {"repeat_last_n": 0, "presence_penalty": 1}}, "options.repeat_last_n", "64"),
+    ({"options": {"penalize_newline": False, "repeat_penalty": 1.2}}, "options.penalize_newline", "line ends"),
+    ({"options": {"temprature": 1}}, "options.temprature", "did you mean temperature?"),
+    ({"options": {"logit_bias": {}}}, "options.logit_bias", "no such option"),
+    ({"options": {"rope_frequency_base": 1e6}}, "options.rope_frequency_base", "no such option"),
+    ({"think": "a lot"}, "think", "'low', 'medium', 'high'"),
+    ({"think": 1}, "think", "a boolean or a string"),
+    ({"keep_alive": []}, "keep_alive", "duration"),
+    ({"keep_alive": True}, "keep_alive", "duration"),
+    ({"truncate": 1}, "truncate", "a boolean"),
+    ({"shift": "no"}, "shift", "a boolean"),
+    ({"top_logprobs": 2}, "top_logprobs", "logprobs"),
+    ({"logprobs": True, "top_logprobs": 21}, "top_logprobs", "<= 20"),
+    ({"suffix": "end"}, "suffix", "two texts"),
+    ({"template": "{{ .Prompt }}"}, "template", "chat_template"),
+    ({"context": [1, 2]}, "context", "messages"),
+    ({"temperature": 0.5}, "temperature", "options.temperature"),
+    ({"max_tokens": 5}, "max_tokens", "options.num_predict"),
+    ({"response_format": {"type": "json_object"}}, "response_format", "'format'"),
+    ({"n": 2}, "n", "/v1/chat/completions"),
+    ({"logit_bias": {"1": 1}}, "logit_bias", "/v1/chat/completions"),
+    ({"width": 64}, "width", "images"),
+]
+CHAT_REFUSES = [
+    ({"messages": "Hi"}, "messages", "an array"),
+    ({"messages": ["Hi"]}, "messages[0]", "an object"),
+    ({"messages": [{"role": "robot", "content": "x"}]}, "messages[0].role", "robot"),
+    ({"messages": [{"role": "user", "content": 3}]}, "messages[0].content", "must be a string"),
+    ({"messages": [{**USER[0], "images": ["aGk="]}]}, "messages[0].images", "text only"),
+    ({"messages": [{**USER[0], "done": True}]}, "messages[0].done", "no such field"),
+    ({"messages": [{"role": "tool", "content": "3"}]}, "messages[0].tool_name", "no such call"),
+    ({"messages": [*USER, CALLER, {"role": "tool", "tool_name": "sub"}]}, "messages[2].tool_name", "'sub'"),
+    ({"messages": [*USER, CALLER, {"role": "tool", "tool_call_id": "x"}]}, "messages[2].tool_call_id", "'x'"),
+    ({"messages": [*USER, CALLER, {"role": "tool"}, {"role": "tool"}]}, "messages[3].tool_name", "no such call"),
+    ({"messages": [*USER, CALLER, *USER]}, "messages[2]", "no result"),
+    (
+        {"messages": [{"role": "assistant", "tool_calls": [{"function": {"name": "a", "arguments": "{}"}}]}]},
+        "messages[0].tool_calls[0].function.arguments",
+        "an object",
+    ),
+    ({"messages": [{"role": "assistant", "tool_calls": [{}]}]}, "messages[0].tool_calls[0].function", "an object"),
+    (
+        {"messages": [*USER, CALLER, {"role": "tool", "content": "3", "thinking": "x"}]},
+        "messages[2].thinking",
+        "no such field",
+    ),
+    (
+        {"messages": [{"role": "assistant", "tool_calls": [{"function": {**CALL["function"], "index": "1"}}]}]},
+        "messages[0].tool_calls[0].function.index",
+        "an integer",
+    ),
+    ({"messages": [{"role": "assistant", "thinking": 3}]}, "messages[0].thinking", "a string"),
+    ({"tools": [{"type": "custom", "custom": {"name": "x"}}]}, "tools[0].type", "'function'"),
+    ({"tools": [{"type": "function"}]}, "tools[0].function", "an object"),
+    ({"tools": [{"type": "function", "function": {"name": "a b"}}]}, "tools[0].function.name", "name"),
+    ({"tools": [ADD, ADD]}, "tools[1]", "another tool"),
+    ({"tools": [ADD], "tool_choice": "perhaps"}, "tool_choice", "'auto'"),
+    ({"prompt": "Hi"}, "prompt", "/api/generate"),
+    ({"system": "Be brief."}, "system", "'system'"),
+    ({"raw": True}, "raw", "/api/generate"),
+    ({"messages": [], "keep_alive": 0}, "keep_alive", "--memory-limit"),
+]
+GENERATE_REFUSES = [
+    ({"prompt": 3}, "prompt", "a string"),
+    ({"system": 3}, "system", "a string"),
+    ({"images": ["aGk="]}, "images", "text only"),
+    ({"raw": "yes"}, "raw", "a boolean"),
+    ({"raw": True, "system": "Be brief."}, "system", "'prompt'"),
+    ({"raw": True, "think": True}, "think", "raw"),
+    ({"messages": USER}, "messages", "/api/chat"),
+    ({"tools": [ADD]}, "tools", "/api/chat"),
+    ({"tool_choice": "auto"}, "tool_choice", "/api/chat"),
+    ({"prompt": "", "keep_alive": "0s"}, "keep_alive", "--memory-limit"),
+]
+
+
+@pytest.mark.parametrize("read", [read_chat, read_generate])
+@pytest.mark.parametrize(("fields", "param", "says"), BOTH_REFUSE)
+def test_what_cannot_be_had_is_refused_with_its_place(read: Any, fields: dict[str, Any], param: str, says: str) -> None:
+    error = refusal(read, fields)
+    assert error.param == param
+    assert says in error.message
+
+
+@pytest.mark.parametrize(("fields", "param", "says"), CHAT_REFUSES)
+def test_what_chat_cannot_do_is_refused_with_its_place(fields: dict[str, Any], param: str, says: str) -> None:
+    error = refusal(read_chat, fields)
+    assert error.param == param
+    assert says in error.message
+
+
+@pytest.mark.parametrize(("fields", "param", "says"), GENERATE_REFUSES)
+def test_what_generate_cannot_do_is_refused_with_its_place(fields: dict[str, Any], param: str, says: str) -> None:
+    error = refusal(read_generate, fields)
+    assert error.param == param
+    assert says in error.message
+
+
+@pytest.mark.parametrize("read", [read_chat, read_generate])
+def test_fields_that_change_no_answer_are_accepted(read: Any) -> None:
+    loading = ("num_keep", "num_batch", "num_gpu", "main_gpu", "low_vram", "f16_kv", "numa", "use_mmap", "num_thread")
+    options = {**dict.fromkeys(loading, 1), "use_mlock": False, "mirostat": 0, "mirostat_tau": 5.0, "mirostat_eta": 0.1}
+    options |= {"tfs_z": 1.0, "typical_p": 1, "repeat_last_n": 10, "penalize_newline": False, "vocab_only": False}
+    fields = {"options": options, "keep_alive": "5m", "truncate": True, "shift": False, "context": [], "suffix": ""}
+    assert read({**fields, "something_new": 3, "template": None}).options == {}
+
+
+@pytest.mark.parametrize("read", [read_chat, read_generate])
+def test_options_become_those_of_the_library(read: Any) -> None:
+    given = {"temperature": 3, "top_p": 0.5, "top_k": 3, "min_p": 0.1, "seed": 7, "stop": "x", "repeat_penalty": 1.2}
+    request = read({"options": {**given, "presence_penalty": 1, "frequency_penalty": 2, "num_predict": 5}})
+    assert request.options.pop("max_tokens") == 5
+    assert request.options == {**given, "stop": ["x"], "presence_penalty": 1, "frequency_penalty": 2}
+
+
+@pytest.mark.parametrize("options", [{"num_predict": -1}, {"num_predict": -2}, {"seed": -1}, {"num_predict": None}])
+def test_numbers_that_mean_none_are_none(options: dict[str, Any]) -> None:
+    assert read_chat({"options": options}).options == {}
+
+
+def test_answers_are_streams_unless_they_are_not_wanted() -> None:
+    wanted = [read_chat({"stream": stream}).streaming.is_wanted for stream in (None, True, False)]
+    assert wanted == [True, True, False]
+
+
+def test_a_format_is_json_or_a_schema() -> None:
+    schema = {"type": "array", "items": {"type": "integer"}}
+    assert schema_of(read_chat({"format": "json"})) == {"type": "object"}
+    assert schema_of(read_chat({"format": schema})) == schema
+    assert schema_of(read_chat({"format": {}})) == {}
+    for nothing in (None, ""):
+        request = read_chat({"format": nothing})
+        assert request.question is not None
+        assert request.question.schema is None
+
+
+@pytest.mark.parametrize(
+    ("think", "most", "expected"),
+    [
+        (None, None, {}),
+        (False, None, {"thinking": False}),
+        (True, None, {"thinking": True}),
+        ("high", None, {"thinking": True}),
+        ("medium", None, {"thinking": True, "max_reasoning_tokens": 2048}),
+        ("low", None, {"thinking": True, "max_reasoning_tokens": 512}),
+        ("low", 100, {"thinking": True, "max_reasoning_tokens": 50, "max_tokens": 100}),
+        ("low", 1, {"thinking": True, "max_reasoning_tokens": 1, "max_tokens": 1}),
+    ],
+)
+def test_thinking_has_levels(think: Any, most: int | None, expected: dict[str, Any]) -> None:
+    assert read_chat({"think": think, "options": {"num_predict": most}}).options == expected
+
+
+def test_results_find_their_calls() -> None:
+    sub = {"function": {"name": "sub", "arguments": {}}}
+    named = {"id": "mine", "function": {"index": 3, "name": "mul", "arguments": {"b": [1.5]}}}
+    calls = {"role": "assistant", "content": "", "tool_calls": [CALL, sub, CALL, named]}
+    results = [
+        {"role": "tool", "tool_call_id": "mine", "content": "4"},
+        {"role": "tool", "tool_name": "add", "content": "1"},
+        {"role": "tool", "content": "2"},
+        {"role": "tool", "tool_name": "add", "content": "3"},
+    ]
+    found = messages_of(*USER, calls, *results)
+    ids = [call["id"] for call in found[1]["tool_calls"]]
+    assert ids == ["call_1_0", "call_1_1", "call_1_2", "mine"]
+    assert [(message["tool_call_id"], message["content"]) for message in found[2:]] == [
+        ("mine", "4"), ("call_1_0", "1"), ("call_1_1", "2"), ("call_1_2", "3")
+    ]  # fmt: skip
+    assert found[1]["tool_calls"][3]["function"] == {"name": "mul", "arguments": {"b": [1.5]}}
+
+
+def test_messages_of_answers_can_be_sent_back() -> None:
+    answer = {"role": "assistant", "content": "Hello", "thinking": "Hm.", "images": None, "tool_calls": None}
+    assert messages_of(*USER, answer)[1] == {"role": "assistant", "content": "Hello", "reasoning_content": "Hm."}
+    assert messages_of(*USER, {"role": "assistant"})[1]["content"] == ""
+
+
+def test_several_types_in_one_text_are_several_types() -> None:
+    properties = {"a": {"type": "string, integer", "description": "d"}, "b": {"type": "number"}, "c": True}
+    function = {"name": "f", "parameters": {"type": "object", "properties": properties}}
+    [tool] = read_chat({"tools": [{"function": function}]}).options["tools"]
+    assert tool.parameters["properties"] == {  # type: ignore[union-attr]
+        **properties, "a": {"type": ["integer", "string"], "description": "d"}
+    }  # fmt: skip
+
+
+def test_tools_may_be_demanded() -> None:
+    options = read_chat({"tools": [ADD], "tool_choice": "required", "parallel_tool_calls": False}).options
+    assert (options["tool_choice"], options["parallel_tool_calls"]) == ("required", False)
+
+
+def test_a_prompt_is_a_message_of_the_user() -> None:
+    request = read_generate({"system": "Be brief."})
+    assert request.question is not None
+    assert request.question.prompt == [
+        {"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}
+    ]  # fmt: skip
+
+
+def test_a_raw_prompt_is_continued() -> None:
+    request = read_generate({"raw": True, "think": False, "format": "json"})
+    assert request.question is not None
+    assert (request.question.prompt, request.options) == ("Hi", {})
+    assert schema_of(request) == {"type": "object"}
+
+
+def test_requests_without_a_prompt_load_the_model() -> None:
+    loading = [read_chat({"messages": nothing}) for nothing in ([], None)]
+    loading += [read_generate({"prompt": nothing, "keep_alive": "10m"}) for nothing in ("", None)]
+    assert [request.questions for request in loading] == [()] * 4
+
+
+EMBED_REFUSES = [
+    ({"input": None}, "input", "Missing"),
+    ({"input": 3}, "input", "a string or an array"),
+    ({"input": ["a", 3]}, "input[1]", "a string"),
+    ({"input": [[1, 2]]}, "input[0]", "a string"),
+    ({"input": ["a", ""]}, "input[1]", "empty"),
+    ({"truncate": 0}, "truncate", "a boolean"),
+    ({"dimensions": 0}, "dimensions", ">= 1"),
+    ({"options": {"num_ctx": "large"}}, "options.num_ctx", "an integer"),
+    ({"options": {"mirostat": 1}}, "options.mirostat", "temperature"),
+    ({"model": None}, "model", "Missing"),
+]
+
+
+@pytest.mark.parametrize(("fields", "param", "says"), EMBED_REFUSES)
+def test_texts_that_get_no_vectors_are_refused(fields: dict[str, Any], param: str, says: str) -> None:
+    error = refusal(lambda fields: read_embed({"model": "small", "input": "a", **fields}), fields)
+    assert error.param == param
+    assert says in error.message
+
+
+def test_texts_are_one_or_several_or_none() -> None:
+    found = [read_embed({"model": "m", "input": given}).inputs for given in ("a", ["a", "b"], "", [])]
+    assert found == [("a",), ("a", "b"), (), ()]
+    assert [read_old_embeddings({"model": "m", "prompt": given}).inputs for given in ("a", "", None)] == [
+        ("a",),
+        (),
+        (),
+    ]
+
+
+def test_names_have_tags() -> None:
+    names = ("demo", "demo:latest", "qwen3:8b", "library/demo", "host:80/demo")
+    found = ["demo:latest", "demo:latest", "qwen3:8b", "library/demo:latest", "host:80/demo:latest"]
+    assert [full_name(name) for name in names] == found
