@@ -11,6 +11,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from constrain.cli.shared import HARMLESS
+
 
 def models(*, as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False) -> None:
     """Lists the models on this machine: of installed packages and of other programs, and prepared copies.
@@ -32,9 +34,9 @@ def models(*, as_json: Annotated[bool, typer.Option("--json", help="Print JSON, 
     table = Table("model", "MiB", "found in", "file")
     for one in found:
         table.add_row(
-            Text(one.name),
+            Text(one.name.translate(HARMLESS)),
             Text(str(round(one.size / 2**20)), justify="right"),
             Text(one.source),
-            Text(str(one.path), overflow="fold"),
+            Text(str(one.path).translate(HARMLESS), overflow="fold"),
         )
     Console(highlight=False).print(table)

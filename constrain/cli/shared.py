@@ -273,7 +273,9 @@ def show_error(error: Exception) -> None:
         said = _WHY.get(type(error), error.strerror.lower())
         if error.filename is not None:
             said = f"{os.fsdecode(error.filename)}: {said}"
-    Console(stderr=True, soft_wrap=True).print(f"error: {said}", style="bold red", markup=False, highlight=False)
+    Console(stderr=True, soft_wrap=True).print(
+        f"error: {said.translate(HARMLESS)}", style="bold red", markup=False, highlight=False
+    )
 
 
 _WHY: dict[type[OSError], str] = {
@@ -289,7 +291,7 @@ def show_warnings(warnings: Iterable[str], console: Console | None = None) -> No
     """Prints warnings about a schema on standard error, or on the given console."""
     shown = console or Console(stderr=True, soft_wrap=True)
     for warning in warnings:
-        shown.print(f"warning: {warning}", style="yellow", markup=False, highlight=False)
+        shown.print(f"warning: {warning.translate(HARMLESS)}", style="yellow", markup=False, highlight=False)
 
 
 def read_text(path: Path) -> str:
@@ -381,7 +383,8 @@ def read_schema_text(given: str) -> str:
 
 def _schema_file(given: str) -> Path | None:
     """Returns the file that ``--schema`` names; None if it is the schema itself, which is JSON or has several words."""
-    is_schema = given.lstrip().startswith("{") or (is_short(given) and re.search(r"[\s,]", given.strip()) is not None)
+    has_words = re.search(r"[\s,]", given.strip()) is not None and not given.rstrip().endswith(".json")
+    is_schema = given.lstrip().startswith("{") or (has_words and is_short(given))
     return None if is_schema and not os.path.exists(given) else Path(given)  # noqa: PTH110 - a schema is no path
 
 

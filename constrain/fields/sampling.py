@@ -22,6 +22,9 @@ The options themselves have ranges, too, which ``generation.options`` checks. Th
 MAX_TOKEN_LIMIT = 2**31 - 1
 """Tokens of a limit on tokens: more than any context holds. A greater limit is lowered to this."""
 
+MAX_STOP_CHARACTERS = 16_384
+"""Characters of all texts of ``stop`` or ``stop_sequences`` together. Beyond: status 400."""
+
 _IN_MEMORY = ("in_memory", "in-memory")
 """Values of ``prompt_cache_retention`` for prompts that are not to be written to disk: OpenAI has used both."""
 
@@ -62,6 +65,12 @@ def read_stop(body: Mapping[str, Any], name: str, most: int | None) -> list[str]
             raise FieldError(
                 f"Invalid '{name}': an empty string would end every answer at once.", param=name, code="invalid_value"
             )
+    if sum(map(len, stops)) > MAX_STOP_CHARACTERS:
+        raise FieldError(
+            f"Invalid '{name}': the texts have more than {MAX_STOP_CHARACTERS} characters together. Send shorter ones.",
+            param=name,
+            code="string_above_max_length",
+        )
     return stops
 
 

@@ -6,29 +6,22 @@ other model that ``find_models`` finds as ``constrain/NAME``. Needs the extra ``
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import llm
-from llm.parts import AttachmentPart, ReasoningPart, StreamEvent, TextPart, ToolCallPart, ToolResultPart
 from pydantic import Field
 
-from constrain.chat.reading.events import ArgumentsDelta, CallStarted, ReasoningDelta, TextDelta
-from constrain.chat.reading.reply import Reply
 from constrain.errors import ModelError
-from constrain.generation.asynchronous import astream
-from constrain.generation.completion import Finished
-from constrain.generation.generate import stream as stream_answer
-from constrain.lark.source import Lark
 from constrain.llama.finding import find_models
-from constrain.llama.model import default_model_path
-from constrain.regex.source import Regex
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
     from pathlib import Path
 
-    from llm.parts import Message
+    from llm.parts import Message, StreamEvent, ToolCallPart
 
     from constrain.generation.completion import Completion
     from constrain.generation.options import ChatOptions
@@ -39,6 +32,13 @@ _DEMO = "smollm2"
 @llm.hookimpl
 def register_models(register: Callable[..., None]) -> None:
     """Registers the models on this machine under the names ``constrain/...``; the first of two with one name."""
+    if importlib.util.find_spec("llm.parts") is None:
+        warnings.warn(
+            "this version of llm is too old for the models of constrain; pip install 'llm>=0.36'", stacklevel=2
+        )
+        return
+    from constrain.llama.model import default_model_path
+
     named = {one.name: one.path for one in reversed(find_models())}
     try:
         demo = default_model_path()
@@ -62,7 +62,9 @@ class ConstrainOptions(llm.Options):
     presence_penalty: float | None = Field(
         None, ge=-2, le=2, description="Subtracted from logits of tokens in the answer"
     )
-    frequency_penalty: float | None = Field(None, ge=-2, le=2, description="The same, for each time a token occurs")
+    frequency_penalty: float | None = Field(
+        None, ge=-2, le=2, description="Subtracted for each time a token occurs in the answer"
+    )
     seed: int | None = Field(None, description="Seed; equal seeds give equal answers")
     timeout: float | None = Field(None, gt=0, description="Seconds after which the answer is ended early")
     draft: bool | None = Field(None, description="Think in plain text before the answer")
@@ -71,7 +73,7 @@ class ConstrainOptions(llm.Options):
 
 
 class _Shared:
-    """What both kinds of models have."""
+    """The attributes of synchronous and asynchronous models."""
 
     can_stream = True
     supports_schema = True
@@ -95,6 +97,8 @@ class ConstrainModel(_Shared, llm.Model):  # type: ignore[misc]  # both have Opt
         conversation: llm.Conversation | None,
     ) -> Iterator[str | StreamEvent]:
         """Yields the answer's events. Raises the errors of ``constrain.stream``, before the first token."""
+        from constrain.generation.generate import stream as stream_answer
+
         del stream, conversation  # the events are the same; the messages of a conversation are in the prompt
         schema, options = _read_prompt(prompt)
         events = _Events(response)
@@ -113,6 +117,8 @@ class AsyncConstrainModel(_Shared, llm.AsyncModel):  # type: ignore[misc]  # bot
         conversation: llm.AsyncConversation | None,
     ) -> AsyncGenerator[str | StreamEvent, None]:
         """Yields the answer's events. Raises the errors of ``constrain.astream``, before the first token."""
+        from constrain.generation.asynchronous import astream
+
         del stream, conversation
         schema, options = _read_prompt(prompt)
         events = _Events(response)
@@ -123,6 +129,9 @@ class AsyncConstrainModel(_Shared, llm.AsyncModel):  # type: ignore[misc]  # bot
 
 def _read_prompt(prompt: llm.Prompt) -> tuple[Any, ChatOptions]:
     """Returns the schema and the options of a prompt. Raises ``ValueError`` for two languages of one answer."""
+    from constrain.lark.source import Lark
+    from constrain.regex.source import Regex
+
     given: Any = prompt.options.model_dump(exclude_none=True)
     languages = {
         "a schema": prompt.schema,
@@ -149,8 +158,11 @@ def _messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
 
 
 def _convert(message: Message) -> Iterator[dict[str, Any]]:
-    """Yields a message of ``llm`` as one message, and its results of tools as one message each."""
+    """Yields a message of ``llm`` as one message, and behind it its results of tools as one message each."""
+    from llm.parts import AttachmentPart, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
+
     texts: list[str] = []
+    results: list[dict[str, Any]] = []
     members: dict[str, Any] = {}
     for part in message.parts:
         match part:
@@ -161,14 +173,17 @@ def _convert(message: Message) -> Iterator[dict[str, Any]]:
             case ToolCallPart():
                 members.setdefault("tool_calls", []).append(_call(part))
             case ToolResultPart() if not part.attachments:
-                yield {"role": "tool", "tool_call_id": part.tool_call_id, "content": part.output}
+                results.append({"role": "tool", "tool_call_id": part.tool_call_id, "content": part.output})
             case ToolResultPart() | AttachmentPart():
                 raise ValueError("models of constrain read text only; leave out the attachments")
             case _:
                 raise ValueError(f"models of constrain cannot read a part of the kind {type(part).__name__}")
+    if message.role == "tool" and (texts or members):
+        raise ValueError("a message with the role tool has results only; give its text another role")
     if message.role != "tool":
         content = "".join(texts)
         yield {"role": message.role, "content": content or None if "tool_calls" in members else content, **members}
+    yield from results
 
 
 def _call(part: ToolCallPart) -> dict[str, Any]:
@@ -185,6 +200,11 @@ class _Events:
 
     def of(self, event: object) -> Iterator[StreamEvent]:
         """Yields the events of ``llm`` for one event of a stream."""
+        from llm.parts import StreamEvent
+
+        from constrain.chat.reading.events import ArgumentsDelta, CallStarted, ReasoningDelta, TextDelta
+        from constrain.generation.completion import Finished
+
         match event:
             case TextDelta(text):
                 yield StreamEvent("text", text)
@@ -199,6 +219,8 @@ class _Events:
                 self._finish(completion)
 
     def _finish(self, completion: Completion) -> None:
+        from constrain.chat.reading.reply import Reply
+
         calls = completion.value.calls if isinstance(completion.value, Reply) else ()
         for call in calls:
             self._response.add_tool_call(llm.ToolCall(call.name, json.loads(call.text), call.id))

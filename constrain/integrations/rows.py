@@ -66,6 +66,11 @@ class Row:
         else:
             self.refused = token
 
+    @property
+    def goes_on_after_end(self) -> bool:
+        """Whether tokens follow the end of the answer."""
+        return self.has_ended and len(self.tokens) > self._read
+
     def why_refused(self) -> str:
         """Why the refused token is not allowed."""
         assert self.refused is not None

@@ -146,8 +146,9 @@ class BatchLogitsProcessor:
         return answers
 
     def _require_allowed(self) -> None:
-        """Raises ``ConstrainError`` if a row left its language, or all rows have ended.
+        """Raises ``ConstrainError`` if a row left its language, or tokens follow the ends of all rows.
 
+        Guesses of speculative decoding may have an end as their last token, so an end alone is no error.
         Where fewer tokens are allowed than there are beams, beam search goes on with tokens of the score minus
         infinity. Such beams keep this score, whatever follows.
         """
@@ -157,7 +158,7 @@ class BatchLogitsProcessor:
                     f"row {place}: the generation left the language: {row.why_refused()}. Other stopping criteria "
                     f"(stop_strings, max_time) and processors must not end an answer; with beam search, pass num_beams"
                 )
-        if all(row is not None and row.refused is None and row.has_ended for row in self._rows):
+        if all(row is not None and row.refused is None and row.goes_on_after_end for row in self._rows):
             raise ConstrainError(
                 f"all answers have ended, but the generation goes on; it must stop at the end-of-generation tokens "
                 f"{list(self._vocabulary.eos)}, too (eos_token_id)"
@@ -176,6 +177,7 @@ class BatchLogitsProcessor:
                     mask.view(np.uint32)[token // 32] |= np.uint32(1 << token % 32)
             else:
                 row.matcher.fill_bitmask(mask[:words].view(np.uint32))
+                mask[words:] = 0
         masked = apply_token_bitmask(scores, torch.from_numpy(self._masks))
         empty = masked.amax(-1).eq(float("-inf"))
         if empty.any():

@@ -35,9 +35,10 @@ _SAME = {  # other names of types
     "uri": "url",
 }
 
-_JSON_TYPES = ("object", "array", "string", "integer", "number", "boolean", "null")
+_CONSTANTS = ("true", "false", "null", "NaN", "Infinity")
+"""Texts that JSON, or Python's reader of it, reads as values."""
 
-_ITEM = re.compile(r"(?P<key>[^\W\d][\w-]*)(?P<optional>\?)?(?:\s+(?P<type>[^:]*?))?\s*(?::(?P<words>.*))?", re.DOTALL)
+_ITEM = re.compile(r"(?P<key>[^\W\d][\w-]*)(?P<optional>\?)?(?:\s+(?P<type>[^:]*))?(?::(?P<words>.*))?", re.DOTALL)
 _LIST = re.compile(r"list\[(.*)\]", re.DOTALL)
 
 MAX_LIST_NESTING = 20
@@ -46,7 +47,7 @@ MAX_LIST_NESTING = 20
 
 def is_short(text: str) -> bool:
     """Returns whether a text is meant as a schema in one line rather than as JSON."""
-    return re.match(r"\s*[^\W\d]", text) is not None and text.strip() not in ("true", "false", "null")
+    return re.match(r"\s*[^\W\d]", text) is not None and text.strip() not in _CONSTANTS
 
 
 def read_short(text: str) -> dict[str, Any]:
@@ -64,14 +65,13 @@ def read_short(text: str) -> dict[str, Any]:
         if found is None:
             message = f"{item!r:.80} is no key with a type, such as age int or level: low|high"
             raise SchemaError(message, line=line, column=column)
-        key = found["key"]
-        if key == "type" and not found["type"] and (found["words"] or "").strip() in _JSON_TYPES:
-            message = "this reads like YAML, and a schema is JSON; a key named type is written type str"
-            raise SchemaError(message, line=line, column=column)
+        key, kind = found["key"], (found["type"] or "").strip()
+        if not kind and found["words"] is not None and (problem := _why_not_words(key, found["words"].strip())):
+            raise SchemaError(problem, line=line, column=column)
         if key in properties:
             raise SchemaError(f"the key {key!r} occurs twice", line=line, column=column)
         try:
-            properties[key] = _schema(found["type"] or "str", found["words"])
+            properties[key] = _schema(kind or "str", found["words"])
         except SchemaError as error:
             raise SchemaError(f"{key!r}: {error.message}", line=line, column=column) from error
         if not found["optional"]:
@@ -79,19 +79,41 @@ def read_short(text: str) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
+def _why_not_words(key: str, words: str) -> str | None:
+    """Returns why the words after a colon are no description of a key without a type; None if they may be one."""
+    if not words:
+        return f"{key!r}: there is nothing behind the colon; YAML is no schema here, write JSON"
+    if words[0] in "\"'/[{=:":
+        return f"{key!r}: this reads like a grammar or YAML; a schema is JSON, or keys such as age int"
+    parts = [part.strip() for part in words.split("|")]
+    if all(_is_type(part) for part in parts):
+        fix = f"{key} {words}"
+        return f"{key!r}: a type stands before the colon: write {fix:.80}, or {key} str: {words:.80} for a description"
+    return None
+
+
+def _is_type(name: str) -> bool:
+    return _plain(name) in _TYPES or name == "object" or name == "array" or _LIST.fullmatch(name) is not None
+
+
 def _items(text: str) -> list[tuple[str, int, int]]:
     """Returns the items with the line and column of each, from 1."""
     separator = "\n" if "\n" in text.strip() else ","
     items = []
-    place = 0
+    line, column = 1, 1
     for part in text.split(separator):
         item = part.strip()
+        before = part[: part.index(item)] if item else part
+        rows = before.count("\n")
+        begin = len(before) - before.rfind("\n") if rows else column + len(before)
         if item:
-            begin = place + part.index(item)
-            items.append((item, text.count("\n", 0, begin) + 1, begin - text.rfind("\n", 0, begin)))
+            items.append((item, line + rows, begin))
         elif separator == ",":
-            raise SchemaError("a key is missing beside a comma", line=text.count("\n", 0, place) + 1, column=place + 1)
-        place += len(part) + 1
+            raise SchemaError("a key is missing beside a comma", line=line, column=column)
+        if separator == "\n":
+            line, column = line + 1, 1
+        else:
+            line, column = line + part.count("\n"), begin + len(part) - len(before) + 1
     return items
 
 

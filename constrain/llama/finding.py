@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import stat
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -16,7 +17,7 @@ from constrain.private_folders import find_directory
 from constrain.vocabulary.gguf.files import model_files
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from constrain.private_folders import Directory
 
@@ -58,7 +59,7 @@ def find_models(cache: Directory = None) -> list[FoundModel]:
     """
     found: dict[Path, FoundModel] = {}
     for source, name, path in _candidates(cache):
-        real = path.resolve()
+        real = Path(os.path.realpath(path))  # unlike resolve, it never raises
         if real not in found and _is_model(path) and (size := _size(path)) is not None:
             found[real] = FoundModel(name, path, source, size)
     return list(found.values())
@@ -67,34 +68,38 @@ def find_models(cache: Directory = None) -> list[FoundModel]:
 def _candidates(cache: Directory) -> Iterator[tuple[str, str, Path]]:
     """Yields the source, the name and the path of each file that may be a model."""
     for given in filter(None, os.environ.get(FOLDERS, "").split(os.pathsep)):
-        yield from _files(FOLDERS, Path(given).expanduser())
+        yield from _files(FOLDERS, _expanded(given))
     yield from _of_packages()
     yield from _files(
-        "llama.cpp", _folder("LLAMA_CACHE", lambda: Path(platformdirs.user_cache_path("llama.cpp", appauthor=False)))
+        "llama.cpp", _folder("LLAMA_CACHE", str(platformdirs.user_cache_path("llama.cpp", appauthor=False)))
     )
-    home = _folder("HF_HOME", lambda: Path.home() / ".cache/huggingface")
-    for folder in sorted(_folder("HF_HUB_CACHE", lambda: home / "hub").glob("models--*/snapshots")):
-        yield from _files("Hugging Face", folder)
-    for each in (".lmstudio/models", ".cache/lm-studio/models"):
-        yield from _files("LM Studio", Path.home() / each)
-    for folder in (
-        _folder("OLLAMA_MODELS", lambda: Path.home() / ".ollama/models"),
-        Path("/usr/share/ollama/.ollama/models"),
-    ):
+    home = _folder("HF_HOME", "~/.cache/huggingface")
+    yield from _files("Hugging Face", _folder("HF_HUB_CACHE", str(home / "hub")))
+    for each in ("~/.lmstudio/models", "~/.cache/lm-studio/models"):
+        yield from _files("LM Studio", _expanded(each))
+    for folder in (_folder("OLLAMA_MODELS", "~/.ollama/models"), Path("/usr/share/ollama/.ollama/models")):
         yield from _of_ollama(folder)
     directory = find_directory(cache)
     if directory is not None:
         yield from _files("prepared copy", Path(directory) / "models")
 
 
-def _folder(variable: str, default: Callable[[], Path]) -> Path:
-    given = os.environ.get(variable)
-    return Path(given).expanduser() if given else default()
+def _folder(variable: str, default: str) -> Path:
+    return _expanded(os.environ.get(variable) or default)
+
+
+def _expanded(path: str) -> Path:
+    return Path(os.path.expanduser(path))  # noqa: PTH111 - without a home, the path stays as it is
+
+
+def _walk(folder: Path) -> list[Path]:
+    """Returns all files in a folder and those below it; folders that cannot be read have none."""
+    return [Path(inner, name) for inner, _, names in os.walk(folder) for name in names]
 
 
 def _files(source: str, place: Path) -> Iterator[tuple[str, str, Path]]:
     """Yields the GGUF files in a folder and those below it, or the file itself."""
-    paths = [place] if place.is_file() else _gguf_files(place.rglob("*"))
+    paths = [place] if os.path.isfile(place) else _gguf_files(_walk(place))  # noqa: PTH113 - it never raises
     for path in paths:
         yield source, path.stem, path
 
@@ -120,11 +125,12 @@ def _of_packages() -> Iterator[tuple[str, str, Path]]:
 def _of_ollama(folder: Path) -> Iterator[tuple[str, str, Path]]:
     """Yields the models of Ollama, whose manifests name the file of each."""
     manifests = folder / "manifests"
-    for manifest in sorted(path for path in manifests.rglob("*") if path.is_file()):
+    for manifest in sorted(_walk(manifests)):
         digest = _ollama_digest(manifest)
-        if digest is not None:
-            _, *names, tag = manifest.relative_to(manifests).parts
-            name = "/".join(names[1:] if names[:1] == ["library"] else names)
+        parts = manifest.relative_to(manifests).parts
+        if digest is not None and len(parts) > 2:
+            _host, *names, tag = parts
+            name = "/".join(names[1:] if names[0] == "library" else names)
             yield "Ollama", f"{name}:{tag}", folder / "blobs" / digest.replace(":", "-")
 
 
@@ -141,6 +147,8 @@ def _ollama_digest(manifest: Path) -> str | None:
 def _is_model(path: Path) -> bool:
     """Returns whether a file is readable, is GGUF and has tensors; files with a vocabulary alone have none."""
     try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            return False
         with path.open("rb") as file:
             header = file.read(_HEADER_BYTES)
     except OSError:

@@ -5,13 +5,18 @@ from __future__ import annotations
 import json
 import stat
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
-from constrain.cli.chat.screen import _end_of_block
-from constrain.cli.chat.talk import REFUSED
+import constrain
+from constrain.cli.chat import command
+from constrain.cli.chat.screen import Screen, _end_of_block
+from constrain.cli.chat.stop import Stop
+from constrain.cli.chat.talk import REFUSED, Talk
+from constrain.generation.completion import Finished
 from tests.support.command_line import Terminal, run
 from tests.support.judging import require_valid
 
@@ -187,3 +192,40 @@ def test_an_interrupt_ends_the_answer_and_not_the_program(tmp_path: Path) -> Non
 def test_blocks_of_markdown(text: str, block: str | None) -> None:
     end = _end_of_block(text)
     assert (None if end is None else text[:end]) == block
+
+
+@dataclass
+class Call:
+    name: str
+
+
+def test_consent_for_one_tool_is_for_this_tool(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = iter(["maybe", "a", "n", "y"])
+    asked: list[str] = []
+    monkeypatch.setattr(command, "ask_user", lambda question: asked.append(question) or next(answers))
+    allow = command._make_allow(Screen(is_markdown=False), Stop(), is_terminal=True, allows_all=False)
+    calls: list[Any] = [Call("all"), Call("all"), Call("delete"), Call("delete")]
+    assert [allow(call) for call in calls] == [True, True, False, True]
+    assert len(asked) == 4
+
+
+def test_no_call_runs_after_an_interrupt() -> None:
+    ran: list[int] = []
+
+    @constrain.tool
+    def count(number: Literal[1, 2]) -> int:
+        """Counts."""
+        ran.append(number)
+        return number
+
+    talk = Talk(
+        constrain.Model(), {"max_tokens": 60, "seed": 1}, schema=None, system="", find_tools=lambda: [count],
+        allow=lambda _: True,
+    )  # fmt: skip
+    talk.must_call = "count"
+    stop = Stop()
+    for event in talk.ask("Count.", stop.is_noted):
+        stop._is_noted |= isinstance(event, Finished)
+    assert ran == []
+    assert talk.messages == []
+    assert talk.must_call == "count"

@@ -147,6 +147,19 @@ def test_all_parts_of_messages() -> None:
     ]
 
 
+def test_results_follow_their_message_and_have_no_text() -> None:
+    parts = [ToolResultPart("add", "3", "1"), TextPart("so"), ToolCallPart("add", {}, "1")]
+    assert [message["role"] for message in plugin._messages([Message("assistant", parts)])] == ["assistant", "tool"]
+    with pytest.raises(ValueError, match="has results only"):
+        plugin._messages([Message("tool", [TextPart("lost?"), ToolResultPart("add", "3", "1")])])
+
+
+def test_the_plugin_loads_little() -> None:
+    code = "import sys, constrain.integrations.llm; print(*sorted({name.split('.')[0] for name in sys.modules}))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"llama_cpp", "torch", "rich", "lark"} & set(loaded)
+
+
 @pytest.mark.parametrize(
     "part",
     [

@@ -19,7 +19,7 @@ transformers = pytest.importorskip("transformers")
 
 pytestmark = pytest.mark.slow  # imports torch and transformers
 
-LOGITS_BEYOND = 13
+LOGITS_BEYOND = 77  # more than a word of the mask
 """Logits of the model beyond the tokenizer."""
 
 SCHEMAS: list[dict[str, Any]] = [
@@ -264,8 +264,10 @@ def test_a_loop_that_does_not_stop_is_told_where_to(letter: constrain.Constraint
     (a,) = letter.vocabulary.encode(b"a")
     masked = processor(after(prompts, a), scores)
     assert torch.isfinite(masked).nonzero().tolist() == [[0, 1], [1, 1]]
+    masked = processor(after(prompts, a, 1), scores)  # as for a guess that ends with the end
+    assert torch.isfinite(masked).nonzero().tolist() == [[0, 1], [1, 1]]
     with pytest.raises(constrain.ConstrainError, match=r"all answers have ended.* tokens \[1\], too \(eos_token_id\)"):
-        processor(after(prompts, a, 1), scores)
+        processor(after(prompts, a, 1, 1), scores)
 
 
 def test_tokens_that_others_have_removed_are_missed(letter: constrain.Constraint) -> None:

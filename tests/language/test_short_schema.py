@@ -43,7 +43,9 @@ def test_optional_keys() -> None:
     assert schema["properties"] == {"name": STRING, "nick": STRING, "age": {**INTEGER, "description": "in years"}}
 
 
-@pytest.mark.parametrize("text", ['{"type": "object"}', " [1]", "true", " false ", "null", "12", '"name"', ""])
+@pytest.mark.parametrize(
+    "text", ['{"type": "object"}', " [1]", "true", " false ", "null", "12", '"name"', "", "NaN", "Infinity"]
+)
 def test_json_is_json(text: str) -> None:
     assert not is_short(text)
 
@@ -54,7 +56,16 @@ def test_json_is_json(text: str) -> None:
         ("name,, age", "a key is missing", 1, 6),
         ("name,", "a key is missing", 1, 6),
         ("name, 2nd int", "'2nd int' is no key with a type", 1, 7),
-        ("type: object\nproperties:", "this reads like YAML", 1, 1),
+        ("type: object\nproperties:", "'type': a type stands before the colon", 1, 1),
+        ("name: str, age: int", "'name': a type stands before the colon: write name str, or name str: str", 1, 1),
+        ("age: int|null", "'age': a type stands before the colon", 1, 1),
+        ("a: list[str]", "'a': a type stands before the colon", 1, 1),
+        ('start: "a" | "b"', "'start': this reads like a grammar or YAML", 1, 1),
+        ('root ::= "yes"', "'root': this reads like a grammar or YAML", 1, 1),
+        ("name\nrequired: [name]", "'required': this reads like a grammar or YAML", 2, 1),
+        ("title: A person\nproperties:", "'properties': there is nothing behind the colon", 2, 1),
+        ("\n\n  name, age integr", "'age': unknown type 'integr'", 3, 9),
+        ("a x" + " " * 100_000 + "y", "'a': unknown type", 1, 1),
         ("person.json", r"'person\.json' is no key", 1, 1),
         ("name\n  age\n  name int", "the key 'name' occurs twice", 3, 3),
         ("name, age integr", "'age': unknown type 'integr'; the types are str, int", 1, 7),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -105,6 +106,23 @@ def test_a_link_is_the_file_it_leads_to(home: Path, put: Callable[..., Path], mo
     link.symlink_to(blob)
     monkeypatch.setenv(FOLDERS, str(link.parent))
     assert others() == [("d", FOLDERS, link, len(MODEL))]
+
+
+def test_odd_folders_and_files_are_left_out(
+    home: Path, put: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = put(".cache/llama.cpp/found.gguf")
+    (home / ".cache/llama.cpp/loop.gguf").symlink_to("loop.gguf")
+    (home / ".cache/llama.cpp/folder.gguf").mkdir()
+    os.mkfifo(home / ".cache/llama.cpp/pipe.gguf")
+    put(
+        ".ollama/models/manifests/stray",
+        b'{"layers": [{"mediaType": "application/vnd.ollama.image.model", "digest": "1"}]}',
+    )
+    monkeypatch.setenv(
+        FOLDERS, f"~nobody-has-this-name/models:{home / 'missing'}:{home / '.cache/llama.cpp/loop.gguf'}"
+    )
+    assert [path for _, _, path, _ in others()] == [found]
 
 
 def test_the_demo_model_is_that_of_its_package() -> None:

@@ -6,7 +6,7 @@ import codecs
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 
 class TextStream:
@@ -18,8 +18,8 @@ class TextStream:
     """
 
     def __init__(self, stops: Sequence[str] = (), *, cuts: bool) -> None:
-        self._stops = tuple(stops)
-        self._longest = max(map(len, self._stops), default=0)
+        self._stops = StopTexts(stops)
+        self._state = 0
         self._cuts = cuts
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace" if cuts else "strict")
         self._text = ""
@@ -29,14 +29,14 @@ class TextStream:
         """The stop text before which the text ends; ``None`` for none."""
 
     def feed(self, data: bytes) -> bool:
-        """Adds the bytes of a token; returns whether the text contains a stop text."""
+        """Adds the bytes of a token; returns whether a stop text ends in them."""
         return self._add(self._decoder.decode(data))
 
     def take(self) -> str:
         """Returns the text that can be shown and was not shown before."""
         end = len(self._text) if self._end is None else self._end
         if self._cuts and self._end is None:
-            end -= self._possible_stop()
+            end -= self._stops.depth(self._state)  # may be the beginning of a stop text
         piece = self._text[self._shown : end]
         self._shown += len(piece)
         return piece
@@ -59,18 +59,67 @@ class TextStream:
         return self._text[: self._end]
 
     def _add(self, new: str) -> bool:
-        # A stop text that ends in ``new`` begins at most its own length before it.
-        start = max(0, len(self._text) - self._longest + 1)
+        places: list[tuple[int, str]] = []
+        for number, character in enumerate(new, len(self._text) + 1):
+            self._state = self._stops.step(self._state, character)
+            places += [(number - len(stop), stop) for stop in self._stops.ending_at(self._state)]
         self._text += new
-        places = [(place, stop) for stop in self._stops if (place := self._text.find(stop, start)) >= 0]
         if self._cuts and places and self._end is None:
             self._end, self.stop = min(places)
         return bool(places)
 
-    def _possible_stop(self) -> int:
-        """Returns how many characters at the end may be the beginning of a stop text."""
-        for length in range(min(self._longest - 1, len(self._text)), 0, -1):
-            ending = self._text[-length:]
-            if any(stop.startswith(ending) for stop in self._stops):
-                return length
-        return 0
+
+class StopTexts:
+    """Stop texts as one automaton (Aho and Corasick 1975): a step per character, however many texts there are.
+
+    A state stands for the longest end of the text so far that begins a stop text; 0 is the state of the empty end.
+    """
+
+    def __init__(self, stops: Sequence[str]) -> None:
+        self._steps: dict[tuple[int, str], int] = {}
+        self._depths = [0]
+        self._shorter = [0]  # by state: that of the longest proper end of its text that begins a stop text
+        self._whole: dict[int, str] = {}
+        self._ends = [0]  # by state: the next shorter one whose text is a whole stop text; 0 for none
+        for stop in stops:
+            self._add(stop)
+        self._link()
+
+    def step(self, state: int, character: str) -> int:
+        """Returns the state after a further character."""
+        while (found := self._steps.get((state, character))) is None:
+            if state == 0:
+                return 0
+            state = self._shorter[state]
+        return found
+
+    def depth(self, state: int) -> int:
+        """Returns the number of characters at the end that may begin a stop text."""
+        return self._depths[state]
+
+    def ending_at(self, state: int) -> Iterator[str]:
+        """Yields the stop texts that end with the last character."""
+        while state:
+            if state in self._whole:
+                yield self._whole[state]
+            state = self._ends[state]
+
+    def _add(self, stop: str) -> None:
+        state = 0
+        for character in stop:
+            following = self._steps.setdefault((state, character), len(self._depths))
+            if following == len(self._depths):
+                self._depths.append(self._depths[state] + 1)
+                self._shorter.append(0)
+                self._ends.append(0)
+            state = following
+        if state:
+            self._whole[state] = stop
+
+    def _link(self) -> None:
+        """Finds the shorter states, from short texts to long ones."""
+        for (state, character), following in sorted(self._steps.items(), key=lambda item: self._depths[item[1]]):
+            if state:
+                self._shorter[following] = self.step(self._shorter[state], character)
+            shorter = self._shorter[following]
+            self._ends[following] = shorter if shorter in self._whole else self._ends[shorter]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import signal
 import sys
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,10 +10,11 @@ import typer
 
 from constrain.chat.reading.events import CallStarted, ReasoningDelta, TextDelta
 from constrain.cli import shared
-from constrain.cli.chat.entry import kept_history, read_entry
+from constrain.cli.chat.entry import ask_user, kept_history, read_entry
 from constrain.cli.chat.screen import Screen
 from constrain.cli.chat.servers import Servers
 from constrain.cli.chat.slash import SlashCommands
+from constrain.cli.chat.stop import Stop
 from constrain.cli.chat.talk import Result, Talk
 from constrain.errors import ConstrainError
 from constrain.generation.completion import Finished
@@ -22,10 +22,12 @@ from constrain.generation.options import Options  # noqa: TC001 - typer reads th
 from constrain.language.policies import CompileOptions  # noqa: TC001
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from constrain.chat.tools.calls import ToolCall
     from constrain.generation.options import ChatOptions
+
+_QUESTION = "Run it? [y]es, [n]o, [a]lways this tool: "
 
 
 @shared.takes(language=shared.language, options=shared.options, policies=shared.policies)
@@ -60,7 +62,7 @@ def chat(
     from constrain.llama.model import Model
 
     is_terminal = sys.stdin is not None and sys.stdin.isatty()
-    screen = Screen(is_markdown=markdown)
+    screen, stop = Screen(is_markdown=markdown), Stop()
     with contextlib.ExitStack() as open_:
         servers = open_.enter_context(Servers())
         with shared.show_progress(screen.notes, f"Loading {model.name if model else 'the default model'}"):
@@ -75,99 +77,76 @@ def chat(
             schema=None,
             system=system,
             find_tools=servers.tools,
-            allow=_make_allow(screen, is_terminal=is_terminal, allows_all=yes),
+            allow=_make_allow(screen, stop, is_terminal=is_terminal, allows_all=yes),
         )
         with shared.name_file(language.file):
             if (wanted := language.read()) is not None:
                 talk.set_schema(wanted)
         commands = SlashCommands(talk, servers, screen.note)
-        open_.enter_context(kept_history(is_kept=history and is_terminal))
-        failed = _talk(talk, commands, screen, is_terminal=is_terminal)
+        open_.enter_context(kept_history(screen.note, is_kept=history and is_terminal))
+        failed = _talk(talk, commands, screen, stop, is_terminal=is_terminal)
     if failed:
         raise typer.Exit(shared.FAILED)
 
 
-def _talk(talk: Talk, commands: SlashCommands, screen: Screen, *, is_terminal: bool) -> bool:
+def _talk(talk: Talk, commands: SlashCommands, screen: Screen, stop: Stop, *, is_terminal: bool) -> bool:
     """Reads and answers until the input ends; returns whether an error ended it, which it does without a terminal."""
     while True:
         try:
             entry = read_entry(is_terminal=is_terminal)
-        except KeyboardInterrupt:  # forgets the line
-            screen.note("")
-            continue
-        if entry is None:
-            return False
-        if not entry.strip():
-            continue
-        try:
+            if entry is None:
+                return False
             if entry.startswith("/"):
                 commands.run(entry.strip())
-            else:
-                _answer(talk, entry, screen)
-        except EOFError:
+            elif entry.strip():
+                _answer(talk, entry, screen, stop, is_terminal=is_terminal)
+        except EOFError:  # noqa: PERF203 - an error ends a line, and not the conversation
             return False
+        except KeyboardInterrupt:  # forgets the line, or stops the command
+            if not is_terminal:
+                raise
+            screen.note("")
         except (ConstrainError, OSError, ValueError) as error:
-            screen.end()
             shared.show_error(error)
             if not is_terminal:
                 return True
 
 
-def _answer(talk: Talk, question: str, screen: Screen) -> None:
-    """Shows the answer to a question, until it is complete or Ctrl-C stops it."""
+def _answer(talk: Talk, question: str, screen: Screen, stop: Stop, *, is_terminal: bool) -> None:
+    """Shows the answer to a question, until it is complete or Ctrl-C at the terminal stops it."""
     is_free = talk.schema is None
-    with _interruptions() as is_stopped:
-        for event in talk.ask(question, is_stopped):
-            match event:
-                case TextDelta(text):
-                    screen.write(text, as_markdown=is_free)
-                case ReasoningDelta(text):
-                    screen.note(text, end="")
-                case CallStarted():
-                    screen.end()
-                case Finished():
-                    screen.end()
-                case Result(_, text):
-                    screen.result(text)
-        screen.end()
-        if is_stopped():
-            screen.note("(stopped)")
-
-
-@contextlib.contextmanager
-def _interruptions() -> Iterator[Callable[[], bool]]:
-    """Notes the first Ctrl-C, for which the given function then returns true; a second one interrupts at once."""
-    noted = False
-
-    def note(number: int, frame: object) -> None:
-        nonlocal noted
-        del number, frame
-        if noted:
-            raise KeyboardInterrupt
-        noted = True
-
-    before = signal.signal(signal.SIGINT, note)
     try:
-        yield lambda: noted
-    except KeyboardInterrupt:
-        pass
+        with stop.watch() if is_terminal else contextlib.nullcontext():
+            for event in talk.ask(question, stop.is_noted):
+                match event:
+                    case TextDelta(text):
+                        screen.write(text, as_markdown=is_free)
+                    case ReasoningDelta(text):
+                        screen.note(text, end="")
+                    case CallStarted() | Finished():
+                        screen.end()
+                    case Result(_, text):
+                        screen.result(text)
     finally:
-        signal.signal(signal.SIGINT, before)
+        screen.end()
+    if stop.is_noted():
+        screen.note("(stopped)")
 
 
-def _make_allow(screen: Screen, *, is_terminal: bool, allows_all: bool) -> Callable[[ToolCall], bool]:
+def _make_allow(screen: Screen, stop: Stop, *, is_terminal: bool, allows_all: bool) -> Callable[[ToolCall], bool]:
     """Returns the function that asks the user whether a call may run; without a terminal, ``--yes`` decides."""
-    always = {"all"} if allows_all else set()
+    always: set[str] = set()
 
     def allow(call: ToolCall) -> bool:
         screen.call(call)
-        if always & {"all", call.name}:
+        if allows_all or call.name in always:
             return True
         if not is_terminal:
             screen.note("(not run: there is no terminal to ask at; --yes runs all calls)", style="yellow")
             return False
-        while (answer := input("Run it? [y]es, [n]o, [a]lways this tool: ").strip().lower()[:1]) not in ("y", "n", "a"):
-            pass
+        with stop.asking():
+            while (answer := ask_user(_QUESTION).strip().lower()[:1]) not in ("y", "n", "a"):
+                pass
         if answer == "a":
             always.add(call.name)
         return answer != "n"

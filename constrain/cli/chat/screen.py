@@ -35,10 +35,11 @@ class Screen:
         self._is_markdown = is_markdown and self._answers.is_terminal
         self._block = ""
         self._live: Live | None = None
-        self._is_open = False
+        self._is_open = self._note_is_open = False
 
     def write(self, text: str, *, as_markdown: bool) -> None:
         """Shows a piece of an answer."""
+        self._end_note()
         if not (as_markdown and self._is_markdown):
             sys.stdout.write(text.translate(shared.HARMLESS) if self._answers.is_terminal else text)
             sys.stdout.flush()
@@ -49,13 +50,16 @@ class Screen:
             self._show(self._block[:end])
             self._block = self._block[end:]
         if self._live is None:
-            self._live = Live(console=self._answers, transient=True, refresh_per_second=8, vertical_overflow="visible")
+            self._live = Live(console=self._answers, transient=True, refresh_per_second=8, vertical_overflow="crop")
             self._live.start()
-        self._live.update(Markdown(self._block))
+        self._live.update(self._shown_so_far())
 
     def note(self, text: str, style: str = "dim", end: str = "\n") -> None:
         """Shows a line about the conversation, or a piece of the model's thoughts."""
+        if end:
+            self._end_note()
         self.notes.print(Text(text.translate(shared.HARMLESS), style=style), end=end)
+        self._note_is_open = not (end or text.endswith("\n"))
 
     def call(self, call: ToolCall) -> None:
         """Shows a call before it runs."""
@@ -73,10 +77,24 @@ class Screen:
             self._show(self._block)
         self._block = ""
         self._stop()
+        self._end_note()
         if self._is_open:
             sys.stdout.write("\n")
             sys.stdout.flush()
         self._is_open = False
+
+    def _shown_so_far(self) -> Markdown | Text:
+        """Returns the block in progress; of one that is higher than the terminal, its last lines."""
+        lines = self._block.splitlines()
+        rows = self._answers.height - 2
+        needed = sum(1 + len(line) // max(self._answers.width - 4, 1) for line in lines)
+        return Markdown(self._block) if needed < rows else Text("\n".join(lines[-rows // 2 :]))
+
+    def _end_note(self) -> None:
+        """Ends the line of a note that goes on."""
+        if self._note_is_open:
+            self.notes.print()
+        self._note_is_open = False
 
     def _show(self, block: str) -> None:
         self._stop()

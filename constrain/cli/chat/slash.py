@@ -36,11 +36,11 @@ class SlashCommands:
             "regex": (self._regex, "PATTERN", "sets a regular expression for the answers"),
             "system": (self._system, "[TEXT or off]", "shows, sets or removes the system message"),
             "tools": (self._tools, "", "lists the tools"),
-            "call": (self._call, "[TOOL]", "has the next answer call this tool, or any"),
+            "call": (self._call, "[TOOL or off]", "has the next answer call this tool, or any"),
             "mcp": (self._mcp, "CONFIG", "adds the tools of MCP servers: a configuration, a command or a URL"),
             "clear": (self._clear, "", "forgets the conversation"),
             "undo": (self._undo, "", "forgets the last question and its answer"),
-            "save": (self._save, "FILE", "writes the conversation to a file, as JSON messages"),
+            "save": (self._save, "FILE", "writes the conversation to a new file, as JSON messages"),
             "quit": (_quit, "", "ends the program, as Ctrl-D does"),
         }
 
@@ -84,6 +84,9 @@ class SlashCommands:
         self._say("\n".join(f"{tool.name}: {tool.description}" for tool in tools) or "no tools; /mcp adds some")
 
     def _call(self, given: str) -> None:
+        if given == "off":
+            self._talk.must_call = None
+            return
         names = [tool.name for tool in self._servers.tools()]
         if not names or (given and given not in names):
             raise ValueError(unknown_names("tools", {given}, names) if names else "there are no tools; /mcp adds some")
@@ -106,7 +109,8 @@ class SlashCommands:
     def _save(self, given: str) -> None:
         start: list[dict[str, Any]] = [{"role": "system", "content": self._talk.system}] if self._talk.system else []
         text = json.dumps([*start, *self._talk.messages], ensure_ascii=False, indent=2)
-        Path(given).write_text(text + "\n", encoding="utf-8")
+        with Path(given).expanduser().open("x", encoding="utf-8") as file:
+            file.write(text + "\n")
 
 
 def _quit(_: str) -> None:

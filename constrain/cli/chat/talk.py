@@ -54,7 +54,7 @@ class Talk:
 
     Attributes:
         messages: the conversation so far, in OpenAI's form.
-        system, schema: as above; both may be replaced between two answers.
+        system, schema: text of the system message, and shape of the answers; both may be replaced between two answers.
         must_call: name of the tool that the next answer calls; ``"required"`` for any, ``None`` for a free choice.
     """
 
@@ -98,7 +98,8 @@ class Talk:
             choice = "auto" if self.must_call is None else self.must_call
             given: ChatOptions = {**options, "tools": tools, "tool_choice": choice}
             messages = yield from self._ask_with_tools(before, given, is_stopped)
-            self.must_call = None
+            if len(messages) >= len(before):  # the question was not forgotten
+                self.must_call = None
         else:
             messages = yield from self._step(before, options, is_stopped)
         self.messages = messages[len(start) :]
@@ -121,7 +122,7 @@ class Talk:
     def _ask_with_tools(
         self, before: Messages, options: ChatOptions, is_stopped: Callable[[], bool]
     ) -> Generator[Event, None, Messages]:
-        """The same with tools, and with the results of calls."""
+        """Yields the events of answers with tools, and the results of calls; returns the messages afterwards."""
         steps = ToolSteps(before, options, MAX_STEPS)
         while not steps.is_done:
             text = ""
@@ -131,6 +132,8 @@ class Talk:
                     text += event.text
                 if isinstance(event, Finished):
                     for call in steps.record_answer(event.completion):
+                        if is_stopped():
+                            return _stopped(steps.messages, "")
                         result = self._run(call)
                         steps.record_result(call, result)
                         yield Result(call, result)

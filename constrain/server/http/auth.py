@@ -45,8 +45,10 @@ def owner_of(headers: Headers, keys: Sequence[str]) -> str:
 
 
 def _given_key(headers: Headers) -> str:
+    if key := headers.get("x-api-key", "").strip():  # clients with both headers may have a token of another service
+        return key
     scheme, _, given = headers.get("authorization", "").partition(" ")
-    return given.strip() if scheme.lower() == "bearer" else headers.get("x-api-key", "").strip()
+    return given.strip() if scheme.lower() == "bearer" else ""
 
 
 _CHALLENGE = {"WWW-Authenticate": "Bearer"}

@@ -136,7 +136,7 @@ def _read_block(turn: _Turn, block: Mapping[str, Any], place: str) -> None:
 
 def _kind(block: Mapping[str, Any], kinds: Sequence[str], place: str) -> str:
     """Returns the type of a block. Raises ``FieldError``, with the alternative for blocks that are not text."""
-    if (given := block.get("type")) in _NOT_TEXT:
+    if isinstance(given := block.get("type"), str) and given in _NOT_TEXT:
         raise _invalid(place, f"this server reads text only, no block of the type '{given}'. {_NOT_TEXT[given]}.")
     return kind_of(block, kinds, place)
 

@@ -10,7 +10,7 @@ from constrain.server.requests.formats import ANY_OBJECT, Format, format_of, req
 from constrain.server.requests.limits import MAX_TOOLS
 from constrain.server.requests.peers import read_content
 from constrain.server.requests.places import Place
-from constrain.server.requests.refusals import unsupported
+from constrain.server.requests.refusals import ON_ALL_ENDPOINTS, unsupported
 from constrain.server.requests.tools import Tools, read_tools
 
 if TYPE_CHECKING:
@@ -35,6 +35,19 @@ _OPTIONS = (
 )
 
 _EVERYWHERE = {
+    **{
+        name: advice
+        for name, advice in ON_ALL_ENDPOINTS.items()
+        if name not in ("format", "n_predict", "max_new_tokens")
+    },
+    "function_call": "Use 'tool_choice' of /api/chat.",
+    "input": "Use 'messages' of /api/chat, or 'prompt' of /api/generate.",
+    "instructions": "Use a message with the role 'system' of /api/chat, or 'system' of /api/generate.",
+    "max_output_tokens": "Use 'options.num_predict'.",
+    "output_config.format": "Use 'format'.",
+    "output_format": "Use 'format'.",
+    "stop_sequences": "Use 'options.stop'.",
+    "text.format": "Use 'format'.",
     **{name: f"Use 'options.{name}'." for name in _OPTIONS},
     **dict.fromkeys(
         ("max_tokens", "max_completion_tokens", "max_new_tokens", "n_predict"), "Use 'options.num_predict'."

@@ -16,9 +16,11 @@ from constrain.chat.reading.events import (
     TextDelta,
 )
 from constrain.chat.reading.reply import Reply
+from constrain.errors import OutputValidationError
 from constrain.generation.completion import Finished
 from constrain.generation.logprobs import logprob_objects
 from constrain.server.chat.response import Shape, finish_reason
+from constrain.server.http.errors import ApiError
 from constrain.server.ollama.errors import error_object
 from constrain.server.serving.extension import extension
 from constrain.types.answer_text import read_answer
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
 
     from constrain.chat.reading.events import StreamEvent
     from constrain.generation.completion import Completion
-    from constrain.server.http.errors import ApiError
     from constrain.server.serving.models import ServedModel
 
 LINES = "application/x-ndjson"
@@ -177,5 +178,16 @@ def nanoseconds(seconds: float) -> int:
 
 
 def _call_object(index: int, identifier: str, name: str, text: str) -> dict[str, Any]:
-    """Returns a call with its arguments as an object, from their JSON text."""
-    return {"id": identifier, "function": {"index": index, "name": name, "arguments": read_answer(text)}}
+    """Returns a call with its arguments as an object, from their JSON text.
+
+    Raises ``ApiError`` for arguments that no JSON reader can be sure to read: numbers beyond floats, or many levels.
+    """
+    try:
+        arguments = read_answer(text)
+        json.dumps(arguments, allow_nan=False)
+    except (ValueError, OutputValidationError) as error:
+        message = (
+            f"The answer cannot be read: the arguments of '{name}' have a number that is too large, or too many levels."
+        )
+        raise ApiError(message, code="invalid_value") from error
+    return {"id": identifier, "function": {"index": index, "name": name, "arguments": arguments}}

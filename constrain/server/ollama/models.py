@@ -80,10 +80,16 @@ class Library:
 
     async def _entry(self, name: str) -> dict[str, Any]:
         source = find_model(self._models, name)
-        facts = await self.facts(source)
+        try:
+            facts = await self.facts(source)
+        except ApiError:  # the other models can be listed nevertheless
+            facts = FileFacts()
+        shown = full_name(name)
+        if shown != name and self._models.find(shown) is not None:  # another model has this name
+            shown = name
         return {
-            "name": full_name(name),
-            "model": full_name(name),
+            "name": shown,
+            "model": shown,
             "modified_at": timestamp(source.created),
             "size": facts.size,
             "digest": facts.digest,

@@ -127,7 +127,8 @@ def _check_penalties(members: Mapping[str, Any], found: ChatOptions) -> None:
     neutral = {"repeat_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0}
     if all(found.get(name, value) == value for name, value in neutral.items()):
         return
-    if window not in (None, _WINDOW):
+    counts_all = any(found.get(name) for name in ("presence_penalty", "frequency_penalty"))
+    if window is not None and (window != _WINDOW or counts_all):
         raise unsupported(
             "repeat_last_n",
             f"'repeat_penalty' counts the last {_WINDOW} tokens of the answer, the other penalties the whole answer; "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from constrain.generation.options import MAX_TOP_LOGPROBS
 from constrain.server.ollama.options import MAX_OLLAMA_STOPS, OPTION_RANGES
-from constrain.server.openapi.bodies import CONTENT, EXTENSION, FLAG, range_schema
+from constrain.server.openapi.bodies import CONTENT, EXTENSION, FLAG, SAMPLING, range_schema
 from constrain.server.openapi.ollama_types import (
     OllamaChatAnswer,
     OllamaChatBody,
@@ -60,10 +60,12 @@ _OPTIONS: Schema = {
 }
 _ASKING: dict[str, Schema] = {
     **CONTENT,
+    "cache_prompt": SAMPLING["cache_prompt"],
     "format": _FORMAT,
     "keep_alive": _KEEP_ALIVE,
     "model": _NAME,
     "options": _OPTIONS,
+    "prompt_cache_retention": SAMPLING["prompt_cache_retention"],
     "stream": FLAG,
     "top_logprobs": {**range_schema((0, MAX_TOP_LOGPROBS), "integer")},
 }

@@ -27,7 +27,7 @@ _USE_FORMATS = (
     "expressions and choices as 'structured_outputs'."
 )
 
-_ON_ALL_ENDPOINTS = {
+ON_ALL_ENDPOINTS = {
     **dict.fromkeys(_FORMAT_FIELDS, _USE_FORMATS),
     "allowed_token_ids": "Use 'logit_bias', or a schema or grammar that says what an answer may be.",
     "bad_words": "Use 'logit_bias', or a schema or grammar that says what an answer may be.",
@@ -43,9 +43,10 @@ _ON_ALL_ENDPOINTS = {
     "use_beam_search": "This server samples; it has no beam search.",
     "web_search_options": "This server has no access to the web.",
 }
+"""Fields that every endpoint refuses, except those that it reads, with the alternative."""
 
 CHAT_FIELDS = {
-    **_ON_ALL_ENDPOINTS,
+    **ON_ALL_ENDPOINTS,
     "background": "This server answers while the client waits.",
     "best_of": "Use 'n', which returns every answer.",
     "conversation": "Send the whole conversation as 'messages'.",
@@ -61,7 +62,7 @@ CHAT_FIELDS = {
 """Fields that chat completions refuse, with the alternative."""
 
 RESPONSES_FIELDS = {
-    **_ON_ALL_ENDPOINTS,
+    **ON_ALL_ENDPOINTS,
     "background": "This server answers while the client waits.",
     "best_of": "A response is one answer.",
     "conversation": "Send the whole conversation as input, or use previous_response_id.",
@@ -79,7 +80,7 @@ RESPONSES_FIELDS = {
 """Fields that responses refuse, with the alternative."""
 
 COMPLETIONS_FIELDS = {
-    **_ON_ALL_ENDPOINTS,
+    **ON_ALL_ENDPOINTS,
     "draft": "Ask /v1/chat/completions: a draft needs a conversation.",
     "functions": "Ask /v1/chat/completions.",
     "input": "Use 'prompt'.",
@@ -94,7 +95,7 @@ COMPLETIONS_FIELDS = {
 """Fields that text completions refuse, with the alternative."""
 
 MESSAGES_FIELDS = {
-    **{name: advice for name, advice in _ON_ALL_ENDPOINTS.items() if name != "stop_sequences"},
+    **{name: advice for name, advice in ON_ALL_ENDPOINTS.items() if name != "stop_sequences"},
     **dict.fromkeys(
         _FORMAT_FIELDS,
         "This server takes a JSON Schema as 'output_config.format', and grammars, regular expressions and choices as "

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
-from constrain.chat.reading.text import TextStream
+from constrain.chat.reading.text import StopTexts, TextStream
 
 
 def run(pieces: list[bytes], stops: tuple[str, ...] = (), *, cuts: bool = True) -> tuple[list[str], str]:
@@ -73,3 +75,28 @@ def test_a_text_that_stays_whole_says_that_it_should_stop() -> None:
 def test_pieces_are_the_text(cuts: bool) -> None:
     shown, text = run([bytes([byte]) for byte in "naïve – 🙂 <en".encode()], ("<end>",), cuts=cuts)
     assert "".join(shown) == text == "naïve – 🙂 <en"
+
+
+def test_the_automaton_of_stop_texts_equals_a_search() -> None:
+    rng = Random(1)
+    for _ in range(300):
+        stops = ["".join(rng.choices("ab", k=rng.randint(1, 5))) for _ in range(rng.randint(0, 4))]
+        automaton, state, text = StopTexts(stops), 0, ""
+        for character in rng.choices("abc", k=20):
+            text += character
+            state = automaton.step(state, character)
+            assert set(automaton.ending_at(state)) == {stop for stop in stops if text.endswith(stop)}
+            beginnings = [
+                n for n in range(len(text) + 1) if any(s.startswith(text[len(text) - n :]) for s in [*stops, ""])
+            ]
+            assert automaton.depth(state) == max(beginnings)
+
+
+def test_many_long_stop_texts_take_no_time_per_token() -> None:
+    stops = [*(f"z{number}" for number in range(1000)), "z" * 4000]
+    stream = TextStream(stops, cuts=True)
+    for _ in range(20_000):  # a search for each stop text would take minutes
+        stream.feed(b"zy")
+        stream.take()
+    assert stream.stop is None
+    assert stream.length == 40_000
