@@ -81,7 +81,7 @@ def read_messages_request(body: Mapping[str, Any], settings: Settings) -> Messag
 
 @convert_field_errors()
 def read_count_request(body: Mapping[str, Any], settings: Settings) -> MessagesRequest:
-    """Reads a parsed body whose tokens are counted, which needs no ``max_tokens``. Raises ``ApiError`` as the other."""
+    """Reads a parsed body whose tokens are counted, which needs no ``max_tokens``. Raises ``ApiError``."""
     return _read(body, settings)
 
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class MessageWriter:
-    """Writes one message: all at once, or as events. ``heading``: what is known of the message before its answer."""
+    """Writes one message: all at once, or as events. ``heading``: the members that are known in advance."""
 
     media_type = EVENT_STREAM
 

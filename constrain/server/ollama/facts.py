@@ -112,7 +112,7 @@ def _scalars(metadata: Metadata) -> dict[str, Any]:
 
 
 def _capabilities(metadata: Metadata, template: str) -> tuple[str, ...]:
-    """Returns the names of what a model can do. Every model that writes can call tools: its answers are constrained."""
+    """Returns the capabilities of a model. All models that write can call tools, as answers are constrained."""
     family = metadata.text("general.architecture") or ""
     pooling = metadata.integer(f"{family}.pooling_type")
     found = ["completion", "tools"]

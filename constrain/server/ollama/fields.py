@@ -163,7 +163,7 @@ def _split_types(schema: Any) -> Any:
 
 
 def read_keep_alive(body: Mapping[str, Any]) -> bool:
-    """Reads how long the model stays loaded, which this server decides itself; returns whether it is no time at all.
+    """Reads how long the model stays loaded, which this server decides itself; returns whether it is zero.
 
     Raises ``FieldError``.
     """

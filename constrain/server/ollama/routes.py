@@ -34,7 +34,7 @@ CALLED_IN_SANDBOX = (read_ollama_chat, read_ollama_generate, read_embed, read_ol
 _SERVE = "start the server with the model's GGUF file instead: constrain serve FILE --alias NAME"
 
 _REFUSED = (
-    ("POST", "create", f"This server makes no models; {_SERVE}. What a Modelfile says goes into requests."),
+    ("POST", "create", f"This server makes no models; {_SERVE}. Send the settings of a Modelfile as options."),
     ("POST", "copy", "This server copies no models; give the model a second name with --alias instead."),
     ("DELETE", "delete", "This server deletes no models; leave the model out when you start the server instead."),
     ("POST", "push", "This server sends no models anywhere; copy the model's GGUF file instead."),
@@ -68,7 +68,7 @@ def ollama_routes(serving: Serving) -> list[Route]:
 
 
 class _HeadRoute(Route):
-    """A route for HEAD alone: for other methods, the path is not there."""
+    """A route for HEAD alone; other methods get a 404."""
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         """Returns whether a request takes this route."""
