@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import stat
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -148,6 +149,7 @@ def test_on_a_terminal_markdown_calls_and_a_history(tmp_path: Path) -> None:
         terminal.type("/schema name, age in\n")
         terminal.expect("unknown type 'in'")
         terminal.expect(">>> ")
+        time.sleep(1)  # the program prints the prompt before it waits for a key
         terminal.interrupt()
         terminal.expect(">>> ")
         terminal.type("\x04")

@@ -62,7 +62,9 @@ def test_paths_that_are_not_there() -> None:
         ({"x-api-key": "secret"}, 404),
         ({"X-Api-Key": " secret "}, 404),
         ({"Authorization": "Bearer secret"}, 404),
-        ({"Authorization": "Bearer wrong", "x-api-key": "secret"}, 401),
+        ({"Authorization": "Bearer of-another-service", "x-api-key": "secret"}, 404),
+        ({"Authorization": "Bearer secret", "x-api-key": "wrong"}, 401),
+        ({"Authorization": "Bearer ", "x-api-key": "secret"}, 404),
         ({"Authorization": "Basic wrong", "x-api-key": "secret"}, 404),
     ],
 )
