@@ -30,7 +30,7 @@ PERSON = {
     "required": ["name", "age"],
     "additionalProperties": False,
 }
-SERVER = f"{sys.executable} {Path(__file__).parent.parent / 'support/mcp/scripted.py'}"
+SERVER = f"{sys.executable} {Path(__file__).parents[2] / 'support/mcp/scripted.py'}"
 FAST = ("--seed", "1", "--max-tokens", "40", "--threads", "1")
 
 
