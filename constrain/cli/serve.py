@@ -1,4 +1,4 @@
-"""``constrain serve``: serves models over HTTP to OpenAI's clients."""
+"""``constrain serve``: serves models over HTTP to the clients of OpenAI, Anthropic and Ollama."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def serve(
     ] = None,
     log_format: Annotated[str | None, shared.one_of(_LOG_FORMATS, "Format of the log on standard error.")] = None,
 ) -> None:
-    """Serves models to OpenAI's clients.
+    """Serves models to the clients of OpenAI, Anthropic and Ollama.
 
     A request's schema, grammar and tools are enforced exactly, or the request is refused.
     """

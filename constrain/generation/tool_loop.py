@@ -88,13 +88,7 @@ def run_tools(
     while True:
         completion = complete(model, state.messages, schema=schema, **state.step())
         for call in state.record_answer(completion):
-            try:
-                result = result_text(call.call(context=context))
-            except ToolError:
-                raise
-            except Exception as error:  # noqa: BLE001 - whatever a tool raises is shown to the model
-                result = describe_error(call, error, show_error)
-            state.record_result(call, result)
+            state.record_result(call, run_call(call, context=context, show_error=show_error))
         if state.is_done:
             return state.outcome()
 
@@ -118,7 +112,7 @@ async def arun_tools(
         except ToolError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever a tool raises is shown to the model
-            return describe_error(call, error, show_error)
+            return _describe_error(call, error, show_error)
 
     while True:
         completion = await acomplete(model, state.messages, schema=schema, **state.step())
@@ -127,6 +121,18 @@ async def arun_tools(
             state.record_result(call, result)
         if state.is_done:
             return state.outcome()
+
+
+def run_call(
+    call: ToolCall, *, context: Any = None, show_error: Callable[[ToolCall, Exception], str] | None = None
+) -> str:
+    """Runs a call and returns the text of its result, or of its error. Raises ``ToolError`` for wrong tools."""
+    try:
+        return result_text(call.call(context=context))
+    except ToolError:
+        raise
+    except Exception as error:  # noqa: BLE001 - the model reads every error of a tool
+        return _describe_error(call, error, show_error)
 
 
 def result_text(result: Any) -> str:
@@ -203,8 +209,7 @@ class ToolSteps:
         return ToolRun(self.reply, self.messages, tuple(self._completions))
 
 
-def describe_error(call: ToolCall, error: Exception, show: Callable[[ToolCall, Exception], str] | None = None) -> str:
-    """Returns the text that the model reads in place of a result."""
+def _describe_error(call: ToolCall, error: Exception, show: Callable[[ToolCall, Exception], str] | None) -> str:
     if show is not None:
         return show(call, error)
     text = error.message if isinstance(error, ConstrainError) else str(error)

@@ -150,7 +150,7 @@ class BatchLogitsProcessor:
 
         Guesses of speculative decoding may have an end as their last token, so an end alone is no error.
         Where fewer tokens are allowed than there are beams, beam search goes on with tokens of the score minus
-        infinity. Such beams keep this score, whatever follows.
+        infinity. The score of such a beam never changes again.
         """
         for place, row in enumerate(self._rows):
             if row is not None and row.refused is not None and self._num_beams == 1:

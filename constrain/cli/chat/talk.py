@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from constrain.chat.reading.events import TextDelta
 from constrain.engine.compiling import compile_any
-from constrain.errors import ToolError
 from constrain.generation.completion import Finished
 from constrain.generation.generate import stream
 from constrain.generation.options import compile_options, options_beside
-from constrain.generation.tool_loop import MAX_STEPS, ToolSteps, describe_error, result_text
+from constrain.generation.tool_loop import MAX_STEPS, ToolSteps, run_call
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
@@ -144,14 +143,7 @@ class Talk:
         return steps.messages
 
     def _run(self, call: ToolCall) -> str:
-        if not self._allow(call):
-            return REFUSED
-        try:
-            return result_text(call.call())
-        except ToolError:
-            raise
-        except Exception as error:  # noqa: BLE001 - whatever a tool raises is shown to the model
-            return describe_error(call, error)
+        return run_call(call) if self._allow(call) else REFUSED
 
 
 def _stopped(messages: Messages, text: str) -> Messages:

@@ -1,4 +1,4 @@
-"""Fields of chat and generate beside ``options``: format, tools, and fields that change nothing here or are refused."""
+"""Fields of chat and generate outside ``options``: format, tools, and the fields that are refused."""
 
 from __future__ import annotations
 

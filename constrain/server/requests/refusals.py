@@ -43,7 +43,7 @@ ON_ALL_ENDPOINTS = {
     "use_beam_search": "This server samples; it has no beam search.",
     "web_search_options": "This server has no access to the web.",
 }
-"""Fields that every endpoint refuses, except those that it reads, with the alternative."""
+"""Fields that every endpoint refuses unless it reads them, with the alternative."""
 
 CHAT_FIELDS = {
     **ON_ALL_ENDPOINTS,

@@ -68,8 +68,8 @@ def limited(grammar: Grammar, vocabulary: constrain.Vocabulary, limits: dict[str
 def check_place(matcher: Matcher, exact: Matcher, rng: Random, *, asks_first: bool) -> list[bool]:
     """The mask here, after it was compared with all that must agree with it. ``exact``: without limits and budget.
 
-    Forks that take tokens before the mask is asked for have masks of their own. These may differ from it only if one of
-    them or the mask met a limit: later ones know more.
+    Forks that take tokens before the mask is asked for have masks of their own. A token may differ only if its
+    fork or the mask met a limit: later ones know more.
     """
     vocabulary = matcher.constraint.vocabulary
     met = matcher.limited_masks
@@ -78,8 +78,9 @@ def check_place(matcher: Matcher, exact: Matcher, rng: Random, *, asks_first: bo
     mask = mask_of(matcher)
     whole = mask_of(exact)
     assert not any(here and not there for here, there in zip(before, whole, strict=False)), "outside the language"
-    if asks_first and before != mask:
-        assert any(each.limited_masks > met for each in (matcher, *forks)), "accept before the mask"
+    for token, fork in enumerate(forks):
+        if before[token] != mask[token]:
+            assert max(matcher.limited_masks, fork.limited_masks) > met, "accept before the mask"
     assert mask_of(matcher) == mask, "the mask once more"
     assert mask_of(matcher.fork()) == mask, "the mask of a fork"
     assert accepted_by_forks(matcher) == mask, "accept after the mask"
