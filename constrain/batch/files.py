@@ -54,10 +54,10 @@ class BatchFiles:
                 self._compare(settings)
                 self._resume()
             else:
-                _replace(self._note, json.dumps(settings, indent=2).encode() + b"\n")
+                write_durably(self._note, json.dumps(settings, indent=2).encode() + b"\n")
             self._errors = opened.enter_context(errors.open("wb", buffering=0))
             for folder in {output.parent, errors.parent}:
-                _flush_folder(folder)
+                flush_folder(folder)
             opened.callback(_remove_if_empty, errors)
             self._opened = opened.pop_all()
 
@@ -164,8 +164,8 @@ def _append(file: Any, record: Mapping[str, object]) -> None:
     os.fsync(file.fileno())
 
 
-def _replace(path: Path, data: bytes) -> None:
-    """Writes a file atomically: it appears whole or not at all."""
+def write_durably(path: Path, data: bytes) -> None:
+    """Writes a file atomically, in place of an older one: it appears whole or not at all, and is then on the disk."""
     new = path.with_name(path.name + ".new")
     with new.open("wb") as file:
         file.write(data)
@@ -179,7 +179,7 @@ def _remove_if_empty(path: Path) -> None:
         path.unlink()
 
 
-def _flush_folder(folder: Path) -> None:
+def flush_folder(folder: Path) -> None:
     """Flushes a folder to the disk, so that the names of new files survive a crash."""
     handle = os.open(folder, os.O_RDONLY)
     try:

@@ -7,7 +7,7 @@ import os
 import shlex
 import sys
 from importlib import import_module
-from pathlib import Path  # noqa: TC003 - typer reads the annotations
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 _NEEDED = (
     "openai",
+    "platformdirs",
     "prometheus_client",
+    "python_multipart",
     "pythonjsonlogger",
     "starlette",
     "tomllib" if sys.version_info >= (3, 11) else "tomli",
@@ -132,6 +134,22 @@ def serve(
         str | None,
         typer.Option(metavar="SIZE", help='Disk space for evaluated prompts ("500 MB").', show_default="2 GiB"),
     ] = None,
+    batches: Annotated[
+        bool | None,
+        typer.Option(
+            "--batches/--no-batches",
+            help="Take files of requests (/v1/files, /v1/batches), and answer them in the background.",
+            show_default="yes",
+        ),
+    ] = None,
+    batch_folder: Annotated[
+        Path | None,
+        typer.Option(help="Folder for files and batches; by default in the folder of the user's data."),
+    ] = None,
+    batch_size: Annotated[
+        str | None,
+        typer.Option(metavar="SIZE", help='Disk space for files of clients ("500 MB").', show_default="4 GiB"),
+    ] = None,
     allowed_host: Annotated[
         list[str] | None,
         typer.Option(help='Host name that requests may use, "*" for any; may be repeated.'),
@@ -218,7 +236,16 @@ def _make_settings(config: ServerConfig, sockets: list[Any]) -> Settings:
         compile_seconds=config.compile_seconds,
         timeout=config.timeout,
         grace_seconds=config.grace,
+        batch_folder=(config.batch_folder or _own_folder()) if config.batches else None,
+        batch_bytes=config.batch_size,
     )
+
+
+def _own_folder() -> Path:
+    """Returns the folder for files and batches in the folder of the user's data."""
+    import platformdirs
+
+    return Path(platformdirs.user_data_dir("constrain-llm", appauthor=False)) / "batches"
 
 
 def _make_greeting(base: str, models: Models, *, has_keys: bool) -> str:

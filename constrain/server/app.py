@@ -12,6 +12,8 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from constrain.server.batches.asking import Asking
+from constrain.server.batches.endpoint import Batches
 from constrain.server.chat.endpoint import make_chat_writer
 from constrain.server.chat.request import read_chat_request
 from constrain.server.completions.endpoint import make_completion_writer
@@ -45,7 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from starlette.requests import Request
-    from starlette.types import Message, Receive, Scope, Send
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from constrain.server.serving.models import Models
     from constrain.server.settings import Settings
@@ -93,15 +95,21 @@ class Application:
         limits = Limits(settings.compile_seconds, settings.compile_memory_bytes)
         self.generator = Generator(models.parallel, settings.max_queue, limits, self._metrics)
         serving = Serving(models, self.generator, settings, self._metrics)
+        responses = responses_routes(serving)
+        answering: dict[str, ASGIApp] = {
+            "/v1/chat/completions": Answering(serving, read_chat_request, make_chat_writer),
+            "/v1/responses": responses[0].endpoint,
+            "/v1/completions": Answering(serving, read_completion_request, make_completion_writer),
+            "/v1/embeddings": Embeddings(serving),
+        }
+        asking = Asking(answering, settings.timeout, self._partition, self._finish)
+        self._batches = Batches(serving, asking)
         routes = [
-            Route("/v1/chat/completions", Answering(serving, read_chat_request, make_chat_writer), methods=["POST"]),
-            Route(
-                "/v1/completions", Answering(serving, read_completion_request, make_completion_writer), methods=["POST"]
-            ),
-            Route("/v1/embeddings", Embeddings(serving), methods=["POST"]),
+            *(Route(path, endpoint, methods=["POST"]) for path, endpoint in answering.items()),
+            *responses[1:],
             Route("/v1/messages", Answering(serving, read_messages_request, make_message_writer), methods=["POST"]),
             Route("/v1/messages/count_tokens", TokenCount(serving), methods=["POST"]),
-            *responses_routes(serving),
+            *self._batches.routes(),
             *ollama_routes(serving),
             *_about_models(models),
             Route(_HEALTH, self._health),
@@ -146,14 +154,31 @@ class Application:
             require_origin(scope["method"], headers, settings.cors_origins)
             if scope["path"] != _HEALTH:
                 require_key(headers, settings.api_keys)
-                account.partition = "" if settings.shared_cache else owner_of(headers, settings.api_keys)
+                account.owner = owner_of(headers, settings.api_keys)
+                account.partition = self._partition(account.owner)
             await self._app(scope, receive, answer)
         except ApiError as error:
             await error.response()(scope, receive, answer)
         finally:
-            if account.status:  # otherwise the client has left
-                self._metrics.requests.labels(self._label(scope), account.status).inc()
-            log_request(account, scope)
+            self._finish(account, scope)
+
+    def start(self) -> None:
+        """Goes on with the batches of an earlier server. Runs in the event loop."""
+        self._batches.start()
+
+    async def stop(self) -> None:
+        """Stops all batches where they are; the next server goes on with them."""
+        await self._batches.stop()
+
+    def _partition(self, owner: str) -> str:
+        """Returns the name of the prompt cache of an owner (see ``owner_of``)."""
+        return "" if self._settings.shared_cache else owner
+
+    def _finish(self, account: Account, scope: Scope) -> None:
+        """Counts and logs a request that was answered, or whose client has left."""
+        if account.status:
+            self._metrics.requests.labels(self._label(scope), account.status).inc()
+        log_request(account, scope)
 
     def _label(self, scope: Scope) -> str:
         """Returns the label of a path in metrics; unknown paths share one label, so that clients cannot add labels."""

@@ -34,7 +34,7 @@ from pydantic import (
 from constrain.llama.prompt_cache.prompts import PROMPT_CACHE_BYTES
 from constrain.server.http.cors import origin_of
 from constrain.server.http.hosts import ANY_HOST, host_of
-from constrain.server.settings import LogFormat, StrictSubset  # noqa: TC001 - pydantic reads the annotations
+from constrain.server.settings import BATCH_BYTES, LogFormat, StrictSubset
 from constrain.suggestions import did_you_mean
 
 if sys.version_info >= (3, 11):
@@ -129,6 +129,9 @@ class ServerConfig(_Table):
     shared_cache: bool = False
     prompt_cache: bool = True
     prompt_cache_size: Annotated[int, BeforeValidator(_as_bytes), Field(gt=0)] = PROMPT_CACHE_BYTES
+    batches: bool = True
+    batch_folder: _File | None = None
+    batch_size: Annotated[int, BeforeValidator(_as_bytes), Field(gt=0)] = BATCH_BYTES
     log_format: LogFormat = "text"
     models: list[ModelTable] = []
 
@@ -184,6 +187,5 @@ def _relative_to(folder: Path, config: ServerConfig, flags: Mapping[str, Any]) -
         for table in config.models
     ]
     updated: dict[str, Any] = {"models": tables}
-    if "api_key_file" not in flags:
-        updated["api_key_file"] = resolve(config.api_key_file)
+    updated |= {name: resolve(getattr(config, name)) for name in ("api_key_file", "batch_folder") if name not in flags}
     return config.model_copy(update=updated)

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from constrain.server.http.hosts import Hosts
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 StrictSubset = Literal["structural", "openai", "off"]
 
 LogFormat = Literal["text", "json"]
+
+BATCH_BYTES = 4 << 30
+"""Bytes that the files of clients may take together by default: 4 GiB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +39,8 @@ class Settings:
         timeout: seconds to answer a request. Then an answer in progress is ended early, and a request whose answer has
             not
             begun is refused.
+        batch_folder: folder that keeps the files and batches of clients; ``None`` to take none.
+        batch_bytes: bytes that the files of clients may take together.
         grace_seconds: seconds after a signal to stop in which answers in progress are finished.
     """
 
@@ -46,4 +54,6 @@ class Settings:
     cors_origins: tuple[str, ...] = ()
     shared_cache: bool = False
     timeout: float = 600.0
+    batch_folder: Path | None = None
+    batch_bytes: int = BATCH_BYTES
     grace_seconds: float = 30.0

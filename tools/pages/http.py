@@ -22,9 +22,9 @@ Paths and fields of `constrain serve`, which listens at `http://127.0.0.1:8080` 
 OpenAI's and, at `/v1/messages`, Anthropic's; those under `/api/` are Ollama's. A running server describes them at
 `/openapi.json`, with all parts of bodies and responses; this page is made from that description.
 
-A request needs `Content-Type: application/json` and, if the server has keys, `Authorization: Bearer KEY` or
-`X-Api-Key: KEY`. A field that is null counts as left out. Fields that say what an answer must be like and are not
-listed here are a 400; other unknown fields are ignored.
+A request needs `Content-Type: application/json` (a file: `multipart/form-data`) and, if the server has keys,
+`Authorization: Bearer KEY` or `X-Api-Key: KEY`. A field that is null counts as left out. Fields that say what an answer
+must be like and are not listed here are a 400; other unknown fields are ignored.
 
 {NOTE}
 """
@@ -40,6 +40,8 @@ _BODIES = {
     "OllamaEmbedRequest": "POST /api/embed",
     "OllamaEmbeddingsRequest": "POST /api/embeddings",
     "OllamaModelRequest": "POST /api/show and POST /api/pull",
+    "FileUpload": "POST /v1/files",
+    "BatchRequest": "POST /v1/batches",
 }
 
 _LARGE = 1 << 31
@@ -63,12 +65,17 @@ _MEANINGS = {
     "cache_prompt": 'what is kept of the prompt on disk: the shared beginning, `"whole"`, or (`false`) nothing: '
     "[The prompt cache](../guides/prompt-cache.md)",
     "confidence": "whether `constrain.fields` has the probabilities of the answer's parts, by JSON Pointer",
+    "completion_window": "time to answer all requests: `24h`, or another number of hours or days (`2h`, `7d`)",
     "context_management": "edits of the conversation are refused, except for keeping all thinking",
     "dimensions": "length of the vectors; only the model's own length is accepted",
     "draft": "whether the model first thinks in plain text, or most tokens of this draft: [Accuracy]"
     "(../guides/accuracy.md#think-first)",
     "echo": "whether the text begins with the prompt",
     "encoding_format": "whether a vector is a list of numbers or base64",
+    "endpoint": "the path that all requests of the file go to",
+    "expires_after[anchor]": "`created_at`",
+    "expires_after[seconds]": "seconds that the file is kept, an hour to 30 days; 30 days without it",
+    "file": "the file, with its name: a request per line, as in [Batches](../guides/server-batches.md)",
     "frequency_penalty": "subtracted from the logit of a token once for each time that the answer already has it",
     "function_call": "older form of `tool_choice`",
     "functions": "older form of `tools`",
@@ -81,6 +88,7 @@ _MEANINGS = {
     "name": "older name of `model`",
     "options": "sampling (`temperature`, `top_p`, `seed`, `stop`...), `num_predict` and `num_ctx`: "
     "[Ollama's clients](../guides/server-ollama.md)",
+    "purpose": "`batch`",
     "raw": "whether the model continues the prompt, without its chat template",
     "shift": "has no effect: an answer ends where the context ends",
     "think": "whether the model reasons before its answer, and how long",
@@ -88,6 +96,7 @@ _MEANINGS = {
     "OllamaGenerateRequest.truncate": "has no effect: a prompt that does not fit into the context is refused",
     "OllamaEmbedRequest.truncate": "whether a text is cut where it does not fit into the context (yes)",
     "verbose": "only false is accepted",
+    "input_file_id": "id of the file with the requests",
     "instructions": "a system message in front of the conversation; the next response does not inherit it",
     "logit_bias": "added to the logits, by token id",
     "ChatRequest.logprobs": "whether the answer has the log-probabilities of its tokens",
@@ -98,6 +107,7 @@ _MEANINGS = {
     "MessagesRequest.messages": "the conversation of user and assistant, as text, calls, results and thinking",
     "MessagesRequest.metadata": "has no effect",
     "messages": "the conversation: system, developer, user, assistant, tool and function messages, as text",
+    "BatchRequest.metadata": "returned with the batch",
     "metadata": "returned with the response",
     "min_p": "least probability of a token, as a fraction of the likeliest token's",
     "model": "name of a model that the server has",
@@ -109,6 +119,7 @@ _MEANINGS = {
     "(../guides/confidence.md#weight-the-votes)",
     "output_config": "`format` is the format of the answer, `json_schema` with a schema; `effort` has no effect",
     "output_format": "older form of `output_config.format`",
+    "output_expires_after": "how long the files of answers and errors are kept, as `expires_after` of a file",
     "parallel_tool_calls": "whether an answer may hold several calls",
     "presence_penalty": "subtracted from the logit of each token that the answer already has",
     "previous_response_id": "id of a stored response whose conversation this request continues",

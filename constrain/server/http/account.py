@@ -25,6 +25,7 @@ class Account:
     Attributes:
         until: latest time for the answer (``time.monotonic()``).
         partition: name of the prompt cache; requests with the same name share evaluated prompts.
+        owner: name of the key that sent the request, or for which it is answered (see ``auth.owner_of``).
         id: name of the request in its response and in the log.
         begun: time of arrival (``time.monotonic()``).
         has_answer: whether a model has begun the answer, which will be ended in time. If not, no byte was sent yet.
@@ -39,6 +40,7 @@ class Account:
 
     until: float
     partition: str = ""
+    owner: str = ""
     id: str = field(default_factory=lambda: f"req_{secrets.token_hex(12)}")
     begun: float = field(default_factory=time.monotonic)
     has_answer: bool = False

@@ -41,7 +41,16 @@ def owner_of(headers: Headers, keys: Sequence[str]) -> str:
     It is the same in later processes, which find the prompts of the key on disk. It stays in memory: files have names
     that nobody can make without the secret of the folder (``llama.prompt_cache.folder``).
     """
-    return hmac.new(_OWNER, _digest(_given_key(headers)), sha256).hexdigest() if keys else ""
+    return _owner(_given_key(headers)) if keys else ""
+
+
+def owners_of(keys: Sequence[str]) -> tuple[str, ...]:
+    """Returns the names for all keys, as ``owner_of`` gives them."""
+    return tuple(map(_owner, keys)) or ("",)
+
+
+def _owner(key: str) -> str:
+    return hmac.new(_OWNER, _digest(key), sha256).hexdigest()
 
 
 def _given_key(headers: Headers) -> str:

@@ -34,7 +34,7 @@ _ERRORS = {
     404: "What the request names is not there.",
     408: "The body came too slowly.",
     413: "The body is too large.",
-    415: "The body is not declared as JSON, or is compressed.",
+    415: "The body is not declared as JSON (a file: as a form), or is compressed.",
     429: "The queue is full, or other large schemas are being compiled.",
     500: "The server had an error of its own.",
     503: "The server is stopping, or a model is not there.",
@@ -116,7 +116,7 @@ def _operation(operation: Operation, *, has_keys: bool) -> dict[str, Any]:
     if operation.parameters:
         described["parameters"] = list(operation.parameters)
     if operation.request is not None:
-        content = {"application/json": {"schema": reference(operation.request.name)}}
+        content = {operation.request_type: {"schema": reference(operation.request.name)}}
         described["requestBody"] = {"required": True, "content": content}
     return described
 

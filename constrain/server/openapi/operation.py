@@ -22,6 +22,7 @@ class Operation:
         errors: statuses of errors, in addition to 401 and 403.
         is_open: whether the method needs no key.
         error_forms: names of the schemas of errors, whose form may depend on the client.
+        request_type: media type of the request's body.
     """
 
     method: str
@@ -37,6 +38,7 @@ class Operation:
     is_open: bool = False
     stream_type: str = "text/event-stream"
     error_forms: tuple[str, ...] = ("Error",)
+    request_type: str = "application/json"
 
 
 WORK = (400, 404, 408, 413, 415, 429, 500, 503)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import time
 from typing import TYPE_CHECKING, Any
@@ -12,12 +13,14 @@ from constrain.server.http.errors import ApiError
 from constrain.server.requests.limits import MAX_FIELD_NESTING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import AsyncGenerator, Mapping
 
     from starlette.requests import Request
 
 
 _JSON = "application/json"
+
+FORM = "multipart/form-data"
 
 _PATIENCE = 4.0
 """Seconds that a client may take to send a body, in addition to the time at ``_SLOWEST``; beyond it, status 408."""
@@ -30,14 +33,20 @@ _SLOWEST = 64 << 10
 
 
 async def read_body(request: Request, limit: int) -> bytes:
-    """Reads the whole body. Raises ``ApiError`` if it is longer than ``limit`` or arrives too slowly.
+    """Reads the whole body, which is JSON. Raises what ``body_pieces`` raises."""
+    async with contextlib.aclosing(body_pieces(request, limit, _JSON)) as pieces:
+        return b"".join([piece async for piece in pieces])
 
-    Raises ``ClientDisconnect`` if the client leaves.
+
+async def body_pieces(request: Request, limit: int, media_type: str) -> AsyncGenerator[bytes, None]:
+    """Yields the body as it comes.
+
+    Raises ``ApiError`` if it has another media type, is longer than ``limit`` or arrives too slowly, and
+    ``ClientDisconnect`` if the client leaves.
     """
-    refusal = _check_headers(request, limit)
+    refusal = _check_headers(request, limit, media_type)
     if refusal is not None and "expect" in request.headers:  # the client still waits to send the body
         raise refusal
-    pieces: list[bytes] = []
     size, begun = 0, time.monotonic()
     stream = request.stream()
     while True:
@@ -47,21 +56,21 @@ async def read_body(request: Request, limit: int) -> bytes:
         except StopAsyncIteration:
             if refusal is not None:
                 raise refusal from None
-            return b"".join(pieces)
+            return
         except (TimeoutError, asyncio.TimeoutError) as error:  # two separate classes before Python 3.11
             raise refusal or _too_slow() from error
         size += len(piece)
         if refusal is None and size > limit:
             refusal = _too_large(limit)
         if refusal is None:
-            pieces.append(piece)
-        else:  # most clients read an answer only after they have sent everything
-            pieces.clear()
-            if size > limit + _THROWN_AWAY:
-                raise refusal
+            begun_writing = time.monotonic()
+            yield piece
+            begun += time.monotonic() - begun_writing  # the time that the caller takes is not the client's
+        elif size > limit + _THROWN_AWAY:  # most clients read an answer only after they have sent everything
+            raise refusal
 
 
-def _check_headers(request: Request, limit: int) -> ApiError | None:
+def _check_headers(request: Request, limit: int, media_type: str) -> ApiError | None:
     """Returns the error for a body, as far as its headers show one."""
     encoding = request.headers.get("content-encoding", "identity")
     if encoding.lower() != "identity":
@@ -72,9 +81,10 @@ def _check_headers(request: Request, limit: int) -> ApiError | None:
             headers={"Connection": "close"},
         )
     kind = request.headers.get("content-type", "")
-    if kind.partition(";")[0].strip().lower() != _JSON:  # a browser can send other types for every page without asking
+    if kind.partition(";")[0].strip().lower() != media_type:  # a browser may send others for every page unasked
+        form = "JSON" if media_type == _JSON else "a form with a file"
         return ApiError(
-            f"The body of a request is JSON and must say so: send the header Content-Type: {_JSON}"
+            f"The body of this request is {form} and must say so: send the header Content-Type: {media_type}"
             f"{f' instead of {kind!r:.100}' if kind else ''}.",
             status=415,
             code="unsupported_media_type",

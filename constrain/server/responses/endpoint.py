@@ -16,7 +16,7 @@ from starlette.routing import Route
 
 from constrain.errors import ConstrainError
 from constrain.generation.completion import Finished
-from constrain.server.http.auth import owner_of
+from constrain.server.http.account import current
 from constrain.server.http.errors import ApiError, failure
 from constrain.server.responses.events import EventWriter, server_sent
 from constrain.server.responses.output import (
@@ -56,9 +56,6 @@ def responses_routes(serving: Serving) -> list[Route]:
     """Returns all routes below ``/v1/responses``. A response is visible only to the key that created it."""
     store = ResponseStore()
 
-    def owner(request: Request) -> str:
-        return owner_of(request.headers, serving.settings.api_keys)
-
     async def show(request: Request) -> Response:
         if request.query_params.get("stream", "false").lower() not in ("false", "0"):
             raise ApiError(
@@ -66,17 +63,17 @@ def responses_routes(serving: Serving) -> list[Route]:
                 param="stream",
                 code="unsupported_parameter",
             )
-        return JSONResponse(store.get(owner(request), request.path_params["id"]).response)
+        return JSONResponse(store.get(current.get().owner, request.path_params["id"]).response)
 
     async def delete(request: Request) -> Response:
-        return JSONResponse(store.delete(owner(request), request.path_params["id"]))
+        return JSONResponse(store.delete(current.get().owner, request.path_params["id"]))
 
     async def list_input(request: Request) -> Response:
-        stored = store.get(owner(request), request.path_params["id"])
+        stored = store.get(current.get().owner, request.path_params["id"])
         return JSONResponse(input_items_page(stored, request.query_params))
 
     async def cancel(request: Request) -> Response:
-        store.get(owner(request), request.path_params["id"])
+        store.get(current.get().owner, request.path_params["id"])
         raise ApiError("Only responses with 'background' can be cancelled, and this server makes none.")
 
     async def refuse_method(_: Request) -> Response:
@@ -102,7 +99,7 @@ class Responses(Endpoint):
     async def answer(self, body: bytes, request: Request, send: Send) -> None:
         """Answers a request; see ``Endpoint``."""
         generator = self._serving.generator
-        owner = owner_of(request.headers, self._serving.settings.api_keys)
+        owner = current.get().owner
         with generator.admit(1), generator.session() as session:
             read = partial(read_request, strict_subset=self._serving.settings.strict_subset)
             asked = await self.read(body, read, session)

@@ -25,13 +25,13 @@ from constrain.fields.values import (
     missing,
     one_of,
     optional_text,
-    wrong_type,
 )
 from constrain.fields.votes import read_unbias, read_vote
-from constrain.server.http.errors import ApiError, convert_field_errors
+from constrain.server.http.errors import convert_field_errors
 from constrain.server.requests.body import model_name
 from constrain.server.requests.formats import TEXT_FORMAT, read_format
-from constrain.server.requests.limits import MAX_METADATA, RANGES
+from constrain.server.requests.limits import RANGES
+from constrain.server.requests.metadata import read_metadata
 from constrain.server.requests.peers import read_content
 from constrain.server.requests.places import Places
 from constrain.server.requests.question import Question, read_n
@@ -142,7 +142,7 @@ def read_request(body: Mapping[str, Any], *, strict_subset: StrictSubset = "stru
         "background": False,
         "instructions": instructions,
         "max_output_tokens": body.get("max_output_tokens"),
-        "metadata": _metadata(body),
+        "metadata": read_metadata(body) or {},
         "parallel_tool_calls": parallel,
         "previous_response_id": previous,
         "reasoning": repeat_reasoning(body),
@@ -189,20 +189,3 @@ def _logprobs(body: Mapping[str, Any]) -> ChatOptions:
     included = [one_of(each, _INCLUDABLE, f"include[{index}]") for index, each in entries]
     top = read_top_logprobs(body) or 0
     return logprobs_options(top) if top or _LOGPROBS in included else {}
-
-
-def _metadata(body: Mapping[str, Any]) -> dict[str, str]:
-    given = body.get("metadata")
-    if given is None:
-        return {}
-    metadata = mapping(given, "metadata")
-    if len(metadata) > MAX_METADATA:
-        raise ApiError(
-            f"Invalid 'metadata': too many properties. Expected at most {MAX_METADATA}, but got {len(metadata)}.",
-            param="metadata",
-            code="object_above_max_properties",
-        )
-    for key, value in metadata.items():
-        if not isinstance(value, str):
-            raise wrong_type(f"metadata.{key:.64}", "a string", value)
-    return metadata

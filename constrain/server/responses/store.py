@@ -9,9 +9,9 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from constrain.fields.values import one_of, wrong_type
-from constrain.server.http.errors import ApiError, convert_field_errors
+from constrain.server.http.errors import ApiError
 from constrain.server.requests.limits import MAX_PAGE
+from constrain.server.requests.pages import read_page
 from constrain.server.responses.input import add_ids, read_items
 
 if TYPE_CHECKING:
@@ -148,38 +148,6 @@ class ResponseStore:
         self._size -= 0 if entry is None else entry.size
 
 
-@convert_field_errors()
 def input_items_page(stored: StoredResponse, query: Mapping[str, str]) -> dict[str, Any]:
     """Returns the page of input items that a query asks for (``limit``, ``order``, ``after``). Raises ``ApiError``."""
-    limit = _limit(query.get("limit", "20"))
-    items = list(stored.input_items)
-    if one_of(query.get("order", "desc"), ("asc", "desc"), "order") == "desc":
-        items.reverse()
-    after = query.get("after")
-    if after is not None:
-        ids = [item["id"] for item in items]
-        if after not in ids:
-            raise ApiError(f"Item with id '{after:.80}' not found.", param="after", code="invalid_value")
-        items = items[ids.index(after) + 1 :]
-    page = items[:limit]
-    return {
-        "object": "list",
-        "data": page,
-        "first_id": page[0]["id"] if page else "",
-        "last_id": page[-1]["id"] if page else "",
-        "has_more": len(items) > limit,
-    }
-
-
-def _limit(text: str) -> int:
-    if not text.isascii() or not text.isdecimal():
-        raise wrong_type("limit", "an integer", text)
-    limit = int(text[:20])
-    if not 1 <= limit <= MAX_PAGE:
-        side = "below_min" if limit < 1 else "above_max"
-        raise ApiError(
-            f"Invalid 'limit': Expected a value between 1 and {MAX_PAGE}, but got {limit} instead.",
-            param="limit",
-            code=f"integer_{side}_value",
-        )
-    return limit
+    return read_page(list(stored.input_items), query, most=MAX_PAGE, default=20)

@@ -1,0 +1,278 @@
+"""``/v1/files`` and ``/v1/batches``: the HTTP side of batches."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import time
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import FileResponse, JSONResponse
+from starlette.routing import Route
+
+from constrain.fields.values import FieldError, one_of, required_text
+from constrain.server.batches.files import FileStore
+from constrain.server.batches.folder import BatchFolder, FolderInUseError
+from constrain.server.batches.record import BatchRecord, new_batch_id
+from constrain.server.batches.running import BatchRunner
+from constrain.server.batches.uploads import read_expiry, read_upload
+from constrain.server.http.account import current
+from constrain.server.http.auth import owners_of
+from constrain.server.http.errors import ApiError, convert_field_errors, too_busy, unavailable
+from constrain.server.requests.body import parse_body, read_body
+from constrain.server.requests.limits import (
+    COMPLETION_HOURS,
+    MAX_BATCH_BYTES,
+    MAX_BATCHES,
+    MAX_FILES_PAGE,
+    MAX_PAGE,
+)
+from constrain.server.requests.metadata import read_metadata
+from constrain.server.requests.pages import read_page
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterator
+
+    from starlette.responses import Response
+    from starlette.types import Receive, Scope, Send
+
+    from constrain.server.batches.asking import Asking
+    from constrain.server.batches.files import StoredFile
+    from constrain.server.serving.endpoint import Serving
+
+_log = logging.getLogger("constrain.server")
+
+_FILES = "/v1/files"
+_BATCHES = "/v1/batches"
+
+_WINDOW = re.compile(r"(\d{1,4})(h|d)")
+_HOURS = {"h": 1, "d": 24}
+
+_CANCELLABLE = ("validating", "in_progress", "cancelling")
+
+
+class Batches:
+    """The endpoints for files and batches. Only the thread of the event loop may use it.
+
+    Args:
+        serving: models, generator and settings.
+        asking: sends the requests of batches to endpoints.
+        clock: function that returns the seconds since 1970.
+    """
+
+    def __init__(self, serving: Serving, asking: Asking, clock: Callable[[], float] = time.time) -> None:
+        self._serving = serving
+        self._settings = serving.settings
+        self._asking = asking
+        self._clock = clock
+        folder = serving.settings.batch_folder
+        self._folder = None if folder is None else BatchFolder(folder)
+        self._opened: tuple[FileStore, BatchRunner] | None = None
+
+    def routes(self) -> list[Route]:
+        """Returns the routes of all paths."""
+        return [
+            Route(_FILES, _Taking(self._create_file, self._serving), methods=["POST"]),
+            Route(_FILES, self._list_files, methods=["GET"]),
+            Route(_FILES + "/{id}", self._show_file, methods=["GET"]),
+            Route(_FILES + "/{id}", self._delete_file, methods=["DELETE"]),
+            Route(_FILES + "/{id}/content", self._send_file, methods=["GET"]),
+            Route(_BATCHES, _Taking(self._create_batch, self._serving), methods=["POST"]),
+            Route(_BATCHES, self._list_batches, methods=["GET"]),
+            Route(_BATCHES + "/{id}", self._show_batch, methods=["GET"]),
+            Route(_BATCHES + "/{id}/cancel", self._cancel_batch, methods=["POST"]),
+        ]
+
+    def start(self) -> None:
+        """Goes on with the batches of an earlier server, if there are any."""
+        if self._folder is None or not self._folder.exists():
+            return
+        try:
+            self._open()
+        except ApiError as error:
+            _log.warning("no batches: %s", error.message)
+
+    async def stop(self) -> None:
+        """Stops all batches where they are; the next server goes on with them."""
+        if self._opened is not None:
+            assert self._folder is not None
+            _, runner = self._opened
+            self._opened = None
+            await runner.stop()
+            self._folder.close()
+
+    def _open(self) -> tuple[FileStore, BatchRunner]:
+        """Returns files and batches. Raises ``ApiError`` if the server keeps none, or cannot."""
+        if self._folder is None:
+            raise ApiError(
+                "This server keeps no files and runs no batches: it was started with --no-batches.",
+                status=404,
+                code="not_supported",
+            )
+        if self._serving.generator.is_stopping:
+            raise unavailable("The server is shutting down.")
+        if self._opened is None:
+            try:
+                self._folder.open()
+                store = FileStore(self._folder, self._settings.batch_bytes, self._clock)
+                owners = {self._folder.tag(owner): owner for owner in owners_of(self._settings.api_keys)}
+                places = max(1, self._serving.models.parallel - 1)
+                runner = BatchRunner(self._folder, store, self._asking, owners, places, self._clock)
+            except (OSError, ValueError, TypeError) as error:
+                self._folder.close()
+                if not isinstance(error, FolderInUseError):
+                    _log.exception("files and batches cannot be kept")
+                raise unavailable(
+                    f"Files and batches cannot be kept: {error}. Start the server with another --batch-folder."
+                ) from error
+            self._opened = store, runner
+            runner.start()
+        return self._opened
+
+    def _mine(self) -> tuple[FileStore, BatchRunner, str]:
+        """Returns files, batches, and the name of the request's owner in files. Raises ``ApiError``."""
+        store, runner = self._open()
+        assert self._folder is not None
+        return store, runner, self._folder.tag(current.get().owner)
+
+    async def _create_file(self, request: Request) -> Response:
+        store, _, owner = self._mine()
+        with _writing():
+            async with read_upload(request, MAX_BATCH_BYTES) as upload:
+                add = partial(store.add, owner, upload.filename, upload.content, upload.seconds)
+                stored = await asyncio.to_thread(add)
+        return JSONResponse(stored.describe())
+
+    async def _list_files(self, request: Request) -> Response:
+        store, _, owner = self._mine()
+        purpose = request.query_params.get("purpose")
+        files = [each.describe() for each in store.of(owner) if purpose in (None, each.purpose)]
+        return JSONResponse(read_page(files, request.query_params, most=MAX_FILES_PAGE, default=MAX_FILES_PAGE))
+
+    async def _show_file(self, request: Request) -> Response:
+        _, stored = self._file(request)
+        return JSONResponse(stored.describe())
+
+    async def _delete_file(self, request: Request) -> Response:
+        store, stored = self._file(request)
+        with _writing():
+            return JSONResponse(await asyncio.to_thread(store.delete, stored.owner, stored.id))
+
+    async def _send_file(self, request: Request) -> Response:
+        store, stored = self._file(request)
+        return FileResponse(store.path(stored), media_type="application/octet-stream", filename=stored.filename)
+
+    def _file(self, request: Request) -> tuple[FileStore, StoredFile]:
+        store, _, owner = self._mine()
+        return store, store.get(owner, request.path_params["id"])
+
+    async def _create_batch(self, request: Request) -> Response:
+        store, runner, owner = self._mine()
+        data = await read_body(request, self._settings.max_body_bytes)
+        body = await self._serving.generator.run_in_thread(partial(parse_body, data))
+        if runner.running >= MAX_BATCHES:
+            raise too_busy(f"{MAX_BATCHES} batches are under way")
+        record = self._read_batch(body, owner, store)
+        with _writing():
+            await runner.add(record)
+        return JSONResponse(record.describe())
+
+    @convert_field_errors()
+    def _read_batch(self, body: dict[str, Any], owner: str, store: FileStore) -> BatchRecord:
+        """Returns the batch that a body asks for. Raises ``ApiError``."""
+        endpoint = one_of(required_text(body, "endpoint"), tuple(self._asking.endpoints), "endpoint")
+        window = required_text(body, "completion_window")
+        file_id = required_text(body, "input_file_id")
+        try:
+            stored = store.get(owner, file_id)
+        except ApiError as error:
+            raise ApiError(
+                f"Invalid 'input_file_id': there is no file {file_id:.80}.",
+                param="input_file_id",
+                code="file_not_found",
+            ) from error
+        if stored.purpose != "batch":
+            raise FieldError(
+                f"Invalid 'input_file_id': the purpose of that file is '{stored.purpose}', and must be 'batch'.",
+                param="input_file_id",
+                code="invalid_purpose",
+            )
+        now = int(self._clock())
+        keep_seconds = read_expiry(body.get("output_expires_after"), "output_expires_after")
+        expires = now + _read_window(window)
+        metadata = read_metadata(body)
+        return BatchRecord(new_batch_id(), owner, endpoint, file_id, window, now, expires, metadata, keep_seconds)
+
+    async def _list_batches(self, request: Request) -> Response:
+        _, runner, owner = self._mine()
+        batches = [each.describe() for each in runner.of(owner)]
+        return JSONResponse(read_page(batches, request.query_params, most=MAX_PAGE, default=20))
+
+    async def _show_batch(self, request: Request) -> Response:
+        _, record = self._batch(request)
+        return JSONResponse(record.describe())
+
+    async def _cancel_batch(self, request: Request) -> Response:
+        runner, record = self._batch(request)
+        if record.status not in _CANCELLABLE:
+            raise ApiError(
+                f"This batch cannot be cancelled any more: it is {record.status}.", param="id", code="invalid_value"
+            )
+        if record.status != "cancelling":
+            with _writing():
+                await runner.cancel(record)
+        return JSONResponse(record.describe())
+
+    def _batch(self, request: Request) -> tuple[BatchRunner, BatchRecord]:
+        _, runner, owner = self._mine()
+        batch_id = request.path_params["id"]
+        for record in runner.of(owner):
+            if record.id == batch_id:
+                return runner, record
+        raise ApiError(f"No batch found with id '{batch_id:.80}'.", status=404, param="id", code="not_found")
+
+
+def _read_window(text: str) -> int:
+    """Returns the seconds of a ``completion_window``. Raises ``FieldError``."""
+    low, high = COMPLETION_HOURS
+    found = _WINDOW.fullmatch(text)
+    hours = 0 if found is None else int(found[1]) * _HOURS[found[2]]
+    if not low <= hours <= high:
+        raise FieldError(
+            f"Invalid 'completion_window': expected 24h, or another time from {low}h to {high}h (or {high // 24}d), "
+            f"but got {text!r:.40}.",
+            param="completion_window",
+            code="invalid_value",
+        )
+    return hours * 3600
+
+
+@contextmanager
+def _writing() -> Iterator[None]:
+    """Raises ``ApiError`` if the disk refuses what the block does."""
+    try:
+        yield
+    except OSError as error:
+        _log.exception("a file could not be written")
+        raise unavailable(f"The server could not write to its disk: {error.strerror or error}.") from error
+
+
+class _Taking:
+    """An ASGI application that takes a body. Nobody is answered whose connection ends before the body does."""
+
+    def __init__(self, respond: Callable[[Request], Awaitable[Response]], serving: Serving) -> None:
+        self._respond = respond
+        self._metrics = serving.metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers a request. Raises ``ApiError``."""
+        try:
+            response = await self._respond(Request(scope, receive))
+        except ClientDisconnect:
+            self._metrics.abandoned.inc()
+            return
+        await response(scope, receive, send)

@@ -1,0 +1,129 @@
+"""The answers of a batch on disk: a journal while it runs, and files for its client at its end.
+
+The journal is that of ``constrain batch``: each answer is in it once or not at all, even after a crash.
+
+    record.json        the batch (``record``)
+    input.jsonl        its requests: the client's file under a second name, so that the client may delete it
+    answers.jsonl      answers, in the order they finished, each with the number of its line
+    failures.jsonl     errors, in the same form
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+from typing import TYPE_CHECKING, Any
+
+from constrain.batch.files import BatchFiles
+from constrain.batch.lines import read_lines
+from constrain.fields.values import FieldError
+from constrain.server.batches.lines import read_request
+from constrain.server.batches.record import Usage
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from constrain.server.batches.files import FileStore
+    from constrain.server.batches.record import BatchRecord
+
+_NUMBER = re.compile(rb'\{"line": (\d+), ')
+"""The beginning of a line of the journal."""
+
+_REASONS = {
+    "expired": ("batch_expired", "This request could not be answered before the completion window was over."),
+    "cancelled": ("batch_cancelled", "This request was not answered, because the batch was cancelled."),
+}
+"""Codes and messages of requests without an answer, by the state that the batch ends in."""
+
+
+class Journal:
+    """The files of a batch in its folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.input = folder / "input.jsonl"
+        self.answers = folder / "answers.jsonl"
+        self.failures = folder / "failures.jsonl"
+
+    def create(self, source: Path) -> None:
+        """Makes the folder, with the input. Raises ``OSError``."""
+        self.folder.mkdir(mode=0o700)
+        os.link(source, self.input)
+
+    def open(self, record: BatchRecord) -> BatchFiles:
+        """Opens the journal to go on with the batch; requests that failed are tried again. Raises ``OSError``."""
+        settings = {"endpoint": record.endpoint, "input_file_id": record.input_file_id}
+        try:
+            return BatchFiles(self.answers, self.failures, settings, restart=False)
+        except ValueError as error:
+            raise OSError(str(error)) from error
+
+    def finish(self, record: BatchRecord, store: FileStore) -> None:
+        """Makes the files of answers and errors, in the order of the input, and counts. Raises ``OSError``.
+
+        May be called again after an interruption: the files have the same ids then.
+        """
+        usage = Usage()
+        answered = self._sort(self.answers, "output.new", usage)
+        failed = self._sort(self.failures, "errors.new", None)
+        if record.reason in _REASONS:
+            failed |= self._add_unanswered(record, answered | failed)
+        name = record.id
+        if answered and record.output_file_id is not None:
+            output = self.folder / "output.new"
+            store.add_output(record.output_file_id, record.owner, f"{name}_output.jsonl", output, record.keep_seconds)
+        if failed and record.error_file_id is not None:
+            errors = self.folder / "errors.new"
+            store.add_output(record.error_file_id, record.owner, f"{name}_error.jsonl", errors, record.keep_seconds)
+        record.output_file_id = record.output_file_id if answered else None
+        record.error_file_id = record.error_file_id if failed else None
+        record.completed, record.failed, record.usage = len(answered), len(failed), usage.describe()
+
+    def remove(self) -> None:
+        """Removes everything but the record, once the batch has ended."""
+        for path in self.folder.iterdir():
+            if path.name != "record.json":
+                path.unlink()
+
+    def _sort(self, source: Path, name: str, usage: Usage | None) -> set[int]:
+        """Writes the lines of a journal in the order of the input, without their numbers; returns the numbers."""
+        places: dict[int, tuple[int, int]] = {}
+        source.touch()
+        with source.open("rb") as file, (self.folder / name).open("wb") as output:
+            while line := file.readline():
+                found = _NUMBER.match(line)
+                if found is None:
+                    raise OSError(f"{source}: this is not a line of a journal: {line[:80]!r}")
+                places[int(found[1])] = (file.tell() - len(line), len(line))
+                if usage is not None:
+                    usage.add(json.loads(line)["response"]["body"].get("usage") or {})
+            for number in sorted(places):
+                begin, length = places[number]
+                file.seek(begin)
+                output.write(_NUMBER.sub(b"{", file.read(length), count=1))
+        return set(places)
+
+    def _add_unanswered(self, record: BatchRecord, known: set[int]) -> set[int]:
+        """Adds an error for each request that has neither an answer nor an error; returns their numbers."""
+        code, message = _REASONS[record.reason]
+        added = set()
+        with (self.folder / "errors.new").open("ab") as file:
+            for number, text in read_lines(self.input):
+                if number in known:
+                    continue
+                try:
+                    custom_id = read_request(number, text, record.endpoint).custom_id
+                except FieldError:  # cancelled before the file was checked
+                    continue
+                error = {"code": code, "message": message}
+                file.write(json.dumps(outcome(custom_id, None, error)).encode() + b"\n")
+                added.add(number)
+        return added
+
+
+def outcome(custom_id: str, response: dict[str, Any] | None, error: dict[str, Any] | None) -> dict[str, Any]:
+    """Returns the line that a client reads for one of its requests."""
+    name = f"batch_req_{secrets.token_hex(12)}"
+    return {"id": name, "custom_id": custom_id, "response": response, "error": error}

@@ -1,0 +1,115 @@
+"""The requests in the file of a batch, one per line."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from constrain.batch.lines import read_lines
+from constrain.fields.values import FieldError, mapping, one_of, required_text
+from constrain.server.requests.limits import MAX_BATCH_REQUESTS, MAX_CUSTOM_ID
+from constrain.suggestions import unknown_names
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MAX_ERRORS = 100
+"""Wrong lines that a batch lists: 100. Its file is read no further than that."""
+
+_FIELDS = ("custom_id", "method", "url", "body")
+
+
+@dataclass(frozen=True, slots=True)
+class LineRequest:
+    """One request of a batch.
+
+    Attributes:
+        line: number of its line, from 1.
+        custom_id: name that the client gave it.
+        body: its body.
+    """
+
+    line: int
+    custom_id: str
+    body: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """The result of checking a file.
+
+    Attributes:
+        total: number of requests.
+        model: the model that all requests name; ``None`` if they name several.
+        errors: wrong lines, as a batch lists them, at most ``MAX_ERRORS``.
+    """
+
+    total: int
+    model: str | None
+    errors: list[dict[str, Any]]
+
+
+def read_request(number: int, text: bytes, endpoint: str) -> LineRequest:
+    """Reads a line. Raises ``FieldError``.
+
+    Args:
+        number: number of the line, from 1.
+        text: its bytes.
+        endpoint: path that the batch was made for.
+    """
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise FieldError(f"This line is not JSON: {error}.", param="", code="invalid_json_line") from error
+    if not isinstance(found, dict):
+        raise FieldError("This line is not a JSON object.", param="", code="invalid_json_line")
+    if unknown := found.keys() - set(_FIELDS):
+        name = min(unknown)
+        raise FieldError(
+            f"This line has {unknown_names('fields', unknown, _FIELDS)}.", param=name, code="unknown_field"
+        )
+    custom_id = required_text(found, "custom_id")
+    if not 1 <= len(custom_id) <= MAX_CUSTOM_ID:
+        raise FieldError(
+            f"Invalid 'custom_id': expected 1 to {MAX_CUSTOM_ID} characters, but got {len(custom_id)}.",
+            param="custom_id",
+            code="invalid_value",
+        )
+    one_of(required_text(found, "method"), ("POST",), "method")
+    one_of(required_text(found, "url"), (endpoint,), "url")
+    body = mapping(found.get("body"), "body")
+    required_text(body, "model", "body.")
+    if body.get("stream"):
+        raise FieldError(
+            "Invalid 'body.stream': a batch has no streams; leave it out.", param="body.stream", code="invalid_value"
+        )
+    return LineRequest(number, custom_id, body)
+
+
+def check_file(path: Path, endpoint: str) -> Checked:
+    """Checks all lines of a file, for requests to an endpoint. Raises ``OSError``."""
+    first: dict[str, int] = {}
+    models: set[str] = set()
+    errors: list[dict[str, Any]] = []
+
+    def refuse(message: str, code: str, line: int | None = None, param: str | None = None) -> None:
+        errors.append({"code": code, "line": line, "message": message, "param": param or None})
+
+    for number, text in read_lines(path):
+        try:
+            request = read_request(number, text, endpoint)
+        except FieldError as error:
+            refuse(error.message, error.code or "invalid_value", number, error.param)
+        else:
+            models.add(request.body["model"])
+            if (before := first.setdefault(request.custom_id, number)) != number:
+                message = f"The custom_id {request.custom_id:.80} is that of line {before}, too."
+                refuse(message, "duplicate_custom_id", number, "custom_id")
+        if len(first) > MAX_BATCH_REQUESTS:
+            refuse(f"The file has more than {MAX_BATCH_REQUESTS} requests.", "too_many_requests", number)
+        if len(errors) >= MAX_ERRORS or len(first) > MAX_BATCH_REQUESTS:
+            break
+    if not first and not errors:
+        refuse("The file has no requests.", "empty_file")
+    return Checked(len(first), models.pop() if len(models) == 1 else None, errors)

@@ -1,0 +1,30 @@
+"""The field ``metadata``: facts that a client attaches to what it asks for, and gets back as they are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from constrain.fields.values import mapping, wrong_type
+from constrain.server.http.errors import ApiError
+from constrain.server.requests.limits import MAX_METADATA
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def read_metadata(body: Mapping[str, Any]) -> dict[str, str] | None:
+    """Reads ``metadata``; ``None`` if it is null or missing. Raises ``FieldError`` and ``ApiError``."""
+    given = body.get("metadata")
+    if given is None:
+        return None
+    metadata = mapping(given, "metadata")
+    if len(metadata) > MAX_METADATA:
+        raise ApiError(
+            f"Invalid 'metadata': too many properties. Expected at most {MAX_METADATA}, but got {len(metadata)}.",
+            param="metadata",
+            code="object_above_max_properties",
+        )
+    for key, value in metadata.items():
+        if not isinstance(value, str):
+            raise wrong_type(f"metadata.{key:.64}", "a string", value)
+    return metadata

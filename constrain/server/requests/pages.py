@@ -1,0 +1,57 @@
+"""Pages of lists, in OpenAI's form: ``limit``, ``order`` and ``after`` in the query of a request."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from constrain.fields.values import one_of, wrong_type
+from constrain.server.http.errors import ApiError, convert_field_errors
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+@convert_field_errors()
+def read_page(
+    items: Sequence[Mapping[str, Any]], query: Mapping[str, str], *, most: int, default: int
+) -> dict[str, Any]:
+    """Returns the page that a query asks for. Raises ``ApiError``.
+
+    Args:
+        items: all items, each with an ``id``, the oldest first.
+        query: query of the request.
+        most: most items of a page.
+        default: items of a page whose query has no ``limit``.
+    """
+    limit = _limit(query.get("limit", str(default)), most)
+    ordered = list(items)
+    if one_of(query.get("order", "desc"), ("asc", "desc"), "order") == "desc":
+        ordered.reverse()
+    after = query.get("after")
+    if after is not None:
+        ids = [item["id"] for item in ordered]
+        if after not in ids:
+            raise ApiError(f"Item with id '{after:.80}' not found.", param="after", code="invalid_value")
+        ordered = ordered[ids.index(after) + 1 :]
+    page = ordered[:limit]
+    return {
+        "object": "list",
+        "data": page,
+        "first_id": page[0]["id"] if page else "",
+        "last_id": page[-1]["id"] if page else "",
+        "has_more": len(ordered) > limit,
+    }
+
+
+def _limit(text: str, most: int) -> int:
+    if not text.isascii() or not text.isdecimal():
+        raise wrong_type("limit", "an integer", text)
+    limit = int(text[:20])
+    if not 1 <= limit <= most:
+        side = "below_min" if limit < 1 else "above_max"
+        raise ApiError(
+            f"Invalid 'limit': Expected a value between 1 and {most}, but got {limit} instead.",
+            param="limit",
+            code=f"integer_{side}_value",
+        )
+    return limit
