@@ -23,7 +23,7 @@ from constrain.server.batches.lines import check_file, read_request
 from constrain.server.batches.record import read_records, write_record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 
     from constrain.batch.files import BatchFiles
     from constrain.server.batches.asking import Asking, Reply
@@ -198,8 +198,7 @@ class BatchRunner:
         if record.owner not in self._owners or record.expires_at <= self._clock():
             return await self._end(record)
         journal = self._journal(record)
-        opened: BatchFiles = await asyncio.to_thread(journal.open, record)
-        with opened as journaled:
+        async with _opened(journal, record) as journaled:
             record.completed, record.failed = len(journaled.answered), 0
             remaining = (each for each in read_lines(journal.input) if each[0] not in journaled.answered)
             ending = asyncio.create_task(self._end(record))
@@ -257,6 +256,21 @@ class BatchRunner:
             pause = min(2 * pause, _LONGEST_PAUSE)
 
 
+@contextlib.asynccontextmanager
+async def _opened(journal: Journal, record: BatchRecord) -> AsyncGenerator[BatchFiles, None]:
+    """Opens a journal in a thread. Raises ``OSError``."""
+    opening = asyncio.ensure_future(asyncio.to_thread(journal.open, record))
+    try:
+        files = await _finished(opening)
+    except asyncio.CancelledError:
+        if opening.done() and opening.exception() is None:
+            with opening.result():
+                pass
+        raise
+    with files:
+        yield files
+
+
 async def _first_done(waiting: set[asyncio.Task[Any]], ending: asyncio.Task[Any]) -> set[asyncio.Task[Any]]:
     """Waits for one of the tasks and returns the others, without ``ending``. Raises the error of a task."""
     done, left = await asyncio.wait({*waiting, ending}, return_when=asyncio.FIRST_COMPLETED)
@@ -274,7 +288,7 @@ async def _finished(writing: asyncio.Future[T]) -> T:
         raise
 
 
-async def _in_thread(items: Iterator[T]) -> Any:
+async def _in_thread(items: Iterator[T]) -> AsyncGenerator[T, None]:
     """Yields the items of an iterator that reads from the disk."""
     step = partial(next, items, None)
     while (item := await asyncio.to_thread(step)) is not None:

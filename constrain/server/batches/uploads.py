@@ -49,7 +49,8 @@ async def read_upload(request: Request, limit: int) -> AsyncGenerator[Upload, No
     Raises ``ApiError``, and ``ClientDisconnect`` if the client leaves. ``limit``: bytes of the body.
     """
     async with contextlib.aclosing(body_pieces(request, limit, FORM)) as pieces:
-        parser = MultiPartParser(request.headers, pieces, max_files=1, max_fields=_MAX_FIELDS)
+        first = await anext(pieces, b"")  # refuses other media types before the parser looks for a boundary
+        parser = MultiPartParser(request.headers, _chain(first, pieces), max_files=1, max_fields=_MAX_FIELDS)
         try:
             form = await parser.parse()
         except MultiPartException as error:
@@ -58,6 +59,12 @@ async def read_upload(request: Request, limit: int) -> AsyncGenerator[Upload, No
         yield _read_form(form)
     finally:
         await form.close()
+
+
+async def _chain(first: bytes, pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+    yield first
+    async for piece in pieces:
+        yield piece
 
 
 @convert_field_errors()

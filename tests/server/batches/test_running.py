@@ -108,7 +108,8 @@ class Server:
         return record
 
     def read(self, file_id: str | None) -> list[dict[str, Any]]:
-        return [] if file_id is None else [json.loads(line) for line in (self.folder.files / file_id).open()]
+        text = "" if file_id is None else (self.folder.files / file_id).read_text()
+        return [json.loads(line) for line in text.splitlines()]
 
 
 @pytest.fixture
