@@ -137,13 +137,15 @@ class Timed:
 
 def make_tokenizer(path: Path) -> Any:
     """Returns the tokenizer in a GGUF file with a byte-level vocabulary, as transformers has it."""
-    metadata = read_metadata(path)
-    tokens, merges = metadata.values["tokenizer.ggml.tokens"], metadata.values["tokenizer.ggml.merges"]
+    names = ("tokenizer.ggml.tokens", "tokenizer.ggml.merges")
+    metadata = read_metadata(path, arrays=names)
+    values: Any = metadata.values
+    tokens, merges = ([item.decode() for item in values[name].to_list()] for name in names)
     pairs = [tuple(merge.split(" ")) for merge in merges]
     made = Tokenizer(models.BPE(vocab={token: number for number, token in enumerate(tokens)}, merges=pairs))
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     made.decoder = decoders.ByteLevel()
-    eos = tokens[metadata.values["tokenizer.ggml.eos_token_id"]]
+    eos = tokens[values["tokenizer.ggml.eos_token_id"]]
     return transformers.PreTrainedTokenizerFast(
         tokenizer_object=made, eos_token=eos, pad_token=eos, padding_side="left"
     )

@@ -12,7 +12,7 @@ from constrain.engine.constraint import Constraint
 from constrain.engine.logits import require_scores
 from constrain.errors import ConstrainError
 from constrain.integrations.rows import Row, move_rows
-from constrain.integrations.torch_masks import apply_token_bitmask
+from constrain.integrations.torch_masks import mask_rows
 
 if TYPE_CHECKING:
     from constrain.engine.constraint import Matcher
@@ -178,11 +178,10 @@ class BatchLogitsProcessor:
             else:
                 row.matcher.fill_bitmask(mask[:words].view(np.uint32))
                 mask[words:] = 0
-        masked = apply_token_bitmask(scores, torch.from_numpy(self._masks))
-        empty = masked.amax(-1).eq(float("-inf"))
-        if empty.any():
+        masked, empty = mask_rows(scores, torch.from_numpy(self._masks))
+        if empty is not None:
             raise ConstrainError(
-                f"row {int(empty.nonzero()[0])}: no token is left: other logits processors (min_new_tokens, "
+                f"row {empty}: no token is left: other logits processors (min_new_tokens, "
                 f"suppress_tokens, bad_words_ids) have removed all tokens that the constraint allows"
             )
         return masked

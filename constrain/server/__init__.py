@@ -10,6 +10,7 @@ and ``logs``.
 - ``chat``, ``responses``, ``completions``, ``embeddings``: one endpoint each
 - ``messages``: Anthropic's endpoints
 - ``ollama``: all endpoints of Ollama's API
+- ``batches``: files and batches of OpenAI's API, answered in the background
 - ``openapi``: the description of all endpoints
 
 A request passes through these stages, each with its own record:

@@ -22,6 +22,7 @@ __all__ = [
     "lexing_claims",
     "lexing_conflict",
     "list_matches",
+    "mask_logits",
     "matches",
     "offer_seed",
     "seed",
@@ -88,6 +89,20 @@ def checksum(data: Buffer) -> bytes:
     """A checksum of 16 bytes; it detects every change of up to 8 adjacent bytes, and nearly every other one.
 
     It does not protect against forgery.
+    """
+
+def mask_logits(logits: Buffer, bitmask: Buffer, masked: Buffer, rows: int, width: int, words: int) -> int:
+    """Copies logits, with minus infinity for each token whose bit is 0 or that has no bit.
+
+    Args:
+        logits: float32 of shape (rows * width,).
+        bitmask: uint32 of shape (rows * words,); bit ``token % 32`` of word ``token // 32`` of a row.
+        masked: where the logits go; float32 of shape (rows * width,).
+
+    Returns:
+        The first row without a token left (all of its logits are minus infinity); -1 if there is none.
+
+    Raises TypeError or ValueError for other buffers.
     """
 
 def seed() -> bytes:

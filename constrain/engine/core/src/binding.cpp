@@ -16,6 +16,7 @@
 #include "candidates.h"
 #include "errors.h"
 #include "import.h"
+#include "logits.h"
 #include "matcher.h"
 #include "precompute.h"
 #include "storage.h"
@@ -893,6 +894,22 @@ NB_MODULE(_kernel, m) {
           return python_bytes({reinterpret_cast<const char*>(&sum), sizeof sum});
         },
         "data"_a);
+  m.def("mask_logits",
+        [](nb::handle logits, nb::handle bitmask, nb::handle masked, uint32_t rows, uint32_t width, uint32_t words) {
+          Buffer from(logits, "logits", "f", 4, size_t{rows} * width, false);
+          Buffer bits(bitmask, "bitmask", "IiLl", 4, size_t{rows} * words, false);
+          Buffer to(masked, "masked", "f", 4, size_t{rows} * width, true);
+          nb::gil_scoped_release release;
+          int64_t empty = -1;
+          for (size_t row = rows; row-- > 0;) {
+            const bool is_left = mask_logits(bits.as<const uint32_t>().subspan(row * words, words),
+                                             from.as<const float>().subspan(row * width, width),
+                                             to.as<float>().subspan(row * width, width));
+            if (!is_left) empty = static_cast<int64_t>(row);
+          }
+          return empty;
+        },
+        "logits"_a.none(), "bitmask"_a.none(), "masked"_a.none(), "rows"_a, "width"_a, "words"_a);
   m.def("seed", [] { return python_bytes({reinterpret_cast<const char*>(&process_seed()), sizeof(Hash)}); });
   m.def("offer_seed",
         [](nb::bytes seed) {
