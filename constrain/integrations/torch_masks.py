@@ -61,6 +61,6 @@ def _mask_in_kernel(scores: Any, bitmask: Any) -> tuple[Any, int | None]:
 
     masked = torch.empty_like(scores, memory_format=torch.contiguous_format)
     width, words = scores.shape[-1], bitmask.shape[-1]
-    arrays = [each.contiguous().cpu().numpy().reshape(-1) for each in (scores, bitmask, masked)]
-    empty = mask_logits(*arrays, rows=scores.numel() // max(width, 1), width=width, words=words)
+    before, bits, after = (each.contiguous().cpu().numpy().reshape(-1) for each in (scores, bitmask, masked))
+    empty = mask_logits(before, bits, after, scores.numel() // max(width, 1), width, words)
     return masked, None if empty < 0 else empty

@@ -98,6 +98,9 @@ def mask_logits(logits: Buffer, bitmask: Buffer, masked: Buffer, rows: int, widt
         logits: float32 of shape (rows * width,).
         bitmask: uint32 of shape (rows * words,); bit ``token % 32`` of word ``token // 32`` of a row.
         masked: where the logits go; float32 of shape (rows * width,).
+        rows: number of places.
+        width: logits of one row.
+        words: words of one row of ``bitmask``.
 
     Returns:
         The first row without a token left (all of its logits are minus infinity); -1 if there is none.
