@@ -48,6 +48,9 @@ _UNAVAILABLE = 503
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 30.0
 """Seconds before a request is sent again, at first and at most; each pause is twice the one before."""
 
+_CLOCK_PAUSE = 60.0
+"""Seconds between two looks at the clock: 60. A machine may sleep for hours between them, and its clock may be set."""
+
 _ATTEMPTS = 6
 """How often a request is sent whose model is not available. A busy server is asked until the batch ends."""
 
@@ -222,12 +225,13 @@ class BatchRunner:
 
     async def _end(self, record: BatchRecord) -> Status:
         """Waits until a batch has to end early; returns the state that it ends in."""
-        left = max(0.0, record.expires_at - self._clock())
+        cancelled = asyncio.ensure_future(self._cancelled[record.id].wait())
         try:
-            await asyncio.wait_for(self._cancelled[record.id].wait(), left)
-        except (TimeoutError, asyncio.TimeoutError):  # two separate classes before Python 3.11
-            return "expired"
-        return "cancelled"
+            while not cancelled.done() and (left := record.expires_at - self._clock()) > 0:
+                await asyncio.wait((cancelled,), timeout=min(left, _CLOCK_PAUSE))
+            return "cancelled" if cancelled.done() else "expired"
+        finally:
+            cancelled.cancel()
 
     async def _answer_line(self, record: BatchRecord, number: int, text: bytes, journal: BatchFiles) -> None:
         """Answers one request, and writes the answer to the journal."""

@@ -1,7 +1,7 @@
 """The OpenAPI 3.1 description of the server: ``GET /openapi.json``.
 
 ``app`` calls ``document``: read it first. ``operations`` lists paths, each as an ``operation``, ``bodies`` their
-requests and responses; ``messages`` has those of Anthropic's endpoints. ``ollama_operations``, ``ollama`` and
-``ollama_types`` are the same for Ollama's API. ``shapes`` reduces the ``openai`` package's types to the members that
+requests and responses; ``messages`` has those of Anthropic's endpoints, ``batches`` the operations on files and
+batches. ``ollama_operations``, ``ollama`` and ``ollama_types`` are the same for Ollama's API. ``shapes`` reduces the ``openai`` package's types to the members that
 this server reads and writes.
 """

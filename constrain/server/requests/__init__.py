@@ -6,5 +6,6 @@ one reader, which receives the field's place, so that its errors name it. Reader
 
 Read ``body`` first (JSON of limited size), then ``limits``, ``places`` and ``refusals`` (fields that are refused). The
 readers are ``messages``, ``texts``, ``tools`` with ``functions``, ``formats`` with ``structural`` (XGrammar's tags)
-and ``peers`` (fields of other servers), and ``streams``. ``question`` is the result: the question to a model.
+and ``peers`` (fields of other servers), ``metadata`` and ``streams``; ``pages`` reads the query of a list.
+``question`` is the result: the question to a model.
 """

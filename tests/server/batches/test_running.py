@@ -210,13 +210,14 @@ def test_an_error_is_an_answer_of_its_own(server: Server, error: Exception) -> N
     asyncio.run(run())
 
 
-def test_a_batch_ends_when_its_time_is_up(server: Server) -> None:
+def test_a_batch_ends_when_its_time_is_up(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "_CLOCK_PAUSE", 0.01)
+
     async def some(number: int, before: int) -> dict[str, Any]:
         return await (right if number < 2 else never)(number, before)
 
     async def run() -> None:
         async with server.running(Script(some)) as runner:
-            server.clock.now = NOW + 3600 - 0.3
             record = await server.begin(runner, 5, hours=1)
             await until(lambda: record.completed == 2)
             server.clock.now = NOW + 3601
@@ -350,7 +351,7 @@ def test_files_and_batches_are_forgotten_in_time(server: Server) -> None:
     async def run() -> None:
         async with server.running(Script(right)) as runner:
             record = await server.begin(runner, 1)
-            await until(lambda: record.has_ended)
+            await until(lambda: not runner.running)
             assert len(server.store.of(record.owner)) == 2
             server.clock.now = NOW + MONTH
             assert not server.store.of(record.owner)
