@@ -1,4 +1,4 @@
-"""Writes the tables of the README, of four guides and of docs/start.md from the reports of the benchmarks.
+"""Writes the tables of the README, of five guides and of docs/start.md from the reports of the benchmarks.
 
     python benchmarks/readme.py --write     all tables whose reports are kept
     python benchmarks/readme.py --check     tells which tables are not those of their reports; fails if any are not
@@ -320,6 +320,25 @@ def speculation(report: dict[str, Any]) -> Iterator[str]:
     yield from table(("", "guesses right", *rates_head, "measured", "predicted", *elsewhere), rows)
 
 
+def processors(report: dict[str, Any]) -> Iterator[str]:
+    """What a step of a batch costs with the logits processors of three engines, and whether answers are whole."""
+    versions = ", ".join(f"{name} {version}" for name, version in report["versions"].items())
+    yield (
+        f"Eight answers at once of at most {report['tokens']} tokens, with eight schemas, sampled from a small model "
+        f"of random weights; {report['threads']} thread. In the processor: eight masks, and setting the logits. "
+        f"{versions}."
+    )
+    yield ""
+    rows = []
+    for name, engine in report["engines"].items():
+        cells = ("", "", "")
+        if "us_per_step" in engine:
+            valid = f"{engine['valid']} of {engine['answers']}"
+            cells = (f"{engine['us_per_step']:,.0f} µs", f"{engine['times_ours']:.2f}", valid)
+        rows.append((name, *cells[:2], f"{engine['tokens_per_second']:,.0f}", cells[2]))
+    yield from table(("", "in the processor, a step", "times ours", "tokens/s", "whole and valid answers"), rows)
+
+
 def _micros(times: Mapping[str, float]) -> str:
     return f"{times['p50']:.1f}, {times['p99']:,.0f} µs"
 
@@ -338,6 +357,7 @@ SECTIONS: dict[str, Callable[[dict[str, Any]], Iterator[str]]] = {
     "prompt_states": prompt_states,
     "prepared": prepared,
     "speculation": speculation,
+    "processors": processors,
 }
 
 COMPARED = ("masks", "budget", "generation")
