@@ -335,8 +335,9 @@ def processors(report: dict[str, Any]) -> Iterator[str]:
         if "us_per_step" in engine:
             valid = f"{engine['valid']} of {engine['answers']}"
             cells = (f"{engine['us_per_step']:,.0f} µs", f"{engine['times_ours']:.2f}", valid)
-        rows.append((name, *cells[:2], f"{engine['tokens_per_second']:,.0f}", cells[2]))
-    yield from table(("", "in the processor, a step", "times ours", "tokens/s", "whole and valid answers"), rows)
+        rows.append((name, *cells[:2], f"{engine['ms_in_all']:.1f} ms", cells[2]))
+    head = ("", "in the processor, a step", "times ours", "step of generate", "whole and valid answers")
+    yield from table(head, rows)
 
 
 def _micros(times: Mapping[str, float]) -> str:
