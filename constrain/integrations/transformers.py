@@ -81,6 +81,8 @@ class BatchLogitsProcessor:
         self._rows: list[Row | None] = []
         self._prompts: Any = None
         self._masks: Any = None
+        self._own: list[Any] = []  # of each row, the words of tokens in the vocabulary
+        self._is_whole: list[bool] = []  # of each row, whether all bits of its mask are 1
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
         """Returns the scores with minus infinity for each token that the constraint of its row does not allow.
@@ -133,6 +135,9 @@ class BatchLogitsProcessor:
         self._rows = [None if start is None else Row(start.fork()) for start in starts]
         self._prompts = input_ids.clone()
         self._masks = np.zeros((count, -(-width // 32)), np.int32)
+        words = -(-self._vocabulary.n_vocab // 32)
+        self._is_whole = [False] * count
+        self._own = [mask[:words].view(np.uint32) for mask in self._masks]
 
     def _answers(self, input_ids: Any) -> list[list[int]]:
         """The tokens of each row after its prompt. Raises ``ConstrainError`` if the prompts are others."""
@@ -167,17 +172,20 @@ class BatchLogitsProcessor:
     def _mask(self, scores: Any) -> Any:
         import torch
 
-        words = -(-self._vocabulary.n_vocab // 32)
-        for row, mask in zip(self._rows, self._masks, strict=True):
+        for place, (row, own) in enumerate(zip(self._rows, self._own, strict=True)):
             if row is None or row.refused is not None:
-                mask[:] = -1
-            elif row.has_ended:
-                mask[:] = 0
+                self._masks[place] = -1
+                self._is_whole[place] = True
+                continue
+            if self._is_whole[place]:  # a refused beam, whose place another one has now
+                self._masks[place] = 0
+                self._is_whole[place] = False
+            if row.has_ended:
+                own[:] = 0
                 for token in self._vocabulary.eos:
-                    mask.view(np.uint32)[token // 32] |= np.uint32(1 << token % 32)
+                    own[token // 32] |= np.uint32(1 << token % 32)
             else:
-                row.matcher.fill_bitmask(mask[:words].view(np.uint32))
-                mask[words:] = 0
+                row.matcher.fill_bitmask(own)
         masked, empty = mask_rows(scores, torch.from_numpy(self._masks))
         if empty is not None:
             raise ConstrainError(
