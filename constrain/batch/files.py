@@ -11,6 +11,8 @@ import fcntl
 import json
 import os
 import re
+import secrets
+import threading
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -44,6 +46,7 @@ class BatchFiles:
 
     def __init__(self, output: Path, errors: Path, settings: Mapping[str, object], *, restart: bool) -> None:
         self._output, self._note = output, note_path(output)
+        self._writing = threading.Lock()
         self.answered: set[int] = set()
         with contextlib.ExitStack() as opened:
             self._answers = opened.enter_context(output.open("ab", buffering=0))
@@ -70,12 +73,14 @@ class BatchFiles:
         self._opened.close()
 
     def answer(self, record: Mapping[str, object]) -> None:
-        """Writes one answer; on return it is on the disk."""
-        _append(self._answers, record)
+        """Writes one answer; on return it is on the disk. Any thread may call it. Raises ``OSError``."""
+        with self._writing:
+            _append(self._answers, record)
 
     def error(self, record: Mapping[str, object]) -> None:
-        """Writes the reason why one line has no answer; on return it is on the disk."""
-        _append(self._errors, record)
+        """Writes the reason why one line has no answer; on return it is on the disk. As ``answer``."""
+        with self._writing:
+            _append(self._errors, record)
 
     def _compare(self, settings: Mapping[str, object]) -> None:
         try:
@@ -159,19 +164,31 @@ def _lock(file: BinaryIO | Any, path: Path) -> None:
 def _append(file: Any, record: Mapping[str, object]) -> None:
     text = json.dumps(record, ensure_ascii=False, allow_nan=False)
     data = _NOT_AS_IS.sub(lambda found: f"\\u{ord(found[0]):04x}", text).encode() + b"\n"
-    if file.write(data) != len(data):
+    handle = file.fileno()
+    end = os.fstat(handle).st_size
+    try:
+        written = file.write(data)
+        os.fsync(handle)
+    except OSError:
+        os.ftruncate(handle, end)
+        raise
+    if written != len(data):
+        os.ftruncate(handle, end)  # so that the next line does not stand behind half of this one
         raise OSError(f"{file.name}: a line was not written whole; is the disk full?")
-    os.fsync(file.fileno())
 
 
 def write_durably(path: Path, data: bytes) -> None:
     """Writes a file atomically, in place of an older one: it appears whole or not at all, and is then on the disk."""
-    new = path.with_name(path.name + ".new")
-    with new.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    new.replace(path)
+    new = path.with_name(f"{path.name}.{secrets.token_hex(8)}.new")
+    try:
+        with new.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        new.replace(path)
+    finally:
+        new.unlink(missing_ok=True)
+    flush_folder(path.parent)
 
 
 def _remove_if_empty(path: Path) -> None:

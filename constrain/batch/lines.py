@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from constrain.fields.logprobs import read_top_logprobs
@@ -35,6 +36,7 @@ from constrain.suggestions import unknown_names
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
+    from typing import BinaryIO
 
     from constrain.chat.prompt.messages import Prompt
     from constrain.generation.options import Options
@@ -76,16 +78,27 @@ class LineError(ValueError):
         self.id = id
 
 
-def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+def read_lines(path: Path, longest: int | None = None) -> Iterator[tuple[int, bytes]]:
     """Yields the non-blank lines of a file with their numbers, which count from 1 and include blank lines.
 
-    Only a line feed ends a line (after an optional carriage return): other separators may be part of a JSON text.
+    Only a line feed ends a line (after an optional carriage return): other separators may be part of a JSON text. Of a
+    line with more than ``longest`` bytes, the first ``longest + 1`` are yielded.
     """
     with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
+        for number, line in enumerate(iter(partial(file.readline, -1 if longest is None else longest + 2), b""), 1):
+            if longest is not None and len(line) > longest + 1:
+                _skip_line(file, line)
+                yield number, line[: longest + 1]
+                continue
             text = line.removeprefix(_BYTE_ORDER_MARK) if number == 1 else line
             if text := text.strip(b" \t\r\n"):
                 yield number, text
+
+
+def _skip_line(file: BinaryIO, line: bytes) -> None:
+    """Reads to the end of a line whose beginning was read."""
+    while line and not line.endswith(b"\n"):
+        line = file.readline(1 << 20)
 
 
 def read_task(

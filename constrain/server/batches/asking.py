@@ -55,14 +55,13 @@ class Asking:
         self._partition = partition
         self._finish = finish
 
-    async def ask(self, path: str, body: Mapping[str, Any], owner: str, *, client: str) -> Reply:
+    async def ask(self, path: str, body: bytes, owner: str, *, client: str) -> Reply:
         """Sends a request on behalf of an owner and returns the reply. Runs in a task of its own.
 
-        ``client``: name of the client in the log.
+        A response to it is not kept. ``client``: name of the client in the log.
         """
-        account = Account(time.monotonic() + self._seconds, self._partition(owner), owner=owner)
+        account = Account(time.monotonic() + self._seconds, self._partition(owner), owner=owner, keeps_response=False)
         current.set(account)
-        content = json.dumps(body).encode()
         scope: Scope = {
             "type": "http",
             "http_version": "1.1",
@@ -72,12 +71,12 @@ class Asking:
             "raw_path": path.encode(),
             "query_string": b"",
             "root_path": "",
-            "headers": [(b"content-type", b"application/json"), (b"content-length", str(len(content)).encode())],
+            "headers": [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())],
             "client": (client, 0),
             "server": None,
             "endpoint": self.endpoints[path],
         }
-        messages: list[Message] = [{"type": "http.request", "body": content, "more_body": False}]
+        messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
         pieces: list[bytes] = []
 
         async def receive() -> Message:

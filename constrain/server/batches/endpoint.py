@@ -6,6 +6,7 @@ import asyncio
 import logging
 import re
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -15,10 +16,10 @@ from starlette.responses import FileResponse, JSONResponse
 from starlette.routing import Route
 
 from constrain.fields.values import FieldError, one_of, required_text
-from constrain.server.batches.files import FileStore
+from constrain.server.batches.files import FileStore, StoredFile
 from constrain.server.batches.folder import BatchFolder, FolderInUseError
 from constrain.server.batches.record import BatchRecord, new_batch_id
-from constrain.server.batches.running import BatchRunner
+from constrain.server.batches.running import BatchRunner, Shares
 from constrain.server.batches.uploads import read_expiry, read_upload
 from constrain.server.http.account import current
 from constrain.server.http.auth import owners_of
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
     from constrain.server.batches.asking import Asking
-    from constrain.server.batches.files import StoredFile
     from constrain.server.serving.endpoint import Serving
 
 _log = logging.getLogger("constrain.server")
@@ -72,6 +72,8 @@ class Batches:
         folder = serving.settings.batch_folder
         self._folder = None if folder is None else BatchFolder(folder)
         self._opened: tuple[FileStore, BatchRunner] | None = None
+        self._has_stopped = False
+        self._copying = ThreadPoolExecutor(1, thread_name_prefix="constrain-files")
 
     def routes(self) -> list[Route]:
         """Returns the routes of all paths."""
@@ -89,20 +91,22 @@ class Batches:
 
     def start(self) -> None:
         """Goes on with the batches of an earlier server, if there are any."""
-        if self._folder is None or not self._folder.exists():
+        if self._folder is None:
             return
         try:
-            self._open()
+            if self._folder.exists():
+                self._open()
         except ApiError as error:
             _log.warning("no batches: %s", error.message)
+        except OSError as error:
+            _log.warning("no batches: %s", error)
 
     async def stop(self) -> None:
-        """Stops all batches where they are; the next server goes on with them."""
+        """Stops all batches where they are, for good; the next server goes on with them."""
+        self._has_stopped = True
         if self._opened is not None:
             assert self._folder is not None
-            _, runner = self._opened
-            self._opened = None
-            await runner.stop()
+            await self._opened[1].stop()
             self._folder.close()
 
     def _open(self) -> tuple[FileStore, BatchRunner]:
@@ -113,25 +117,34 @@ class Batches:
                 status=404,
                 code="not_supported",
             )
-        if self._serving.generator.is_stopping:
+        if self._has_stopped or self._serving.generator.is_stopping:
             raise unavailable("The server is shutting down.")
         if self._opened is None:
             try:
                 self._folder.open()
                 store = FileStore(self._folder, self._settings.batch_bytes, self._clock)
                 owners = {self._folder.tag(owner): owner for owner in owners_of(self._settings.api_keys)}
-                places = max(1, self._serving.models.parallel - 1)
-                runner = BatchRunner(self._folder, store, self._asking, owners, places, self._clock)
-            except (OSError, ValueError, TypeError) as error:
+                runner = BatchRunner(self._folder, store, self._asking, owners, self._shares(), self._clock)
+                runner.start()
+            except OSError as error:
                 self._folder.close()
-                if not isinstance(error, FolderInUseError):
-                    _log.exception("files and batches cannot be kept")
-                raise unavailable(
-                    f"Files and batches cannot be kept: {error}. Start the server with another --batch-folder."
-                ) from error
+                why = "its log says why"
+                if isinstance(error, FolderInUseError):
+                    why = "another server uses the same folder; start this one with another --batch-folder"
+                _log.warning("files and batches cannot be kept: %s", error)
+                raise unavailable(f"This server cannot keep files and batches: {why}.") from error
             self._opened = store, runner
-            runner.start()
         return self._opened
+
+    def _shares(self) -> Shares:
+        """Returns what batches may take of this server: of each model all answers at once but one."""
+        models = self._serving.models
+
+        def of(name: str) -> tuple[str, int]:
+            source = models.find(name)
+            return ("", 1) if source is None else (source.names[0], max(1, source.parallel - 1))
+
+        return Shares(of, models.parallel, self._settings.max_body_bytes, lambda: self._serving.generator.is_stopping)
 
     def _mine(self) -> tuple[FileStore, BatchRunner, str]:
         """Returns files, batches, and the name of the request's owner in files. Raises ``ApiError``."""
@@ -141,17 +154,20 @@ class Batches:
 
     async def _create_file(self, request: Request) -> Response:
         store, _, owner = self._mine()
+        declared = request.headers.get("content-length", "")
+        store.require_room(int(declared[:20]) if declared.isdecimal() else 0)
         with _writing():
             async with read_upload(request, MAX_BATCH_BYTES) as upload:
                 add = partial(store.add, owner, upload.filename, upload.content, upload.seconds)
-                stored = await asyncio.to_thread(add)
+                stored = await asyncio.get_running_loop().run_in_executor(self._copying, add)
         return JSONResponse(stored.describe())
 
     async def _list_files(self, request: Request) -> Response:
         store, _, owner = self._mine()
         purpose = request.query_params.get("purpose")
-        files = [each.describe() for each in store.of(owner) if purpose in (None, each.purpose)]
-        return JSONResponse(read_page(files, request.query_params, most=MAX_FILES_PAGE, default=MAX_FILES_PAGE))
+        files = {each.id: each for each in store.of(owner) if purpose in (None, each.purpose)}
+        page = partial(read_page, most=MAX_FILES_PAGE, default=MAX_FILES_PAGE, describe=StoredFile.describe)
+        return JSONResponse(page(files, request.query_params))
 
     async def _show_file(self, request: Request) -> Response:
         _, stored = self._file(request)
@@ -209,8 +225,8 @@ class Batches:
 
     async def _list_batches(self, request: Request) -> Response:
         _, runner, owner = self._mine()
-        batches = [each.describe() for each in runner.of(owner)]
-        return JSONResponse(read_page(batches, request.query_params, most=MAX_PAGE, default=20))
+        page = partial(read_page, most=MAX_PAGE, default=20, describe=BatchRecord.describe)
+        return JSONResponse(page(runner.of(owner), request.query_params))
 
     async def _show_batch(self, request: Request) -> Response:
         _, record = self._batch(request)
@@ -222,17 +238,15 @@ class Batches:
             raise ApiError(
                 f"This batch cannot be cancelled any more: it is {record.status}.", param="id", code="invalid_value"
             )
-        if record.status != "cancelling":
-            with _writing():
-                await runner.cancel(record)
+        with _writing():
+            await runner.cancel(record)
         return JSONResponse(record.describe())
 
     def _batch(self, request: Request) -> tuple[BatchRunner, BatchRecord]:
         _, runner, owner = self._mine()
         batch_id = request.path_params["id"]
-        for record in runner.of(owner):
-            if record.id == batch_id:
-                return runner, record
+        if (record := runner.of(owner).get(batch_id)) is not None:
+            return runner, record
         raise ApiError(f"No batch found with id '{batch_id:.80}'.", status=404, param="id", code="not_found")
 
 
@@ -258,7 +272,7 @@ def _writing() -> Iterator[None]:
         yield
     except OSError as error:
         _log.exception("a file could not be written")
-        raise unavailable(f"The server could not write to its disk: {error.strerror or error}.") from error
+        raise unavailable(f"The server could not write to its disk: {error.strerror or 'its log says why'}.") from error
 
 
 class _Taking:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import logging
+import os
 import secrets
 import shutil
 import threading
@@ -12,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from openai.types import FileObject
 
-from constrain.batch.files import flush_folder, write_durably
+from constrain.batch.files import write_durably
 from constrain.server.http.errors import ApiError
+from constrain.server.requests.limits import MAX_FILES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
     from constrain.server.batches.folder import BatchFolder
+
+_log = logging.getLogger("constrain.server")
 
 INPUT = "batch"
 """Purpose of files that clients send."""
@@ -80,13 +85,20 @@ class FileStore:
         self._taking = threading.Lock()
         self._files = {each.id: each for each in _read_all(folder.files)}
         for path in folder.files.iterdir():  # contents without facts: the server ended between the two
-            if path.stem not in self._files:
+            if path.suffix != ".json" and path.name not in self._files:
                 path.unlink()
         self._all()
 
-    def _require_room(self, size: int) -> None:
-        """Raises ``ApiError`` if there is no room for so many more bytes."""
-        used = sum(each.bytes for each in self._all())
+    def require_room(self, size: int) -> None:
+        """Raises ``ApiError`` if there is no room for one more file of so many bytes."""
+        files = self._all()
+        if len(files) >= MAX_FILES:
+            raise ApiError(
+                f"This server keeps {MAX_FILES} files at most. Delete files that you do not need.",
+                param="file",
+                code="storage_limit_exceeded",
+            )
+        used = sum(each.bytes for each in files)
         if used + size > self._limit:
             raise ApiError(
                 f"The files on this server take {used} bytes, and may take {self._limit} together: there is no room "
@@ -107,7 +119,7 @@ class FileStore:
         size = source.seek(0, 2)
         source.seek(0)
         with self._taking:
-            self._require_room(size)
+            self.require_room(size)
             return self._keep(new_file_id(), owner, filename, INPUT, source, seconds)
 
     def add_output(self, file_id: str, owner: str, filename: str, path: Path, seconds: int) -> None:
@@ -124,13 +136,14 @@ class FileStore:
             with draft.open("wb") as target:
                 shutil.copyfileobj(source, target, 1 << 20)
                 size = target.tell()
+                target.flush()
+                os.fsync(target.fileno())
             draft.replace(content)
         finally:
             draft.unlink(missing_ok=True)
         now = int(self._clock())
         stored = StoredFile(file_id, owner, filename, purpose, size, now, now + seconds)
         write_durably(content.with_name(f"{file_id}.json"), json.dumps(asdict(stored)).encode())
-        flush_folder(self._folder.files)
         self._files[file_id] = stored
         return stored
 
@@ -173,5 +186,13 @@ class FileStore:
 
 def _read_all(folder: Path) -> Iterator[StoredFile]:
     """Yields what is known of the files in a folder, oldest first."""
-    found = [StoredFile(**json.loads(path.read_bytes())) for path in folder.glob("*.json")]
+    found = [stored for path in folder.glob("*.json") if (stored := _read_facts(path)) is not None]
     yield from sorted(found, key=lambda each: (each.created_at, each.id))
+
+
+def _read_facts(path: Path) -> StoredFile | None:
+    try:
+        return StoredFile(**json.loads(path.read_bytes()))
+    except (ValueError, TypeError):
+        _log.exception("%s is damaged; its file is not there any more", path)
+        return None

@@ -14,13 +14,14 @@ import json
 import os
 import re
 import secrets
+import shutil
 from typing import TYPE_CHECKING, Any
 
-from constrain.batch.files import BatchFiles
+from constrain.batch.files import BatchFiles, flush_folder
 from constrain.batch.lines import read_lines
 from constrain.fields.values import FieldError
 from constrain.server.batches.lines import read_request
-from constrain.server.batches.record import Usage
+from constrain.server.batches.record import Usage, write_record
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,10 +48,16 @@ class Journal:
         self.answers = folder / "answers.jsonl"
         self.failures = folder / "failures.jsonl"
 
-    def create(self, source: Path) -> None:
-        """Makes the folder, with the input. Raises ``OSError``."""
+    def create(self, source: Path, record: BatchRecord) -> None:
+        """Makes the folder, with the input and the record, or nothing. Raises ``OSError``."""
         self.folder.mkdir(mode=0o700)
-        os.link(source, self.input)
+        try:
+            os.link(source, self.input)
+            write_record(self.folder, record)
+            flush_folder(self.folder.parent)
+        except OSError:
+            shutil.rmtree(self.folder)
+            raise
 
     def open(self, record: BatchRecord) -> BatchFiles:
         """Opens the journal to go on with the batch; requests that failed are tried again. Raises ``OSError``."""
@@ -60,26 +67,34 @@ class Journal:
         except ValueError as error:
             raise OSError(str(error)) from error
 
-    def finish(self, record: BatchRecord, store: FileStore) -> None:
-        """Makes the files of answers and errors, in the order of the input, and counts. Raises ``OSError``.
+    def finish(self, record: BatchRecord, store: FileStore, longest: int) -> dict[str, Any]:
+        """Makes the files of answers and errors, in the order of the input; returns what the record says of them.
 
-        May be called again after an interruption: the files have the same ids then.
+        May be called again after an interruption: the files have the same ids then. Raises ``OSError``. ``longest``:
+        bytes of a line.
         """
         usage = Usage()
         answered = self._sort(self.answers, "output.new", usage)
-        failed = self._sort(self.failures, "errors.new", None)
+        failed = self._sort(self.failures, "errors.new", None) - answered
         if record.reason in _REASONS:
-            failed |= self._add_unanswered(record, answered | failed)
-        name = record.id
-        if answered and record.output_file_id is not None:
-            output = self.folder / "output.new"
-            store.add_output(record.output_file_id, record.owner, f"{name}_output.jsonl", output, record.keep_seconds)
-        if failed and record.error_file_id is not None:
-            errors = self.folder / "errors.new"
-            store.add_output(record.error_file_id, record.owner, f"{name}_error.jsonl", errors, record.keep_seconds)
-        record.output_file_id = record.output_file_id if answered else None
-        record.error_file_id = record.error_file_id if failed else None
-        record.completed, record.failed, record.usage = len(answered), len(failed), usage.describe()
+            failed |= self._add_unanswered(record, answered | failed, longest)
+        made: dict[str, str | None] = {"output": None, "error": None}
+        for kind, file_id, numbers, name in (
+            ("output", record.output_file_id, answered, "output.new"),
+            ("error", record.error_file_id, failed, "errors.new"),
+        ):
+            if numbers and file_id is not None:
+                shown = f"{record.id}_{kind}.jsonl"
+                store.add_output(file_id, record.owner, shown, self.folder / name, record.keep_seconds)
+                made[kind] = file_id
+        return {
+            "output_file_id": made["output"],
+            "error_file_id": made["error"],
+            "total": max(record.total, len(answered) + len(failed)),
+            "completed": len(answered),
+            "failed": len(failed),
+            "usage": usage.describe(),
+        }
 
     def remove(self) -> None:
         """Removes everything but the record, once the batch has ended."""
@@ -88,11 +103,14 @@ class Journal:
                 path.unlink()
 
     def _sort(self, source: Path, name: str, usage: Usage | None) -> set[int]:
-        """Writes the lines of a journal in the order of the input, without their numbers; returns the numbers."""
+        """Writes the lines of a journal in the order of the input, without their numbers; returns the numbers.
+
+        A last line that was not written whole is left out.
+        """
         places: dict[int, tuple[int, int]] = {}
         source.touch()
         with source.open("rb") as file, (self.folder / name).open("wb") as output:
-            while line := file.readline():
+            while (line := file.readline()).endswith(b"\n"):
                 found = _NUMBER.match(line)
                 if found is None:
                     raise OSError(f"{source}: this is not a line of a journal: {line[:80]!r}")
@@ -105,16 +123,16 @@ class Journal:
                 output.write(_NUMBER.sub(b"{", file.read(length), count=1))
         return set(places)
 
-    def _add_unanswered(self, record: BatchRecord, known: set[int]) -> set[int]:
+    def _add_unanswered(self, record: BatchRecord, known: set[int], longest: int) -> set[int]:
         """Adds an error for each request that has neither an answer nor an error; returns their numbers."""
         code, message = _REASONS[record.reason]
         added = set()
         with (self.folder / "errors.new").open("ab") as file:
-            for number, text in read_lines(self.input):
+            for number, text in read_lines(self.input, longest):
                 if number in known:
                     continue
                 try:
-                    custom_id = read_request(number, text, record.endpoint).custom_id
+                    custom_id = read_request(number, text, record.endpoint, longest).custom_id
                 except FieldError:  # cancelled before the file was checked
                     continue
                 error = {"code": code, "message": message}

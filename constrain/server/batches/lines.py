@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 MAX_ERRORS = 100
 """Wrong lines that a batch lists: 100. Its file is read no further than that."""
 
+_SHOWN = 300
+"""Characters of a message about a wrong line: 300. A line may have millions."""
+
 _FIELDS = ("custom_id", "method", "url", "body")
 
 
@@ -27,12 +30,14 @@ class LineRequest:
     Attributes:
         line: number of its line, from 1.
         custom_id: name that the client gave it.
-        body: its body.
+        model: name of the model that it asks.
+        body: its body, JSON.
     """
 
     line: int
     custom_id: str
-    body: dict[str, Any]
+    model: str
+    body: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +55,17 @@ class Checked:
     errors: list[dict[str, Any]]
 
 
-def read_request(number: int, text: bytes, endpoint: str) -> LineRequest:
+def read_request(number: int, text: bytes, endpoint: str, longest: int) -> LineRequest:
     """Reads a line. Raises ``FieldError``.
 
     Args:
         number: number of the line, from 1.
         text: its bytes.
         endpoint: path that the batch was made for.
+        longest: bytes that a line may have.
     """
+    if len(text) > longest:
+        raise FieldError(f"This line has more than {longest} bytes.", param="", code="invalid_json_line")
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -79,30 +87,35 @@ def read_request(number: int, text: bytes, endpoint: str) -> LineRequest:
     one_of(required_text(found, "method"), ("POST",), "method")
     one_of(required_text(found, "url"), (endpoint,), "url")
     body = mapping(found.get("body"), "body")
-    required_text(body, "model", "body.")
+    model = required_text(body, "model", "body.")
     if body.get("stream"):
         raise FieldError(
             "Invalid 'body.stream': a batch has no streams; leave it out.", param="body.stream", code="invalid_value"
         )
-    return LineRequest(number, custom_id, body)
+    try:
+        content = json.dumps(body).encode()
+    except RecursionError as error:
+        raise FieldError("Invalid 'body': it is nested too deeply.", param="body", code="invalid_value") from error
+    return LineRequest(number, custom_id, model, content)
 
 
-def check_file(path: Path, endpoint: str) -> Checked:
-    """Checks all lines of a file, for requests to an endpoint. Raises ``OSError``."""
+def check_file(path: Path, endpoint: str, longest: int) -> Checked:
+    """Checks all lines of a file, for requests to an endpoint. Raises ``OSError``. ``longest``: bytes of a line."""
     first: dict[str, int] = {}
     models: set[str] = set()
     errors: list[dict[str, Any]] = []
 
     def refuse(message: str, code: str, line: int | None = None, param: str | None = None) -> None:
-        errors.append({"code": code, "line": line, "message": message, "param": param or None})
+        place = f"{param:.{_SHOWN}}" if param else None
+        errors.append({"code": code, "line": line, "message": f"{message:.{_SHOWN}}", "param": place})
 
-    for number, text in read_lines(path):
+    for number, text in read_lines(path, longest):
         try:
-            request = read_request(number, text, endpoint)
+            request = read_request(number, text, endpoint, longest)
         except FieldError as error:
             refuse(error.message, error.code or "invalid_value", number, error.param)
         else:
-            models.add(request.body["model"])
+            models.add(request.model)
             if (before := first.setdefault(request.custom_id, number)) != number:
                 message = f"The custom_id {request.custom_id:.80} is that of line {before}, too."
                 refuse(message, "duplicate_custom_id", number, "custom_id")

@@ -12,8 +12,10 @@ Each change of the state is on the disk before anything depends on it.
 from __future__ import annotations
 
 import json
+import logging
 import secrets
-from dataclasses import asdict, dataclass, field
+import shutil
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from openai.types import Batch as BatchObject
@@ -22,6 +24,10 @@ from constrain.batch.files import write_durably
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+_log = logging.getLogger("constrain.server")
+
+_NAME = "record.json"
 
 Status = Literal["validating", "failed", "in_progress", "finalizing", "completed", "expired", "cancelling", "cancelled"]
 
@@ -112,10 +118,15 @@ class BatchRecord:
         """Whether nothing happens any more."""
         return self.status in ENDED
 
-    def enter(self, status: Status, now: float) -> None:
-        """Changes the state, and notes the time."""
-        self.status = status
-        setattr(self, f"{status}_at", int(now))
+    def entering(self, status: Status, now: float, **facts: Any) -> BatchRecord:
+        """Returns the batch in another state, with the time and other facts."""
+        facts[f"{status}_at"] = int(now)
+        return replace(self, status=status, **facts)
+
+    def become(self, other: BatchRecord) -> None:
+        """Takes over all facts of another record of the same batch."""
+        for each in fields(self):
+            setattr(self, each.name, getattr(other, each.name))
 
     def describe(self) -> dict[str, Any]:
         """Returns the batch as a JSON object for clients."""
@@ -136,10 +147,28 @@ def new_batch_id() -> str:
 
 def write_record(folder: Path, record: BatchRecord) -> None:
     """Writes the record of a batch to its folder. On return it is on the disk. Raises ``OSError``."""
-    write_durably(folder / "record.json", json.dumps(asdict(record)).encode())
+    write_durably(folder / _NAME, json.dumps(asdict(record)).encode())
 
 
 def read_records(folder: Path) -> list[BatchRecord]:
-    """Reads all batches in a folder, oldest first. A batch whose record was never written does not exist."""
-    found = [BatchRecord(**json.loads(path.read_bytes())) for path in folder.glob("*/record.json")]
+    """Reads all batches in a folder, oldest first.
+
+    A batch whose record was never written does not exist: its folder is removed. One whose record is damaged is left
+    as it is, with an entry in the log.
+    """
+    found = []
+    for each in list(folder.iterdir()):
+        path = each / _NAME
+        if not path.exists():
+            shutil.rmtree(each)
+        elif (record := _read_record(path)) is not None:
+            found.append(record)
     return sorted(found, key=lambda each: (each.created_at, each.id))
+
+
+def _read_record(path: Path) -> BatchRecord | None:
+    try:
+        return BatchRecord(**json.loads(path.read_bytes()))
+    except (ValueError, TypeError):
+        _log.exception("%s is damaged; its batch is not there any more", path)
+        return None

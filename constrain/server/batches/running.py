@@ -1,7 +1,7 @@
 """Runs the batches of a server in the background, beside the requests of its clients.
 
-The requests of all batches take turns for a few places, at most all but one of the answers that a model writes at once,
-so that clients who wait find a place. A request that finds the server busy is sent again. When the server ends, by a
+The requests of all batches take turns for the places of a model: all but one of the answers that it writes at once, so
+that clients who wait find a place. A request that finds the server busy is sent again. When the server ends, by a
 signal or a crash, requests without an answer are left, and the next server goes on with them.
 """
 
@@ -12,7 +12,9 @@ import contextlib
 import logging
 import shutil
 import time
+from collections import defaultdict
 from contextvars import Context
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -23,7 +25,7 @@ from constrain.server.batches.lines import check_file, read_request
 from constrain.server.batches.record import read_records, write_record
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+    from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 
     from constrain.batch.files import BatchFiles
     from constrain.server.batches.asking import Asking, Reply
@@ -55,6 +57,23 @@ _ATTEMPTS = 6
 """How often a request is sent whose model is not available. A busy server is asked until the batch ends."""
 
 
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """What batches may take of a server.
+
+    Attributes:
+        of: function that returns the own name of a model, and the requests of batches that ask it at the same time.
+        most: requests of one batch that are under way at the same time, for all models.
+        longest: bytes of a line.
+        is_stopping: function that returns whether the server ends answers early.
+    """
+
+    of: Callable[[str], tuple[str, int]]
+    most: int
+    longest: int
+    is_stopping: Callable[[], bool] = lambda: False
+
+
 class BatchRunner:
     """All batches of a server. Only the thread of the event loop may use it.
 
@@ -64,7 +83,7 @@ class BatchRunner:
         asking: sends requests to endpoints.
         owners: names of the owners whose batches run, by the name in files. Those of others, whose key was taken
             away, wait until their key is back or their time is up.
-        places: requests of batches that are answered at the same time.
+        shares: what batches may take of the server.
         clock: function that returns the seconds since 1970.
     """
 
@@ -74,31 +93,34 @@ class BatchRunner:
         files: FileStore,
         asking: Asking,
         owners: Mapping[str, str],
-        places: int,
+        shares: Shares,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._folder = folder
         self._files = files
         self._asking = asking
         self._owners = owners
-        self._places = places
+        self._shares = shares
         self._clock = clock
-        self._turns = asyncio.Semaphore(places)
+        self._turns: dict[str, asyncio.Semaphore] = {}
         self._records = {each.id: each for each in read_records(folder.batches)}
+        self._saving: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._cancelled: dict[str, asyncio.Event] = {}
+        self._stopped = False
 
     def start(self) -> None:
-        """Goes on with the batches that have not ended."""
-        for record in list(self._records.values()):
-            if not record.has_ended:
+        """Goes on with the batches that have not ended. Raises ``OSError``."""
+        self._forget()
+        for record in self._records.values():
+            if record.has_ended:
+                self._journal(record).remove()  # the last server may have ended before it did
+            else:
                 self._begin(record)
-            elif record.created_at + KEPT_SECONDS <= self._clock():
-                shutil.rmtree(self._folder.batches / record.id)
-                del self._records[record.id]
 
     async def stop(self) -> None:
-        """Stops all batches where they are. The next server goes on with them."""
+        """Stops all batches where they are, for good. The next server goes on with them."""
+        self._stopped = True
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()
@@ -109,42 +131,60 @@ class BatchRunner:
         """Number of batches that have not ended."""
         return len(self._tasks)
 
-    def of(self, owner: str) -> list[BatchRecord]:
-        """Returns the batches of an owner, oldest first. ``owner``: its name in files."""
-        return [each for each in self._records.values() if each.owner == owner]
+    def of(self, owner: str) -> dict[str, BatchRecord]:
+        """Returns the batches of an owner by their ids, oldest first. ``owner``: its name in files."""
+        return {each.id: each for each in self._records.values() if each.owner == owner}
 
     async def add(self, record: BatchRecord) -> None:
         """Takes a new batch and begins it. Raises ``OSError``; then there is no such batch."""
-        await asyncio.to_thread(self._create, record)
+        source = self._files.path(self._files.get(record.owner, record.input_file_id))
+        await _finished(asyncio.ensure_future(asyncio.to_thread(self._journal(record).create, source, record)))
         self._records[record.id] = record
+        self._forget()
         self._begin(record)
 
     async def cancel(self, record: BatchRecord) -> None:
-        """Ends a batch early; what was answered is kept. Raises ``OSError``."""
-        record.reason = "cancelled"
-        record.enter("cancelling", self._clock())
-        await self._save(record)
-        self._cancelled[record.id].set()
+        """Ends a batch early; what was answered is kept. Raises ``OSError``, and the batch goes on then."""
+        ids = {"output_file_id": new_file_id(), "error_file_id": new_file_id()}
+        after: tuple[Status, ...] = ("validating", "in_progress")
+        if await self._enter(record, "cancelling", after=after, reason="cancelled", **ids):
+            self._cancelled.get(record.id, asyncio.Event()).set()  # there is none if the server stops
 
-    def _create(self, record: BatchRecord) -> None:
-        source = self._files.path(self._files.get(record.owner, record.input_file_id))
-        journal = self._journal(record)
-        journal.create(source)
-        write_record(journal.folder, record)
+    def _forget(self) -> None:
+        """Removes the batches that ended long ago. Raises ``OSError``."""
+        for record in list(self._records.values()):
+            if record.has_ended and record.created_at + KEPT_SECONDS <= self._clock():
+                shutil.rmtree(self._folder.batches / record.id)
+                del self._records[record.id]
 
     def _begin(self, record: BatchRecord) -> None:
+        if self._stopped:
+            return
         self._cancelled[record.id] = asyncio.Event()
-        if record.status == "cancelling":
-            self._cancelled[record.id].set()
         task = Context().run(asyncio.get_running_loop().create_task, self._run(record))  # not that of a request
         self._tasks[record.id] = task
-        task.add_done_callback(lambda _: self._tasks.pop(record.id, None))
+        task.add_done_callback(lambda _: self._end_task(record))
+
+    def _end_task(self, record: BatchRecord) -> None:
+        del self._tasks[record.id], self._cancelled[record.id]
+        self._saving.pop(record.id, None)
 
     def _journal(self, record: BatchRecord) -> Journal:
         return Journal(self._folder.batches / record.id)
 
-    async def _save(self, record: BatchRecord) -> None:
-        await asyncio.to_thread(write_record, self._folder.batches / record.id, record)
+    async def _enter(self, record: BatchRecord, status: Status, *, after: Sequence[Status], **facts: Any) -> bool:
+        """Changes the state of a batch, first on the disk; returns whether its state was one of ``after``.
+
+        Raises ``OSError``; the batch is as before then.
+        """
+        async with self._saving[record.id]:
+            if record.status not in after:
+                return False
+            changed = record.entering(status, self._clock(), **facts)
+            folder = self._folder.batches / record.id
+            await _finished(asyncio.ensure_future(asyncio.to_thread(write_record, folder, changed)))
+            record.become(changed)
+            return True
 
     async def _run(self, record: BatchRecord) -> None:
         """Runs a batch to its end."""
@@ -161,10 +201,10 @@ class BatchRunner:
         except Exception:  # noqa: BLE001 - the client has to hear of it, whatever it is
             _log.exception("batch %s failed", record.id)
             message = "The server had an error while it ran this batch; its log has the cause."
-            record.errors = [{"code": "internal_error", "line": None, "message": message, "param": None}]
-            record.enter("failed", self._clock())
-            with contextlib.suppress(OSError):
-                await self._save(record)
+            fault = {"code": "internal_error", "line": None, "message": message, "param": None}
+            record.become(record.entering("failed", self._clock(), errors=[fault]))
+            with contextlib.suppress(OSError):  # the next server runs it again, then
+                await asyncio.to_thread(write_record, self._folder.batches / record.id, record)
 
     async def _advance(self, record: BatchRecord) -> None:
         """Brings a batch from its state to its end. Raises ``OSError``."""
@@ -172,29 +212,22 @@ class BatchRunner:
             await self._check(record)
         if record.status == "in_progress":
             reason = await self._answer(record)
-            if record.status == "in_progress":  # not cancelled meanwhile
-                record.reason = reason
-                record.enter("finalizing", self._clock())
+            ids = {"output_file_id": new_file_id(), "error_file_id": new_file_id()}
+            await self._enter(record, "finalizing", after=("in_progress",), reason=reason, **ids)
         if record.status in ("finalizing", "cancelling"):
-            record.output_file_id = record.output_file_id or new_file_id()
-            record.error_file_id = record.error_file_id or new_file_id()
-            await self._save(record)
-            journal = self._journal(record)
-            await asyncio.to_thread(journal.finish, record, self._files)
-            record.enter(record.reason, self._clock())
-            await self._save(record)
-            await asyncio.to_thread(journal.remove)
+            finish = partial(self._journal(record).finish, record, self._files, self._shares.longest)
+            facts = await _finished(asyncio.ensure_future(asyncio.to_thread(finish)))
+            await self._enter(record, record.reason, after=("finalizing", "cancelling"), **facts)
             _log.info("batch %s: %s, %d of %d answered", record.id, record.status, record.completed, record.total)
+        if record.has_ended:
+            await asyncio.to_thread(self._journal(record).remove)
 
     async def _check(self, record: BatchRecord) -> None:
         """Checks the file of a batch, and begins or ends the batch."""
-        checked = await asyncio.to_thread(check_file, self._journal(record).input, record.endpoint)
-        record.total, record.model, record.errors = checked.total, checked.model, checked.errors
-        if record.status == "validating":
-            record.enter("failed" if checked.errors else "in_progress", self._clock())
-            await self._save(record)
-        if record.has_ended:
-            await asyncio.to_thread(self._journal(record).remove)
+        path = self._journal(record).input
+        checked = await asyncio.to_thread(check_file, path, record.endpoint, self._shares.longest)
+        facts = {"total": checked.total, "model": checked.model, "errors": checked.errors}
+        await self._enter(record, "failed" if checked.errors else "in_progress", after=("validating",), **facts)
 
     async def _answer(self, record: BatchRecord) -> Status:
         """Answers the requests of a batch; returns the state that it ends in."""
@@ -203,13 +236,14 @@ class BatchRunner:
         journal = self._journal(record)
         async with _opened(journal, record) as journaled:
             record.completed, record.failed = len(journaled.answered), 0
-            remaining = (each for each in read_lines(journal.input) if each[0] not in journaled.answered)
+            lines = read_lines(journal.input, self._shares.longest)
+            remaining = (each for each in lines if each[0] not in journaled.answered)
             ending = asyncio.create_task(self._end(record))
             waiting: set[asyncio.Task[Any]] = set()
             try:
                 async for number, text in _in_thread(remaining):
                     waiting.add(asyncio.create_task(self._answer_line(record, number, text, journaled)))
-                    while len(waiting) >= self._places:
+                    while len(waiting) >= self._shares.most:
                         waiting = await _first_done(waiting, ending)
                         if ending.done():
                             return ending.result()
@@ -235,9 +269,11 @@ class BatchRunner:
 
     async def _answer_line(self, record: BatchRecord, number: int, text: bytes, journal: BatchFiles) -> None:
         """Answers one request, and writes the answer to the journal."""
-        request = read_request(number, text, record.endpoint)
-        async with self._turns:
-            reply = await self._ask(record, request)
+        read = partial(read_request, number, text, record.endpoint, self._shares.longest)
+        request = await asyncio.to_thread(read)
+        reply = await self._ask(record, request)
+        if self._shares.is_stopping():  # the answer may have been cut: the next server asks again
+            await asyncio.Event().wait()
         is_answer = 200 <= reply.status < 300
         line = {"line": number, **outcome(request.custom_id, reply.describe(), None)}
         writing = asyncio.ensure_future(asyncio.to_thread(journal.answer if is_answer else journal.error, line))
@@ -250,9 +286,12 @@ class BatchRunner:
     async def _ask(self, record: BatchRecord, request: LineRequest) -> Reply:
         """Returns the reply to a request, which is sent again if the server has no room."""
         owner, attempts, pause = self._owners[record.owner], 0, _FIRST_PAUSE
+        name, places = self._shares.of(request.model)
+        turns = self._turns.setdefault(name, asyncio.Semaphore(places))
         while True:
-            asking = self._asking.ask(record.endpoint, request.body, owner, client=record.id)
-            reply = await asyncio.create_task(asking)  # a task, since the record of a request is in its context
+            async with turns:
+                asking = self._asking.ask(record.endpoint, request.body, owner, client=record.id)
+                reply = await asyncio.create_task(asking)  # a task, since the record of a request is in its context
             attempts += reply.status == _UNAVAILABLE
             if reply.status not in (_BUSY, _UNAVAILABLE) or attempts == _ATTEMPTS:
                 return reply

@@ -29,6 +29,9 @@ MAX_STOP_SEQUENCES = 1024
 MAX_METADATA = 16
 """Members of ``metadata``, as for OpenAI. Beyond: status 400."""
 
+METADATA_LENGTHS = (64, 512)
+"""Characters of a key and of a value of ``metadata``, as for OpenAI. Beyond: status 400."""
+
 MAX_COMPLETION_LOGPROBS = 5
 """Most likely tokens reported for each place of a text completion (``logprobs``), as for OpenAI. Beyond: status 400."""
 
@@ -78,6 +81,9 @@ MAX_PAGE = 100
 
 MAX_FILES_PAGE = 10_000
 """Files of one page of their list (``limit``), as for OpenAI. Beyond: status 400."""
+
+MAX_FILES = 10_000
+"""Files that are kept for all keys together. Beyond: status 400."""
 
 MAX_FILE_NAME = 255
 """Characters of the name of a file. Beyond: status 400."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from constrain.fields.values import mapping, wrong_type
 from constrain.server.http.errors import ApiError
-from constrain.server.requests.limits import MAX_METADATA
+from constrain.server.requests.limits import MAX_METADATA, METADATA_LENGTHS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,4 +27,10 @@ def read_metadata(body: Mapping[str, Any]) -> dict[str, str] | None:
     for key, value in metadata.items():
         if not isinstance(value, str):
             raise wrong_type(f"metadata.{key:.64}", "a string", value)
+        if len(key) > METADATA_LENGTHS[0] or len(value) > METADATA_LENGTHS[1]:
+            raise ApiError(
+                "Invalid 'metadata': a key may have {} characters, and a value {}.".format(*METADATA_LENGTHS),
+                param=f"metadata.{key:.64}",
+                code="string_above_max_length",
+            )
     return metadata

@@ -2,44 +2,51 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from constrain.fields.values import one_of, wrong_type
 from constrain.server.http.errors import ApiError, convert_field_errors
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping
+
+T = TypeVar("T")
 
 
 @convert_field_errors()
 def read_page(
-    items: Sequence[Mapping[str, Any]], query: Mapping[str, str], *, most: int, default: int
+    items: Mapping[str, T],
+    query: Mapping[str, str],
+    *,
+    most: int,
+    default: int,
+    describe: Callable[[T], Mapping[str, Any]],
 ) -> dict[str, Any]:
     """Returns the page that a query asks for. Raises ``ApiError``.
 
     Args:
-        items: all items, each with an ``id``, the oldest first.
+        items: all items by their ids, the oldest first.
         query: query of the request.
         most: most items of a page.
         default: items of a page whose query has no ``limit``.
+        describe: function that makes the JSON object of an item.
     """
     limit = _limit(query.get("limit", str(default)), most)
-    ordered = list(items)
+    ids = list(items)
     if one_of(query.get("order", "desc"), ("asc", "desc"), "order") == "desc":
-        ordered.reverse()
+        ids.reverse()
     after = query.get("after")
     if after is not None:
-        ids = [item["id"] for item in ordered]
-        if after not in ids:
+        if after not in items:
             raise ApiError(f"Item with id '{after:.80}' not found.", param="after", code="invalid_value")
-        ordered = ordered[ids.index(after) + 1 :]
-    page = ordered[:limit]
+        ids = ids[ids.index(after) + 1 :]
+    page = ids[:limit]
     return {
         "object": "list",
-        "data": page,
-        "first_id": page[0]["id"] if page else "",
-        "last_id": page[-1]["id"] if page else "",
-        "has_more": len(ordered) > limit,
+        "data": [describe(items[name]) for name in page],
+        "first_id": page[0] if page else "",
+        "last_id": page[-1] if page else "",
+        "has_more": len(ids) > limit,
     }
 
 

@@ -163,7 +163,7 @@ class Responses(Endpoint):
 
     async def _keep(self, made: _Made, response: ResponseObject) -> None:
         request = made.head.request
-        if request.store:
+        if request.store and current.get().keeps_response:
             put = partial(self._store.put, made.owner, request, response_json(response), made.previous)
             await asyncio.to_thread(put)
 

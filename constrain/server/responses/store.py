@@ -150,4 +150,5 @@ class ResponseStore:
 
 def input_items_page(stored: StoredResponse, query: Mapping[str, str]) -> dict[str, Any]:
     """Returns the page of input items that a query asks for (``limit``, ``order``, ``after``). Raises ``ApiError``."""
-    return read_page(list(stored.input_items), query, most=MAX_PAGE, default=20)
+    items = {item["id"]: item for item in stored.input_items}
+    return read_page(items, query, most=MAX_PAGE, default=20, describe=dict)

@@ -16,7 +16,7 @@ from constrain.server.batches.files import MONTH, FileStore
 from constrain.server.batches.folder import BatchFolder, FolderInUseError
 from constrain.server.batches.journal import Journal
 from constrain.server.batches.record import BatchRecord, new_batch_id
-from constrain.server.batches.running import KEPT_SECONDS, BatchRunner
+from constrain.server.batches.running import KEPT_SECONDS, BatchRunner, Shares
 from constrain.server.http.errors import ApiError, too_busy, unavailable
 
 if TYPE_CHECKING:
@@ -72,6 +72,7 @@ class Server:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.clock = Clock()
+        self.is_stopping = False
         self.logged: list[str] = []
 
     @asynccontextmanager
@@ -84,7 +85,8 @@ class Server:
         self.store = FileStore(folder, 1 << 30, self.clock)
         asking = Asking({PATH: script}, 60, lambda owner: owner, lambda account, _: self.logged.append(account.owner))
         names = {folder.tag(owner): owner for owner in owners}
-        runner = BatchRunner(folder, self.store, asking, names, places, self.clock)
+        shares = Shares(lambda _: ("m", places), 8, 10_000, lambda: self.is_stopping)
+        runner = BatchRunner(folder, self.store, asking, names, shares, self.clock)
         runner.start()
         try:
             yield runner
@@ -244,7 +246,7 @@ def test_a_restart_answers_each_request_once(server: Server) -> None:
         assert not record.has_ended
         second = Script(right)
         async with server.running(second) as runner:
-            [record] = runner.of(server.folder.tag(OWNER))
+            [record] = runner.of(server.folder.tag(OWNER)).values()
             await until(lambda: record.has_ended)
             assert sorted(second.asked) == [5, 6, 7, 8, 9]
             assert record.status == "completed"
@@ -264,7 +266,7 @@ def test_a_restart_tries_failed_requests_again(server: Server) -> None:
             record = await server.begin(runner, 2)
             await until(lambda: record.failed == 1)
         async with server.running(Script(right)) as runner:
-            [record] = runner.of(server.folder.tag(OWNER))
+            [record] = runner.of(server.folder.tag(OWNER)).values()
             await until(lambda: record.has_ended)
             assert (record.completed, record.failed) == (2, 0)
             assert record.error_file_id is None
@@ -292,7 +294,7 @@ def test_a_crash_while_the_files_are_made_loses_nothing(
                 await until(lambda: not runner.running)
         script = Script(right)
         async with server.running(script) as runner:
-            [record] = runner.of(server.folder.tag(OWNER))
+            [record] = runner.of(server.folder.tag(OWNER)).values()
             await until(lambda: record.has_ended)
             assert not script.asked
             assert (record.completed, record.failed) == (3, 1)
@@ -325,6 +327,93 @@ def test_a_full_disk_makes_a_batch_wait(server: Server, monkeypatch: pytest.Monk
     asyncio.run(run())
 
 
+def test_a_cancel_that_cannot_be_written_changes_nothing(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    async def run() -> None:
+        async with server.running(Script(never)) as runner:
+            record = await server.begin(runner, 2)
+            await until(lambda: record.status == "in_progress")
+            with monkeypatch.context() as broken:
+                broken.setattr(running, "write_record", full)
+                with pytest.raises(OSError, match="No space"):
+                    await runner.cancel(record)
+            assert record.status == "in_progress"
+            await runner.cancel(record)
+            await runner.cancel(record)  # a second time
+            await until(lambda: record.has_ended)
+            assert record.status == "cancelled"
+            assert record.failed == 2
+
+    asyncio.run(run())
+
+
+def test_an_answer_that_the_end_of_the_server_may_have_cut_is_asked_for_again(server: Server) -> None:
+    async def run() -> None:
+        async def stopping(number: int, before: int) -> dict[str, Any]:
+            server.is_stopping = True
+            return await right(number, before)
+
+        script = Script(stopping)
+        async with server.running(script) as runner:
+            record = await server.begin(runner, 2)
+            await until(lambda: script.asked)
+            await asyncio.sleep(0.05)
+            assert not record.completed
+        server.is_stopping = False
+        async with server.running(Script(right)) as runner:
+            [record] = runner.of(server.folder.tag(OWNER)).values()
+            await until(lambda: record.has_ended)
+            assert record.completed == 2
+
+    asyncio.run(run())
+
+
+def test_half_a_line_in_a_journal_is_no_answer(server: Server) -> None:
+    async def first(number: int, before: int) -> dict[str, Any]:
+        return await (right if number < 2 else never)(number, before)
+
+    async def run() -> None:
+        async with server.running(Script(first)) as runner:
+            record = await server.begin(runner, 4, hours=1)
+            await until(lambda: record.completed == 2)
+        journal = server.folder.batches / record.id / "answers.jsonl"
+        with journal.open("ab") as file:
+            file.write(b'{"line": 3, "id": "batch')
+        server.clock.now = NOW + 3601
+        async with server.running(Script(right)) as runner:
+            [record] = runner.of(server.folder.tag(OWNER)).values()
+            await until(lambda: record.has_ended)
+            assert record.status == "expired"
+            assert (record.completed, record.failed) == (2, 2)
+
+    asyncio.run(run())
+
+
+def test_damaged_records_and_leftovers_are_in_nobodys_way(server: Server) -> None:
+    async def run() -> None:
+        async with server.running(Script(right)) as runner:
+            record = await server.begin(runner, 1)
+            await until(lambda: not runner.running)
+        folder = server.folder.batches / record.id
+        assert [path.name for path in folder.iterdir()] == ["record.json"]
+        (folder / "input.jsonl").write_text("left by a crash")
+        (server.folder.batches / "batch_without_record").mkdir()
+        damaged = server.folder.batches / "batch_damaged"
+        damaged.mkdir()
+        (damaged / "record.json").write_text("{")
+        (server.folder.files / "file-damaged.json").write_text("{}")
+        async with server.running(Script(right)) as runner:
+            assert list(runner.of(record.owner)) == [record.id]
+            assert [path.name for path in folder.iterdir()] == ["record.json"]
+            assert not (server.folder.batches / "batch_without_record").exists()
+            assert damaged.exists()
+            assert len(server.store.of(record.owner)) == 2
+
+    asyncio.run(run())
+
+
 def test_the_batches_of_a_key_that_was_taken_away_wait_for_it(server: Server) -> None:
     async def run() -> None:
         async with server.running(Script(never)) as runner:
@@ -332,13 +421,13 @@ def test_the_batches_of_a_key_that_was_taken_away_wait_for_it(server: Server) ->
             await until(lambda: record.status == "in_progress")
         script = Script(right)
         async with server.running(script, owners=("another",)) as runner:
-            [record] = runner.of(server.folder.tag(OWNER))
+            [record] = runner.of(server.folder.tag(OWNER)).values()
             await asyncio.sleep(0.05)
             assert not record.has_ended
             assert not script.asked
         server.clock.now = NOW + 3601
         async with server.running(script, owners=("another",)) as runner:
-            [record] = runner.of(server.folder.tag(OWNER))
+            [record] = runner.of(server.folder.tag(OWNER)).values()
             await until(lambda: record.has_ended)
             assert record.status == "expired"
             assert record.failed == 2
