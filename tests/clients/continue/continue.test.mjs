@@ -107,6 +107,15 @@ test('agent: results are sent back', async () => {
   assert.ok(parts.length > 1);
 });
 
+test('the provider anthropic asks /v1/messages, with the same tools', async () => {
+  const api = apiFor('chat', 'anthropic');
+  const body = chat({ stream: true, tools: [READ_FILE, RUN], tool_choice: 'required' });
+  const calls = callsOf(await all(api.chatCompletionStream(body, signal)));
+  for (const call of calls) assert.equal(typeof JSON.parse(call.arguments), 'object');
+  const parts = await all(api.chatCompletionStream(chat({ stream: true, max_tokens: 12 }), signal));
+  assert.ok(parts.map(({ choices }) => choices[0]?.delta.content ?? '').join(''));
+});
+
 test('edit: a chat about the selected code', async () => {
   const messages = [{ role: 'user', content: 'Rewrite this code:\n```python\nprint( 1 )\n```' }];
   const body = { ...chat({ messages, max_tokens: 12, stream: true }), model: modelFor('edit').model };

@@ -21,8 +21,10 @@ export function modelFor(role) {
   return model;
 }
 
-export function apiFor(role) {
-  return constructLlmApi({ ...modelFor(role), apiKey: OPENAI_API_KEY });
+export function apiFor(role, provider = 'openai') {
+  const model = modelFor(role);
+  assert.equal(model.provider, 'openai');
+  return constructLlmApi({ ...model, provider, apiBase: `${model.apiBase}/`, apiKey: OPENAI_API_KEY });
 }
 
 export const signal = new AbortController().signal;

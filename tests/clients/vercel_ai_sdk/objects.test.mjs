@@ -5,7 +5,7 @@ import { test } from 'node:test';
 
 import { APICallError, Output, generateObject, generateText, jsonSchema, streamObject, streamText } from 'ai';
 
-import { Loose, MODEL, Never, Person, Plan, all, options, provider } from './support.mjs';
+import { Loose, MODEL, Never, Optional, Person, Plan, all, options, provider } from './support.mjs';
 
 for (const [what, schema] of Object.entries({ limits: Person, nested: Plan })) {
   test(`generateText with a schema: ${what}`, async () => {
@@ -75,6 +75,13 @@ test('refused: a schema that nothing matches', async () => {
     request,
     (error) => APICallError.isInstance(error) && error.statusCode === 400 && /word/.test(error.message),
   );
+});
+
+test('refused: an optional property, unless strictJsonSchema is off', async () => {
+  const asked = options({ output: Output.object({ schema: Optional }) });
+  await assert.rejects(generateText(asked), (error) => error.statusCode === 400 && /required/.test(error.message));
+  const { output } = await generateText({ ...asked, providerOptions: { constrain: { strictJsonSchema: false } } });
+  Optional.parse(output);
 });
 
 test('refused: too few tokens for any answer', async () => {

@@ -36,6 +36,8 @@ export const Plan = z.object({
   done: z.boolean(),
 });
 
+export const Optional = z.object({ name: z.string().max(20), age: z.number().int().max(150).optional() });
+
 // Every object matches.
 export const Loose = z.object({ name: z.string().optional() }).loose();
 
