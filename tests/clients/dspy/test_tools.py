@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import dspy
 import pytest
@@ -55,6 +56,18 @@ def test_react_gets_json_of_any_form(lm: dspy.LM) -> None:
     for entry in lm.history:
         [text] = entry["outputs"]
         assert isinstance(json.loads(text), dict)
+
+
+def test_an_output_is_streamed(lm: dspy.LM) -> None:
+    listener = dspy.streaming.StreamListener(signature_field_name="words")
+    program = dspy.streamify(dspy.Predict("question -> words: str"), stream_listeners=[listener])
+
+    async def read() -> list[Any]:
+        return [part async for part in program(question="A colour?")]
+
+    *parts, last = asyncio.run(read())
+    assert "".join(part.chunk for part in parts) == last.words
+    assert lm.history
 
 
 def test_a_model_is_asked_directly(lm: dspy.LM) -> None:
