@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 HERE = Path(__file__).parent
+DOCS = HERE.parents[1] / "docs"
 PYTHON, NODE = "requirements.txt", "package.json"
 CLIENTS = sorted(folder.name for folder in HERE.iterdir() if (folder / PYTHON).exists() or (folder / NODE).exists())
 
@@ -83,10 +84,11 @@ def variables_of(server: str, thinker: str = "") -> dict[str, str]:
     told = {"OPENAI_BASE_URL": server, "OPENAI_API_KEY": KEYS[0], "CONSTRAIN_OTHER_KEY": KEYS[1]}
     told |= {"ANTHROPIC_BASE_URL": root_of(server), "ANTHROPIC_API_KEY": KEYS[0]}
     told |= {"OLLAMA_HOST": root_of(server), "OLLAMA_API_KEY": KEYS[0], "CONSTRAIN_THINKER_URL": root_of(thinker)}
+    told |= {"CONSTRAIN_MODEL": MODEL, "CONSTRAIN_DOCS": str(DOCS)}
     inherited = {
         name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "ANTHROPIC_AUTH_TOKEN")
     }
-    return {**inherited, **told, "CONSTRAIN_MODEL": MODEL}
+    return {**inherited, **told}
 
 
 def _interpreter(environment: Path) -> Path:

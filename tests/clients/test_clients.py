@@ -3,9 +3,9 @@
 Only at full length (``CONSTRAIN_LONG``), since packages are installed: for each client into an environment of its own,
 under ``CONSTRAIN_CLIENT_ENVIRONMENTS`` if it shall be there the next time, too. Its tests find in theirs:
 ``OPENAI_BASE_URL``, ``OPENAI_API_KEY``, ``CONSTRAIN_OTHER_KEY``, which the server takes, too, ``ANTHROPIC_BASE_URL``,
-``ANTHROPIC_API_KEY``, and ``CONSTRAIN_MODEL``, the model's name. Clients of Ollama find ``OLLAMA_HOST``,
-``OLLAMA_API_KEY`` and ``CONSTRAIN_THINKER_URL``, where the model ``thinker`` reasons. ``pytest -s`` shows them as they
-run.
+``ANTHROPIC_API_KEY``, ``CONSTRAIN_MODEL``, the model's name, and ``CONSTRAIN_DOCS``, the folder of the documentation.
+Clients of Ollama find ``OLLAMA_HOST``, ``OLLAMA_API_KEY`` and ``CONSTRAIN_THINKER_URL``, where the model ``thinker``
+reasons. ``pytest -s`` shows them as they run.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The examples of the guide, each in the environment of its client, against a server as the guide starts it.
+"""The examples of the guide and the recipes, each in the environment of its client, against a server as they start it.
 
 Those for the ``openai`` package run in ``tests/server/test_guide.py``, too, without an installation.
 """
@@ -12,7 +12,7 @@ import pytest
 
 from tests.clients.environments import KEYS, SECONDS, install, program_of, variables_of
 from tests.support import LONG
-from tests.support.guide import Example, examples, ollama_examples
+from tests.support.guide import Example, examples, ollama_examples, recipes
 from tests.support.pages import blocks
 
 if TYPE_CHECKING:
@@ -42,6 +42,11 @@ def test_the_example_for_the_anthropic_package_runs_as_pasted(server: str, envir
     address = "http://127.0.0.1:8080"
     assert address in code
     run("anthropic_python", code.replace(address, server.removesuffix("/v1")), server, environments)
+
+
+@pytest.mark.parametrize("recipe", recipes(), ids=lambda recipe: recipe.client)
+def test_a_recipe_runs_as_pasted(recipe: Example, server: str, environments: Path) -> None:
+    run(recipe.client, recipe.at(server), server, environments)
 
 
 def run(client: str, code: str, server: str, environments: Path) -> None:

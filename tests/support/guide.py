@@ -1,12 +1,12 @@
-"""The guide of the endpoint, taken apart: its pages, its examples, of which client each is, and what they ask."""
+"""The guide of the endpoint and the recipes, taken apart: pages, examples, of which client each is, what they ask."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from pathlib import Path
 
-DOCS = Path(__file__).parents[2] / "docs"
+from tests.support.pages import DOCS, blocks
+
 CLIENTS, RUNNING, API, SECURITY, OLLAMA, BATCHES = (
     (DOCS / path).read_text(encoding="utf-8")
     for path in (
@@ -57,6 +57,20 @@ def batch_examples() -> list[Example]:
 def ollama_examples() -> list[Example]:
     """All that are about Ollama's clients, in their order."""
     return [example for example in _of_sections(OLLAMA) if example.client.startswith("ollama")]
+
+
+def recipes() -> list[Example]:
+    """All programs of recipes. ``client`` is the folder with the tests of their library: the name of the page."""
+    return [
+        Example(folder_of(block.page), block.language, block.code)
+        for block in blocks()
+        if block.page.startswith("recipes/") and block.language in ("python", "javascript")
+    ]
+
+
+def folder_of(page: str) -> str:
+    """The folder of tests/clients with the tests of the library that a recipe is about."""
+    return page.removeprefix("recipes/").removesuffix(".md").replace("-", "_")
 
 
 def _of_sections(page: str) -> list[Example]:

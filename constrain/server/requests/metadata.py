@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from constrain.fields.values import mapping, wrong_type
 from constrain.server.http.errors import ApiError
-from constrain.server.requests.limits import MAX_METADATA, METADATA_LENGTHS
+from constrain.server.requests.limits import MAX_METADATA, MAX_METADATA_KEY, MAX_METADATA_VALUE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,9 +27,9 @@ def read_metadata(body: Mapping[str, Any]) -> dict[str, str] | None:
     for key, value in metadata.items():
         if not isinstance(value, str):
             raise wrong_type(f"metadata.{key:.64}", "a string", value)
-        if len(key) > METADATA_LENGTHS[0] or len(value) > METADATA_LENGTHS[1]:
+        if len(key) > MAX_METADATA_KEY or len(value) > MAX_METADATA_VALUE:
             raise ApiError(
-                "Invalid 'metadata': a key may have {} characters, and a value {}.".format(*METADATA_LENGTHS),
+                f"Invalid 'metadata': a key may have {MAX_METADATA_KEY} characters, and a value {MAX_METADATA_VALUE}.",
                 param=f"metadata.{key:.64}",
                 code="string_above_max_length",
             )
