@@ -1,8 +1,8 @@
 """Servers of the Model Context Protocol from the package indexes: installed, started without a network, and listed.
 
 ``mcp_servers.json`` has the servers: a name, the package with its version, the index (``pypi`` or ``npm``), the command
-with its arguments and the environment variables, such as made-up keys. ``{folder}`` stands for a folder with a
-repository, a text and a table. Each package gets an environment of its own, without install scripts, which may download
+with its arguments, the environment variables, such as made-up keys, and what else it needs to be installed (``needs``).
+``{folder}`` stands for a folder with a repository, a text and a table. Each package gets an environment of its own, without install scripts, which may download
 programs from elsewhere.
 """
 
@@ -32,8 +32,8 @@ INSTALL_SECONDS = 600
 START_SECONDS = 60.0
 """Seconds in which a server must list its tools."""
 
-REASON = 500
-"""Characters at the end of a reason for not starting."""
+REASON_LINES, LINE = 3, 200
+"""Lines at the beginning of a reason for not starting that are kept, beside the last one, and characters of a line."""
 
 _REFUSED = re.compile(r"^- (.*?tool '([^']+)'.*)$", re.MULTILINE)
 
@@ -48,6 +48,7 @@ class Server:
     index: str
     command: list[str]
     env: dict[str, str] = field(default_factory=dict)
+    needs: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -88,10 +89,17 @@ def _list_one(server: Server, folder: Path, given: Path) -> Listed:
         _start(server, programs, folder / "home", given, listed)
     except subprocess.SubprocessError as error:
         written = getattr(error, "stderr", None) or b""
-        listed.failure = f"not installed: {error}\n{written.decode(errors='replace')}"[-REASON:]
+        listed.failure = f"not installed: {_shorten(written.decode(errors='replace') or str(error), folder)}"
     except ToolError as error:
-        listed.failure = f"not started: {error.message[-REASON:]}"
+        reason = error.message.partition("cannot be reached: ")[2] or error.message
+        listed.failure = f"not started: {_shorten(reason, folder)}"
     return listed
+
+
+def _shorten(reason: str, folder: Path) -> str:
+    """Returns the beginning and the end of a reason, without the names of folders of this machine."""
+    lines = [line.strip()[:LINE] for line in reason.replace(str(folder), "FOLDER").splitlines() if line.strip()]
+    return " | ".join(lines if len(lines) <= REASON_LINES else [*lines[:REASON_LINES], lines[-1]])
 
 
 def _start(server: Server, programs: Path, home: Path, given: Path, listed: Listed) -> None:
@@ -136,7 +144,7 @@ def _make_given(folder: Path) -> Path:
 
 def _install(server: Server, environment: Path) -> Path:
     """Installs a package, unless it is there already; the folder of its programs."""
-    wanted, note = f"{server.package} {server.version}", environment / "made-of"
+    wanted, note = " ".join((server.package, server.version, *server.needs)), environment / "made-of"
     programs = environment / ("bin" if server.index == "pypi" else "node_modules/.bin")
     if note.exists() and note.read_text(encoding="utf-8") == wanted:
         return programs
@@ -146,10 +154,10 @@ def _install(server: Server, environment: Path) -> Path:
         _run(sys.executable, "-m", "venv", "--without-pip", str(environment))
         into = ("--python", str(environment / "bin/python"))
         wheels = ("--only-binary", ":all:", "--disable-pip-version-check")
-        _run(sys.executable, "-m", "pip", *into, "install", "-q", *wheels, f"{server.package}=={server.version}")
+        _run(sys.executable, "-m", "pip", *into, "install", "-q", *wheels, f"{server.package}=={server.version}", *server.needs)
     else:
         options = ("--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
-        _run("npm", "install", "--prefix", str(environment), *options, f"{server.package}@{server.version}")
+        _run("npm", "install", "--prefix", str(environment), *options, f"{server.package}@{server.version}", *server.needs)
     note.write_text(wanted, encoding="utf-8")
     return programs
 
