@@ -2,8 +2,8 @@
 
 ``mcp_servers.json`` has the servers: a name, the package with its version, the index (``pypi`` or ``npm``), the command
 with its arguments, the environment variables, such as made-up keys, and what else it needs to be installed (``needs``).
-``{folder}`` stands for a folder with a repository, a text and a table. Each package gets an environment of its own, without install scripts, which may download
-programs from elsewhere.
+``{folder}`` stands for a folder with a repository, a text and a table. Each package gets an environment of its own,
+without install scripts, which may download programs from elsewhere.
 """
 
 from __future__ import annotations
@@ -150,14 +150,16 @@ def _install(server: Server, environment: Path) -> Path:
         return programs
     shutil.rmtree(environment, ignore_errors=True)
     environment.mkdir(parents=True)
+    sign = "==" if server.index == "pypi" else "@"
+    packages = (f"{server.package}{sign}{server.version}", *server.needs)
     if server.index == "pypi":
         _run(sys.executable, "-m", "venv", "--without-pip", str(environment))
         into = ("--python", str(environment / "bin/python"))
         wheels = ("--only-binary", ":all:", "--disable-pip-version-check")
-        _run(sys.executable, "-m", "pip", *into, "install", "-q", *wheels, f"{server.package}=={server.version}", *server.needs)
+        _run(sys.executable, "-m", "pip", *into, "install", "-q", *wheels, *packages)
     else:
         options = ("--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
-        _run("npm", "install", "--prefix", str(environment), *options, f"{server.package}@{server.version}", *server.needs)
+        _run("npm", "install", "--prefix", str(environment), *options, *packages)
     note.write_text(wanted, encoding="utf-8")
     return programs
 
