@@ -98,7 +98,8 @@ def _list_one(server: Server, folder: Path, given: Path) -> Listed:
 
 def _shorten(reason: str, folder: Path) -> str:
     """Returns the beginning and the end of a reason, without the names of folders of this machine."""
-    lines = [line.strip()[:LINE] for line in reason.replace(str(folder), "FOLDER").splitlines() if line.strip()]
+    told = (line.strip()[:LINE] for line in reason.replace(str(folder), "FOLDER").splitlines())
+    lines = [line for line in told if line and not line.startswith("WARNING: ")]
     return " | ".join(lines if len(lines) <= REASON_LINES else [*lines[:REASON_LINES], lines[-1]])
 
 

@@ -58,6 +58,9 @@ AT_ONCE = 60
 SAMPLES = 20
 """Random choices of so many tools, each measured in a fresh process."""
 
+WARM_UP = {"name": "warm_up", "parameters": {"type": "object", "properties": {"text": {"type": "string"}}}}
+"""Tool that a process compiles first, as all modules are loaded then."""
+
 
 def as_json(tool: dict[str, Any]) -> dict[str, Any]:
     return {"type": "function", "function": tool}
@@ -156,6 +159,8 @@ def measure_together(tools: list[dict[str, Any]], walks: int) -> dict[str, Any]:
     """What a request with some tools takes in this process, and whether calls among them are valid."""
     model = constrain.Model()
     by_name = {tool["name"]: tool["parameters"] for tool in tools}
+    warm = compile_plan(plan_of(model, [constrain.tool_from_json(as_json(WARM_UP))]))
+    warm.matcher().fill_bitmask(warm.allocate_bitmask()[0])
     before, begin = reset_peak(), time.perf_counter()
     made = [constrain.tool_from_json(as_json(tool)) for tool in tools]
     read = time.perf_counter() - begin
