@@ -14,6 +14,7 @@ with all tools, and with ``AT_ONCE`` of them, are measured in processes of their
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import multiprocessing
 import re
@@ -161,6 +162,7 @@ def measure_together(tools: list[dict[str, Any]], walks: int) -> dict[str, Any]:
     by_name = {tool["name"]: tool["parameters"] for tool in tools}
     warm = compile_plan(plan_of(model, [constrain.tool_from_json(as_json(WARM_UP))]))
     warm.matcher().fill_bitmask(warm.allocate_bitmask()[0])
+    gc.collect()
     before, begin = reset_peak(), time.perf_counter()
     made = [constrain.tool_from_json(as_json(tool)) for tool in tools]
     read = time.perf_counter() - begin
@@ -226,6 +228,7 @@ def main() -> None:
         listed = list_tools([each for each in servers if each.name in (arguments.only or [each.name])], folder)
         write_listed(kept, listed)
     model = constrain.Model()
+    gc.freeze()
     found = []
     for each in listed:
         found.append(measure_server(model, each))

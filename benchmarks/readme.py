@@ -333,19 +333,16 @@ def mcp_servers(report: dict[str, Any]) -> Iterator[str]:
         f"{sixty[0]['tools']} tools at once, {len(sixty)} random choices: the first mask is there after "
         f"{statistics.median(first):.0f} ms in the median, {first[-1]:.0f} ms at most. All {together['tools']:,} at "
         f"once: {together['compile_ms'] + together['first_mask_ms']:,.0f} ms, "
-        f"{together['more_bytes'] / 2**20:,.0f} MiB of memory at most, masks of "
+        f"{together['more_bytes'] / 2**20:,.0f} MiB more memory at the peak, masks of "
         f"{together['masks_us']['p50']:,.0f} µs in the median and {together['masks_us']['p99']:,.0f} µs at the 99th "
         f"percentile; {together['calls'] - len(together['invalid'])} of {together['calls']} calls valid."
     )
     yield ""
     rows = []
     for server in started:
-        times = server["compile_ms"]
-        slowest = f"{times['max']:.0f} ms" if times else ""
-        good = server["calls"] - len(server["invalid"])
-        counts = (f"{server['compiled']} of {server['tools']}", f"{good} of {server['calls']}", slowest)
-        rows.append((f"`{server['package']}` {server['version']}", *counts))
-    yield from table(("", "tools enforced", "calls valid", "slowest tool to compile"), rows)
+        counts = (server["tools"], len(server["refused"]), server["calls"], len(server["invalid"]))
+        rows.append((f"`{server['package']}` {server['version']}", *map(str, counts)))
+    yield from table(("", "tools", "refused", "calls", "invalid"), rows)
     refused = [f"`{name}` of `{server['package']}`" for server in started for name in server["refused"]]
     if refused:
         yield ""
@@ -353,7 +350,10 @@ def mcp_servers(report: dict[str, Any]) -> Iterator[str]:
     others = [f"`{server['package']}`" for server in report["servers"] if "failure" in server]
     if others:
         yield ""
-        yield f"Not started here, without a network: {', '.join(others)}; the report has the reasons."
+        yield (
+            f"Not measured, because they did not start here or did not list their tools: {', '.join(others)}; "
+            "`benchmarks/results/mcp_servers.json` has the reasons."
+        )
 
 
 def _micros(times: Mapping[str, float]) -> str:
