@@ -1,4 +1,4 @@
-"""Writes the tables of the README, of five guides and of docs/start.md from the reports of the benchmarks.
+"""Writes the tables of the README, of six guides and of docs/start.md from the reports of the benchmarks.
 
     python benchmarks/readme.py --write     all tables whose reports are kept
     python benchmarks/readme.py --check     tells which tables are not those of their reports; fails if any are not
@@ -340,6 +340,42 @@ def processors(report: dict[str, Any]) -> Iterator[str]:
     yield from table(head, rows)
 
 
+def mcp_servers(report: dict[str, Any]) -> Iterator[str]:
+    """What becomes of the tools of public MCP servers, and what all of them cost at once."""
+    started = [server for server in report["servers"] if "failure" not in server]
+    tools, compiled, calls = (sum(server[name] for server in started) for name in ("tools", "compiled", "calls"))
+    valid = calls - sum(len(server["invalid"]) for server in started)
+    together, sixty = report["together"], report["at_once"]
+    first = sorted(one["compile_ms"] + one["first_mask_ms"] for one in sixty)
+    yield (
+        f"Tools of {len(started)} public servers: {compiled:,} of {tools:,} are enforced. Random walks over the masks "
+        f"wrote {calls:,} calls, of which jsonschema finds {valid:,} valid for the schemas that the servers list. "
+        f"{sixty[0]['tools']} tools at once, {len(sixty)} random choices: the first mask is there after "
+        f"{statistics.median(first):.0f} ms in the median, {first[-1]:.0f} ms at most. All {together['tools']:,} at "
+        f"once: {together['compile_ms'] + together['first_mask_ms']:,.0f} ms, "
+        f"{together['more_bytes'] / 2**20:,.0f} MiB more memory at the peak, masks of "
+        f"{together['masks_us']['p50']:,.0f} µs in the median and {together['masks_us']['p99']:,.0f} µs at the 99th "
+        f"percentile; {together['calls'] - len(together['invalid'])} of {together['calls']} calls valid."
+    )
+    yield ""
+    rows = []
+    for server in started:
+        counts = (server["tools"], len(server["refused"]), server["calls"], len(server["invalid"]))
+        rows.append((f"`{server['package']}` {server['version']}", *map(str, counts)))
+    yield from table(("", "tools", "refused", "calls", "invalid"), rows)
+    refused = [f"`{name}` of `{server['package']}`" for server in started for name in server["refused"]]
+    if refused:
+        yield ""
+        yield f"Refused: {', '.join(refused)}; `benchmarks/results/mcp_servers.json` has the reasons."
+    others = [f"`{server['package']}`" for server in report["servers"] if "failure" in server]
+    if others:
+        yield ""
+        yield (
+            f"Not measured, because they did not start here or did not list their tools: {', '.join(others)}; "
+            "`benchmarks/results/mcp_servers.json` has the reasons."
+        )
+
+
 def _micros(times: Mapping[str, float]) -> str:
     return f"{times['p50']:.1f}, {times['p99']:,.0f} µs"
 
@@ -359,6 +395,7 @@ SECTIONS: dict[str, Callable[[dict[str, Any]], Iterator[str]]] = {
     "prepared": prepared,
     "speculation": speculation,
     "processors": processors,
+    "mcp_servers": mcp_servers,
 }
 
 COMPARED = ("masks", "budget", "generation")
@@ -459,6 +496,7 @@ def main() -> None:
             "docs/guides/speed.md",
             "docs/guides/weights.md",
             "docs/guides/guesses.md",
+            "docs/guides/mcp.md",
             "docs/guides/measured-accuracy.md",
             "docs/start.md",
         )

@@ -20,6 +20,7 @@ from constrain.server.completions.endpoint import make_completion_writer
 from constrain.server.completions.request import read_completion_request
 from constrain.server.embeddings.endpoint import Embeddings
 from constrain.server.embeddings.request import read_embedding_request
+from constrain.server.error_forms import MODELS, error_object_for
 from constrain.server.http.account import Account, current
 from constrain.server.http.auth import owner_of, require_key
 from constrain.server.http.cors import cors_headers, preflight, require_origin
@@ -29,8 +30,7 @@ from constrain.server.messages.endpoint import TokenCount, make_message_writer
 from constrain.server.messages.errors import error_object as message_error
 from constrain.server.messages.model_list import describe_model, is_for_messages, list_models
 from constrain.server.messages.request import read_count_request, read_messages_request
-from constrain.server.ollama.errors import error_object as ollama_error
-from constrain.server.ollama.routes import CALLED_IN_SANDBOX, PREFIX, ollama_routes
+from constrain.server.ollama.routes import CALLED_IN_SANDBOX, ollama_routes
 from constrain.server.responses.endpoint import responses_routes
 from constrain.server.responses.request import read_request
 from constrain.server.sandbox.compiling import compile_here
@@ -44,8 +44,6 @@ from constrain.server.serving.metrics import Metrics
 from constrain.server.serving.models import model_list, model_object
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from starlette.requests import Request
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -68,14 +66,6 @@ _CALLED_IN_SANDBOX = (
 Workers.modules = tuple(function.__module__ for function in _CALLED_IN_SANDBOX)
 
 _HEALTH = "/health"
-_MODELS = "/v1/models"
-
-
-_ERROR_OBJECTS: tuple[tuple[str, Callable[[ApiError], dict[str, Any]]], ...] = (
-    ("/v1/messages", message_error),
-    (PREFIX, ollama_error),
-)
-"""Beginnings of paths whose errors have a form of their own, and the function that makes the object of an error."""
 
 
 class Application:
@@ -133,7 +123,7 @@ class Application:
         account = Account(time.monotonic() + self._settings.timeout)
         current.set(account)
         headers, settings = Headers(scope=scope), self._settings
-        account.error_object = _error_object(scope["path"], headers)
+        account.error_object = error_object_for(scope["path"], headers)
         shared_with = cors_headers(headers, settings.cors_origins)
 
         async def answer(message: Message) -> None:
@@ -205,13 +195,6 @@ class Application:
         return JSONResponse(self._description)
 
 
-def _error_object(path: str, headers: Headers) -> Callable[[ApiError], dict[str, Any]] | None:
-    """Returns the function that makes the object of an error for a request; ``None`` for OpenAI's form."""
-    if f"{path}/".startswith(f"{_MODELS}/") and is_for_messages(headers):
-        return message_error
-    return next((make for start, make in _ERROR_OBJECTS if path.startswith(start)), None)
-
-
 def _about_models(models: Models) -> list[Route]:
     """Returns the routes about models, which answer in the form of the client: Anthropic's, or OpenAI's."""
 
@@ -225,4 +208,4 @@ def _about_models(models: Models) -> list[Route]:
         describe = describe_model if is_for_messages(request.headers) else model_object
         return JSONResponse(describe(models, name))
 
-    return [Route(_MODELS, every), Route(_MODELS + "/{name:path}", one)]
+    return [Route(MODELS, every), Route(MODELS + "/{name:path}", one)]

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
+from constrain.server.error_forms import error_object_for
 from constrain.server.http.listening import url_of
 from constrain.server.http.protocol import KEEP_ALIVE_SECONDS, MAX_HEADER_BYTES, Protocol
 from constrain.server.logs import log_config
@@ -49,9 +51,10 @@ class Server(uvicorn.Server):
         grace_seconds: float,
         on_start: Callable[[str], None],
     ) -> None:
+        protocol: Any = partial(Protocol, find_form=error_object_for)  # uvicorn expects a class, and calls it
         config = uvicorn.Config(
             app,
-            http=Protocol,
+            http=protocol,
             h11_max_incomplete_event_size=MAX_HEADER_BYTES,
             lifespan="off",
             ws="none",

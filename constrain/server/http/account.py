@@ -12,10 +12,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
+    from typing import Any, Protocol
 
     from constrain.generation.completion import Completion
+
+    class ErrorObject(Protocol):
+        """A function that makes the JSON object of an ``ApiError``."""
+
+        def __call__(self, error: Any, /) -> dict[str, Any]:
+            """Returns the object."""
+            ...
 
 
 @dataclass(slots=True)
@@ -54,7 +60,7 @@ class Account:
     completion_tokens: int = 0
     limited_masks: int = 0
     limits_met: tuple[str, ...] = ()
-    error_object: Callable[[Any], dict[str, Any]] | None = None
+    error_object: ErrorObject | None = None
 
     def add(self, completion: Completion, *, is_first: bool) -> None:
         """Adds the numbers of an answer to the record of the request.

@@ -7,15 +7,23 @@ import socket
 import struct
 import time
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
 
 import h11
+from starlette.datastructures import Headers
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from constrain.server.http.account import Account, current
 from constrain.server.http.errors import ApiError
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable
+
+    from constrain.server.http.account import ErrorObject
+
+    FormFinder = Callable[[str, Headers], ErrorObject | None]
+    """Returns the form of errors for a path and headers; ``None`` for OpenAI's form."""
 
 MAX_HEADER_BYTES = 64 << 10
 """Bytes of the request line and the headers together. Beyond: status 431."""
@@ -45,11 +53,32 @@ _NO_LINGER = struct.pack("ii", 1, 0)
 """``struct linger``: on, for 0 seconds."""
 
 
-class Protocol(H11Protocol):
-    """uvicorn's protocol with these limits. uvicorn itself limits only the idle time between requests."""
+class _Connection(h11.Connection):
+    """A connection that remembers the beginning of its last request, which may be no HTTP.
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    Attributes:
+        head: request line and headers, as far as they have arrived; ``b""`` before the first request.
+    """
+
+    head = b""
+
+    def next_event(self) -> h11.Event | type[h11.NEED_DATA | h11.PAUSED]:
+        """Returns the next event; see ``h11.Connection``."""
+        if self.their_state is h11.IDLE:
+            self.head = self.trailing_data[0]
+        return super().next_event()
+
+
+class Protocol(H11Protocol):
+    """uvicorn's protocol with these limits. uvicorn itself limits only the idle time between requests.
+
+    ``find_form``: finds the form of errors, by path and headers.
+    """
+
+    def __init__(self, *args: Any, find_form: FormFinder, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.conn = self._connection = _Connection(h11.SERVER, MAX_HEADER_BYTES)
+        self._find_form = find_form
         self._used = time.monotonic()
         self._reading: asyncio.TimerHandle | None = None
         self._sending: asyncio.TimerHandle | None = None
@@ -123,8 +152,16 @@ class Protocol(H11Protocol):
         if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):  # another response has begun
             self.transport.abort()
             return
-        body = json.dumps(error.body()).encode()
+        # The current record may be that of the request before, whose task may be what reads this one.
+        account = Account(time.monotonic(), status=error.status)
+        account.error_object = self._find_form(*_read_head(self._connection.head))
+        token = current.set(account)
+        try:
+            body = json.dumps(error.body()).encode()
+        finally:
+            current.reset(token)
         headers = [("content-type", "application/json"), ("content-length", str(len(body))), ("connection", "close")]
+        headers.append(("x-request-id", account.id))
         for event in (h11.Response(status_code=error.status, headers=headers), h11.Data(data=body), h11.EndOfMessage()):
             self.transport.write(self.conn.send(event) or b"")
         self.transport.write_eof()
@@ -148,3 +185,15 @@ class Protocol(H11Protocol):
         if self._sending is not None:
             self._sending.cancel()
             self._sending = None
+
+
+def _read_head(head: bytes) -> tuple[str, Headers]:
+    """Returns the path and the headers that the beginning of a request has, as far as they can be read."""
+    line, *lines = head.split(b"\n")
+    _, _, target = line.partition(b" ")
+    try:
+        path = unquote(urlsplit(target.partition(b" ")[0].decode("ascii")).path)
+    except ValueError:
+        path = ""
+    parts = [each.partition(b":") for each in lines]
+    return path, Headers(raw=[(name.strip().lower(), value.strip()) for name, is_there, value in parts if is_there])

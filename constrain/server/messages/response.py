@@ -90,7 +90,7 @@ def call_id(identifier: str) -> str:
 
 
 def _blocks(heading: Heading, completion: Completion) -> list[dict[str, Any]]:
-    """Returns the content: thinking, text and calls."""
+    """Returns the content: thinking, text and calls. In every form of calls, this is the order of writing."""
     blocks: list[dict[str, Any]] = []
     value, thoughts = completion.value, completion.thoughts
     if thoughts:

@@ -47,7 +47,7 @@ class MessageWriter:
         self._heading = heading
         self._open: str | None = None
         self._index = 0
-        self._thinking = ""
+        self._thinking: list[str] = []
 
     def response(self, completions: Sequence[Completion]) -> dict[str, Any]:
         """Returns the message of a finished answer."""
@@ -65,7 +65,7 @@ class MessageWriter:
         match event:
             case ReasoningDelta(text):
                 yield from self._switch("thinking", thinking="", signature="")
-                self._thinking += text
+                self._thinking.append(text)
                 if self._heading.shows_thinking:
                     yield self._delta("thinking_delta", thinking=text)
             case TextDelta(text) | RefusalDelta(text):
@@ -105,8 +105,8 @@ class MessageWriter:
         if self._open is None:
             return
         if self._open == "thinking":
-            yield self._delta("signature_delta", signature=signature(self._thinking))
-            self._thinking = ""
+            yield self._delta("signature_delta", signature=signature("".join(self._thinking)))
+            self._thinking.clear()
         yield _event("content_block_stop", index=self._index)
         self._open = None
         self._index += 1

@@ -141,7 +141,9 @@ def read_functions(body: Mapping[str, Any], subset: StrictSubset) -> Tools:
 
 def _read_function(given: object, place: str) -> dict[str, Any]:
     """Returns a function in OpenAI's form: with a type, and with types of arguments that JSON Schema knows."""
-    tool: dict[str, Any] = {"type": "function", **mapping(given, place)}
+    tool: dict[str, Any] = {**mapping(given, place)}
+    if tool.get("type") is None:
+        tool["type"] = "function"
     if tool["type"] != "function":
         raise unsupported(f"{place}.type", f"A tool's type is 'function' here. For custom tools: {_ASK_CHAT}")
     function = mapping(tool.get("function"), f"{place}.function")

@@ -23,7 +23,11 @@ if TYPE_CHECKING:
     from constrain.server.openapi.operation import Operation
     from constrain.server.openapi.shapes import Schema
 
-_KEY = "key"
+_KEY_SCHEMES = {
+    "key": {"type": "http", "scheme": "bearer"},
+    "keyHeader": {"type": "apiKey", "in": "header", "name": "X-Api-Key"},
+}
+"""The two ways to send a key. A request needs one of them."""
 
 _REQUEST_ID = {"x-request-id": {"description": "A name for this answer.", "schema": {"type": "string"}}}
 
@@ -89,8 +93,8 @@ def describe(routes: Iterable[Route], models: Sequence[str], *, has_keys: bool) 
         "components": {"schemas": schemas},
     }
     if has_keys:
-        description["components"]["securitySchemes"] = {_KEY: {"type": "http", "scheme": "bearer"}}
-        description["security"] = [{_KEY: []}]
+        description["components"]["securitySchemes"] = _KEY_SCHEMES
+        description["security"] = [{name: []} for name in _KEY_SCHEMES]
     return description
 
 

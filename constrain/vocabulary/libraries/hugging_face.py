@@ -59,7 +59,7 @@ def _require_plain_decoding(tokenizer: Any, where: str) -> None:
 
 
 def _load(tokenizer: Any, more_special: Mapping[int, str], sizing: Sizing, where: str) -> Loaded:
-    description: Part = json.loads(tokenizer.to_str())
+    description = _describe(tokenizer, where)
     try:
         decode = decoder_of(description["decoder"])
         require_exact(description, decode)
@@ -81,6 +81,16 @@ def _load(tokenizer: Any, more_special: Mapping[int, str], sizing: Sizing, where
     check_texts(read, texts, unknown, where=where)
     table = finish_table(texts, special, sizing, where=where)
     return Loaded(table, ExactEncoder(where, lambda text: read(text.decode())))
+
+
+def _describe(tokenizer: Any, where: str) -> Part:
+    """Returns the parts of a tokenizer. Raises ``ModelError`` for parts written in Python, which have no text form."""
+    try:
+        text = tokenizer.to_str()
+    except Exception as error:  # the library raises no narrower type
+        raise ModelError(f"{where}: its parts cannot be read: {error}") from error
+    description: Part = json.loads(text)
+    return description
 
 
 def _text(tokenizer: Any, ids: list[int]) -> str:

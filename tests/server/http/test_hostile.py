@@ -10,7 +10,9 @@ import asyncio
 import contextlib
 import errno
 import gc
+import json
 import os
+import re
 import signal
 import socket
 import threading
@@ -496,6 +498,57 @@ def test_headers_that_are_too_long_are_refused(attacker: httpx.Client) -> None:
 @pytest.mark.parametrize("number", range(5))
 def test_what_is_no_http_is_refused(attacker: httpx.Client, number: int) -> None:
     assert 400 <= send(attacker, no_http(number)).status < 500
+
+
+FORMS = {
+    "/v1/chat/completions": {"error"},
+    "/v1/messages": {"type", "error", "request_id"},
+    "/api/chat?x=1": {"error"},
+    "/v1/models": {"type", "error", "request_id"},
+}
+"""Members of an error by the path of its request, whose client is one of Anthropic's."""
+
+
+def broken(path: str, fault: bytes = b"Content-Length: -5") -> bytes:
+    return b"POST %s HTTP/1.1\r\nHost: localhost\r\nAnthropic-Version: 1\r\n%s\r\n\r\n" % (path.encode(), fault)
+
+
+def answers_to(url: str, request: bytes) -> list[tuple[str, Any]]:
+    """The ids and bodies of all answers on one connection, which ends."""
+    with connect(url) as connection:
+        connection.sendall(request)
+        received = b"".join(iter(lambda: connection.recv(1 << 16), b""))
+    found = []
+    for answer in received.split(b"HTTP/1.1 ")[1:]:
+        head, _, body = answer.partition(b"\r\n\r\n")
+        [name] = re.findall(r"x-request-id: (req_\w+)", head.decode())
+        found.append((name, json.loads(body)))
+    return found
+
+
+@pytest.mark.parametrize("fault", [b"Content-Length: -5", b"no header", b"X-A: " + b"a" * (1 << 18)])
+@pytest.mark.parametrize("path", FORMS)
+def test_what_is_no_http_is_refused_in_the_form_of_its_path(url: str, path: str, fault: bytes) -> None:
+    [(name, error)] = answers_to(url, broken(path, fault))
+    assert set(error) == FORMS[path]
+    assert isinstance(error["error"], str) == path.startswith("/api/")
+    assert error.get("request_id", name) == name
+
+
+@pytest.mark.parametrize("path", FORMS)
+@pytest.mark.parametrize("before", ["/v1/messages/none", "/api/none", "/v1/none"])
+def test_a_refusal_is_no_part_of_the_request_before_it(url: str, before: str, path: str) -> None:
+    good = b"GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n" % before.encode()
+    [(first, _), (name, error)] = answers_to(url, good + broken(path))
+    assert set(error) == FORMS[path]
+    assert isinstance(error["error"], str) == path.startswith("/api/")
+    assert error.get("request_id", name) == name != first
+
+
+def test_bytes_without_a_path_are_refused_in_openais_form(url: str) -> None:
+    for request in (b"\x16\x03\x01\r\n\r\n", b"GET\r\n\r\n", b"GET http://[a HTTP/1.1\r\n\r\n"):
+        [(_, error)] = answers_to(url, request)
+        assert set(error["error"]) == {"message", "type", "param", "code"}
 
 
 @pytest.mark.parametrize("is_chunked", [True, False])

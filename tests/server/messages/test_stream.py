@@ -21,18 +21,24 @@ from constrain import (
     Usage,
     tool_from_json,
 )
-from constrain.chat.reading.reply import Refusal
+from constrain.chat.answers.choices import FunctionCalls, Reasoning
+from constrain.chat.answers.language import AnswerLanguage
+from constrain.chat.reading.reply import Refusal, ReplyProgress
 from constrain.chat.tools.calls import FunctionCall
 from constrain.generation.completion import Finished
+from constrain.language.result import result_type
 from constrain.server.http.account import Account, current
 from constrain.server.http.errors import ApiError, too_busy
 from constrain.server.messages.response import Heading
 from constrain.server.messages.stream import MessageWriter
+from tests.support.chat.forms import FORMS
+from tests.support.chat.walks import walked
 from tests.support.server.messages import Event, events_of, joined, order_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from constrain.chat.families.format import ToolFormat
     from constrain.chat.reading.events import StreamEvent
 
 _PARAMETERS = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
@@ -199,6 +205,21 @@ def test_blocks_never_overlap_and_are_numbered_from_0(name: str) -> None:
         assert is_open != (event["type"] == "content_block_start")
         is_open = event["type"] != "content_block_stop"
         number += not is_open
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
+def test_streams_and_whole_answers_keep_the_order_of_writing_in_every_form(form: ToolFormat) -> None:
+    assert isinstance(WEATHER, FunctionTool)
+    reasoning = Reasoning.NONE if form.thinking is None else Reasoning.OPTIONAL
+    language = AnswerLanguage(form, tools=(FunctionCalls(WEATHER.name, WEATHER.schema_text),), reasoning=reasoning)
+    for text in walked(language, 3):
+        progress = ReplyProgress(language, {WEATHER.name: WEATHER}, result_type(None), (), [1], wants_reply=True)
+        progress.feed(text)
+        events = (*progress.take(), *progress.finish())
+        found = progress.outcome()
+        completion = completed(found.value, found.text, reasoning=found.reasoning)
+        answer = Answer(events, completion, "", BY_TOOLS)
+        assert joined(events_for(answer)) == MessageWriter(BY_TOOLS).response([completion]), text
 
 
 def test_a_stream_begins_with_an_empty_message_and_all_tokens_of_the_prompt() -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
 
 from constrain.server.http.errors import ApiError
+from constrain.server.ollama.messages import convert_messages
 from constrain.server.ollama.names import full_name
 from constrain.server.ollama.options import MAX_OLLAMA_STOPS
 from constrain.server.ollama.request import OllamaRequest, read_ollama_chat, read_ollama_generate
@@ -79,6 +81,8 @@ BOTH_REFUSE = [
     ({"options": {"rope_frequency_base": 1e6}}, "options.rope_frequency_base", "no such option"),
     ({"think": "a lot"}, "think", "'low', 'medium', 'high'"),
     ({"think": 1}, "think", "a boolean or a string"),
+    ({"cache_prompt": 1}, "cache_prompt", "a boolean or 'whole'"),
+    ({"cache_prompt": "some"}, "cache_prompt", "'whole'"),
     ({"keep_alive": []}, "keep_alive", "duration"),
     ({"keep_alive": True}, "keep_alive", "duration"),
     ({"truncate": 1}, "truncate", "a boolean"),
@@ -124,6 +128,11 @@ CHAT_REFUSES = [
         "an integer",
     ),
     ({"messages": [{"role": "assistant", "thinking": 3}]}, "messages[0].thinking", "a string"),
+    (
+        {"messages": [*USER, {"role": "assistant", "thinking": "One.", "reasoning_content": "Two."}, *USER]},
+        "messages[1].thinking",
+        "differs from 'reasoning_content'",
+    ),
     ({"tools": [{"type": "custom", "custom": {"name": "x"}}]}, "tools[0].type", "'function'"),
     ({"tools": [{"type": "function"}]}, "tools[0].function", "an object"),
     ({"tools": [{"type": "function", "function": {"name": "a b"}}]}, "tools[0].function.name", "name"),
@@ -187,6 +196,13 @@ def test_options_become_those_of_the_library(read: Any) -> None:
     assert request.options == {**given, "stop": ["x"], "presence_penalty": 1, "frequency_penalty": 2}
 
 
+@pytest.mark.parametrize("read", [read_chat, read_generate])
+def test_what_is_kept_of_a_prompt_is_chosen(read: Any) -> None:
+    assert [read({"cache_prompt": kept}).options for kept in (None, True, False, "whole")] == [
+        {}, {"cache_prompt": True}, {"cache_prompt": False}, {"cache_prompt": "whole"}
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("options", [{"num_predict": -1}, {"num_predict": -2}, {"seed": -1}, {"num_predict": None}])
 def test_numbers_that_mean_none_are_none(options: dict[str, Any]) -> None:
     assert read_chat({"options": options}).options == {}
@@ -244,10 +260,37 @@ def test_results_find_their_calls() -> None:
     assert found[1]["tool_calls"][3]["function"] == {"name": "mul", "arguments": {"b": [1.5]}}
 
 
+@pytest.mark.parametrize("by_name", [True, False])
+def test_many_results_find_their_calls_in_linear_time(by_name: bool) -> None:
+    count = 10_000
+    result = {"role": "tool", "content": "1", **({"tool_name": "add"} if by_name else {})}
+    calls = {"role": "assistant", "content": "", "tool_calls": [CALL] * count}
+    begun = time.process_time()
+    found = convert_messages([*USER, calls, *[result] * count])
+    assert [message["tool_call_id"] for message in found[2:]] == [f"call_1_{number}" for number in range(count)]
+    assert time.process_time() - begun < 5
+
+
+def test_a_result_for_a_call_whose_tool_has_no_name_is_refused() -> None:
+    call = {"function": {"name": ["add"], "arguments": {}}}
+    fields = {"messages": [*USER, {**CALLER, "tool_calls": [call]}, {"role": "tool", "content": "1"}]}
+    assert refusal(read_chat, fields).param == "messages[1].tool_calls[0].function.name"
+
+
 def test_messages_of_answers_can_be_sent_back() -> None:
     answer = {"role": "assistant", "content": "Hello", "thinking": "Hm.", "images": None, "tool_calls": None}
     assert messages_of(*USER, answer)[1] == {"role": "assistant", "content": "Hello", "reasoning_content": "Hm."}
     assert messages_of(*USER, {"role": "assistant"})[1]["content"] == ""
+
+
+def test_reasoning_in_two_fields_may_be_the_same() -> None:
+    answer = {"role": "assistant", "content": "Hello", "thinking": "Hm.", "reasoning_content": "Hm."}
+    assert messages_of(*USER, answer)[1] == {"role": "assistant", "content": "Hello", "reasoning_content": "Hm."}
+
+
+def test_a_tool_without_a_type_is_a_function() -> None:
+    for tool in ({**ADD, "type": None}, {"function": ADD["function"]}):
+        assert [each.name for each in read_chat({"tools": [tool]}).options["tools"]] == ["add"]
 
 
 def test_several_types_in_one_text_are_several_types() -> None:

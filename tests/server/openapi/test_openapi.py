@@ -355,7 +355,11 @@ def test_the_models_are_those_that_are_served(description: dict[str, Any]) -> No
 def test_a_key_is_described_where_one_is_needed(model: constrain.Model) -> None:
     application = Application(served_as(model, "small"), Settings(api_keys=("secret",)))
     description = ask(application, "GET", "/openapi.json", headers={"Authorization": "Bearer secret"}).json()
-    assert description["security"] == [{"key": []}]
-    assert description["components"]["securitySchemes"]["key"]["scheme"] == "bearer"
+    assert description["security"] == [{"key": []}, {"keyHeader": []}]
+    assert description["components"]["securitySchemes"] == {
+        "key": {"type": "http", "scheme": "bearer"},
+        "keyHeader": {"type": "apiKey", "in": "header", "name": "X-Api-Key"},
+    }
+    assert ask(application, "GET", "/v1/models", headers={"X-Api-Key": "secret"}).status_code == 200
     assert "401" in description["paths"]["/v1/models"]["get"]["responses"]
     assert description["paths"]["/health"]["get"]["security"] == []

@@ -227,6 +227,10 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: untrained(pre_tokenizer=pre_tokenizers.Digits()),
         r"the text ' ' join to ''",
     ),
+    "a part written in Python": (
+        lambda: untrained(pre_tokenizer=pre_tokenizers.PreTokenizer.custom(object())),
+        r"^tokenizers\.Tokenizer: its parts cannot be read: .*Custom",
+    ),
     "an added token with two texts": (lambda: added("é"), "added token 165 stands for 'é', but .* reads it as"),
 }
 
