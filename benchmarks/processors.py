@@ -22,6 +22,7 @@ import statistics
 import sys
 import time
 from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -247,7 +248,7 @@ def main() -> None:
         report[name] = {**entry, "rounds": asdict(measured)}
     Console().print(table)
     if options.output is not None:
-        versions = {each.__name__: each.__version__ for each in (torch, transformers, xgrammar, llguidance)}
+        versions = {name: version(name) for name in ("torch", "transformers", "xgrammar", "llguidance")}
         about = {**origin(), "versions": versions, "tokens": options.tokens, "threads": options.threads}
         options.output.write_text(json.dumps({**about, "engines": report}, indent=2) + "\n", encoding="utf-8")
 
