@@ -497,6 +497,7 @@ def main() -> None:
             "docs/guides/weights.md",
             "docs/guides/guesses.md",
             "docs/guides/mcp.md",
+            "docs/guides/transformers.md",
             "docs/guides/measured-accuracy.md",
             "docs/start.md",
         )
