@@ -2,6 +2,7 @@
 
 ``transformers`` has the logits processor for batches, beams and several answers in ``generate``; users import it from
 there. It follows each row of the batch with ``rows``, and ``torch_masks`` applies the masks to tensors of any device;
-``engine.logits``, the processor for one sequence, uses that, too. torch and transformers are imported where a caller
-hands in a tensor. ``llm`` is the plugin for the program ``llm``, which finds it by an entry point.
+``engine.logits``, the processor for one sequence, uses that, too. ``mlx`` has the processor for the loops of mlx-lm.
+torch, transformers and mlx are imported where a caller hands in a tensor or an array. ``llm`` is the plugin for the
+program ``llm``, which finds it by an entry point.
 """
