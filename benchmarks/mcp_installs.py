@@ -30,7 +30,7 @@ INSTALL_SECONDS = 600
 """Seconds that an installation may take."""
 
 START_SECONDS = 60.0
-"""Seconds in which a server must list its tools."""
+"""Seconds in which a server must list its tools; beyond, it counts as not started."""
 
 REASON_LINES, LINE = 3, 200
 """Lines at the beginning of a reason for not starting that are kept, beside the last one, and characters of a line."""
@@ -71,7 +71,7 @@ def read_servers(path: Path) -> list[Server]:
 
 
 def list_tools(servers: list[Server], folder: Path) -> list[Listed]:
-    """Installs and starts servers one after the other; their tools as they list them. Keeps each below ``folder``."""
+    """Installs and starts servers one after the other below ``folder``; returns each with the tools that it lists."""
     given = _make_given(folder / "given")
     found = []
     for server in servers:
@@ -144,7 +144,7 @@ def _make_given(folder: Path) -> Path:
 
 
 def _install(server: Server, environment: Path) -> Path:
-    """Installs a package, unless it is there already; the folder of its programs."""
+    """Installs a package unless it is there already; returns the folder of its programs."""
     wanted, note = " ".join((server.package, server.version, *server.needs)), environment / "made-of"
     programs = environment / ("bin" if server.index == "pypi" else "node_modules/.bin")
     if note.exists() and note.read_text(encoding="utf-8") == wanted:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from constrain.generation.job import Plan
 
 WALKS = 5
-"""Calls that are written of each tool."""
+"""Calls written for each tool."""
 
 MORE_WALKS = 300
 """Calls that are written where all tools are offered at once."""
@@ -60,7 +60,7 @@ SAMPLES = 20
 """Random choices of so many tools, each measured in a fresh process."""
 
 WARM_UP = {"name": "warm_up", "parameters": {"type": "object", "properties": {"text": {"type": "string"}}}}
-"""Tool that a process compiles first, as all modules are loaded then."""
+"""Tool that a process compiles first, so that all modules are loaded before anything is timed."""
 
 
 def as_json(tool: dict[str, Any]) -> dict[str, Any]:
@@ -118,7 +118,7 @@ def flaw(parameters: dict[str, Any], text: str) -> str | None:
 
 
 def measure_tool(model: constrain.Model, tool: constrain.FunctionTool) -> dict[str, Any]:
-    """What compiling a tool takes, and what is wrong with the calls that are written of it."""
+    """What compiling a tool takes, and what is wrong with the calls written for it."""
     plan, begin = plan_of(model, [tool]), time.perf_counter()
     constraint = compile_plan(plan)
     found: dict[str, Any] = {"ms": 1e3 * (time.perf_counter() - begin), "calls": 0, "invalid": []}

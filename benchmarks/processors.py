@@ -3,8 +3,8 @@
     python benchmarks/processors.py --output benchmarks/results/processors.json
 
 ``generate`` writes a batch of eight answers with eight schemas, sampled with the same seed, with the vocabulary of the
-default model and a small LLaMA of random weights, so that the processor is a large part of the time. Each engine writes
-the batch in turns, so that all meet the same disturbances of the machine; compiling is not timed. What is reported:
+default model and a small LLaMA of random weights, so that the processor is a large part of the time. The engines take
+turns, so that all meet the same disturbances of the machine; compiling is not timed. What is reported:
 
     us per step       time in the processor for one step of the batch: eight masks, and setting the logits
     ms in all         time of one step of ``generate``: model, processor and sampling

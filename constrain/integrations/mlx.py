@@ -1,4 +1,4 @@
-"""A logits processor for mlx-lm: its loops for one sequence, for batches, and with a draft model."""
+"""A logits processor for mlx-lm: its loops for one sequence and for batches."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def logits_processor(
         max_number_tokens: soft limit on the tokens of a number.
         max_reasoning_tokens: soft limit on the tokens of a reasoning section.
 
-    Raises ``BudgetError`` if an answer may need more than ``max_tokens``, ``TypeError`` for another object.
+    Raises ``BudgetError`` if no answer fits into ``max_tokens``, ``TypeError`` if ``constraint`` is no ``Constraint``.
 
     >>> # generate_step(prompt, model, max_tokens=200, logits_processors=[logits_processor(one, max_tokens=200)])
     """

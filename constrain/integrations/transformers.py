@@ -40,7 +40,7 @@ def logits_processor(
         max_number_tokens: soft limit on the tokens of a number.
         max_reasoning_tokens: soft limit on the tokens of a reasoning section.
 
-    Raises ``BudgetError`` if an answer may need more than ``max_new_tokens``, ``ValueError`` for constraints of
+    Raises ``BudgetError`` if no answer fits into ``max_new_tokens``, ``ValueError`` for constraints of
     different vocabularies, ``TypeError`` for other objects.
 
     >>> # model.generate(**inputs, max_new_tokens=200, logits_processor=[logits_processor(one, max_new_tokens=200)])

@@ -1,4 +1,4 @@
-"""Which form the errors of a request have: OpenAI's, Anthropic's or Ollama's, by its path and its headers."""
+"""The form of errors (OpenAI's, Anthropic's or Ollama's), chosen by the path and the headers of a request."""
 
 from __future__ import annotations
 

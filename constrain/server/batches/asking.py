@@ -56,9 +56,10 @@ class Asking:
         self._finish = finish
 
     async def ask(self, path: str, body: bytes, owner: str, *, client: str) -> Reply:
-        """Sends a request on behalf of an owner and returns the reply. Runs in a task of its own.
+        """Sends a request on behalf of an owner and returns the reply.
 
-        A response to it is not kept. ``client``: name of the client in the log.
+        The caller makes a task for each call, since the record of the request is in its context. The response is not
+        stored for ``previous_response_id``. ``client``: name of the client in the log.
         """
         account = Account(time.monotonic() + self._seconds, self._partition(owner), owner=owner, keeps_response=False)
         current.set(account)

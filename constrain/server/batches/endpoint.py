@@ -102,7 +102,7 @@ class Batches:
             _log.warning("no batches: %s", error)
 
     async def stop(self) -> None:
-        """Stops all batches where they are, for good; the next server goes on with them."""
+        """Stops all batches where they are, and begins none from now on. The next server goes on with them."""
         self._has_stopped = True
         if self._opened is not None:
             assert self._folder is not None
@@ -110,7 +110,10 @@ class Batches:
             self._folder.close()
 
     def _open(self) -> tuple[FileStore, BatchRunner]:
-        """Returns files and batches. Raises ``ApiError`` if the server keeps none, or cannot."""
+        """Returns the files and batches; opens the folder if need be.
+
+        Raises ``ApiError`` with ``--no-batches``, at the end of the server, and if the folder cannot be used.
+        """
         if self._folder is None:
             raise ApiError(
                 "This server keeps no files and runs no batches: it was started with --no-batches.",
@@ -137,7 +140,7 @@ class Batches:
         return self._opened
 
     def _shares(self) -> Shares:
-        """Returns what batches may take of this server: of each model all answers at once but one."""
+        """Returns the share of batches: the places of each model (``--parallel``) less one, and at least one."""
         models = self._serving.models
 
         def of(name: str) -> tuple[str, int]:
@@ -267,7 +270,7 @@ def _read_window(text: str) -> int:
 
 @contextmanager
 def _writing() -> Iterator[None]:
-    """Raises ``ApiError`` if the disk refuses what the block does."""
+    """Raises ``ApiError`` in place of an ``OSError`` of the block."""
     try:
         yield
     except OSError as error:
@@ -276,7 +279,7 @@ def _writing() -> Iterator[None]:
 
 
 class _Taking:
-    """An ASGI application that takes a body. Nobody is answered whose connection ends before the body does."""
+    """An ASGI application that takes a body. If the connection ends before the body, no response is sent."""
 
     def __init__(self, respond: Callable[[Request], Awaitable[Response]], serving: Serving) -> None:
         self._respond = respond

@@ -123,7 +123,7 @@ class FileStore:
             return self._keep(new_file_id(), owner, filename, INPUT, source, seconds)
 
     def add_output(self, file_id: str, owner: str, filename: str, path: Path, seconds: int) -> None:
-        """Keeps a file of answers under an id that was chosen for it; again, if need be. Raises ``OSError``."""
+        """Keeps a file of answers under the id chosen for it; a second call replaces it. Raises ``OSError``."""
         with path.open("rb") as source:
             self._keep(file_id, owner, filename, OUTPUT, source, seconds)
 

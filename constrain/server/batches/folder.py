@@ -5,7 +5,7 @@
     FOLDER/files/ID.json, ID      what is known of a file, and its content
     FOLDER/batches/ID/            a batch: its record, its input, and its journal
 
-Nothing is created before the first file comes.
+The folder is created by the first request for files or batches.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class BatchFolder:
         return self._lock is not None
 
     def exists(self) -> bool:
-        """Whether a server has kept something in the folder."""
+        """Whether a server has used the folder before."""
         return (self.path / "secret").exists()
 
     def open(self) -> None:

@@ -68,7 +68,7 @@ class Journal:
             raise OSError(str(error)) from error
 
     def finish(self, record: BatchRecord, store: FileStore, longest: int) -> dict[str, Any]:
-        """Makes the files of answers and errors, in the order of the input; returns what the record says of them.
+        """Makes the files of answers and errors, in the order of the input; returns facts for the record.
 
         May be called again after an interruption: the files have the same ids then. Raises ``OSError``. ``longest``:
         bytes of a line.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MAX_ERRORS = 100
-"""Wrong lines that a batch lists: 100. Its file is read no further than that."""
+"""Wrong lines that a batch lists; after the last of them, the rest of the file is not checked."""
 
 _SHOWN = 300
 """Characters of a message about a wrong line: 300. A line may have millions."""

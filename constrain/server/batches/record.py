@@ -4,9 +4,10 @@
         |               |               |
         |               |               +-------> expired       its time was up
         |               +--> cancelling --> cancelled           its client does not want it any more
-        +-----> failed                                          its file is wrong
 
-Each change of the state is on the disk before anything depends on it.
+``validating`` may become ``cancelling``, too, and any state that has not ended may become ``failed``: the file is wrong,
+or the server had a fault. A change of the state is on the disk before anything depends on it, except a fault that
+cannot be written: the next server then runs the batch again.
 """
 
 from __future__ import annotations

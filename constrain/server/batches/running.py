@@ -39,10 +39,10 @@ T = TypeVar("T")
 _log = logging.getLogger("constrain.server")
 
 _DISK_PAUSE = 30.0
-"""Seconds until a batch goes on whose files could not be written, such as on a full disk."""
+"""Seconds that a batch waits after its files could not be read or written, such as on a full disk."""
 
 KEPT_SECONDS = 90 * 24 * 3600
-"""Seconds that a batch is shown: 90 days. Its files are removed earlier."""
+"""Seconds from the creation of a batch until its record is removed, if it has ended: 90 days. Files expire sooner."""
 
 _BUSY = 429
 _UNAVAILABLE = 503
@@ -54,7 +54,7 @@ _CLOCK_PAUSE = 60.0
 """Seconds between two looks at the clock: 60. A machine may sleep for hours between them, and its clock may be set."""
 
 _ATTEMPTS = 6
-"""How often a request is sent whose model is not available. A busy server is asked until the batch ends."""
+"""Times a request is sent while the answer is 503; beyond, the 503 is its error. After 429, it is sent without end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Shares:
     """What batches may take of a server.
 
     Attributes:
-        of: function that returns the own name of a model, and the requests of batches that ask it at the same time.
+        of: function that returns, for any name of a model, its first name and the number of places batches have there.
         most: requests of one batch that are under way at the same time, for all models.
         longest: bytes of a line.
         is_stopping: function that returns whether the server ends answers early.
@@ -119,7 +119,7 @@ class BatchRunner:
                 self._begin(record)
 
     async def stop(self) -> None:
-        """Stops all batches where they are, for good. The next server goes on with them."""
+        """Stops all batches where they are, and begins none from now on. The next server goes on with them."""
         self._stopped = True
         tasks = list(self._tasks.values())
         for task in tasks:
@@ -323,7 +323,7 @@ async def _first_done(waiting: set[asyncio.Task[Any]], ending: asyncio.Task[Any]
 
 
 async def _finished(writing: asyncio.Future[T]) -> T:
-    """Returns the result of something that is under way, and that ends even if the caller is cancelled."""
+    """Waits for an operation to end, even if the caller is cancelled, and returns its result."""
     try:
         return await asyncio.shield(writing)
     except asyncio.CancelledError:

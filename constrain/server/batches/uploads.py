@@ -32,7 +32,7 @@ class Upload:
     """A file that a client sends.
 
     Attributes:
-        filename: name that it has there.
+        filename: name that the client gave it.
         content: its content.
         seconds: how long it is kept.
     """
