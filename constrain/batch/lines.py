@@ -50,6 +50,9 @@ _FLAGS = ("logprobs", "confidence", "parallel_tool_calls", "allow_refusal", "thi
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
+_AROUND = len(_BYTE_ORDER_MARK) + len(b"\r\n") + 1
+"""Bytes of a line beyond its longest text that are read, so that one byte too many is seen."""
+
 
 @dataclass(frozen=True, slots=True)
 class Task:
@@ -85,12 +88,13 @@ def read_lines(path: Path, longest: int | None = None) -> Iterator[tuple[int, by
     line with more than ``longest`` bytes, the first ``longest + 1`` are yielded.
     """
     with path.open("rb") as file:
-        for number, line in enumerate(iter(partial(file.readline, -1 if longest is None else longest + 2), b""), 1):
-            if longest is not None and len(line) > longest + 1:
-                _skip_line(file, line)
-                yield number, line[: longest + 1]
-                continue
+        size = -1 if longest is None else longest + _AROUND
+        for number, line in enumerate(iter(partial(file.readline, size), b""), 1):
             text = line.removeprefix(_BYTE_ORDER_MARK) if number == 1 else line
+            if longest is not None and len(text.rstrip(b"\r\n")) > longest:
+                _skip_line(file, line)
+                yield number, text[: longest + 1]
+                continue
             if text := text.strip(b" \t\r\n"):
                 yield number, text
 

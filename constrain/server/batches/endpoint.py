@@ -9,7 +9,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, JSONResponse
@@ -19,7 +20,7 @@ from constrain.fields.values import FieldError, one_of, required_text
 from constrain.server.batches.files import FileStore, StoredFile
 from constrain.server.batches.folder import BatchFolder, FolderInUseError
 from constrain.server.batches.record import BatchRecord, new_batch_id
-from constrain.server.batches.running import BatchRunner, Shares
+from constrain.server.batches.running import BatchRunner, Shares, finished
 from constrain.server.batches.uploads import read_expiry, read_upload
 from constrain.server.http.account import current
 from constrain.server.http.auth import owners_of
@@ -36,13 +37,15 @@ from constrain.server.requests.metadata import read_metadata
 from constrain.server.requests.pages import read_page
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import Awaitable, Callable, Coroutine, Iterator
 
     from starlette.responses import Response
     from starlette.types import Receive, Scope, Send
 
     from constrain.server.batches.asking import Asking
     from constrain.server.serving.endpoint import Serving
+
+T = TypeVar("T")
 
 _log = logging.getLogger("constrain.server")
 
@@ -51,6 +54,8 @@ _BATCHES = "/v1/batches"
 
 _WINDOW = re.compile(r"(\d{1,4})(h|d)")
 _HOURS = {"h": 1, "d": 24}
+
+_ID: Callable[[Any], str] = attrgetter("id")
 
 _CANCELLABLE = ("validating", "in_progress", "cancelling")
 
@@ -73,6 +78,7 @@ class Batches:
         self._folder = None if folder is None else BatchFolder(folder)
         self._opened: tuple[FileStore, BatchRunner] | None = None
         self._has_stopped = False
+        self._writes: set[asyncio.Future[Any]] = set()
         self._copying = ThreadPoolExecutor(1, thread_name_prefix="constrain-files")
 
     def routes(self) -> list[Route]:
@@ -107,7 +113,10 @@ class Batches:
         if self._opened is not None:
             assert self._folder is not None
             await self._opened[1].stop()
+            while self._writes:
+                await asyncio.wait(set(self._writes))
             self._folder.close()
+        self._copying.shutdown(wait=False)
 
     def _open(self) -> tuple[FileStore, BatchRunner]:
         """Returns the files and batches; opens the folder if need be.
@@ -139,6 +148,22 @@ class Batches:
             self._opened = store, runner
         return self._opened
 
+    async def _write(self, work: Coroutine[Any, Any, T]) -> T:
+        """Does work that writes to the folder; it ends before the folder is left to the next server.
+
+        Raises ``ApiError`` if the server has left it.
+        """
+        if self._has_stopped:
+            work.close()
+            raise unavailable("The server is shutting down.")
+        task = asyncio.ensure_future(work)
+        self._writes.add(task)
+        task.add_done_callback(self._writes.discard)
+        return await finished(task)  # a client that leaves does not end it
+
+    async def _copy(self, add: Callable[[], StoredFile]) -> StoredFile:
+        return await asyncio.get_running_loop().run_in_executor(self._copying, add)
+
     def _shares(self) -> Shares:
         """Returns the share of batches: the places of each model (``--parallel``) less one, and at least one."""
         models = self._serving.models
@@ -158,18 +183,19 @@ class Batches:
     async def _create_file(self, request: Request) -> Response:
         store, _, owner = self._mine()
         declared = request.headers.get("content-length", "")
-        store.require_room(int(declared[:20]) if declared.isdecimal() else 0)
         with _writing():
+            store.require_room(int(declared[:20]) if declared.isdecimal() else 0)
             async with read_upload(request, MAX_BATCH_BYTES) as upload:
                 add = partial(store.add, owner, upload.filename, upload.content, upload.seconds)
-                stored = await asyncio.get_running_loop().run_in_executor(self._copying, add)
+                stored = await self._write(self._copy(add))
         return JSONResponse(stored.describe())
 
     async def _list_files(self, request: Request) -> Response:
         store, _, owner = self._mine()
         purpose = request.query_params.get("purpose")
-        files = {each.id: each for each in store.of(owner) if purpose in (None, each.purpose)}
-        page = partial(read_page, most=MAX_FILES_PAGE, default=MAX_FILES_PAGE, describe=StoredFile.describe)
+        with _writing():
+            files = [each for each in store.of(owner) if purpose in (None, each.purpose)]
+        page = partial(read_page, most=MAX_FILES_PAGE, default=MAX_FILES_PAGE, name=_ID, describe=StoredFile.describe)
         return JSONResponse(page(files, request.query_params))
 
     async def _show_file(self, request: Request) -> Response:
@@ -179,7 +205,7 @@ class Batches:
     async def _delete_file(self, request: Request) -> Response:
         store, stored = self._file(request)
         with _writing():
-            return JSONResponse(await asyncio.to_thread(store.delete, stored.owner, stored.id))
+            return JSONResponse(await self._write(asyncio.to_thread(store.delete, stored.owner, stored.id)))
 
     async def _send_file(self, request: Request) -> Response:
         store, stored = self._file(request)
@@ -197,7 +223,7 @@ class Batches:
             raise too_busy(f"{MAX_BATCHES} batches are under way")
         record = self._read_batch(body, owner, store)
         with _writing():
-            await runner.add(record)
+            await self._write(runner.add(record))
         return JSONResponse(record.describe())
 
     @convert_field_errors()
@@ -228,8 +254,8 @@ class Batches:
 
     async def _list_batches(self, request: Request) -> Response:
         _, runner, owner = self._mine()
-        page = partial(read_page, most=MAX_PAGE, default=20, describe=BatchRecord.describe)
-        return JSONResponse(page(runner.of(owner), request.query_params))
+        page = partial(read_page, most=MAX_PAGE, default=20, name=_ID, describe=BatchRecord.describe)
+        return JSONResponse(page([*runner.of(owner).values()], request.query_params))
 
     async def _show_batch(self, request: Request) -> Response:
         _, record = self._batch(request)
@@ -242,7 +268,7 @@ class Batches:
                 f"This batch cannot be cancelled any more: it is {record.status}.", param="id", code="invalid_value"
             )
         with _writing():
-            await runner.cancel(record)
+            await self._write(runner.cancel(record))
         return JSONResponse(record.describe())
 
     def _batch(self, request: Request) -> tuple[BatchRunner, BatchRecord]:

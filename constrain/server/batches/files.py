@@ -143,7 +143,14 @@ class FileStore:
             draft.unlink(missing_ok=True)
         now = int(self._clock())
         stored = StoredFile(file_id, owner, filename, purpose, size, now, now + seconds)
-        write_durably(content.with_name(f"{file_id}.json"), json.dumps(asdict(stored)).encode())
+        facts = content.with_name(f"{file_id}.json")
+        try:
+            write_durably(facts, json.dumps(asdict(stored)).encode())
+        except OSError:
+            if purpose == INPUT:  # answers are written again, under the same id
+                facts.unlink(missing_ok=True)
+                content.unlink(missing_ok=True)
+            raise
         self._files[file_id] = stored
         return stored
 

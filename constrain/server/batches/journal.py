@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from constrain.batch.files import BatchFiles, flush_folder
 from constrain.batch.lines import read_lines
-from constrain.fields.values import FieldError
-from constrain.server.batches.lines import read_request
+from constrain.server.batches.lines import name_of
 from constrain.server.batches.record import Usage, write_record
 
 if TYPE_CHECKING:
@@ -100,7 +99,7 @@ class Journal:
         """Removes everything but the record, once the batch has ended."""
         for path in self.folder.iterdir():
             if path.name != "record.json":
-                path.unlink()
+                path.unlink(missing_ok=True)
 
     def _sort(self, source: Path, name: str, usage: Usage | None) -> set[int]:
         """Writes the lines of a journal in the order of the input, without their numbers; returns the numbers.
@@ -131,12 +130,8 @@ class Journal:
             for number, text in read_lines(self.input, longest):
                 if number in known:
                     continue
-                try:
-                    custom_id = read_request(number, text, record.endpoint, longest).custom_id
-                except FieldError:  # cancelled before the file was checked
-                    continue
                 error = {"code": code, "message": message}
-                file.write(json.dumps(outcome(custom_id, None, error)).encode() + b"\n")
+                file.write(json.dumps(outcome(name_of(text), None, error)).encode() + b"\n")
                 added.add(number)
         return added
 

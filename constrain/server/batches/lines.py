@@ -67,16 +67,16 @@ def read_request(number: int, text: bytes, endpoint: str, longest: int) -> LineR
     if len(text) > longest:
         raise FieldError(f"This line has more than {longest} bytes.", param="", code="invalid_json_line")
     try:
-        found = json.loads(text)
+        found = json.loads(text.decode())
+        json.dumps(found, ensure_ascii=False).encode()  # a lone surrogate is no text
     except (ValueError, RecursionError) as error:
         raise FieldError(f"This line is not JSON: {error}.", param="", code="invalid_json_line") from error
     if not isinstance(found, dict):
         raise FieldError("This line is not a JSON object.", param="", code="invalid_json_line")
     if unknown := found.keys() - set(_FIELDS):
         name = min(unknown)
-        raise FieldError(
-            f"This line has {unknown_names('fields', unknown, _FIELDS)}.", param=name, code="unknown_field"
-        )
+        problem = f"This line has {unknown_names('fields', (name[:_SHOWN],), _FIELDS)}."
+        raise FieldError(problem, param=name, code="unknown_field")
     custom_id = required_text(found, "custom_id")
     if not 1 <= len(custom_id) <= MAX_CUSTOM_ID:
         raise FieldError(
@@ -93,10 +93,20 @@ def read_request(number: int, text: bytes, endpoint: str, longest: int) -> LineR
             "Invalid 'body.stream': a batch has no streams; leave it out.", param="body.stream", code="invalid_value"
         )
     try:
-        content = json.dumps(body).encode()
+        content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
     except RecursionError as error:
         raise FieldError("Invalid 'body': it is nested too deeply.", param="body", code="invalid_value") from error
     return LineRequest(number, custom_id, model, content)
+
+
+def name_of(text: bytes) -> str:
+    """Returns the ``custom_id`` of a line that cannot be read as a request; ``""`` if it has none."""
+    try:
+        found = json.loads(text.decode()).get("custom_id")
+        found.encode()
+    except (ValueError, RecursionError, AttributeError):
+        return ""
+    return f"{found}"
 
 
 def check_file(path: Path, endpoint: str, longest: int) -> Checked:

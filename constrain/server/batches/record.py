@@ -5,9 +5,9 @@
         |               |               +-------> expired       its time was up
         |               +--> cancelling --> cancelled           its client does not want it any more
 
-``validating`` may become ``cancelling``, too, and any state that has not ended may become ``failed``: the file is wrong,
-or the server had a fault. A change of the state is on the disk before anything depends on it, except a fault that
-cannot be written: the next server then runs the batch again.
+``validating`` may become ``cancelling``, too, and any state that has not ended may become ``failed``: the file is
+wrong, or the server had a fault. A change of the state is on the disk before anything depends on it, except a fault
+that cannot be written: the next server then runs the batch again.
 """
 
 from __future__ import annotations
@@ -160,6 +160,8 @@ def read_records(folder: Path) -> list[BatchRecord]:
     found = []
     for each in list(folder.iterdir()):
         path = each / _NAME
+        if not each.is_dir():
+            continue
         if not path.exists():
             shutil.rmtree(each)
         elif (record := _read_record(path)) is not None:

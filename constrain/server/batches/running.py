@@ -19,19 +19,21 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from constrain.batch.lines import read_lines
+from constrain.fields.values import FieldError
+from constrain.server.batches.asking import Reply
 from constrain.server.batches.files import new_file_id
 from constrain.server.batches.journal import Journal, outcome
-from constrain.server.batches.lines import check_file, read_request
+from constrain.server.batches.lines import LineRequest, check_file, name_of, read_request
 from constrain.server.batches.record import read_records, write_record
+from constrain.server.http.errors import ApiError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 
     from constrain.batch.files import BatchFiles
-    from constrain.server.batches.asking import Asking, Reply
+    from constrain.server.batches.asking import Asking
     from constrain.server.batches.files import FileStore
     from constrain.server.batches.folder import BatchFolder
-    from constrain.server.batches.lines import LineRequest
     from constrain.server.batches.record import BatchRecord, Status
 
 T = TypeVar("T")
@@ -43,6 +45,8 @@ _DISK_PAUSE = 30.0
 
 KEPT_SECONDS = 90 * 24 * 3600
 """Seconds from the creation of a batch until its record is removed, if it has ended: 90 days. Files expire sooner."""
+
+_GOING_ON: tuple[Status, ...] = ("validating", "in_progress", "finalizing", "cancelling")
 
 _BUSY = 429
 _UNAVAILABLE = 503
@@ -110,11 +114,11 @@ class BatchRunner:
         self._stopped = False
 
     def start(self) -> None:
-        """Goes on with the batches that have not ended. Raises ``OSError``."""
+        """Goes on with the batches that have not ended."""
         self._forget()
         for record in self._records.values():
             if record.has_ended:
-                self._journal(record).remove()  # the last server may have ended before it did
+                self._remove_journal(record)  # the last server may have ended before it did
             else:
                 self._begin(record)
 
@@ -138,10 +142,10 @@ class BatchRunner:
     async def add(self, record: BatchRecord) -> None:
         """Takes a new batch and begins it. Raises ``OSError``; then there is no such batch."""
         source = self._files.path(self._files.get(record.owner, record.input_file_id))
-        await _finished(asyncio.ensure_future(asyncio.to_thread(self._journal(record).create, source, record)))
+        await _in_thread(self._journal(record).create, source, record)
         self._records[record.id] = record
-        self._forget()
         self._begin(record)
+        self._forget()
 
     async def cancel(self, record: BatchRecord) -> None:
         """Ends a batch early; what was answered is kept. Raises ``OSError``, and the batch goes on then."""
@@ -151,11 +155,21 @@ class BatchRunner:
             self._cancelled.get(record.id, asyncio.Event()).set()  # there is none if the server stops
 
     def _forget(self) -> None:
-        """Removes the batches that ended long ago. Raises ``OSError``."""
+        """Removes the batches that ended long ago."""
         for record in list(self._records.values()):
             if record.has_ended and record.created_at + KEPT_SECONDS <= self._clock():
-                shutil.rmtree(self._folder.batches / record.id)
                 del self._records[record.id]
+                try:
+                    shutil.rmtree(self._folder.batches / record.id)
+                except OSError as error:
+                    _log.warning("batch %s cannot be removed: %s", record.id, error)
+
+    def _remove_journal(self, record: BatchRecord) -> None:
+        """Removes what is left of a batch that has ended, but for its record."""
+        try:
+            self._journal(record).remove()
+        except OSError as error:
+            _log.warning("batch %s: leftovers stay: %s", record.id, error)
 
     def _begin(self, record: BatchRecord) -> None:
         if self._stopped:
@@ -181,9 +195,14 @@ class BatchRunner:
             if record.status not in after:
                 return False
             changed = record.entering(status, self._clock(), **facts)
-            folder = self._folder.batches / record.id
-            await _finished(asyncio.ensure_future(asyncio.to_thread(write_record, folder, changed)))
-            record.become(changed)
+            writing = asyncio.ensure_future(asyncio.to_thread(write_record, self._folder.batches / record.id, changed))
+            try:
+                await finished(writing)
+            finally:
+                if not writing.cancelled() and writing.exception() is None:  # also if the caller was cancelled
+                    for name in {"completed", "failed"} - facts.keys():  # more may have come meanwhile
+                        setattr(changed, name, getattr(record, name))
+                    record.become(changed)
             return True
 
     async def _run(self, record: BatchRecord) -> None:
@@ -202,9 +221,11 @@ class BatchRunner:
             _log.exception("batch %s failed", record.id)
             message = "The server had an error while it ran this batch; its log has the cause."
             fault = {"code": "internal_error", "line": None, "message": message, "param": None}
-            record.become(record.entering("failed", self._clock(), errors=[fault]))
-            with contextlib.suppress(OSError):  # the next server runs it again, then
-                await asyncio.to_thread(write_record, self._folder.batches / record.id, record)
+            facts: dict[str, Any] = {"errors": [fault], "output_file_id": None, "error_file_id": None}
+            try:
+                await self._enter(record, "failed", after=_GOING_ON, **facts)
+            except OSError:  # the next server runs it again
+                record.become(record.entering("failed", self._clock(), **facts))
 
     async def _advance(self, record: BatchRecord) -> None:
         """Brings a batch from its state to its end. Raises ``OSError``."""
@@ -215,12 +236,11 @@ class BatchRunner:
             ids = {"output_file_id": new_file_id(), "error_file_id": new_file_id()}
             await self._enter(record, "finalizing", after=("in_progress",), reason=reason, **ids)
         if record.status in ("finalizing", "cancelling"):
-            finish = partial(self._journal(record).finish, record, self._files, self._shares.longest)
-            facts = await _finished(asyncio.ensure_future(asyncio.to_thread(finish)))
+            facts = await _in_thread(self._journal(record).finish, record, self._files, self._shares.longest)
             await self._enter(record, record.reason, after=("finalizing", "cancelling"), **facts)
             _log.info("batch %s: %s, %d of %d answered", record.id, record.status, record.completed, record.total)
         if record.has_ended:
-            await asyncio.to_thread(self._journal(record).remove)
+            await _in_thread(self._remove_journal, record)
 
     async def _check(self, record: BatchRecord) -> None:
         """Checks the file of a batch, and begins or ends the batch."""
@@ -241,7 +261,7 @@ class BatchRunner:
             ending = asyncio.create_task(self._end(record))
             waiting: set[asyncio.Task[Any]] = set()
             try:
-                async for number, text in _in_thread(remaining):
+                async for number, text in _read(remaining):
                     waiting.add(asyncio.create_task(self._answer_line(record, number, text, journaled)))
                     while len(waiting) >= self._shares.most:
                         waiting = await _first_done(waiting, ending)
@@ -270,14 +290,17 @@ class BatchRunner:
     async def _answer_line(self, record: BatchRecord, number: int, text: bytes, journal: BatchFiles) -> None:
         """Answers one request, and writes the answer to the journal."""
         read = partial(read_request, number, text, record.endpoint, self._shares.longest)
-        request = await asyncio.to_thread(read)
-        reply = await self._ask(record, request)
+        try:
+            request = await asyncio.to_thread(read)
+            reply = await self._ask(record, request)
+        except FieldError as error:  # the rules have changed since the file was checked
+            request = LineRequest(number, name_of(text), "", b"")
+            reply = Reply(400, "", ApiError(error.message, param=error.param, code=error.code).body())
         if self._shares.is_stopping():  # the answer may have been cut: the next server asks again
             await asyncio.Event().wait()
         is_answer = 200 <= reply.status < 300
         line = {"line": number, **outcome(request.custom_id, reply.describe(), None)}
-        writing = asyncio.ensure_future(asyncio.to_thread(journal.answer if is_answer else journal.error, line))
-        await _finished(writing)
+        await _in_thread(journal.answer if is_answer else journal.error, line)
         if is_answer:
             record.completed += 1
         else:
@@ -304,7 +327,7 @@ async def _opened(journal: Journal, record: BatchRecord) -> AsyncGenerator[Batch
     """Opens a journal in a thread. Raises ``OSError``."""
     opening = asyncio.ensure_future(asyncio.to_thread(journal.open, record))
     try:
-        files = await _finished(opening)
+        files = await finished(opening)
     except asyncio.CancelledError:
         if opening.done() and opening.exception() is None:
             with opening.result():
@@ -322,16 +345,33 @@ async def _first_done(waiting: set[asyncio.Task[Any]], ending: asyncio.Task[Any]
     return left - {ending}
 
 
-async def _finished(writing: asyncio.Future[T]) -> T:
+async def finished(writing: asyncio.Future[T]) -> T:
     """Waits for an operation to end, even if the caller is cancelled, and returns its result."""
+    cancelled: asyncio.CancelledError | None = None
+    while not writing.done():  # there may be more than one cancellation
+        cancelled = await _wait(writing) or cancelled
+    if cancelled is not None:
+        if not writing.cancelled():
+            writing.exception()  # so that asyncio does not take it for forgotten
+        raise cancelled
+    return writing.result()
+
+
+async def _wait(writing: asyncio.Future[Any]) -> asyncio.CancelledError | None:
+    """Waits for an operation to end; returns the cancellation that ends the waiting instead, if there is one."""
     try:
-        return await asyncio.shield(writing)
-    except asyncio.CancelledError:
         await asyncio.wait((writing,))
-        raise
+    except asyncio.CancelledError as error:
+        return error
+    return None
 
 
-async def _in_thread(items: Iterator[T]) -> AsyncGenerator[T, None]:
+async def _in_thread(work: Callable[..., T], *arguments: Any) -> T:
+    """Does work in a thread; it ends even if the caller is cancelled."""
+    return await finished(asyncio.ensure_future(asyncio.to_thread(work, *arguments)))
+
+
+async def _read(items: Iterator[T]) -> AsyncGenerator[T, None]:
     """Yields the items of an iterator that reads from the disk."""
     step = partial(next, items, None)
     while (item := await asyncio.to_thread(step)) is not None:

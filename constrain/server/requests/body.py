@@ -61,7 +61,7 @@ async def body_pieces(request: Request, limit: int, media_type: str) -> AsyncGen
             raise refusal or _too_slow() from error
         size += len(piece)
         if refusal is None and size > limit:
-            refusal = _too_large(limit)
+            refusal, begun = _too_large(limit), time.monotonic()
         if refusal is None:
             begun_writing = time.monotonic()
             yield piece

@@ -8,45 +8,48 @@ from constrain.fields.values import one_of, wrong_type
 from constrain.server.http.errors import ApiError, convert_field_errors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
 T = TypeVar("T")
 
 
 @convert_field_errors()
 def read_page(
-    items: Mapping[str, T],
+    items: Sequence[T],
     query: Mapping[str, str],
     *,
     most: int,
     default: int,
+    name: Callable[[T], str],
     describe: Callable[[T], Mapping[str, Any]],
 ) -> dict[str, Any]:
     """Returns the page that a query asks for. Raises ``ApiError``.
 
     Args:
-        items: all items by their ids, the oldest first.
+        items: all items, the oldest first.
         query: query of the request.
         most: most items of a page.
         default: items of a page whose query has no ``limit``.
+        name: function that returns the id of an item.
         describe: function that makes the JSON object of an item.
     """
     limit = _limit(query.get("limit", str(default)), most)
-    ids = list(items)
+    ordered = list(items)
     if one_of(query.get("order", "desc"), ("asc", "desc"), "order") == "desc":
-        ids.reverse()
+        ordered.reverse()
     after = query.get("after")
     if after is not None:
-        if after not in items:
+        ids = [name(item) for item in ordered]
+        if after not in ids:
             raise ApiError(f"Item with id '{after:.80}' not found.", param="after", code="invalid_value")
-        ids = ids[ids.index(after) + 1 :]
-    page = ids[:limit]
+        ordered = ordered[ids.index(after) + 1 :]
+    page = ordered[:limit]
     return {
         "object": "list",
-        "data": [describe(items[name]) for name in page],
-        "first_id": page[0] if page else "",
-        "last_id": page[-1] if page else "",
-        "has_more": len(ids) > limit,
+        "data": [describe(item) for item in page],
+        "first_id": name(page[0]) if page else "",
+        "last_id": name(page[-1]) if page else "",
+        "has_more": len(ordered) > limit,
     }
 
 

@@ -7,6 +7,7 @@ import threading
 import time
 from collections import OrderedDict
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from constrain.server.http.errors import ApiError
@@ -150,5 +151,4 @@ class ResponseStore:
 
 def input_items_page(stored: StoredResponse, query: Mapping[str, str]) -> dict[str, Any]:
     """Returns the page of input items that a query asks for (``limit``, ``order``, ``after``). Raises ``ApiError``."""
-    items = {item["id"]: item for item in stored.input_items}
-    return read_page(items, query, most=MAX_PAGE, default=20, describe=dict)
+    return read_page(stored.input_items, query, most=MAX_PAGE, default=20, name=itemgetter("id"), describe=dict)

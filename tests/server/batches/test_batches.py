@@ -130,6 +130,8 @@ def test_a_key_sees_its_own_files_and_batches_only(model: constrain.Model, tmp_p
         (b"\n\n", "empty_file", "no requests"),
         (b"{", "invalid_json_line", "not JSON"),
         (b"[1]", "invalid_json_line", "not a JSON object"),
+        (b'{"\\ud800": 1}', "invalid_json_line", "not JSON"),
+        (b'{"custom_id": "\xed\xa0\x80"}', "invalid_json_line", "not JSON"),
         (b'"' + b"x" * (8 << 20), "invalid_json_line", "more than 8388608 bytes"),
         (json.dumps({**chat_line("a"), "x" * 9000: 1}).encode(), "unknown_field", "unknown fields"),
         ([{"method": "POST", "url": CHAT, "body": {"model": "small"}}], "missing_required_parameter", "custom_id"),

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from starlette.responses import JSONResponse
 
+from constrain.fields.values import FieldError
 from constrain.server.batches import running
 from constrain.server.batches.asking import Asking
 from constrain.server.batches.files import MONTH, FileStore
 from constrain.server.batches.folder import BatchFolder, FolderInUseError
 from constrain.server.batches.journal import Journal
+from constrain.server.batches.lines import read_request
 from constrain.server.batches.record import BatchRecord, new_batch_id
 from constrain.server.batches.running import KEPT_SECONDS, BatchRunner, Shares
 from constrain.server.http.errors import ApiError, too_busy, unavailable
@@ -391,6 +393,59 @@ def test_half_a_line_in_a_journal_is_no_answer(server: Server) -> None:
     asyncio.run(run())
 
 
+def test_a_line_that_later_rules_refuse_is_an_error_of_its_own(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stricter(number: int, *arguments: Any) -> Any:
+        if number == 2:
+            raise FieldError("A new rule.", param="body", code="invalid_value")
+        return read_request(number, *arguments)
+
+    async def run() -> None:
+        monkeypatch.setattr(running, "read_request", stricter)
+        async with server.running(Script(right)) as runner:
+            record = await server.begin(runner, 3)
+            await until(lambda: record.has_ended)
+            assert [line["custom_id"] for line in server.read(record.output_file_id)] == ["r0", "r2"]
+            [error] = server.read(record.error_file_id)
+            assert error["custom_id"] == "r1"
+            assert error["response"]["body"]["error"]["message"] == "A new rule."
+
+    asyncio.run(run())
+
+
+def test_a_fault_fails_the_batch_and_names_no_files(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fault(*_: object) -> None:
+        raise RuntimeError("a fault")
+
+    async def run() -> None:
+        monkeypatch.setattr(Journal, "finish", fault)
+        async with server.running(Script(right)) as runner:
+            record = await server.begin(runner, 3)
+            await until(lambda: record.has_ended)
+            shown = record.describe()
+            assert shown["status"] == "failed"
+            assert shown["output_file_id"] is None
+            assert shown["errors"]["data"][0]["code"] == "internal_error"
+
+    asyncio.run(run())
+
+
+def test_a_write_ends_although_it_is_cancelled_twice() -> None:
+    async def run() -> None:
+        loop = asyncio.get_running_loop()
+        writing: asyncio.Future[int] = loop.create_future()
+        task = loop.create_task(running.finished(writing))
+        for _ in range(2):
+            await asyncio.sleep(0)
+            task.cancel()
+            await asyncio.sleep(0.01)
+            assert not task.done()
+        writing.set_result(1)
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(run())
+
+
 def test_damaged_records_and_leftovers_are_in_nobodys_way(server: Server) -> None:
     async def run() -> None:
         async with server.running(Script(right)) as runner:
@@ -404,6 +459,7 @@ def test_damaged_records_and_leftovers_are_in_nobodys_way(server: Server) -> Non
         damaged.mkdir()
         (damaged / "record.json").write_text("{")
         (server.folder.files / "file-damaged.json").write_text("{}")
+        (server.folder.batches / "a file").write_text("of somebody else")
         async with server.running(Script(right)) as runner:
             assert list(runner.of(record.owner)) == [record.id]
             assert [path.name for path in folder.iterdir()] == ["record.json"]
