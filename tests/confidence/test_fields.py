@@ -16,6 +16,7 @@ from constrain.generation.planning import prepare
 from constrain.llama.contexts.context import Context
 from constrain.llama.decoding.answer import Answer
 from constrain.llama.decoding.decode import Decoding
+from tests.support.llama.rounding import rounds_alike
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -251,6 +252,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
 def test_alternatives_that_share_tokens_are_told_apart(
     model: constrain.Model, asked: Asked, more: dict[str, Any]
 ) -> None:
+    if more and not rounds_alike():
+        pytest.skip("llama.cpp rounds several tokens differently here, so that sampled answers differ")
     options: dict[str, Any] = {"schema": WINDS, "confidence": True, "max_tokens": 240, "temperature": 2, **more}
     for seed in (1, 2):
         single = constrain.complete(model, WINDY, seed=seed, **options)

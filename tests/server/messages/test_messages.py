@@ -78,7 +78,7 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
     "text": ({}, "start 0 text, text_delta 0, stop 0, message_delta end_turn"),
     "max_tokens": ({"max_tokens": 4}, "start 0 text, text_delta 0, stop 0, message_delta max_tokens"),
     "a stop sequence": (
-        {"stop_sequences": ["xyz", "welcome"]},
+        {"stop_sequences": ["xyz", " "]},
         "start 0 text, text_delta 0, stop 0, message_delta stop_sequence",
     ),
     "a format": ({"output_config": BOOK_FORMAT}, "start 0 text, text_delta 0, stop 0, message_delta end_turn"),
