@@ -91,11 +91,12 @@ def test_stop_texts_end_an_answer(client: ollama.Client, model: str) -> None:
 def test_options_of_the_type_are_accepted(client: ollama.Client, model: str) -> None:
     loading = ollama.Options(num_ctx=512, num_batch=64, num_gpu=0, num_thread=2, use_mmap=True, numa=False)
     sampling = {"seed": 3, "num_predict": 2, "top_k": 5, "top_p": 0.9, "tfs_z": 1.0, "mirostat": 0, "num_keep": 4}
-    penalties = {"repeat_penalty": 1.1, "presence_penalty": 0.5, "frequency_penalty": 0.5, "repeat_last_n": 64}
-    options = loading.model_dump(exclude_none=True) | sampling | penalties
-    for given in (options, ollama.Options(**options)):
-        response = client.chat(model, MESSAGES, options=given, keep_alive="5m")
-        assert response.eval_count == 2
+    recent = {"repeat_penalty": 1.1, "repeat_last_n": 64}
+    for penalties in (recent, {"presence_penalty": 0.5, "frequency_penalty": 0.5}):
+        options = loading.model_dump(exclude_none=True) | sampling | penalties
+        for given in (options, ollama.Options(**options)):
+            response = client.chat(model, MESSAGES, options=given, keep_alive="5m")
+            assert response.eval_count == 2
 
 
 def test_a_seed_gives_the_same_answer(client: ollama.Client, model: str) -> None:
