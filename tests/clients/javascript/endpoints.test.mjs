@@ -126,7 +126,7 @@ test('every response has an id of its own, errors too', async () => {
 });
 
 test('endpoints that this server does not have are not found', async () => {
-  await refusal(client.files.list(), OpenAI.NotFoundError);
+  await refusal(client.fineTuning.jobs.list(), OpenAI.NotFoundError);
   await refusal(client.moderations.create({ input: 'x' }), OpenAI.NotFoundError);
   await refusal(client.images.generate({ prompt: 'x' }), OpenAI.NotFoundError);
   await refusal(client.beta.assistants.list(), OpenAI.NotFoundError);
