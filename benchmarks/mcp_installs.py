@@ -33,7 +33,7 @@ START_SECONDS = 60.0
 """Seconds in which a server must list its tools; beyond, it counts as not started."""
 
 REASON_LINES, LINE = 3, 200
-"""Lines at the beginning of a reason for not starting that are kept, beside the last one, and characters of a line."""
+"""What is kept of a reason for not starting: so many first lines and the last one, so many characters of each."""
 
 _REFUSED = re.compile(r"^- (.*?tool '([^']+)'.*)$", re.MULTILINE)
 
@@ -123,7 +123,7 @@ def _start(server: Server, programs: Path, home: Path, given: Path, listed: List
 
 
 def _take_tools(configuration: dict[str, Any], listed: Listed) -> None:
-    """Takes the tools of a server, but for those that are known to be refused."""
+    """Takes the tools of a server, except those that are known to be refused."""
     begin = time.perf_counter()
     with constrain.mcp.connect(configuration, exclude=listed.refused, start_timeout=START_SECONDS) as connection:
         listed.start_seconds = round(time.perf_counter() - begin, 2)

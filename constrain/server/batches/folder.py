@@ -76,7 +76,7 @@ class BatchFolder:
                 raise OSError(f"{self.path / 'secret'} is damaged; remove the folder to start anew")
             for folder in (self.files, self.batches):
                 make_private(folder)
-                _remove_drafts(folder)
+            _remove_drafts(self.files)
             opened.pop_all()
             self._lock = lock
 
