@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import random
-import time
 from itertools import product
 
 import pytest
@@ -15,6 +14,7 @@ from constrain.engine import core
 from constrain.errors import PatternError
 from constrain.language.tree import Intersection, LiteralSet
 from constrain.regex.parsing.parser import parse_pattern
+from tests.support.processor_time import finishes_within
 
 TEXTS = ["".join(text) for length in range(6) for text in product('ab"', repeat=length)]
 WORDS = [
@@ -141,7 +141,5 @@ def test_lookaround_that_cannot_be_expressed_is_refused_with_a_column(pattern: s
     "pattern", ["(?=a)" * 5000, "(?:(?!a).)*" * 2000 + "$", "(?=" * 90 + "a" + ")" * 90, r"\b" * 500]
 )
 def test_many_lookarounds_are_compiled_in_little_time(pattern: str) -> None:
-    start = time.process_time()
-    with contextlib.suppress(PatternError):
+    with finishes_within(2), contextlib.suppress(PatternError):
         parse_pattern(pattern, "ecma", anchored=False)
-    assert time.process_time() - start < 2

@@ -1,0 +1,30 @@
+"""How long something may take, told so that neither a slow neighbour nor the size of the test run decides."""
+
+from __future__ import annotations
+
+import gc
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@contextmanager
+def finishes_within(seconds: float) -> Iterator[None]:
+    """Fails if what is done within takes longer, in processor time of this thread.
+
+    Threads that other tests left running do not count, nor do collections of garbage: late in a run of thousands of
+    tests a single one takes a second, whoever happens to set it off.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    begun = time.thread_time()
+    try:
+        yield
+    finally:
+        took = time.thread_time() - begun
+        if enabled:
+            gc.enable()
+    assert took < seconds, f"took {took:.2f} of {seconds} seconds"
