@@ -190,8 +190,8 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str | None]] = {
     ),
     "a grammar that is none": ({"tools": [flat_custom("f", "lark", "start: gone")]}, "tools[0]", "invalid_grammar"),
     "a pattern that is none": ({"tools": [flat_custom("f", "regex", "(?=a)")]}, "tools[0]", "invalid_grammar"),
-    "an ambiguous grammar": (
-        {"tools": [MOVE, flat_custom("f", "lark", 'start: A "a"\nA: /a*/')]},
+    "a priority in the second tool": (
+        {"tools": [MOVE, flat_custom("f", "lark", "start: A\nA.2: /a/")]},
         "tools[1]",
         "invalid_grammar",
     ),
