@@ -28,6 +28,7 @@ from constrain.chat.reading.events import (
     RefusalDelta,
     StreamEvent,
     TextDelta,
+    TraceDelta,
 )
 from constrain.engine.captures import Captures
 from constrain.engine.compiling import compile
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
     from constrain.composition import choice, repeat, sequence, text
     from constrain.engine.export import export
     from constrain.engine.logits import LogitsProcessor
+    from constrain.engine.terminals import ExpectedTerminal
     from constrain.gbnf.source import Gbnf
     from constrain.generation.asynchronous import acomplete, agenerate, astream
     from constrain.generation.batch import complete_batch, generate_batch
@@ -72,12 +74,13 @@ if TYPE_CHECKING:
     from constrain.generation.planning import shown_prompt
     from constrain.generation.tool_loop import ToolRun, arun_tools, run_tools
     from constrain.inspection.characters import CharacterRange
-    from constrain.inspection.explanation import ExpectedTerminal, TextExplanation, TokenStep, explain
+    from constrain.inspection.explanation import TextExplanation, TokenStep, explain
     from constrain.json_schema.strict.checks import Violation
     from constrain.json_schema.strict.subset import check_strict, strict_schema
     from constrain.language.policies import CompileOptions
     from constrain.language.source import Source
     from constrain.lark.source import Lark
+    from constrain.llama.decoding.trace import LikelyToken, TokenTrace
     from constrain.llama.model import Model
     from constrain.partial.reader import FieldEvent, FieldReader
     from constrain.quotes.annotation import Quote
@@ -117,6 +120,7 @@ __all__ = [
     "GrammarBuilder",
     "GrammarError",
     "Lark",
+    "LikelyToken",
     "LimitError",
     "LogitsProcessor",
     "Matcher",
@@ -143,10 +147,12 @@ __all__ = [
     "Timings",
     "TokenLogprob",
     "TokenStep",
+    "TokenTrace",
     "ToolCall",
     "ToolContext",
     "ToolError",
     "ToolRun",
+    "TraceDelta",
     "UnsatisfiableSchemaError",
     "UnsupportedSchemaError",
     "Usage",
@@ -191,7 +197,7 @@ _MODULES = {
     "CompileOptions": "constrain.language.policies",
     "CustomCall": "constrain.chat.tools.calls",
     "CustomTool": "constrain.chat.tools.kinds",
-    "ExpectedTerminal": "constrain.inspection.explanation",
+    "ExpectedTerminal": "constrain.engine.terminals",
     "FieldConfidence": "constrain.confidence.fields",
     "FieldEvent": "constrain.partial.reader",
     "FieldReader": "constrain.partial.reader",
@@ -199,6 +205,7 @@ _MODULES = {
     "FunctionTool": "constrain.chat.tools.kinds",
     "Gbnf": "constrain.gbnf.source",
     "Lark": "constrain.lark.source",
+    "LikelyToken": "constrain.llama.decoding.trace",
     "LogitsProcessor": "constrain.engine.logits",
     "Model": "constrain.llama.model",
     "Options": "constrain.generation.options",
@@ -211,6 +218,7 @@ _MODULES = {
     "StructuralTag": "constrain.structural.source",
     "TextExplanation": "constrain.inspection.explanation",
     "TokenStep": "constrain.inspection.explanation",
+    "TokenTrace": "constrain.llama.decoding.trace",
     "ToolCall": "constrain.chat.tools.calls",
     "ToolContext": "constrain.chat.tools.annotations",
     "ToolRun": "constrain.generation.tool_loop",

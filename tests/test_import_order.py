@@ -54,7 +54,8 @@ _ORDER = """
     fields
     batch
     server.http server.settings server.config server.requests server.sandbox server.serving server.chat
-    server.completions server.embeddings server.responses server.messages server.ollama server.batches server.openapi
+    server.completions server.embeddings server.responses server.messages server.ollama server.batches
+    server.playground server.openapi
     server
     __init__ example
     cli

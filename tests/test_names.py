@@ -47,6 +47,7 @@ PRIVATE_TYPES = {
     "FinishReason": "a Literal of three texts",
     "GraphSampling": "of Model.in_graph, which only this package calls",
     "Masking": "a protocol that Constraint fulfils",
+    "Origin": "a Literal whose values TokenTrace lists",
     "Rule": "public in constrain.language.grammar",
     "Scheduler": "of Model.scheduler, which only this package uses",
     "Speculation": "of Model.speculation, which only this package calls",

@@ -238,6 +238,7 @@ PACKAGE = {
         server.batches.folder.BatchFolder.close
         server.batches.folder.BatchFolder.exists
         server.batches.folder.BatchFolder.open
+        server.playground.request.PlaceRequest.model
         generation.job.Run.finish
         generation.job.Writing.take
         generation.partial.PartialEvents.finish
@@ -292,6 +293,7 @@ PACKAGE = {
         json_schema.documents.references.References.notes
         json_schema.documents.sources.Sources.embedded
         engine.readings.Readings.temperature
+        engine.readings.Readings.expected
         engine.scopes.Reading._is_short engine.scopes.Reading.is_narrowed_by_budget
         engine.scopes.Reading.accept
         engine.scopes.Reading.completion_tokens
@@ -311,6 +313,7 @@ PACKAGE = {
         engine.scopes.Reading.rollback
         engine.scopes.Reading.shortest_completion
         engine.scopes.Reading.temperature
+        engine.scopes.Reading.expected
         json_schema.emission.emitter.Emitter.key
         json_schema.emission.emitter.Emitter.member
         json_schema.emission.emitter.Emitter.undeclared_key

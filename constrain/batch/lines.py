@@ -12,6 +12,7 @@ from constrain.fields.sampling import (
     read_cache_prompt,
     read_draft,
     read_max_tokens,
+    read_prefix,
     read_sampling,
     read_show_schema,
     read_sources,
@@ -44,7 +45,9 @@ if TYPE_CHECKING:
 
 Id: TypeAlias = str | int | float | None
 
-_FIELDS = frozenset(("prompt", "messages", "id", "schema", "n", "vote", *ChatOptions.__annotations__))
+_FIELDS = frozenset(("prompt", "messages", "id", "schema", "n", "vote", *ChatOptions.__annotations__)) - {"trace"}
+"""Fields of a line. Answers of batches have no traces, which are a hundred times as long as their texts."""
+
 _SOFT_LIMITS = ("max_string_tokens", "max_number_tokens", "max_reasoning_tokens")
 _FLAGS = ("logprobs", "confidence", "parallel_tool_calls", "allow_refusal", "thinking", "strict")
 
@@ -185,6 +188,7 @@ def _read_options(line: Mapping[str, Any]) -> ChatOptions:
         **read_draft(line),
         **read_cache_prompt(line),
         **read_sources(line),
+        **read_prefix(line),
         **{name: integer(line, name, 1) for name in _SOFT_LIMITS},
         **{name: boolean(line, name) for name in _FLAGS},
         **{name: optional_text(line, name) for name in ("tool_format", *CHOICES)},

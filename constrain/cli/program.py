@@ -28,8 +28,10 @@ try:
     from constrain.cli.export import export_
     from constrain.cli.grammars import grammars
     from constrain.cli.models import models
+    from constrain.cli.play import play
     from constrain.cli.serve import serve
     from constrain.cli.streams import read_prompt, settle_streams
+    from constrain.cli.tracing import print_trace, require_place, write_run
     from constrain.cli.weights import measure, prepare, print_report, report_as_json
 except ModuleNotFoundError as error:
     raise SystemExit(f"constrain: {error.name} is missing; pip install 'constrain-llm[cli]'") from error
@@ -112,6 +114,17 @@ def generate(
             help="Write this many answers, and print the one that they agree on, field by field.",
         ),
     ] = None,
+    explain: Annotated[
+        bool,
+        typer.Option(
+            "--explain",
+            help="Print a row for each token: where it comes from, how likely it was, how many were allowed.",
+        ),
+    ] = False,
+    trace: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write a page that shows the answer token by token, and opens offline."),
+    ] = None,
     stream: Annotated[
         str | None,
         shared.one_of(
@@ -127,6 +140,10 @@ def generate(
     if stream == "fields" and not isinstance(wanted, str):
         raise typer.BadParameter("fields need --schema, because only JSON has them", param_hint="--stream")
     _check_vote(options, vote, stream)
+    if vote is not None and (explain or trace is not None):
+        raise typer.BadParameter("a vote has many answers, and one is traced; leave --vote out", param_hint="--vote")
+    if trace is not None:
+        require_place(trace)
     found: CompileOptions = {**shared.read_registry(registry), **shared.read_sources(sources)}
     console = Console(stderr=True)
     with shared.show_progress(console, f"Loading {model.name if model else 'the default model'}"):
@@ -138,7 +155,7 @@ def generate(
             n_threads=n_threads,
             n_gpu_layers=shared.ALL_LAYERS if n_gpu_layers is None else n_gpu_layers,
         )
-    settings: Options = {**options, **policies, **found, "seed": seed}
+    settings: Options = {**options, **policies, **found, "seed": seed, "trace": explain or trace is not None}
     if show_prompt:
         from constrain.generation.planning import shown_prompt
 
@@ -152,9 +169,19 @@ def generate(
             completion = _answer_by_vote(console, loaded, asked, wanted, settings, vote)
         else:
             completion = _answer(console, loaded, asked, wanted, settings, live=stream == "text")
+    if explain:
+        print_trace(Console(stderr=True, highlight=False), completion)
+    if trace is not None:
+        write_run(trace, loaded, asked, wanted, settings, completion, model.name if model else "the default model")
     if completion.fields is not None:
         _show_fields(completion.fields)
     shared.show_warnings(() if completion.report is None else completion.report.warnings)
+    if console.is_terminal:
+        console.print(_describe_run(completion), style="dim", highlight=False)
+
+
+def _describe_run(completion: Completion) -> str:
+    """Says how long an answer took, and which limits it met."""
     note = f"{completion.usage.completion_tokens} tokens in {completion.timings.generation:.2f} s"
     if completion.timings.generation > 0 and completion.usage.completion_tokens > 1:
         note += f" ({completion.usage.completion_tokens / completion.timings.generation:.0f} per second)"
@@ -168,8 +195,7 @@ def generate(
         note += f"; {completion.limited_masks} masks were limited by {' and '.join(completion.limits_met)}"
     elif completion.limits_met:
         note += f"; limits met: {' and '.join(completion.limits_met)}"
-    if console.is_terminal:
-        console.print(note, style="dim", highlight=False)
+    return note
 
 
 def _check_vote(options: Options, voters: int | None, stream: str | None) -> None:
@@ -291,6 +317,7 @@ app.command()(explain)
 app.command(name="export")(export_)
 app.command()(grammars)
 app.command()(models)
+app.command()(play)
 app.command()(prepare)
 app.command()(serve)
 

@@ -16,6 +16,8 @@ from rich.console import Console
 from constrain.cli import shared
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from constrain.server.config import ServerConfig
     from constrain.server.serving.models import Models
     from constrain.server.settings import Settings
@@ -134,6 +136,14 @@ def serve(
         str | None,
         typer.Option(metavar="SIZE", help='Disk space for evaluated prompts ("500 MB").', show_default="2 GiB"),
     ] = None,
+    playground: Annotated[
+        bool | None,
+        typer.Option(
+            "--playground/--no-playground",
+            help="Show a page at / for trying schemas and prompts, and watching answers token by token.",
+            show_default="yes",
+        ),
+    ] = None,
     batches: Annotated[
         bool | None,
         typer.Option(
@@ -169,21 +179,34 @@ def serve(
     A request's schema, grammar and tools are enforced exactly, or the request is refused.
     """
     given = locals()
-    try:
-        for name in _NEEDED:
-            import_module(name)
-    except ModuleNotFoundError as error:
-        raise SystemExit(f"constrain: {error.name} is missing; pip install 'constrain-llm[server]'") from error
+    require_server()
     from constrain.server.config import ServerConfig, read_config
     from constrain.server.http.listening import listen
 
     flags = {name: given[name] for name in ServerConfig.model_fields if given.get(name) is not None}
     settled = read_config(config, flags)
     sockets = listen(settled.host, settled.port)
-    _serve(settled, model, alias or [], sockets)
+    run_server(settled, model, alias or [], sockets)
 
 
-def _serve(config: ServerConfig, model: Path | None, aliases: list[str], sockets: list[Any]) -> None:
+def require_server() -> None:
+    """Ends the program with a message if the ``server`` extra is not installed."""
+    try:
+        for name in _NEEDED:
+            import_module(name)
+    except ModuleNotFoundError as error:
+        raise SystemExit(f"constrain: {error.name} is missing; pip install 'constrain-llm[server]'") from error
+
+
+def run_server(
+    config: ServerConfig,
+    model: Path | None,
+    aliases: list[str],
+    sockets: list[Any],
+    *,
+    started: Callable[[str], None] | None = None,
+) -> None:
+    """Serves until the program is stopped. ``started``: function that receives the server's address."""
     from constrain.server.app import Application
     from constrain.server.logs import log_event
     from constrain.server.run import Server
@@ -199,7 +222,9 @@ def _serve(config: ServerConfig, model: Path | None, aliases: list[str], sockets
         if config.log_format == "json":
             log_event("started", "listening", url=url, models=list(models))
         else:
-            console.print(_make_greeting(url, models, has_keys=bool(settings.api_keys)), markup=False)
+            console.print(_make_greeting(url, models, settings), markup=False)
+        if started is not None:
+            started(url)
 
     server = Server(
         application, sockets, log_format=config.log_format, grace_seconds=settings.grace_seconds, on_start=greet
@@ -236,6 +261,7 @@ def _make_settings(config: ServerConfig, sockets: list[Any]) -> Settings:
         compile_seconds=config.compile_seconds,
         timeout=config.timeout,
         grace_seconds=config.grace,
+        playground=config.playground,
         batch_folder=(config.batch_folder or _own_folder()) if config.batches else None,
         batch_bytes=config.batch_size,
     )
@@ -248,10 +274,11 @@ def _own_folder() -> Path:
     return Path(platformdirs.user_data_dir("constrain-llm", appauthor=False)) / "batches"
 
 
-def _make_greeting(base: str, models: Models, *, has_keys: bool) -> str:
+def _make_greeting(base: str, models: Models, settings: Settings) -> str:
     """Returns the text that tells where the server listens and how to call it."""
-    key = " -H 'Authorization: Bearer YOUR_KEY'" if has_keys else ""
+    key = " -H 'Authorization: Bearer YOUR_KEY'" if settings.api_keys else ""
     body = json.dumps({"model": next(iter(models)), "messages": [{"role": "user", "content": "Hello"}]})
     url = shlex.quote(f"{base}/v1/chat/completions")
     curl = f"curl {url} -H 'Content-Type: application/json'{key} -d {shlex.quote(body)}"
-    return f"{', '.join(models)} at {base}/v1\n\n  {curl}\n".translate(shared.HARMLESS)
+    page = f"Playground at {base}/\n\n" if settings.playground else ""
+    return f"{', '.join(models)} at {base}/v1\n\n  {curl}\n\n{page}".rstrip("\n").translate(shared.HARMLESS) + "\n"

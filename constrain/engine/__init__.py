@@ -1,10 +1,10 @@
 """The engine: a grammar compiled for a vocabulary, and matchers that follow a generation through the grammar.
 
 ``compile`` (in ``compiling``), ``Constraint`` and ``Matcher`` (both in ``constraint``, which is read first) are public.
-``remembered`` has the constraints that ``compile`` knows already, ``report`` the facts about one. ``forced`` writes
-forced text, which ``core`` finds, in the tokenizer's own tokens. ``special`` finds the tokens that a grammar asks for,
-``classes`` divides a vocabulary by them, and ``readings`` follows every way to read a token, as itself and as text, and
-to read the rules that limit their tokens, which are ``scopes``.
+``terminals`` names what a grammar expects. ``remembered`` has the constraints that ``compile`` knows already,
+``report`` the facts about one. ``forced`` writes forced text, which ``core`` finds, in the tokenizer's own tokens.
+``special`` finds the tokens that a grammar asks for, ``classes`` divides a vocabulary by them, and ``readings`` follows
+every way to read a token, as itself and as text, and to read the rules that limit their tokens, which are ``scopes``.
 ``cache`` keeps constraints on disk. ``captures`` finds the named parts of a finished text with ``derivation``.
 ``logits`` applies masks in the decode loops of other libraries. ``export`` writes a schema or grammar for other
 programs. ``core`` is the native kernel: it computes and remembers masks, keeps to ``max_tokens`` and compares distinct

@@ -18,6 +18,7 @@ from constrain.engine.readings import Readings, ScopedReadings
 from constrain.engine.report import Report, digits_of
 from constrain.engine.scopes import Run, Scopes, scoped_rules, with_marks_for
 from constrain.engine.special import resolve_special
+from constrain.engine.terminals import ExpectedTerminal, name_terminal
 from constrain.errors import deep_enough
 from constrain.language.special import special_name
 
@@ -244,6 +245,11 @@ class Constraint:
             places: list[list[str]] = json.loads(self._places)
             return places
         return [[terminal.name, terminal.pointer] for terminal in self.grammar.terminals]
+
+    def _named(self, terminals: Sequence[int]) -> tuple[ExpectedTerminal, ...]:
+        """Returns names and pointers of terminals; the same name and pointer only once."""
+        places = self._terminal_places()
+        return tuple(dict.fromkeys(ExpectedTerminal(*places[index]) for index in terminals))
 
     def precompute(self, *, max_masks: int = PRECOMPUTED_MASKS, max_bytes: int = PRECOMPUTED_BYTES) -> Precomputed:
         """Computes masks ahead of time, likeliest first, and stores the constraint in the cache for ``compile``.
@@ -518,6 +524,10 @@ class Matcher(core.Matcher):
         # The tokenizer may write a lexeme in more tokens than its limit allows.
         return tokens[: self.fork().accept_many(tokens)] if self.limits_tokens else tokens
 
+    def expected_terminals(self) -> tuple[ExpectedTerminal, ...]:
+        """Returns the terminals that may continue or begin here, in the grammar's order."""
+        return self.constraint._named(self.expected())
+
     def explain(self, token_id: int) -> str:
         """Returns a sentence that says why a token is not allowed here, or that it is allowed.
 
@@ -547,8 +557,7 @@ class Matcher(core.Matcher):
             return f"token {token_id} stands for no text"
         else:
             place = f"{shown} fails at byte {offset} ({token[offset : offset + 1]!r})"
-        places = self.constraint._terminal_places()
-        names = list(dict.fromkeys(name_terminal(*places[index]) for index in expected))
+        names = [name_terminal(*terminal) for terminal in self.constraint._named(expected)]
         if len(names) > EXPLAINED_TERMINALS:
             names[EXPLAINED_TERMINALS:] = [f"{len(names) - EXPLAINED_TERMINALS} more"]
         return f"{place}; expected {', '.join(names) if names else 'the end of the text'}"
@@ -601,11 +610,6 @@ class _MatcherOfScopes(ScopedReadings, Matcher):
     def fork(self) -> Matcher:
         """Returns an independent matcher at the same position, with the same limits and budget."""
         return _MatcherOfScopes(self.constraint, self)
-
-
-def name_terminal(name: str, pointer: str) -> str:
-    """A terminal as messages show it, with its place in the schema if that is known."""
-    return f"{name} (from {pointer})" if pointer else name
 
 
 def _count(name: str, given: int | None, least: int) -> int | None:

@@ -259,6 +259,10 @@ class Readings:
         _, at_end, at_limit, limits, offset, _ = max(texts, key=lambda text: text[4])
         return False, at_end, at_limit, limits, offset, sorted({terminal for text in texts for terminal in text[5]})
 
+    def expected(self) -> list[int]:
+        """Private: use ``expected_terminals``. Returns the terminals that may continue or begin in any reading."""
+        return [] if self._has_ended else sorted({each for reading in self._readings for each in reading.expected()})
+
     @property
     def temperature(self) -> float | None:
         """The temperature that the grammar asks for the next token: the highest one of all readings."""

@@ -347,6 +347,10 @@ class Reading:
             return allowed, at_end, at_limit, limits, offset, expected
         return False, True, False, (), offset, expected
 
+    def expected(self) -> list[int]:
+        """Returns the terminals that may continue or begin here."""
+        return self._here.expected()
+
     @property
     def is_narrowed(self) -> bool:
         """Whether the budget or a limit has removed tokens from some mask on the way here."""

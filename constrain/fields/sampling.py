@@ -22,6 +22,9 @@ The options themselves have ranges, too, which ``generation.options`` checks. Th
 MAX_TOKEN_LIMIT = 2**31 - 1
 """Tokens of a limit on tokens: more than any context holds. A greater limit is lowered to this."""
 
+MAX_TOKEN_ID = 2**31 - 1
+"""The greatest token id that a field may have; which ids a model has is checked when the request meets it."""
+
 MAX_STOP_CHARACTERS = 16_384
 """Characters of all texts of ``stop`` or ``stop_sequences`` together. Beyond: status 400."""
 
@@ -107,6 +110,25 @@ def read_draft(body: Mapping[str, Any]) -> ChatOptions:
     most = integer(body, "draft", 1)
     assert most is not None
     return {"draft": min(most, MAX_TOKEN_LIMIT)}
+
+
+def read_prefix(body: Mapping[str, Any]) -> ChatOptions:
+    """Reads the beginning of the answer: a text, or token ids. Raises ``FieldError``."""
+    given = body.get("prefix")
+    if given is None or isinstance(given, str):
+        return {"prefix": given} if given else {}
+    if not isinstance(given, list):
+        raise wrong_type("prefix", "a string or an array", given)
+    return {"prefix": read_token_ids(given, "prefix")}
+
+
+def read_token_ids(given: object, name: str) -> list[int]:
+    """Reads a list of token ids. Raises ``FieldError``."""
+    tokens = {f"{name}[{index}]": token for index, token in enumerate(array(given, name))}
+    found = [integer(tokens, place, 0, MAX_TOKEN_ID) for place in tokens]
+    if None in found:
+        raise wrong_type(f"{name}[{found.index(None)}]", "an integer", None)
+    return [token for token in found if token is not None]
 
 
 def read_cache_prompt(body: Mapping[str, Any]) -> ChatOptions:

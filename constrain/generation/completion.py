@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from constrain.engine.report import Report
     from constrain.llama.decoding.answer import FinishReason
     from constrain.llama.decoding.token_logprob import TokenLogprob
+    from constrain.llama.decoding.trace import TokenTrace
     from constrain.quotes.places import QuotePlace
 
 
@@ -77,6 +78,8 @@ class Completion:
         draft: text that the model wrote before its answer, with the option ``draft``; ``""`` for none.
         logprobs: log-probabilities, one entry for each of ``tokens``; ``None`` without the option ``logprobs``.
         text_logprobs: the entries of ``logprobs`` for the tokens that make up ``text``.
+        trace: with the option ``trace``, one entry for each of ``tokens``: where it comes from, how many tokens were
+            allowed, and which were likely. ``None`` without the option.
         captures: parts of ``text`` that the grammar gives names to, with their spans; empty without names, and if the
             answer was cut. ``None`` if they take too long to find; ``MAX_CAPTURE_WORK`` is then in ``limits_met``.
         quotes: places of all quotes (``constrain.Quote``) in ``value`` as JSON and in their sources, in the order of
@@ -88,9 +91,11 @@ class Completion:
             positions; ``()`` for the whole). With ``tools``, paths begin with ``"content"``, or with ``"calls"``, the
             number of the call and ``"arguments"``, where the model's family writes arguments as JSON. ``None`` without
             the option.
-        log_mass: with ``confidence`` or ``unbias``, logarithm of the share of the model's probability that the
-            constraint left, over all tokens: 0 for free text. With ``unbias``, its exponential weights the answer.
+        log_mass: with ``confidence``, ``trace`` or ``unbias``, logarithm of the share of the model's probability that
+            the constraint left, over all tokens: 0 for free text. With ``unbias``, its exponential weights the answer.
             ``None`` without these options, and for a merged answer.
+        n_masks: number of masks that choosing tokens took.
+        mask_seconds: wall-clock seconds for these masks; those in which the model computed meanwhile included.
         votes: with ``vote``, the samples that voted: all but those that cannot be read as values. ``tokens`` and
             ``draft`` are then empty if no sample is the winner as a whole, and ``usage`` counts the tokens of all these
             samples.
@@ -111,11 +116,14 @@ class Completion:
     draft: str = ""
     logprobs: tuple[TokenLogprob, ...] | None = None
     text_logprobs: tuple[TokenLogprob, ...] | None = None
+    trace: tuple[TokenTrace, ...] | None = None
     captures: Captures | None = None
     quotes: tuple[QuotePlace, ...] = ()
     agreement: Mapping[tuple[str | int, ...], float] | None = None
     fields: Mapping[tuple[str | int, ...], FieldConfidence] | None = None
     log_mass: float | None = None
+    n_masks: int = 0
+    mask_seconds: float = 0.0
     votes: tuple[Completion, ...] = ()
 
     @property

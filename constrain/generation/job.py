@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from constrain.chat.reading.events import ReasoningDelta
+from constrain.chat.reading.events import ReasoningDelta, TraceDelta
 from constrain.chat.reading.reply import Refusal, Reply
 from constrain.chat.reading.text import TextStream
 from constrain.chat.reading.text_tokens import TextTokens
@@ -19,6 +19,7 @@ from constrain.engine import compiling as _compiling
 from constrain.engine.captures import Captures
 from constrain.generation.capturing import Capturing, with_captures
 from constrain.generation.completion import Completion, Timings, Usage
+from constrain.generation.options import PrefixError
 from constrain.language.policies import CompileOptions
 from constrain.llama.decoding.draft import Draft
 from constrain.llama.decoding.ranges import seed_of
@@ -78,6 +79,7 @@ class Plan:
         sampling: options for choosing tokens.
         shared: function that returns how many tokens at the beginning of the prompt other requests share, for the
             prompt cache on disk; None if the request is private.
+        prefix: token ids that the answer begins with.
         is_greedy: whether a single answer has the temperature 0 in place of that of ``sampling``.
         settings: the other options.
         result: type of the answer; with tools, type of its content.
@@ -103,6 +105,7 @@ class Plan:
     tool_quotes: Mapping[str, Quotes] = field(default_factory=dict)
     shared: Callable[[], int] | None = None
     is_greedy: bool = False
+    prefix: tuple[int, ...] = ()
 
     @property
     def prompt_tokens(self) -> int:
@@ -112,8 +115,11 @@ class Plan:
     def job(self, constraint: Constraint | None, compile_seconds: float) -> Job:
         """Returns the job that this plan becomes with a constraint.
 
-        Raises ``ValueError`` for ``unbias`` with a grammar that has temperatures of its own.
+        Raises ``ValueError`` for ``unbias`` with a grammar that has temperatures of its own, and for a prefix that no
+        answer begins with.
         """
+        if self.prefix and constraint is not None:
+            self._require_prefix(constraint)
         if self.settings.unbias and constraint is not None and self.result.document is None:
             tempered = [each.name for each in constraint.grammar.terminals if each.temperature is not None]
             if tempered:
@@ -123,6 +129,21 @@ class Plan:
                 )
         drafts = Language(_ANY_TEXT).compile(self.model.vocabulary) if self.settings.draft else None
         return Job(self, constraint, compile_seconds, drafts=drafts)
+
+    def describe_token(self, token: int) -> tuple[str, bytes]:
+        """Returns the text and the bytes of a token; for a special token its name."""
+        data = self.model.vocabulary.token_bytes(token)
+        return data.decode("utf-8", "backslashreplace") if data else self.model.tokenizer.name(token), data
+
+    def _require_prefix(self, constraint: Constraint) -> None:
+        """Raises ``PrefixError`` if no answer begins with the prefix, whatever the budget."""
+        matcher = constraint.matcher()
+        known = matcher.accept_many(self.prefix)
+        if known < len(self.prefix):
+            raise PrefixError(
+                f"no answer begins with the prefix; {matcher.explain(self.prefix[known])}, after {known} of its "
+                f"{len(self.prefix)} tokens"
+            )
 
     def find_quotes(self, text: str, value: object) -> tuple[QuotePlace, ...]:
         """Returns the places of the quotes in a finished answer: in its content, then in the arguments of its calls.
@@ -196,13 +217,14 @@ class Job:
         from constrain.llama.decoding.chosen import Choices
         from constrain.llama.decoding.logprobs import Logprobs
         from constrain.llama.decoding.sampler import Chain
+        from constrain.llama.decoding.trace import Trace
 
         plan, settings = self.plan, self.plan.settings
         vocabulary = plan.model.vocabulary
         assert vocabulary.encode is not None
-        notes_choices = settings.confidence or settings.unbias
+        notes_choices = settings.confidence or settings.unbias or settings.trace
         is_scored = settings.logprobs or notes_choices
-        logprobs = Logprobs(settings.top_logprobs, self._describe_token) if is_scored else None
+        logprobs = Logprobs(settings.top_logprobs, plan.describe_token) if is_scored else None
         text_tokens = TextTokens(logprobs.tokens) if logprobs is not None and settings.logprobs else None
         progress = plan.progress(self.number, text_tokens)
         draft_text = TextStream(cuts=False)
@@ -219,6 +241,8 @@ class Job:
             call_or_content=None if plan.call_or_content is None else plan.call_or_content(self.used_sampling),
             logprobs=logprobs,
             choices=Choices() if notes_choices else None,
+            trace=Trace(self._start(), plan.describe_token) if settings.trace else None,
+            prefix=plan.prefix,
             draft=self._draft(draft_text),
             about_prompt=partial(plan.describe_shown, "show_schema=False leaves the schema out"),
         )
@@ -242,23 +266,20 @@ class Job:
             None if plan.settings.draft is True else plan.settings.draft,
         )
 
-    def _describe_token(self, token: int) -> tuple[str, bytes]:
-        """Returns the text and the bytes of a token."""
-        model = self.plan.model
-        data = model.vocabulary.token_bytes(token)
-        return data.decode("utf-8", "backslashreplace") if data else model.tokenizer.name(token), data
-
-    def _start(self) -> Callable[[int], Matcher] | None:
-        """Returns a function from a token budget to a matcher; None for free text."""
-        if self.constraint is None:
-            return None
+    def start(self, max_tokens: int | None) -> Matcher:
+        """Returns a matcher at the beginning of the answer, with a token budget. Only with a constraint."""
+        assert self.constraint is not None
         settings = self.plan.settings
-        return partial(
-            self.constraint.matcher,
+        return self.constraint.matcher(
+            max_tokens,
             max_string_tokens=settings.max_string_tokens,
             max_number_tokens=settings.max_number_tokens,
             max_reasoning_tokens=settings.max_reasoning_tokens,
         )
+
+    def _start(self) -> Callable[[int], Matcher] | None:
+        """Returns a function from a token budget to a matcher; None for free text."""
+        return None if self.constraint is None else self.start
 
 
 @dataclass(slots=True)
@@ -273,11 +294,21 @@ class Writing:
     start: Callable[[int], Matcher] | None
     _last: list[StreamEvent] | None = None
     _confidence: Confidence | None = None
+    _n_traced: int = 0  # tokens whose trace was reported
 
     def take(self) -> list[StreamEvent]:
         """Returns the events that are new since the last call."""
         piece = self.draft_text.take()
-        return [*([ReasoningDelta(piece)] if piece else []), *self.progress.take()]
+        return [*([ReasoningDelta(piece)] if piece else []), *self._traced(), *self.progress.take()]
+
+    def _traced(self) -> list[StreamEvent]:
+        """Returns the trace of the tokens that are new since the last call and that the answer cannot remove."""
+        answer = self.answer
+        if answer.trace is None:
+            return []
+        found = answer.trace.tokens[self._n_traced : len(answer.tokens) - answer.n_doubtful]
+        self._n_traced += len(found)
+        return [TraceDelta(tuple(found))] if found else []
 
     def finish(self) -> list[StreamEvent]:
         """Returns the remaining events, after the last token."""
@@ -330,10 +361,13 @@ class Writing:
             if answer.logprobs is not None and job.plan.settings.logprobs
             else None,
             text_logprobs=None if self.text_tokens is None else tuple(self.text_tokens.reported),
+            trace=None if answer.trace is None else tuple(answer.trace.tokens),
             captures=Captures(),
             fields=self._fields() if job.plan.settings.confidence else None,
             log_mass=None if answer.choices is None else sum_mass(self._logprobs(), self._choices()),
             quotes=job.plan.find_quotes(outcome.text, outcome.value),
+            n_masks=answer.n_masks,
+            mask_seconds=answer.mask_seconds,
         )
 
     def _logprobs(self) -> list[float]:

@@ -83,6 +83,12 @@ class Options(CompileOptions, total=False):
         confidence: whether to report, in ``Completion.fields``, how likely each part of the answer was, and what else
             was likely; ``False`` by default. Answers stay the same, but for ties, and take somewhat longer: the model
             also computes the probabilities of forced tokens.
+        trace: whether to report, in ``Completion.trace`` and ``TraceDelta``, what was known in the place of each token:
+            how many tokens were allowed, what the model and the grammar expected; ``False`` by default. Answers stay
+            the same, but for ties, and take somewhat longer.
+        prefix: beginning of the answer, which it keeps: a text or token ids; empty by default. A text is split into
+            tokens as it is. The prefix counts for ``max_tokens``. ``PrefixError``, a ``ValueError``, if no answer
+            begins like this. Not with ``draft``.
         unbias: with ``vote``, whether each answer is weighted by the share of the probability that the constraint left
             (importance sampling), so that the vote stands for the model's own distribution; ``False`` by default. The
             answers are then sampled from the model's own distribution: ``temperature`` is 1, and there is no
@@ -122,6 +128,8 @@ class Options(CompileOptions, total=False):
     logprobs: bool
     top_logprobs: int
     confidence: bool
+    trace: bool
+    prefix: str | Sequence[int]
     unbias: bool
     cache_prompt: bool | Literal["whole"]
     timeout: float | None
@@ -295,6 +303,10 @@ class DraftError(ValueError):
     """A ``draft`` that the other options, the schema or the model leave no room for."""
 
 
+class PrefixError(ValueError):
+    """A ``prefix`` that no answer begins with."""
+
+
 @dataclass(frozen=True, slots=True)
 class AnswerSettings:
     """The checked options of one answer, except those for sampling."""
@@ -307,6 +319,8 @@ class AnswerSettings:
     logprobs: bool = False
     top_logprobs: int = 0
     confidence: bool = False
+    trace: bool = False
+    prefix: str | Sequence[int] = ()
     unbias: bool = False
     cache_prompt: bool | Literal["whole"] = True
     timeout: float | None = None
@@ -331,6 +345,8 @@ class AnswerSettings:
                     f"draft is {self.draft} and max_tokens is {self.max_tokens}; max_tokens counts the draft and the "
                     "answer, so it must be greater"
                 )
+        if self.prefix and self.draft:
+            raise PrefixError("prefix and draft exclude each other: a prefix is the beginning of the answer itself")
         if not 0 <= self.top_logprobs <= MAX_TOP_LOGPROBS:
             raise ValueError(f"top_logprobs is {self.top_logprobs}; it must be 0 to {MAX_TOP_LOGPROBS}")
         if self.top_logprobs and not self.logprobs:

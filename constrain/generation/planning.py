@@ -13,6 +13,7 @@ from dataclasses import fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from constrain.arguments import integer
 from constrain.chat.answers.call_or_content import make_call_or_content
 from constrain.chat.answers.choice import read_choice
 from constrain.chat.answers.choices import REFUSAL, Calls, CustomCalls, FunctionCalls, Reasoning, Value
@@ -29,6 +30,7 @@ from constrain.errors import UnsupportedSchemaError
 from constrain.generation.job import SCHEMA, TOOLS, Language, Plan
 from constrain.generation.options import (
     DraftError,
+    PrefixError,
     compile_options,
     is_json_schema,
     leaves_temperature_open,
@@ -158,6 +160,7 @@ def make_plan(model: Model, prompt: Prompt, schema: Any, given: Options) -> Plan
             request=prompted.request,
             shared=_shared(settings, prompted.tokens, prompted.count_shared),
             is_greedy=language is not None and not settings.draft and leaves_temperature_open(options),
+            prefix=_read_prefix(settings, model),
         )
     answer = replace(answer, reasoning=read_reasoning(prompted.thinking, wanted=wants_reasoning))
     by_name = {tool.name: tool for tool in tools}
@@ -180,6 +183,7 @@ def make_plan(model: Model, prompt: Prompt, schema: Any, given: Options) -> Plan
         tool_quotes(tools, sources),
         shared=_shared(settings, prompted.tokens, prompted.count_shared),
         is_greedy=is_greedy and leaves_temperature_open(options),
+        prefix=_read_prefix(settings, model),
     )
 
 
@@ -238,7 +242,33 @@ def plan_continuation(model: Model, tokens: list[int], schema: Any, options: Opt
     progress = _text_progress(result, settings, language)
     is_greedy = language is not None and leaves_temperature_open(options)
     shared = _shared(settings, tokens, lambda: 0)
-    return Plan(model, language, tokens, progress, sampling, settings, result, shared=shared, is_greedy=is_greedy)
+    return Plan(
+        model,
+        language,
+        tokens,
+        progress,
+        sampling,
+        settings,
+        result,
+        shared=shared,
+        is_greedy=is_greedy,
+        prefix=_read_prefix(settings, model),
+    )
+
+
+def _read_prefix(settings: AnswerSettings, model: Model) -> tuple[int, ...]:
+    """Returns the token ids of ``prefix``. Raises ``PrefixError`` and ``TypeError``."""
+    given, vocabulary = settings.prefix, model.vocabulary
+    if isinstance(given, str):
+        assert vocabulary.encode is not None
+        return tuple(vocabulary.encode(given.encode("utf-8", "surrogatepass")))
+    tokens = tuple(integer("a token id of prefix", token) for token in given)
+    for token in tokens:
+        if not 0 <= token < vocabulary.n_vocab:
+            raise PrefixError(f"prefix has the token id {token}; the model has {vocabulary.n_vocab} tokens")
+        if token in vocabulary.eos:
+            raise PrefixError(f"prefix has the token id {token}, which ends an answer; leave it out")
+    return tokens
 
 
 def _shared(settings: AnswerSettings, tokens: Sequence[int], count: Callable[[], int]) -> Callable[[], int] | None:

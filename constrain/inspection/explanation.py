@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from constrain.engine.compiling import compile_any
-from constrain.engine.constraint import name_terminal
 from constrain.engine.special import some_token
+from constrain.engine.terminals import name_terminal
 from constrain.inspection.characters import CharacterRange, in_words, next_bytes, next_characters
 from constrain.language.grammar import Grammar
 from constrain.language.source import Source
@@ -21,10 +21,13 @@ from constrain.remembering import remembered
 from constrain.vocabulary.vocabulary import Vocabulary, as_vocabulary
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from llama_cpp import Llama
     from typing_extensions import Unpack
 
-    from constrain.engine.constraint import Constraint, Matcher
+    from constrain.engine.constraint import Constraint
+    from constrain.engine.terminals import ExpectedTerminal
     from constrain.language.policies import CompileOptions
     from constrain.vocabulary.vocabulary import HasVocabulary
 
@@ -34,20 +37,8 @@ SHOWN_TERMINALS = 20
 SHOWN_COMPLETION = 200
 """Characters of a shortest completion that ``str()`` of an explanation shows; longer ones are cut."""
 
-_END, _NO_TEXT = 256, 257
-"""Tokens of the byte vocabulary that stand for no byte: end-of-generation, and a token that is never allowed."""
-
-
-class ExpectedTerminal(NamedTuple):
-    """A terminal that could continue or begin where a text stops matching.
-
-    Attributes:
-        name: name of the terminal; in a Lark grammar, with line and column.
-        pointer: JSON Pointer of its origin in the schema; ``""`` if unknown.
-    """
-
-    name: str
-    pointer: str
+_END = 256
+"""Token of the byte vocabulary for the end of generation; special tokens follow it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +185,7 @@ def explain(
         offset,
         line,
         column,
-        _expected_terminals(matcher),
+        matcher.expected_terminals(),
         next_characters(matcher),
         following,
         matcher.is_accepting,
@@ -232,16 +223,9 @@ VOCABULARY_BYTES = 8 << 20
 
 @remembered(64, VOCABULARY_BYTES, lambda names: 50_000 + sum(map(len, names)))
 def _byte_vocabulary(names: tuple[str, ...]) -> Vocabulary:
-    """A vocabulary in which token ``i`` is byte ``i``, then end-of-generation, an unused token, special ones."""
-    tokens = [bytes([byte]) for byte in range(256)] + [b"", b""] + [b""] * len(names)
-    return Vocabulary.from_tokens(tokens, eos=[_END], special={_NO_TEXT: "", **dict(enumerate(names, _NO_TEXT + 1))})
-
-
-def _expected_terminals(matcher: Matcher) -> tuple[ExpectedTerminal, ...]:
-    """The terminals that may continue or begin at a place, in the grammar's order."""
-    *_, terminals = matcher.diagnose(_NO_TEXT)
-    places = matcher.constraint._terminal_places()
-    return tuple(dict.fromkeys(ExpectedTerminal(*places[index]) for index in terminals))
+    """A vocabulary in which token ``i`` is byte ``i``, then come end-of-generation and special tokens."""
+    tokens = [bytes([byte]) for byte in range(256)] + [b""] * (1 + len(names))
+    return Vocabulary.from_tokens(tokens, eos=[_END], special=dict(enumerate(names, _END + 1)))
 
 
 def _character_start(text: bytes, offset: int) -> int:
@@ -258,16 +242,21 @@ def _steps(constraint: Constraint, parts: list[tuple[bytes, bool]]) -> tuple[Tok
     vocabulary = constraint.vocabulary
     if vocabulary.encode is None:
         raise ValueError("the vocabulary has no encode, so the text has no tokens; use a vocabulary of from_llama")
-    matcher, row = constraint.matcher(), constraint.allocate_bitmask()[0]
-    steps: list[TokenStep] = []
     tokens: list[tuple[int, bytes]] = []
     for part, is_special in parts:
         if is_special:
             tokens.append((some_token(part.decode(), vocabulary), part))
         else:
             tokens += [(token, vocabulary.token_bytes(token)) for token in vocabulary.encode(part)]
+    return token_steps(constraint, tokens)
+
+
+def token_steps(constraint: Constraint, tokens: Sequence[tuple[int, bytes]]) -> tuple[TokenStep, ...]:
+    """Returns the steps of a text in tokens, each with its bytes; the end of generation follows them."""
+    matcher, row = constraint.matcher(), constraint.allocate_bitmask()[0]
+    steps: list[TokenStep] = []
     offset = 0
-    for token, part in [*tokens, (vocabulary.eos[0], b"")]:
+    for token, part in [*tokens, (constraint.vocabulary.eos[0], b"")]:
         matcher.fill_bitmask(row)
         n_allowed, left = int.from_bytes(row.tobytes(), "little").bit_count(), matcher.min_tokens_left
         steps.append(TokenStep(token, part, offset, n_allowed, matcher.accept(token), left))

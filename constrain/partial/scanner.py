@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any, Literal, NamedTuple
 
 Step = str | int
@@ -91,6 +92,11 @@ class Scanner:
     def path(self) -> Path:
         """Returns the path of the value that is being written."""
         return tuple(each.path_step() for each in self._open)
+
+    def place(self) -> Path:
+        """Returns the path of the value under way; that of an object, as long as its next key is not complete."""
+        steps = (each.step for each in self._open)
+        return tuple(step for step in takewhile(lambda step: step is not None, steps) if step is not None)
 
     # Structure
 

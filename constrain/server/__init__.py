@@ -11,6 +11,7 @@ and ``logs``. ``error_forms`` has the form of errors for each path.
 - ``messages``: Anthropic's endpoints
 - ``ollama``: all endpoints of Ollama's API
 - ``batches``: files and batches of OpenAI's API, answered in the background
+- ``playground``: a page that shows answers token by token, and the endpoint behind it
 - ``openapi``: the description of all endpoints
 
 A request passes through these stages, each with its own record:

@@ -30,7 +30,11 @@ from constrain.server.messages.endpoint import TokenCount, make_message_writer
 from constrain.server.messages.errors import error_object as message_error
 from constrain.server.messages.model_list import describe_model, is_for_messages, list_models
 from constrain.server.messages.request import read_count_request, read_messages_request
-from constrain.server.ollama.routes import CALLED_IN_SANDBOX, ollama_routes
+from constrain.server.ollama.routes import CALLED_IN_SANDBOX as OLLAMA_CALLED
+from constrain.server.ollama.routes import ollama_routes
+from constrain.server.playground.endpoint import CALLED_IN_SANDBOX as PLAYGROUND_CALLED
+from constrain.server.playground.endpoint import playground_routes
+from constrain.server.playground.page import is_open
 from constrain.server.responses.endpoint import responses_routes
 from constrain.server.responses.request import read_request
 from constrain.server.sandbox.compiling import compile_here
@@ -57,7 +61,8 @@ _CALLED_IN_SANDBOX = (
     read_messages_request,
     read_count_request,
     read_request,
-    *CALLED_IN_SANDBOX,
+    *OLLAMA_CALLED,
+    *PLAYGROUND_CALLED,
     rehearse,
     compile_here,
 )
@@ -71,8 +76,9 @@ _HEALTH = "/health"
 class Application:
     """An ASGI application that serves models by name.
 
-    Every response has an ``x-request-id``. If there are API keys, every request except ``/health`` needs one. A request
-    is refused if its ``Host`` is not a name of this server, or if a browser sends it for a page of another origin.
+    Every response has an ``x-request-id``. If there are API keys, every request needs one, except for ``/health`` and
+    the files of the playground's page. A request is refused if its ``Host`` is not a name of this server, or if a
+    browser sends it for a page of another origin.
 
     Attributes:
         generator: object that runs the models.
@@ -101,6 +107,7 @@ class Application:
             Route("/v1/messages/count_tokens", TokenCount(serving), methods=["POST"]),
             *self._batches.routes(),
             *ollama_routes(serving),
+            *(playground_routes(serving) if settings.playground else ()),
             *_about_models(models),
             Route(_HEALTH, self._health),
             Route("/metrics", self._show_metrics),
@@ -142,7 +149,7 @@ class Application:
                 await preflight(headers, is_shared=bool(shared_with))(scope, receive, answer)
                 return
             require_origin(scope["method"], headers, settings.cors_origins)
-            if scope["path"] != _HEALTH:
+            if scope["path"] != _HEALTH and not (settings.playground and is_open(scope["path"])):
                 require_key(headers, settings.api_keys)
                 account.owner = owner_of(headers, settings.api_keys)
                 account.partition = self._partition(account.owner)

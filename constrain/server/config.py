@@ -129,6 +129,7 @@ class ServerConfig(_Table):
     shared_cache: bool = False
     prompt_cache: bool = True
     prompt_cache_size: Annotated[int, BeforeValidator(_as_bytes), Field(gt=0)] = PROMPT_CACHE_BYTES
+    playground: bool = True
     batches: bool = True
     batch_folder: _File | None = None
     batch_size: Annotated[int, BeforeValidator(_as_bytes), Field(gt=0)] = BATCH_BYTES

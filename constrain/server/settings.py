@@ -39,6 +39,7 @@ class Settings:
         timeout: seconds to answer a request. Then an answer in progress is ended early, and a request whose answer has
             not
             begun is refused.
+        playground: whether ``/`` has a page that shows answers token by token, with an endpoint of its own.
         batch_folder: folder that keeps the files and batches of clients; ``None`` to take none.
         batch_bytes: bytes that the files of clients may take together.
         grace_seconds: seconds after a signal to stop in which answers in progress are finished.
@@ -54,6 +55,7 @@ class Settings:
     cors_origins: tuple[str, ...] = ()
     shared_cache: bool = False
     timeout: float = 600.0
+    playground: bool = True
     batch_folder: Path | None = None
     batch_bytes: int = BATCH_BYTES
     grace_seconds: float = 30.0

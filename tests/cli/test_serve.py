@@ -18,6 +18,7 @@ import pytest
 from constrain.cli.serve import _make_greeting
 from constrain.llama.model import Model, default_model_path
 from constrain.server.serving.models import Models, ModelSource
+from constrain.server.settings import Settings
 from tests.support.server.asking import SECONDS
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ def test_models_of_a_file_wait_until_they_are_asked_for_and_json_is_logged(tmp_p
 
 def test_the_curl_line_works_as_it_is_printed() -> None:
     models = Models([ModelSource(('it\'s "mine"',), 0, 1, 0, Model)])
-    line = _make_greeting("http://127.0.0.1:1", models, has_keys=True).split("\n\n")[1]
+    line = _make_greeting("http://127.0.0.1:1", models, Settings(("k",))).split("\n\n")[1]
     words = shlex.split(line)
     assert words[:2] == ["curl", "http://127.0.0.1:1/v1/chat/completions"]
     assert "Authorization: Bearer YOUR_KEY" in words

@@ -164,6 +164,7 @@ VALUES: dict[str, Any] = {
     "timeout": 1.5,
     "cache_prompt": "whole",
     "draft": 100,
+    "prefix": [1, 2],
     "tools": [{"type": "function", "name": "f"}],
     "tool_choice": ["f"],
     "tool_format": "hermes",
@@ -181,7 +182,9 @@ VALUES: dict[str, Any] = {
 
 
 def test_a_line_may_have_every_option() -> None:
-    assert VALUES.keys() == ChatOptions.__annotations__.keys()
+    assert VALUES.keys() | {"trace"} == ChatOptions.__annotations__.keys()
+    with pytest.raises(LineError, match="trace"):
+        read_task(1, json.dumps({"prompt": "a", "trace": True}).encode(), None, {})
     line = json.dumps({"prompt": "a", "schema": True, **VALUES}).encode()
     assert read_task(1, line, None, {}).options == {**VALUES, "logit_bias": {5: -1.5}}
 

@@ -131,6 +131,7 @@ def test_help_shows_the_defaults() -> None:
         "shared_cache": "no",
         "prompt_cache": "yes",
         "prompt_cache_size": "2 GiB",
+        "playground": "yes",
         "batches": "yes",
         "batch_size": "4 GiB",
     }

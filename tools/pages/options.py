@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 _HEADER = f"""# Options
 
 The keyword arguments that `generate`, `complete`, `stream`, `agenerate`, `acomplete`, `astream`, `generate_batch`,
-`complete_batch`, `run_tools` and `arun_tools` share. All may be left out. Lines of a `constrain batch` file take them
-under the same names. An unknown name raises `TypeError`, a value out of range `ValueError`.
+`complete_batch`, `run_tools` and `arun_tools` share. All may be left out. Lines of a `constrain batch` file take all but
+`trace` under the same names. An unknown name raises `TypeError`, a value out of range `ValueError`.
 
 In Python, `help(constrain.Options)` and `help(constrain.ChatOptions)` show the same text. Annotate your own wrappers
 with them: `def ask(prompt: str, **options: Unpack[constrain.ChatOptions])`.
@@ -31,7 +31,14 @@ with them: `def ask(prompt: str, **options: Unpack[constrain.ChatOptions])`.
 {NOTE}"""
 
 _GROUPS = {
-    "Length and end": ("max_tokens", "max_string_tokens", "max_number_tokens", "stop", "timeout"),
+    "Beginning, length and end": (
+        "prefix",
+        "max_tokens",
+        "max_string_tokens",
+        "max_number_tokens",
+        "stop",
+        "timeout",
+    ),
     "Sampling": (
         "temperature",
         "top_k",
@@ -44,7 +51,7 @@ _GROUPS = {
         "frequency_penalty",
     ),
     "The prompt": ("show_schema", "cache_prompt"),
-    "Probabilities": ("logprobs", "top_logprobs", "confidence", "unbias"),
+    "Probabilities": ("logprobs", "top_logprobs", "confidence", "trace", "unbias"),
     "The schema": (*CHOICES, "strict", "registry", "sources"),
     "Tools, refusals and thinking": (
         "tools",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from constrain.llama.decoding.token_logprob import TokenLogprob
+    from constrain.llama.decoding.trace import TokenTrace
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,5 +85,16 @@ class CallEnded:
     index: int
 
 
-StreamEvent = TextDelta | ReasoningDelta | RefusalDelta | CallStarted | ArgumentsDelta | CallEnded
+@dataclass(frozen=True, slots=True)
+class TraceDelta:
+    """An event of a stream: the trace of the next tokens of the answer, with the option ``trace``.
+
+    Attributes:
+        tokens: the tokens, in order; those of a draft have no trace.
+    """
+
+    tokens: tuple[TokenTrace, ...]
+
+
+StreamEvent = TraceDelta | TextDelta | ReasoningDelta | RefusalDelta | CallStarted | ArgumentsDelta | CallEnded
 """The events of a stream before the last one, ``Finished``."""

@@ -365,3 +365,6 @@ class Matcher:
         the mask met if the token is not in it, byte offset of the failure, terminals that were expected). ``allowed``
         ignores limits and the budget.
         """
+
+    def expected(self) -> list[int]:
+        """Private: use ``expected_terminals``. Returns the terminals that may continue or begin here."""

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from constrain.llama.decoding.draft import Draft
     from constrain.llama.decoding.logprobs import Logprobs
     from constrain.llama.decoding.sampler import Chain
+    from constrain.llama.decoding.trace import Origin, Trace
 
     T = TypeVar("T")
     Questions = Generator[tuple[int, tuple[tuple[int, ...], ...]], NDArray[np.float32], T]
@@ -55,6 +56,10 @@ _EASY_SECONDS = 0.005
 _EASY_CHOICES = 4
 """Number of choices that searched a known mask in less than ``_EASY_SECONDS`` (CPU seconds) each, after which the next
 one is expected to be as fast. Choices that only looked up a mask do not count."""
+
+
+_UNLIMITED = 1 << 30
+"""Tokens of a budget that no answer reaches."""
 
 
 class LogitAdjuster(Protocol):
@@ -106,6 +111,8 @@ class Answer:
         call_or_content: adjusts the logits of early choices; ``None`` leaves them to the chain.
         logprobs: records the log-probabilities of the tokens; ``None`` to record none.
         choices: records the choices; ``None`` to record none. Only with ``logprobs``.
+        trace: records the trace; ``None`` to record none. Only with ``choices``.
+        prefix: tokens that the answer begins with, all of which the matcher allows; not with a draft.
         draft: the text before the answer; ``None`` for none. Only for answers with a matcher.
         questions: asks about the finished answer, for ``ask``; ``None`` to ask nothing.
         about_prompt: describes parts of the prompt that are not the caller's text, for the error about a long prompt.
@@ -138,6 +145,8 @@ class Answer:
     call_or_content: LogitAdjuster | None = None
     logprobs: Logprobs | None = None
     choices: Choices | None = None
+    trace: Trace | None = None
+    prefix: Sequence[int] = ()
     draft: Draft | None = None
     about_prompt: Callable[[], str] = _nothing
     questions: Callable[[], Questions[None]] | None = None
@@ -154,19 +163,23 @@ class Answer:
     _choice_seconds: float = field(default=0.0, init=False)
     _n_easy: int = field(default=0, init=False)
     _limit: int = field(default=0, init=False)
+    _closing: int | None = field(default=None, init=False)  # number of the first token that completes the answer
     _n_ctx: int = field(default=0, init=False)
     _asking: Questions[None] | None = field(default=None, init=False)
 
     def begin(self, n_ctx: int) -> tuple[int, ...]:
-        """Checks that an answer fits into ``n_ctx`` tokens; returns forced tokens to evaluate with the prompt.
+        """Checks that an answer fits into ``n_ctx`` tokens; returns tokens of it to evaluate with the prompt.
 
-        Raises ``ModelError`` if the prompt leaves no room in the context, and ``BudgetError`` if the tokens left are
-        too few for any answer.
+        These are the prefix, and forced tokens behind it. Raises ``ModelError`` if the prompt leaves no room in the
+        context, and ``BudgetError`` if the tokens left are too few for any answer.
         """
         self._n_ctx = n_ctx
         self._limit, name = self._room(n_ctx)
+        if len(self.prefix) > self._limit:
+            message = f"{name}, but the prefix of the answer alone has {len(self.prefix)} tokens"
+            raise BudgetError(message, needed=len(self.prefix))
         if self.start is None:
-            return self._finish("length") if self._limit == 0 else ()
+            return self._begin_free_text()
         if self.draft is not None:
             try:
                 self.matcher = self.draft.begin(self._limit, self.start)
@@ -178,7 +191,36 @@ class Answer:
         except BudgetError as error:
             message = f"{name}, but the shortest answer takes {error.needed} tokens"
             raise BudgetError(message, needed=error.needed) from None
+        if self.prefix:
+            return self._begin_with_prefix(self.matcher, name)
         return self._follow(self.matcher, self._forced(self.matcher, None))
+
+    def _begin_free_text(self) -> tuple[int, ...]:
+        """Takes the prefix of an answer without a matcher; returns its tokens."""
+        stopped = False
+        for token in self.prefix:
+            self.chain.accept(token)
+            stopped |= self._add(token)
+        if stopped:
+            self._finish("stop")
+        elif len(self.tokens) == self._limit:
+            self._finish("length")
+        return tuple(self.prefix)
+
+    def _begin_with_prefix(self, matcher: AnswerMatcher, limit: str) -> tuple[int, ...]:
+        """Takes the prefix and forced tokens behind it; returns them. ``limit``: a text that names the budget."""
+        known = matcher.accept_many(self.prefix)
+        if known < len(self.prefix):
+            assert self.start is not None
+            matcher = self.start(_UNLIMITED)
+            matcher.accept_many(self.prefix)
+            needed = len(self.prefix) + sum(token not in self.eos for token in matcher.completion_tokens())
+            message = f"{limit}, but the shortest answer with this prefix takes {needed} tokens"
+            raise BudgetError(message, needed=needed)
+        taken = self._follow(matcher, list(self.prefix))
+        if self.is_done:
+            return taken
+        return (*taken, *self._follow(matcher, self._forced(matcher, None)))
 
     def choose(self, logits: NDArray[np.float32], candidates: Candidates) -> tuple[int, ...]:
         """Chooses a token; returns it with the forced tokens after it, or the tokens that complete the answer, if any.
@@ -285,6 +327,8 @@ class Answer:
             del self.logprobs.tokens[len(self.tokens) :]
         if self.choices is not None:
             self.choices.cut(len(self.tokens))
+        if self.trace is not None:
+            self.trace.cut(len(self.tokens))
         self.n_taken_back = count
 
     def _settle(self) -> bool:
@@ -379,7 +423,24 @@ class Answer:
         ``total``: ``log_sum(logits)``, if it is known.
         """
         assert self.logprobs is not None
-        self.logprobs.add(self.tokens[len(self.logprobs.tokens)], logits, total)
+        number = len(self.logprobs.tokens)
+        token = self.tokens[number]
+        if self.trace is not None:
+            total = log_sum(logits) if total is None else total
+            self.trace.add(token, logits, total, self._origin(number), self.limit)
+        self.logprobs.add(token, logits, total)
+
+    def _origin(self, number: int) -> Origin:
+        """Returns where a token of the answer comes from. Only with ``choices``."""
+        assert self.choices is not None
+        if number < len(self.prefix):
+            return "given"
+        if self._closing is not None and number >= self._closing:
+            return "closing"
+        if self.start is None:
+            return "chosen"
+        choice = self.choices.at(number)
+        return "forced" if choice is None else "chosen" if choice.token == self.tokens[number] else "healed"
 
     def ask(self, logits: NDArray[np.float32] | None = None) -> list[list[int]] | None:
         """Returns tokens after which the finished answer wants logits; ``None``: it wants none.
@@ -513,6 +574,7 @@ class Answer:
         """Ends the answer with the matcher's completion, of which an end of generation is no part."""
         completion = matcher.completion_tokens()
         closing = tuple(token for token in completion if token not in self.eos)
+        self._closing = len(self.tokens)
         for token in completion:
             self._accept(matcher, token)
         for token in closing:

@@ -75,6 +75,13 @@ class Choices:
         logprob = min(0.0, float(logits[token]) - self._allowed)
         self.made.append(Choice(index, token, logprob, self._mass, self._likely))
 
+    def at(self, index: int) -> Choice | None:
+        """Returns the choice of the token with this number; ``None`` if it was not chosen. Finds late ones soon."""
+        for choice in reversed(self.made):
+            if choice.index <= index:
+                return choice if choice.index == index else None
+        return None
+
     def cut(self, length: int) -> None:
         """Removes the choices behind the first ``length`` tokens of the answer."""
         while self.made and self.made[-1].index >= length:

@@ -42,7 +42,7 @@ class Logprobs:
         ``total``: ``log_sum(logits)``, if it is known.
         """
         total = log_sum(logits) if total is None else total
-        top = tuple(self._one(each, logits, total) for each in _largest(logits, self._top))
+        top = tuple(self._one(each, logits, total) for each in largest(logits, self._top))
         self.tokens.append(self._one(token, logits, total, top))
 
     def _one(
@@ -52,11 +52,11 @@ class Logprobs:
         return TokenLogprob(token, text, data, float(logits[token]) - total, top)
 
 
-def _largest(logits: NDArray[np.float32], count: int) -> list[int]:
-    """The tokens with the largest logits, largest first; of equal logits the smaller id first."""
+def largest(logits: NDArray[np.float32], count: int) -> list[int]:
+    """Returns the places of the largest logits, largest first; of equal logits the smaller place first."""
+    count = min(count, len(logits))
     if count == 0:
         return []
-    count = min(count, len(logits))
     least = np.partition(logits, -count)[-count]
     found = np.flatnonzero(logits >= least)
     order = np.argsort(-logits[found], kind="stable")

@@ -30,6 +30,7 @@ from constrain.server.openapi.messages import (
 )
 from constrain.server.openapi.ollama_operations import OLLAMA_OPERATIONS
 from constrain.server.openapi.operation import WORK, Operation, in_path, in_query, object_schema
+from constrain.server.openapi.playground import PLAYGROUND_OPERATIONS
 from constrain.server.requests.limits import MAX_MODELS_PAGE, MAX_PAGE
 
 if TYPE_CHECKING:
@@ -188,6 +189,7 @@ OPERATIONS = (
     ),
     *BATCH_OPERATIONS,
     *OLLAMA_OPERATIONS,
+    *PLAYGROUND_OPERATIONS,
     Operation(
         "GET",
         "/health",

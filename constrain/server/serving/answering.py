@@ -124,6 +124,10 @@ class Answering(Endpoint, Generic[R]):
     def check(self, asked: R, served: ServedModel) -> None:
         """Raises ``ApiError`` if the model cannot do what a request asks for, as far as its fields tell."""
 
+    def make_writer(self, asked: R, served: ServedModel, answers: Answers) -> Writer:  # noqa: ARG002 - subclasses' use
+        """Returns the writer of answers that the model has begun."""
+        return self._writer(asked, served)
+
     async def respond(self, asked: R, session: Session, send: Send) -> JSONResponse | None:
         """Returns the response to a request that was read; ``None`` if it was sent as a stream. Raises ``ApiError``."""
         generator, questions = self._serving.generator, asked.questions
@@ -133,7 +137,7 @@ class Answering(Endpoint, Generic[R]):
                 self.check(asked, served)
                 answers = await generator.start(served, questions, session)
                 with contextlib.closing(answers):
-                    writer = self._writer(asked, served)
+                    writer = self.make_writer(asked, served, answers)
                     if asked.streaming.is_wanted:
                         await send_stream(send, self._chunks(answers, questions, writer), writer.media_type)
                         return None

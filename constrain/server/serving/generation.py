@@ -16,7 +16,7 @@ from constrain.errors import BudgetError, ConstrainError, ModelError, OutputVali
 from constrain.fields.values import array
 from constrain.generation.completion import Finished
 from constrain.generation.job import Run
-from constrain.generation.options import DraftError, add_defaults
+from constrain.generation.options import DraftError, PrefixError, add_defaults
 from constrain.generation.planning import make_plan, plan_continuation
 from constrain.generation.voting import decide
 from constrain.server.http.account import current
@@ -138,6 +138,12 @@ class Generator:
         account.has_answer = True
         account.asked_tokens = sum(job.plan.prompt_tokens for job in jobs)
         return answers
+
+    async def prepare(self, served: ServedModel, question: Question, session: Session) -> Job:
+        """Returns the job of a question, ready for the model. Raises ``ApiError`` if it cannot be answered."""
+        plan = await self.run_in_thread(partial(_make_plan, served, question))
+        constraint, seconds = await compile_for(plan, question, session, self.run_in_thread)
+        return await self.run_in_thread(partial(_make_job, served, question, plan, constraint, seconds))
 
     async def count(self, served: ServedModel, question: Question) -> int:
         """Returns the number of tokens of a question's prompt. Raises ``ApiError`` if the question is invalid."""
@@ -377,8 +383,9 @@ def _convert_errors(served: ServedModel, question: Question) -> Iterator[None]:
     except ConstrainError as error:
         tools = question.places.tools if question.options.get("tools") else ""
         raise answer_error(question.content, error, tools=tools) from error
-    except DraftError as error:
-        raise ApiError(f"Invalid 'draft': {error}.", param="draft", code="invalid_value") from error
+    except (DraftError, PrefixError) as error:
+        name = "draft" if isinstance(error, DraftError) else "prefix"
+        raise ApiError(f"Invalid '{name}': {error}.", param=name, code="invalid_value") from error
     except ValueError as error:
         raise ApiError(str(error), param=question.places.prompt, code="invalid_value") from error
 

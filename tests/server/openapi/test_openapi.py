@@ -22,6 +22,13 @@ from constrain.server.ollama.request import read_ollama_chat, read_ollama_genera
 from constrain.server.ollama.texts import read_embed, read_old_embeddings
 from constrain.server.openapi.document import describe
 from constrain.server.openapi.operations import OPERATIONS
+from constrain.server.playground.request import (
+    read_budget_request,
+    read_check_request,
+    read_explain_request,
+    read_generation_request,
+    read_why_request,
+)
 from constrain.server.requests.refusals import CHAT_FIELDS, COMPLETIONS_FIELDS, MESSAGES_FIELDS, RESPONSES_FIELDS
 from constrain.server.responses.request import read_request
 from constrain.server.settings import Settings
@@ -191,6 +198,23 @@ READERS: dict[str, tuple[Callable[[Any], object], dict[str, Any], Mapping[str, s
     ),
     "OllamaEmbedRequest": (read_embed, {"model": "m", "input": "x"}, {}),
     "OllamaEmbeddingsRequest": (read_old_embeddings, {"model": "m", "prompt": "x"}, {}),
+    "PlaygroundRequest": (
+        lambda body: read_generation_request(body, Settings()),
+        {"model": "m", "messages": MESSAGES, "language": {"kind": "json_schema", "text": "{}"}},
+        CHAT_FIELDS,
+    ),
+    "PlaygroundBudgetRequest": (
+        lambda body: read_budget_request(body, Settings()),
+        {"model": "m", "messages": MESSAGES, "max_tokens": 1},
+        CHAT_FIELDS,
+    ),
+    "PlaygroundWhyRequest": (
+        lambda body: read_why_request(body, Settings()),
+        {"model": "m", "messages": MESSAGES, "token": 1},
+        CHAT_FIELDS,
+    ),
+    "PlaygroundCheckRequest": (lambda body: read_check_request(body, Settings()), {"model": "m"}, {}),
+    "PlaygroundExplainRequest": (lambda body: read_explain_request(body, Settings()), {"model": "m", "text": ""}, {}),
     "OllamaModelRequest": (read_named, {"name": "m"}, {}),
 }
 """The reader of each body, the smallest body in which it reads every field, and the fields that it refuses."""

@@ -724,7 +724,15 @@ void bind_masks(nb::class_<Matcher>& matcher) {
            "Private: use ``explain``. Finds whether a token is allowed, and if not, why.\n\n"
            "Returns (allowed, failed at the end of the text, left out by the limit of a lexeme, limits of the kernel that\n"
            "the mask met if the token is not in it, byte offset of the failure, terminals that were expected). ``allowed``\n"
-           "ignores limits and the budget.");
+           "ignores limits and the budget.")
+      .def("expected",
+           [](Matcher& self) {
+             Locked lock(self);
+             nb::gil_scoped_release release;
+             return self.expected();
+           },
+           nb::sig("def expected(self) -> list[int]"),
+           "Private: use ``expected_terminals``. Returns the terminals that may continue or begin here.");
 }
 
 void bind_limits_met(nb::class_<Matcher>& matcher) {

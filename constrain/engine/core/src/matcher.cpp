@@ -566,7 +566,7 @@ const TokenSet* Matcher::refused(const Mask& mask) {
 
 std::optional<double> Matcher::temperature() {
   if (ended_ || !grammar_->grammar().has_temperatures) return std::nullopt;
-  const Lexer& lexer = automaton_->stepping().lexer();
+  Lexer& lexer = automaton_->stepping().lexer();
   const auto highest = [&](LexId state) {
     std::pair<bool, double> found{false, -1};  // whether the lexeme can go on, and its temperature
     for (const Lexer::Entry& entry : lexer.entries(state)) {
@@ -607,19 +607,26 @@ Explanation Matcher::explain(uint32_t token) {
     if (progress_.back().limited && !has_bit(words, token)) result.limits = progress_.back().limits;
     return result;
   }
-  auto add = [&](LexId lexer) {
-    for (const Lexer::Entry& entry : automaton_->stepping().lexer().entries(lexer)) {
-      if (entry.expression == ExprId::epsilon || automaton_->stepping().lexer().is_none(entry.terminal)) continue;  // the terminal ends here
-      TermId t = automaton_->stepping().lexer().base_terminal(entry.terminal);
-      if (std::find(result.terminals.begin(), result.terminals.end(), index(t)) == result.terminals.end()) {
-        result.terminals.push_back(index(t));
-      }
+  result.terminals = terminals_at(place);
+  return result;
+}
+
+std::vector<uint32_t> Matcher::expected() { return ended_ ? std::vector<uint32_t>{} : terminals_at(here()); }
+
+std::vector<uint32_t> Matcher::terminals_at(Place place) {
+  std::vector<uint32_t> found;
+  const Lexer& lexer = automaton_->stepping().lexer();
+  auto add = [&](LexId state) {
+    for (const Lexer::Entry& entry : lexer.entries(state)) {
+      if (entry.expression == ExprId::epsilon || lexer.is_none(entry.terminal)) continue;  // the terminal ends here
+      found.push_back(index(lexer.base_terminal(entry.terminal)));
     }
   };
   add(place.lexer);
   if (const Place next = automaton_->stepping().finished(place); next.set != SetId::none) add(next.lexer);
-  std::sort(result.terminals.begin(), result.terminals.end());
-  return result;
+  std::sort(found.begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  return found;
 }
 
 }  // namespace constrain

@@ -79,6 +79,8 @@ class Matcher {
   std::string forced_bytes();
   std::pair<std::string, std::vector<uint32_t>> forced_after(std::string_view before);
   Explanation explain(uint32_t token);
+  // Terminals that may continue or begin here, in the grammar's order.
+  std::vector<uint32_t> expected();
   std::optional<double> temperature();
 
  private:
@@ -100,6 +102,7 @@ class Matcher {
   };
 
   Place& here();  // in the current generation
+  std::vector<uint32_t> terminals_at(Place place);
   bool tracks() const { return tracks_; }
   void track();
   bool settled() const { return exact_ || words_; }

@@ -1,0 +1,164 @@
+"""The trace of an answer: for each token, what the mask allowed, what the model wanted, and what the grammar expected.
+
+A trace has a matcher of its own, which takes the tokens of the answer one by one. So it also has the masks in places
+where the answer needed none, inside forced text.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from constrain.llama.decoding.chosen import log_sum
+from constrain.llama.decoding.logprobs import largest
+
+if TYPE_CHECKING:
+    import builtins
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from constrain.engine.constraint import Matcher
+    from constrain.engine.terminals import ExpectedTerminal
+
+TRACED_TOKENS = 10
+"""Likeliest tokens that a trace has for each place: as many among all tokens, and as many among the allowed ones."""
+
+Origin = Literal["chosen", "forced", "healed", "given", "closing"]
+"""Where a token comes from: see ``TokenTrace``."""
+
+
+@dataclass(frozen=True, slots=True)
+class LikelyToken:
+    r"""A likely token of one place.
+
+    Attributes:
+        token: token id.
+        text: text of the token; bytes that are not a whole character as ``\xe2``; for a special token its name.
+        logprob: natural logarithm of its probability: in ``TokenTrace.top`` among all tokens, in
+            ``TokenTrace.allowed_top`` among the allowed ones.
+        is_allowed: whether the mask allows it.
+    """
+
+    token: int
+    text: str
+    logprob: float
+    is_allowed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TokenTrace:
+    r"""One token of an answer, with all that was known in its place (option ``trace``).
+
+    Probabilities are those of the model's own distribution, before biases, penalties and the temperature.
+
+    Attributes:
+        token: token id.
+        text: text of the token; bytes that are not a whole character as ``\xe2``; for a special token its name.
+        bytes: bytes that the token adds to the answer; empty for a special token.
+        origin: ``"chosen"`` by the model; ``"forced"``, since the grammar left no other text; ``"healed"``: a chosen
+            token and forced text, written in the tokens that the tokenizer has for both; ``"given"`` by the option
+            ``prefix``; ``"closing"``: written to complete the answer, after a ``stop`` text or a time limit.
+        logprob: natural logarithm of the token's probability among all tokens.
+        n_allowed: number of tokens that the mask allows, end of generation included; all of them in free text.
+        mass: probability that the model gives to all allowed tokens together, 0 to 1.
+        top: the likeliest of all tokens, at most 10, likeliest first.
+        allowed_top: the likeliest of the allowed tokens, at most 10, likeliest first.
+        tokens_left: tokens that were left of the budget, this one included.
+        min_tokens_left: tokens of a short text that finishes the answer from before this token; 0 in free text.
+        expected: terminals that could continue or begin in this place; empty in free text.
+    """
+
+    token: int
+    text: str
+    bytes: builtins.bytes
+    origin: Origin
+    logprob: float
+    n_allowed: int
+    mass: float
+    top: tuple[LikelyToken, ...]
+    allowed_top: tuple[LikelyToken, ...]
+    tokens_left: int
+    min_tokens_left: int
+    expected: tuple[ExpectedTerminal, ...]
+
+
+class Trace:
+    """Records the trace of one answer.
+
+    Args:
+        start: function from a token budget to a matcher of the answer; ``None`` for free text.
+        describe: function that returns the text and the bytes of a token.
+
+    Attributes:
+        tokens: one record for each token so far.
+    """
+
+    def __init__(
+        self, start: Callable[[int], Matcher] | None, describe: Callable[[int], tuple[str, builtins.bytes]]
+    ) -> None:
+        self.tokens: list[TokenTrace] = []
+        self._start = start
+        self._describe = describe
+        self._matcher: Matcher | None = None
+        self._row: Any = None  # of the mask: uint32, a bit for each token
+
+    def add(self, token: int, logits: NDArray[np.float32], total: float, origin: Origin, limit: int) -> None:
+        """Records the next token of the answer.
+
+        ``logits``: those before the token, float32 of shape (n_vocab,); ``total``: ``log_sum(logits)``; ``limit``: the
+        most tokens of the answer.
+        """
+        if self._matcher is None and self._start is not None:
+            self._matcher = self._start(limit)
+            self._row = self._matcher.constraint.allocate_bitmask()[0]
+        matcher, n_vocab = self._matcher, len(logits)
+        left = limit - len(self.tokens)
+        if matcher is None:
+            allowed, mass, least = None, 1.0, 0
+            expected: tuple[ExpectedTerminal, ...] = ()
+            likeliest = [(each, float(logits[each]) - total) for each in largest(logits, TRACED_TOKENS)]
+        else:
+            matcher.fill_bitmask(self._row)
+            allowed = np.unpackbits(self._row.view(np.uint8), bitorder="little")[:n_vocab].view(np.bool_)
+            ids = np.flatnonzero(allowed)
+            among = logits[ids]
+            sum_allowed = log_sum(among)
+            mass = math.exp(min(0.0, sum_allowed - total))
+            likeliest = [(int(ids[each]), float(among[each]) - sum_allowed) for each in largest(among, TRACED_TOKENS)]
+            expected, least = matcher.expected_terminals(), matcher.min_tokens_left
+        text, data = self._describe(token)
+        self.tokens.append(
+            TokenTrace(
+                token,
+                text,
+                data,
+                origin,
+                float(logits[token]) - total,
+                n_vocab if allowed is None else len(ids),
+                mass,
+                tuple(
+                    self._likely(each, float(logits[each]) - total, is_allowed=allowed is None or bool(allowed[each]))
+                    for each in largest(logits, TRACED_TOKENS)
+                ),
+                tuple(self._likely(each, logprob, is_allowed=True) for each, logprob in likeliest),
+                left,
+                least,
+                expected,
+            )
+        )
+        if matcher is not None:
+            matcher.accept(token)
+
+    def cut(self, length: int) -> None:
+        """Removes the tokens behind the first ``length`` ones."""
+        if len(self.tokens) > length:
+            if self._matcher is not None:
+                self._matcher.rollback(len(self.tokens) - length)
+            del self.tokens[length:]
+
+    def _likely(self, token: int, logprob: float, *, is_allowed: bool) -> LikelyToken:
+        return LikelyToken(token, self._describe(token)[0], logprob, is_allowed)

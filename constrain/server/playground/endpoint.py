@@ -1,0 +1,237 @@
+"""The routes of the playground: ``/playground/api/v1`` and the files of the page."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from constrain import grammars
+from constrain.errors import GrammarError, LimitError
+from constrain.language.policies import CHOICES
+from constrain.llama.decoding.trace import TRACED_TOKENS
+from constrain.server.http.errors import ApiError
+from constrain.server.playground.budget import explain_token, show_budget
+from constrain.server.playground.inspecting import check_here, explain_here, free_text, refused
+from constrain.server.playground.language import FIELD, KINDS
+from constrain.server.playground.objects import VERSION
+from constrain.server.playground.page import page_routes
+from constrain.server.playground.request import (
+    GenerationRequest,
+    LanguageRequest,
+    PlaceRequest,
+    read_budget_request,
+    read_check_request,
+    read_explain_request,
+    read_generation_request,
+    read_why_request,
+)
+from constrain.server.playground.stream import RunWriter
+from constrain.server.serving.answering import Answering
+from constrain.server.serving.endpoint import Endpoint
+from constrain.server.serving.models import model_list
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from starlette.requests import Request
+    from starlette.types import Send
+
+    from constrain.generation.job import Job
+    from constrain.server.sandbox.session import Session
+    from constrain.server.serving.endpoint import Serving
+    from constrain.server.serving.generation import Answers
+    from constrain.server.serving.models import ServedModel
+    from constrain.server.settings import Settings
+
+API = f"/playground/api/v{VERSION}"
+
+R_co = TypeVar("R_co", bound="LanguageRequest | PlaceRequest", covariant=True)
+
+CALLED_IN_SANDBOX = (read_generation_request, check_here)
+"""Functions that are called in the processes of the sandbox, of each module one."""
+
+
+def playground_routes(serving: Serving) -> list[Route]:
+    """Returns the routes of the page and of its endpoint."""
+    about = About(serving)
+    posts: dict[str, Endpoint] = {
+        "/generate": Generation(serving, read_generation_request, _no_writer),
+        "/check": Check(serving, read_check_request),
+        "/explain": Explanation(serving, read_explain_request),
+        "/budget": Budget(serving, read_budget_request),
+        "/why": Why(serving, read_why_request),
+    }
+    return [
+        Route(API, about.describe),
+        Route(f"{API}/grammars/{{name}}", show_grammar),
+        *(Route(f"{API}{path}", endpoint, methods=["POST"]) for path, endpoint in posts.items()),
+        *page_routes(),
+    ]
+
+
+class About:
+    """What a page needs to know before it asks: models, notations, policies and ready grammars."""
+
+    def __init__(self, serving: Serving) -> None:
+        self._serving = serving
+
+    async def describe(self, _: Request) -> Response:
+        """Returns the description. Facts of a model's tokens are known once it is loaded, and null before."""
+        from importlib.metadata import version
+
+        listed = [str(each["id"]) for each in model_list(self._serving.models)["data"]]
+        models = self._serving.models
+        return JSONResponse(
+            {
+                "version": VERSION,
+                "program": f"constrain {version('constrain-llm')}",
+                "models": [_describe_model(name, models.loaded(name)) for name in listed],
+                "model": listed[0],
+                "kinds": list(KINDS),
+                "policies": {name: {"default": each[0], "choices": list(each)} for name, each in CHOICES.items()},
+                "grammars": list(grammars.names()),
+                "limits": {"top": TRACED_TOKENS, "max_body_bytes": self._serving.settings.max_body_bytes},
+            }
+        )
+
+
+def _describe_model(name: str, model: Any) -> dict[str, Any]:
+    if model is None:
+        return {"id": name, "n_ctx": None, "n_vocab": None, "has_chat_template": None}
+    has_template = model.chat_template is not None
+    return {
+        "id": name, "n_ctx": model.n_ctx, "n_vocab": model.vocabulary.n_vocab, "has_chat_template": has_template
+    }  # fmt: skip
+
+
+async def show_grammar(request: Request) -> Response:
+    """Returns the text of a ready grammar."""
+    name = request.path_params["name"]
+    try:
+        found = grammars.load(name)
+    except GrammarError as error:
+        raise ApiError(f"{error}.", status=404, param="name", code="grammar_not_found") from error
+    return JSONResponse({"name": name, "kind": "lark", "text": found.text})
+
+
+def _no_writer(_: GenerationRequest, __: ServedModel) -> RunWriter:
+    raise AssertionError("the writer of a run needs its plan")
+
+
+class Generation(Answering[GenerationRequest]):
+    """``POST /generate``: an answer as a stream of events, token by token."""
+
+    def make_writer(self, asked: GenerationRequest, served: ServedModel, answers: Answers) -> RunWriter:  # noqa: ARG002
+        """Returns the writer of the answer."""
+        return RunWriter(answers.jobs[0].plan, is_json=asked.is_json)
+
+
+class _Reads(Protocol[R_co]):
+    """A function that reads a parsed body; can be pickled."""
+
+    def __call__(self, body: Mapping[str, Any], settings: Settings) -> R_co:
+        """Returns the checked request. Raises ``ApiError``."""
+        ...
+
+
+class _Inspecting(Endpoint, Generic[R_co]):
+    """An endpoint that answers with JSON, without a model's answer.
+
+    ``read``: function that reads a parsed body.
+    """
+
+    def __init__(self, serving: Serving, read: _Reads[R_co]) -> None:
+        super().__init__(serving)
+        self._read = read
+
+    async def answer(self, body: bytes, request: Request, send: Send) -> None:
+        """Answers a request; see ``Endpoint``."""
+        generator = self._serving.generator
+        with generator.admit(1), generator.session() as session:
+            asked = await self.read(body, partial(self._read, settings=self._serving.settings), session)
+            async with self._serving.models.lease(self.find(asked.model)) as served:
+                found = await self.inspect(asked, served, session)
+        await JSONResponse(found)(request.scope, request.receive, send)
+
+    @abstractmethod
+    async def inspect(self, asked: Any, served: ServedModel, session: Session) -> dict[str, Any]:
+        """Returns the answer to a request. Raises ``ApiError``."""
+
+
+class Check(_Inspecting[LanguageRequest]):
+    """``POST /check``: errors, findings and numbers of tokens of a schema or grammar."""
+
+    async def inspect(self, asked: LanguageRequest, served: ServedModel, session: Session) -> dict[str, Any]:
+        """Returns the check; a limit of the sandbox is an error of the language."""
+        if asked.language is None:
+            return free_text()
+        vocabulary = served.model.vocabulary
+        try:
+            return await session.run(vocabulary, check_here, asked.language, vocabulary.fingerprint)
+        except LimitError as error:
+            return refused(str(error))
+
+
+class Explanation(_Inspecting[LanguageRequest]):
+    """``POST /explain``: how far a text matches, and what could follow."""
+
+    async def inspect(self, asked: LanguageRequest, served: ServedModel, session: Session) -> dict[str, Any]:
+        """Returns the explanation. Raises ``ApiError``."""
+        if asked.language is None:
+            raise ApiError(f"Missing required parameter: '{FIELD}'.", param=FIELD, code="missing_required_parameter")
+        vocabulary = served.model.vocabulary
+        assert vocabulary.encode is not None
+        tokens = await self._serving.generator.run_in_thread(partial(vocabulary.encode, asked.text.encode()))
+        given = asked.language, asked.text, tokens, vocabulary.fingerprint
+        try:
+            return await session.run(vocabulary, explain_here, *given)
+        except LimitError as error:
+            raise ApiError(f"Invalid {FIELD}: {error}", param=FIELD, code="invalid_value") from error
+
+
+class _AtPlace(_Inspecting[PlaceRequest]):
+    """An endpoint about a place of an answer at hand."""
+
+    async def inspect(self, asked: PlaceRequest, served: ServedModel, session: Session) -> dict[str, Any]:
+        """Compiles the language of the answer, and returns what is asked. Raises ``ApiError``."""
+        generator = self._serving.generator
+        _require_tokens(asked, served)
+        job = await generator.prepare(served, asked.generation.question, session)
+        return await generator.run_in_thread(partial(self.look, job, asked))
+
+    @abstractmethod
+    def look(self, job: Job, asked: PlaceRequest) -> dict[str, Any]:
+        """Returns what is asked of a matcher."""
+
+
+class Budget(_AtPlace):
+    """``POST /budget``: how the answer at hand ends within another number of tokens."""
+
+    def look(self, job: Job, asked: PlaceRequest) -> dict[str, Any]:
+        """Returns the end of the answer."""
+        return show_budget(job, asked.tokens, asked.max_tokens)
+
+
+class Why(_AtPlace):
+    """``POST /why``: why a token is refused in a place of the answer at hand."""
+
+    def look(self, job: Job, asked: PlaceRequest) -> dict[str, Any]:
+        """Returns the reason."""
+        return explain_token(job, asked.tokens, asked.token)
+
+
+def _require_tokens(asked: PlaceRequest, served: ServedModel) -> None:
+    """Raises ``ApiError`` for token ids that the model does not have."""
+    n_vocab = served.model.vocabulary.n_vocab
+    places = {**{f"tokens[{index}]": token for index, token in enumerate(asked.tokens)}, "token": asked.token}
+    for place, token in places.items():
+        if token >= n_vocab:
+            raise ApiError(
+                f"Invalid '{place}': the model has {n_vocab} tokens, and none with the id {token}.",
+                param=place,
+                code="invalid_value",
+            )

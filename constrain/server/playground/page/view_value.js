@@ -1,0 +1,118 @@
+/**
+ * The value of an answer as a tree of typed fields, its calls, and the sources of its quotes. Used by the tab Value and
+ * by an exported run.
+ */
+(function (Playground) {
+"use strict";
+
+const { html, useState } = htmPreact;
+const { plain, percent, count } = Playground.text;
+const DEEPEST = 40; // levels drawn as a tree; what is below is shown as text
+const MOST = 500; // members drawn of one object or array
+
+const isContainer = (value) => typeof value === "object" && value !== null;
+
+function typeOf(value) {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "array";
+  return Number.isInteger(value) ? "integer" : typeof value;
+}
+
+/** Sets a member of any name, `__proto__` too. */
+function put(place, name, value) {
+  Object.defineProperty(place, name, { value, writable: true, enumerable: true, configurable: true });
+}
+
+/** Returns `root` with a value at a JSON Pointer; makes the objects and arrays on the way there. */
+Playground.setAt = function (root, path, value) {
+  const holder = { root };
+  let [place, name] = [holder, "root"];
+  for (const part of path.split("/").slice(1)) {
+    if (!Object.hasOwn(place, name) || !isContainer(place[name])) put(place, name, /^\d+$/.test(part) ? [] : {});
+    [place, name] = [place[name], part.replace(/~1/g, "/").replace(/~0/g, "~")];
+  }
+  put(place, name, value);
+  return holder.root;
+};
+
+/** How likely a field is, and what else it could have been. */
+function Confidence({ field: { probability, alternatives = [] } }) {
+  return html`<details class="confidence">
+    <summary aria-label=${`${percent(probability)}, ${count(alternatives.length, "alternative")}`}>
+      <${Playground.Bar} share=${probability} /> ${percent(probability)}
+    </summary>
+    ${alternatives.map((other) => html`<p><code>${plain(JSON.stringify(other.value))}</code> ${percent(other.probability)}</p>`)}
+  </details>`;
+}
+
+/** One line of the tree: name, type, value, confidence, and the way to a quote. */
+function Line({ name, value, path, tools }) {
+  const type = typeOf(value);
+  const quote = tools.quotes.find((candidate) => candidate.path === path);
+  const field = tools.fields[path];
+  return html`<div class="line" data-path=${path}>
+    ${name === null ? null : html`<b>${plain(name)}</b>`}
+    <small>${type === "array" ? `array, ${count(value.length, "item")}` : type}</small>
+    ${isContainer(value) ? null : html`<code class=${type}>${plain(JSON.stringify(value))}</code>`}
+    ${tools.growing.has(path) ? html`<small class="growing">being written</small>` : null}
+    ${field && typeof field.probability === "number" ? html`<${Confidence} field=${field} />` : null}
+    ${quote ? html`<button class="link" aria-label=${`Source of ${plain(path)}`} onClick=${() => tools.onQuote(quote)}>source</button>` : null}
+  </div>`;
+}
+
+function Node({ name = null, value, path = "", depth = 0, tools }) {
+  const members = isContainer(value) ? Object.entries(value) : [];
+  const pathOf = (key) => `${path}/${key.replace(/~/g, "~0").replace(/\//g, "~1")}`;
+  const node = ([key, member]) =>
+    html`<${Node} key=${key} name=${key} value=${member} path=${pathOf(key)} depth=${depth + 1} tools=${tools} />`;
+  return html`<li>
+    <${Line} name=${name} value=${value} path=${path} tools=${tools} />
+    ${members.length > 0 && depth < DEEPEST ? html`<ul>${members.slice(0, MOST).map(node)}</ul>` : null}
+    ${members.length > 0 && depth >= DEEPEST ? html`<pre>${plain(JSON.stringify(value))}</pre>` : null}
+    ${members.length > MOST ? html`<small>and ${count(members.length - MOST, "other")}</small>` : null}
+  </li>`;
+}
+
+function Tree({ value, tools }) {
+  return html`<ul class="tree"><${Node} value=${value} tools=${tools} /></ul>`;
+}
+
+/** The text around a quote in the message that has it. The numbers of a quote count characters. */
+function Quote({ quote: { path, text, source, begin, end }, messages = [] }) {
+  const users = messages.filter(({ role }) => role === "user").map(({ content }) => Array.from(content));
+  const found = users.find((characters) => characters.slice(begin, end).join("") === text);
+  const around = (from, to) => (found ? plain(found.slice(Math.max(0, from), to).join("")) : "");
+  return html`<div class="quote" role="status">
+    <code>${plain(path)}</code> is quoted from <b>${plain(source || "prompt")}</b>, characters ${begin} to ${end}:
+    <blockquote>${around(begin - 200, begin)}<mark>${plain(text)}</mark>${around(end, end + 200)}</blockquote>
+  </div>`;
+}
+
+function Call({ call, partial, tools }) {
+  const value = call.arguments ?? partial;
+  return html`<section class="call">
+    <h3>Call of <code>${plain(call.name)}</code></h3>
+    ${isContainer(value) ? html`<${Tree} value=${value} tools=${tools} />` : html`<pre>${plain(call.input || call.text || "")}</pre>`}
+  </section>`;
+}
+
+function Whole({ run, tools }) {
+  const value = run.done ? run.done.value : run.partial ?? run.text;
+  return value === run.text ? html`<pre>${plain(value)}</pre>` : html`<${Tree} value=${value} tools=${tools} />`;
+}
+
+Playground.ValueView = function ({ run }) {
+  const [shownQuote, onQuote] = useState(null);
+  const bare = { fields: {}, growing: new Set(), quotes: [] };
+  const { quotes, fields, calls, has_value: hasValue } = run.done || {};
+  const tools = { fields: fields || {}, growing: run.growing || bare.growing, quotes: quotes || [], onQuote };
+  const shownCalls = calls?.length > 0 ? calls : run.calls || [];
+  const isWhole = run.done ? hasValue : shownCalls.length === 0;
+  return html`<div>
+    ${isWhole ? html`<${Whole} run=${run} tools=${tools} />` : null}
+    ${tools.quotes.includes(shownQuote) ? html`<${Quote} quote=${shownQuote} messages=${run.request.messages} />` : null}
+    ${shownCalls.map((call, index) => html`<${Call} call=${call} partial=${run.callValues?.[index]} tools=${bare} />`)}
+    ${!isWhole && shownCalls.length === 0 ? html`<p class="quiet">This answer has no value.</p>` : null}
+  </div>`;
+};
+})((window.Playground ??= {}));
