@@ -14,7 +14,7 @@ from constrain.generation.options import split_options
 from constrain.llama.binding import Candidates
 from constrain.llama.decoding.answer import Answer
 from constrain.llama.decoding.decode import Decoding
-from constrain.llama.decoding.logprobs import Logprobs
+from constrain.llama.decoding.logprobs import Logprobs, largest
 from constrain.llama.decoding.sampler import Chain, Sampling
 from constrain.llama.scheduling.request import Request
 from constrain.llama.scheduling.scheduler import Scheduler
@@ -383,3 +383,16 @@ def test_penalties_choose_as_a_plain_reference_does(model: constrain.Model) -> N
     ):
         assert int((row - 0.7 * counts - 0.5 * (counts > 0)).argmax()) == token
         counts[token] += 1
+
+
+@pytest.mark.parametrize("size", [1, 5, 63, 64, 65, 640, 1000, 50_000])
+@pytest.mark.parametrize("count", [0, 1, 3, 10, 20])
+def test_the_largest_logits_are_found_in_order(size: int, count: int) -> None:
+    rng = np.random.default_rng(size + count)
+    rows = (
+        rng.normal(size=size).astype(np.float32),
+        rng.integers(0, 5, size=size).astype(np.float32),  # many are equal
+        np.where(np.arange(size) == size // 2, 1, -np.inf).astype(np.float32),
+    )
+    for row in rows:
+        assert largest(row, count) == np.argsort(-row, kind="stable")[:count].tolist()
