@@ -6,6 +6,7 @@ The stream of the playground has them, and so has a run that is kept in a file. 
 from __future__ import annotations
 
 import codecs
+import json
 import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -142,9 +143,10 @@ def done_object(completion: Completion, *, has_value: bool) -> dict[str, Any]:
 
 
 def _call(call: Any) -> dict[str, Any]:
-    is_custom = isinstance(call, CustomCall)
     found = {"id": call.id, "name": call.name}
-    return {**found, "arguments": None if is_custom else call.text, "input": call.text if is_custom else None}
+    if isinstance(call, CustomCall):
+        return {**found, "arguments": None, "input": call.text}
+    return {**found, "arguments": json.loads(call.text), "input": None}
 
 
 def _measured(completion: Completion) -> dict[str, Any]:

@@ -133,7 +133,7 @@ def test_calls_are_told(application: Application) -> None:
     done = of(events, "done")[0]
     assert [event["name"] for event in of(events, "call")] == [call["name"] for call in done["calls"]]
     arguments = "".join(event["text"] for event in of(events, "arguments") if event["index"] == 0)
-    assert json.loads(arguments) == json.loads(done["calls"][0]["arguments"])
+    assert json.loads(arguments) == done["calls"][0]["arguments"]
     assert any(event["call"] == 0 and event["path"] == "/city" for event in of(events, "field"))
 
 

@@ -19,6 +19,7 @@ from constrain.server.app import Application
 from constrain.server.settings import Settings
 from tests.support.server.asking import served_as, serving
 from tests.support.server.browser import find_browser
+from tests.support.waiting import wait_until
 
 playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
 axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe-playwright-python")
@@ -46,6 +47,18 @@ SCHEMA = """{
   "required": ["name", "level"]
 }"""
 
+TOOL = {
+    "type": "function",
+    "function": {
+        "name": "forecast",
+        "parameters": {
+            "type": "object",
+            "properties": {"city": {"type": "string", "maxLength": 20}},
+            "required": ["city"],
+        },
+    },
+}
+
 HOSTILE = '<img src=x onerror=document.title="hit"><script>document.title="hit"</script>\u202e{{7*7}}'
 
 DESKTOP, PHONE = {"width": 1280, "height": 800}, {"width": 360, "height": 740}
@@ -57,6 +70,11 @@ def browser() -> Iterator[Browser]:
         found = driver.chromium.launch(executable_path=find_browser(), args=["--no-sandbox", "--disable-gpu"])
         yield found
         found.close()
+
+
+def wait_for(page: Page, expression: str) -> None:
+    """Waits until an expression is true. The page's policy forbids the way in which Playwright would do it."""
+    wait_until(lambda: page.evaluate(expression) or page.wait_for_timeout(20))
 
 
 class Shown:
@@ -85,7 +103,7 @@ class Shown:
         self.page.wait_for_selector(f'#check[data-state="{state}"]')
 
     def set_number(self, name: str, value: object) -> None:
-        self.page.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
+        self.page.evaluate("name => (document.getElementById(name).closest('details') || {}).open = true", name)
         self.page.fill(f"#{name}", str(value))
 
     def generate(self) -> list[dict[str, Any]]:
@@ -136,7 +154,7 @@ def shown(browser: Browser, server: str, request: pytest.FixtureRequest) -> Iter
 def test_a_schema_with_an_error_is_mended_and_answered(shown: Shown) -> None:
     shown.pick("json_schema", SCHEMA.replace('"low", "high"]', '"low", "high"'))
     shown.wait_for_check("invalid")
-    assert shown.page.get_attribute(".mark.error", "data-line") is not None
+    assert shown.page.get_attribute(".mark.errors", "data-line") is not None
     assert "not JSON" in shown.page.inner_text("#errors")
     assert shown.page.get_attribute("#language-text", "aria-invalid") == "true"
     shown.picture("error")
@@ -189,8 +207,8 @@ def test_another_token_begins_a_branch(shown: Shown) -> None:
     place = next(token for token in tokens if token["origin"] == "chosen" and len(token["allowed_top"]) > 1)
     other = next(each for each in place["allowed_top"] if each["token"] != place["token"])
     shown.page.click(f'.token[data-index="{place["index"]}"]')
-    shown.page.locator(f'#details .candidate.branch[data-token="{other["token"]}"]').first.click()
-    shown.page.wait_for_function("Playground.store.state.runs.length === 2")
+    shown.page.locator(f'#details .branch[data-token="{other["token"]}"]').first.click()
+    wait_for(shown.page, "Playground.store.state.runs.length === 2")
     shown.page.wait_for_selector('#summary[data-status="done"]')
     branch = shown.tokens()
     assert branch[place["index"]]["token"] == other["token"]
@@ -206,9 +224,9 @@ def test_a_refused_token_has_a_reason(shown: Shown) -> None:
     tokens = shown.generate()
     place = next(token for token in tokens if any(not each["allowed"] for each in token["top"]))
     shown.page.click(f'.token[data-index="{place["index"]}"]')
-    shown.page.locator("#details button.why").first.click()
+    shown.page.locator("#details .why").first.click()
     words = "/fails at byte|may follow|may not stand/"
-    shown.page.wait_for_function(f"{words}.test(document.querySelector('.why-answer').textContent)")
+    wait_for(shown.page, f"{words}.test(document.querySelector('.why-answer').textContent)")
 
 
 def test_text_that_is_typed_in_is_explained(shown: Shown) -> None:
@@ -225,12 +243,12 @@ def test_text_that_is_typed_in_is_explained(shown: Shown) -> None:
 def test_tools_are_called(shown: Shown) -> None:
     shown.pick("none", "")
     shown.page.evaluate("document.querySelector('#tools').open = true")
-    shown.page.click("#example-tool")
+    shown.page.fill("#tools-text", json.dumps([TOOL]))
     shown.page.select_option("#tool-choice", "required")
     shown.page.fill("#prompt-0", "What is the weather in Oslo?")
     shown.generate()
     shown.page.click("#tab-value")
-    value = shown.page.inner_text("[role=tabpanel]")
+    value = shown.page.inner_text("[role=tabpanel]:visible")
     assert "forecast" in value
     assert "city" in value
     shown.picture("tools")
@@ -241,7 +259,7 @@ def test_the_value_has_its_fields_with_confidence(shown: Shown) -> None:
     shown.generate()
     shown.page.click("#tab-value")
     shown.page.wait_for_selector('[data-path="/name"] .confidence')
-    assert shown.page.locator('[data-path="/level"] .value').inner_text() in ('"low"', '"high"')
+    assert re.search('"(low|high)"', shown.page.inner_text('[data-path="/level"]'))
     shown.picture("value")
 
 
@@ -250,11 +268,11 @@ def test_the_prompt_is_what_was_sent(shown: Shown) -> None:
     shown.page.fill("#prompt-0", "Who was the first programmer?")
     shown.generate()
     shown.page.click("#tab-prompt")
-    text = shown.page.inner_text("pre.prompt")
+    text = shown.page.inner_text("#panel-prompt pre")
     assert "Who was the first programmer?" in text
     assert "<|im_start|>" in text
     shown.page.click("#tab-timing")
-    assert "tokens per second" in shown.page.inner_text("[role=tabpanel]")
+    assert re.search(r"[0-9]+ masks, [0-9.]+ µs", shown.page.inner_text("#panel-timing"))
 
 
 def test_the_budget_shows_where_the_end_comes(shown: Shown) -> None:
@@ -288,8 +306,8 @@ def test_three_ways_are_compared(shown: Shown) -> None:
     shown.set_number("max_tokens", 40)
     shown.page.click("#compare")
     for way in ("plain", "constrained", "draft"):
-        shown.page.wait_for_selector(f'.column[data-way="{way}"][data-status="done"]')
-    assert shown.page.locator('.column[data-way="plain"] mark').count() > 0
+        shown.page.wait_for_selector(f'.columns [data-way="{way}"][data-status="done"]')
+    assert shown.page.locator('.columns [data-way="plain"] mark').count() > 0
     shown.picture("compare")
 
 
@@ -324,7 +342,7 @@ def test_a_request_is_taken_along_as_code_and_as_a_link(shown: Shown, browser: B
         shown.page.select_option("#snippet-kind", next(each for each in options if kind.lower() in each.lower()))
         assert "Ähnlich" in shown.page.inner_text("#snippet") or "\\u00c4hnlich" in shown.page.inner_text("#snippet")
     shown.page.click("#copy-link")
-    shown.page.wait_for_function("location.hash.length > 10")
+    wait_for(shown.page, "location.hash.length > 10")
     context = browser.new_context()
     again = Shown(context.new_page(), shown.page.url)
     assert again.page.input_value("#language-text") == 'start: "yes" | "no"'
@@ -388,7 +406,7 @@ def test_text_full_of_markup_does_nothing(shown: Shown) -> None:
     assert shown.page.evaluate("Playground.store.state.run.text") == HOSTILE
     for tab in ("answer", "value", "prompt", "timing", "budget", "compare", "take"):
         shown.page.click(f"#tab-{tab}")
-        assert shown.page.locator("[role=tabpanel] img").count() == 0
+        assert shown.page.locator("[role=tabpanel]:visible img").count() == 0
     assert shown.page.title() == title
     shown.pick("json_schema", json.dumps({"properties": {HOSTILE: {"const": HOSTILE, "minimum": HOSTILE}}}))
     shown.wait_for_check("invalid")
@@ -405,7 +423,7 @@ def test_a_server_with_keys_asks_for_one(browser: Browser, model: constrain.Mode
         page.wait_for_selector("#key", state="visible")
         page.fill("#key", "wrong")
         page.click("#key-form button.primary")
-        page.wait_for_function("document.querySelector('#key-wrong').textContent !== ''")
+        wait_for(page, "document.querySelector('#key-wrong').textContent !== ''")
         page.fill("#key", "secret")
         page.click("#key-form button.primary")
         page.wait_for_selector("#generate:not([disabled])")
@@ -456,6 +474,6 @@ def test_four_thousand_tokens_do_not_stutter(shown: Shown) -> None:
           return {median: gaps[Math.floor(gaps.length / 2)], late: gaps[Math.floor(gaps.length * 0.99)]};
         }"""
     )
-    shown.page.wait_for_function("document.querySelectorAll('#answer .token').length === 4000")
+    wait_for(shown.page, "document.querySelectorAll('#answer .token').length === 4000")
     assert longest["median"] < 60, longest
     assert longest["late"] < 400, longest

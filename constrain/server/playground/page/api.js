@@ -3,13 +3,11 @@
 "use strict";
 
 const { useEffect, useState } = htmPreact;
-const BASE = "/playground/api/v1";
+const BASE = "playground/api/v1";
 const KEY = "constrain playground key";
 
 /** An error that the server tells; `param` names the field of the request. */
-function errorOf({ message, param = null }) {
-  return Object.assign(new Error(message), { param });
-}
+const errorOf = ({ message, param }) => Object.assign(new Error(message), { param });
 
 let asking = null; // the promise of a key, while the page asks for one
 
@@ -37,15 +35,9 @@ async function send(path, body, signal) {
   throw errorOf(error || { message: `The server answered with status ${response.status}.` });
 }
 
-/** Returns the JSON that the server answers. */
-async function ask(path, body, signal) {
-  return (await send(path, body, signal)).json();
-}
+const ask = async (path, body, signal) => (await send(path, body, signal)).json();
 
-/**
- * Asks some time after `body` has changed for the last time; answers that are out of date are dropped. Returns
- * `{answer, error, isOld}`; `isOld`: the answer to the latest body is not there yet. Without a body, nothing is asked.
- */
+/** Asks some time after the last change of `body`, if there is one. Returns `{answer, error, isOld}`; drops old answers. */
 function useAnswer(path, body, milliseconds) {
   const [found, setFound] = useState({});
   const key = JSON.stringify(body);
@@ -86,6 +78,5 @@ async function* stream(path, body, signal) {
   }
 }
 
-const hasKey = () => sessionStorage.getItem(KEY) !== null;
-Playground.api = { ask, send, stream, useAnswer, hasKey, errorOf };
+Playground.api = { ask, send, stream, useAnswer, errorOf };
 })((window.Playground ??= {}));

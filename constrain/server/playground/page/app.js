@@ -19,7 +19,6 @@ Playground.askForKey = function (isWrong) {
   });
 };
 
-/** A tab that shows a part of the run, if there is one. */
 const ofRun = (name) => () => {
   const { run } = store.useStore(true);
   return run ? html`<${Playground[name]} run=${run} />` : html`<p class="quiet">Generate an answer first.</p>`;
@@ -109,7 +108,7 @@ function App() {
     store.openLink();
     load();
   }, []);
-  return html`<${Header} /><main><${Form} /><${Result} /></main><${Live} />`;
+  return html`<${Header} /><main class="page"><${Form} /><${Result} /></main><${Live} />`;
 }
 
 render(html`<${App} />`, document.getElementById("app"));

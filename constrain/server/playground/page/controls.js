@@ -21,17 +21,17 @@ function Tick({ id, label, value, onPick }) {
 }
 
 /** A number; `undefined` leaves it to the server. */
-function NumberField({ id, label = id.replace(/_/g, " "), value = "", onPick, step = "any", ...bounds }) {
+function NumberField({ id, label = id.replace(/_/g, " "), value = "", onPick, range: [min, max] }) {
   const [typed, setTyped] = useState(""); // such as "0.", which is a number already
   const pick = ({ target }) => {
     setTyped(target.value);
     onPick(target.value === "" ? undefined : Number(target.value));
   };
   const shown = typed !== "" && Number(typed) === value ? typed : value;
-  return html`<label>${label} <input id=${id} type="number" placeholder="default" step=${step} ...${bounds} value=${shown} onInput=${pick} /></label>`;
+  return html`<label>${label} <input id=${id} type="number" placeholder="default" step="any" min=${min} max=${max} value=${shown} onInput=${pick} /></label>`;
 }
 
-/** Moves the caret of a text field to a line and column, from 1, and the line into view. */
+/** Moves the caret of a text field to a line and column, from 1. */
 function goTo(id, line, column) {
   const field = document.getElementById(id);
   const lines = field.value.split("\n");
@@ -42,10 +42,7 @@ function goTo(id, line, column) {
   field.scrollTop = (line - 4) * LINE;
 }
 
-/**
- * A text field with line numbers. `marks` are `[{line, kind: "errors" | "findings"}]`; `errors` are the ids of elements
- * with their messages. It is a plain `textarea`; numbers and marks lie behind it and follow its scrolling.
- */
+/** A text field with line numbers; `marks` are `[{line, kind}]`, `errors` the ids of the elements with their messages. */
 function Editor({ id, label, text, marks, isWrong, errors, rows, onText }) {
   const field = useRef(null);
   const gutter = useRef(null);

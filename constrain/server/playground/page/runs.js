@@ -1,7 +1,4 @@
-/**
- * Generations: begins and stops them, and reads their events into runs. Used by the buttons, the tokens and the tabs.
- * A run that branched has a `parent`, and `at`, the number of its tokens that stayed.
- */
+/** Generations: begins and stops them, and reads their events into runs. A branch has a `parent`, of whose tokens `at` stay. */
 (function (Playground) {
 "use strict";
 
@@ -11,12 +8,12 @@ const MOST_RUNS = 40;
 let lastId = 0;
 let controller = null; // of the generation in progress
 
-/** Returns a run that has not begun. */
 function newRun(request, parent = null, at = 0) {
   return {
     id: ++lastId, parent, at, request, status: "running", error: null,
     prompt: null, tokens: [], text: "", reasoning: "", refusal: "",
     partial: undefined, growing: new Set(), // the value so far, and the places that are being written
+    strings: new Map(), // the strings that are being written
     calls: [], callValues: [], done: null,
   };
 }
@@ -27,7 +24,9 @@ const READERS = {
   text: (run, { text }) => (run.text += text),
   reasoning: (run, { text }) => (run.reasoning += text),
   refusal: (run, { text }) => (run.refusal += text),
-  field: (run, { kind, path, call, value }) => {
+  field: (run, { kind, path, call, value = null, text }) => {
+    const place = `${call ?? ""}${path}`;
+    if (kind === "grow") run.strings.set(place, (value = (run.strings.get(place) || "") + text));
     if (typeof call === "number") run.callValues[call] = Playground.setAt(run.callValues[call], path, value);
     else run.partial = Playground.setAt(run.partial, path, value);
     if (kind === "complete") run.growing.delete(path);
@@ -80,11 +79,9 @@ function requestOrNull() {
   }
 }
 
-const WORDS = { running: "", done: "Done: ", stopped: "Stopped: ", error: "Error: " };
-
 function tell(run) {
   store.touch();
-  store.announce(WORDS[run.status] + count(run.tokens.length, "token"));
+  store.announce(`${run.status}: ${count(run.tokens.length, "token")}`);
 }
 
 /** Puts a run among the newest ones, and shows it. A run whose parent is gone becomes a first one. */
@@ -93,6 +90,7 @@ function show(run) {
   const kept = runs.includes(run) ? runs : [...runs, run].slice(-MOST_RUNS);
   for (const other of kept) if (!kept.includes(other.parent)) other.parent = null;
   store.set({ run, runs: kept, error: run.error, tab: "answer" });
+  if (innerWidth <= 720) setTimeout(() => document.querySelector(".tabs").scrollIntoView());
 }
 
 function start(run) {
@@ -103,7 +101,6 @@ function start(run) {
   });
 }
 
-/** Generates an answer to the request of the form. */
 function generate() {
   const request = requestOrNull();
   if (request) start(newRun(request));

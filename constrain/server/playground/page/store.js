@@ -1,7 +1,4 @@
-/**
- * The state of the page, above all the request of the form, and the link that holds one. Every file may read it;
- * components that call `useStore` are drawn again when it changes.
- */
+/** The state of the page, above all the request of the form, and the link that holds one. Components follow it with `useStore`. */
 (function (Playground) {
 "use strict";
 
@@ -25,17 +22,17 @@ const STARTERS = {
   regex: "[A-Z]{1,3}-[0-9]{1,4}",
 };
 
-/** The numbers of a request, with what their fields accept. */
+/** The numbers of a request, with the least and the most. */
 const NUMBERS = {
-  max_tokens: { min: 1, step: 1 },
-  temperature: { min: 0, max: 2 },
-  top_p: { min: 0, max: 1 },
-  top_k: { min: 0, step: 1 },
-  min_p: { min: 0, max: 1 },
-  seed: { min: 0, step: 1 },
-  repeat_penalty: { min: 0.01, max: 100 },
-  presence_penalty: { min: -2, max: 2 },
-  frequency_penalty: { min: -2, max: 2 },
+  max_tokens: [1],
+  temperature: [0, 2],
+  top_p: [0, 1],
+  top_k: [0],
+  min_p: [0, 1],
+  seed: [0],
+  repeat_penalty: [0.01, 100],
+  presence_penalty: [-2, 2],
+  frequency_penalty: [-2, 2],
 };
 
 const state = {
@@ -59,13 +56,12 @@ const state = {
 const listeners = new Set();
 let frame = 0;
 
-/** Changes the state and draws what depends on it. */
 function set(change) {
   Object.assign(state, change);
   for (const [draw] of listeners) draw();
 }
 
-/** Draws the results again with the next frame, after a run has changed. */
+/** Draws the results with the next frame, after a run has changed. */
 function touch() {
   frame ||= requestAnimationFrame(() => {
     frame = 0;
@@ -84,10 +80,7 @@ function useStore(isResult = false) {
   return state;
 }
 
-/** Changes fields of the request; `undefined` takes one away. */
-function setRequest(change) {
-  set({ request: { ...state.request, ...change } });
-}
+const setRequest = (change) => set({ request: { ...state.request, ...change } });
 
 /** Changes the language: another text or other policies, or another kind, which gets its last text back. */
 function setLanguage({ kind, ...change }) {
@@ -109,7 +102,6 @@ function tools() {
   }
 }
 
-/** Returns the request of the form. Raises an error if the tools are wrong. */
 function buildRequest() {
   const { request } = state;
   const found = tools();
@@ -120,7 +112,7 @@ const textOf = (value) => (typeof value === "string" ? value : "");
 
 /** Fills the form with a request of a link. Fields that are unknown or of a wrong type are left out. */
 function restore({ language, messages, tools: found, stop, model, ...rest }) {
-  const readMessage = ({ role, content }) => ({ role: ROLES.includes(role) ? role : "user", content: textOf(content) });
+  const readMessage = ({ role, content }) => ({ role: textOf(role) || "user", content: textOf(content) });
   const request = { model: textOf(model) || state.request.model, messages: messages.map(readMessage) };
   if (Object.hasOwn(STARTERS, language?.kind)) {
     const policies = Object.entries(language.policies || {}).filter(([, value]) => textOf(value));

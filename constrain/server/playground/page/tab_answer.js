@@ -10,11 +10,10 @@ const WAIT = 300; // milliseconds after the last key
 const idsBefore = (run, index) => run.tokens.slice(0, index).map(({ token }) => token);
 
 function Branch({ run, current }) {
-  const { id, parent, at, tokens, status, text } = run;
+  const { id, parent, at, status, text } = run;
   const name = parent ? `Branch ${id} at token ${at + 1}` : `Answer ${id}`;
-  const token = parent && tokens[at] ? `: ${oneLine(tokens[at].text, 20)}` : "";
   return html`<li>
-    <button class="link" data-run=${id} aria-current=${run === current ? "true" : "false"} onClick=${() => runs.show(run)}>${name}${token}</button>
+    <button class="link" data-run=${id} aria-current=${run === current ? "true" : "false"} onClick=${() => runs.show(run)}>${name}</button>
     <small> ${status === "done" ? plain(text.slice(0, 60)) : status}</small>
     <${Branches} parent=${run} current=${current} />
   </li>`;
@@ -31,8 +30,8 @@ function verdict({ matches, is_complete: isComplete, line, column }) {
 }
 
 function Explanation({ run, found }) {
-  const { matches, accepted, rest, expected, next, completion, steps } = found;
-  const prefix = (steps || []).filter((step) => step.is_allowed).map(({ token }) => token);
+  const { matches, accepted, rest, expected, next, completion, steps = [] } = found;
+  const prefix = steps.filter((step) => step.is_allowed).map(({ token }) => token);
   return html`<div id="explanation" data-matches=${String(matches)}>
     <p class=${matches ? "right" : "wrong"} role="status">${verdict(found)}</p>
     <pre class="box">${plain(accepted)}${rest ? html`<mark class="rest">${plain(rest)}</mark>` : null}</pre>
@@ -85,9 +84,9 @@ Playground.AnswerTab = function () {
   const [edited, setEdited] = useState(null); // the run that is typed into
   const { run } = state;
   if (!run) {
-    return html`<div class="welcome">
+    return html`<div class="box">
       <p>Say on the left what the answer may be, then press <kbd>Ctrl</kbd> + <kbd>Enter</kbd>.</p>
-      <p class="quiet">Each token appears as it is written: how likely the model found it, what else was allowed, and what was forced.</p>
+      <p class="quiet">Each token shows how likely the model found it, what else was allowed, and what was forced.</p>
     </div>`;
   }
   const isEdited = edited === run;

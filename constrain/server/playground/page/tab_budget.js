@@ -13,10 +13,9 @@ function Ending({ found: { fits, least, kept, closing, total }, tokens }) {
   const words = `${number(kept)} of ${count(tokens.length, "token")} stay, ${close}: ${number(total)} in all. The shortest answer takes ${number(least)}.`;
   const spans = (list, name) => list.map(({ text }) => html`<span class=${`token ${name}`}>${marked(text)}</span>`);
   return html`<p class="right" role="status">${words}</p>
-    <div class="answer ending" dir="ltr" tabindex="0" role="region" aria-label="The answer as it would end">
+    <div class="answer ending" dir="ltr" tabindex="0" role="region" aria-label="Answer">
       ${spans(tokens.slice(0, kept), "kept")}<ins>${spans(closing, "closes")}</ins><del>${spans(tokens.slice(kept), "dropped")}</del>
-    </div>
-    <p class="legend"><ins class="token closes">closing tokens</ins><del class="token dropped">tokens that no longer fit</del></p>`;
+    </div>`;
 }
 
 function Slider({ request, tokens }) {

@@ -14,24 +14,17 @@ const WAYS = {
   draft: ["Draft first", ({ draft }) => ({ draft: draft || true })],
 };
 
-function tell(run) {
-  store.touch();
-  if (run.status !== "running") store.announce("One answer to compare is done");
-}
-
 /** Asks for all answers to the request of the form, one after the other. */
 Playground.compare = function () {
   const request = runs.requestOrNull();
   if (!request) return;
   const names = Object.keys(WAYS).slice(0, Playground.isConstrained(request) ? 3 : 1);
-  const waiting = { status: "waiting" };
-  const runOf = (name) => Object.assign(runs.newRun({ ...request, ...WAYS[name][1](request) }), waiting);
-  const comparison = names.map((name) => ({ name, run: runOf(name) }));
+  const comparison = names.map((name) => ({ name, run: runs.newRun({ ...request, ...WAYS[name][1](request) }) }));
   runs.perform(async (signal) => {
     store.set({ comparison, tab: "compare" });
     for (const { run } of comparison) {
-      run.status = signal.aborted ? "stopped" : "running";
-      if (!signal.aborted) await runs.follow(run, signal, tell);
+      if (signal.aborted) run.status = "stopped";
+      else await runs.follow(run, signal, store.touch);
     }
     store.touch();
   });

@@ -8,20 +8,19 @@ const { plain } = Playground.text;
 function ExportedRun({ run }) {
   const [shown, handlers] = Playground.useShownToken(run);
   const list = useRef(null);
-  const { Summary, Notes, Legend, Tokens, TokenDetails, ValueView, PromptView, TimingView, BudgetTrace } = Playground;
   const { model, language } = run.request;
   return html`<main>
     <h1>An answer of ${plain(model)}</h1>
-    <${Summary} run=${run} />
-    <${Notes} run=${run} />
-    <${Legend} />
-    <${Tokens} run=${run} listRef=${list} ...${handlers} />
-    <${TokenDetails} token=${run.tokens[shown]} />
-    <h2>Value</h2><${ValueView} run=${run} />
+    <${Playground.Summary} run=${run} />
+    <${Playground.Notes} run=${run} />
+    <h2>Tokens</h2><${Playground.Legend} />
+    <${Playground.Tokens} run=${run} listRef=${list} ...${handlers} />
+    <${Playground.TokenDetails} token=${run.tokens[shown]} />
+    <h2>Value</h2><${Playground.ValueView} run=${run} />
     <h2>Language: ${language ? plain(language.kind) : "none"}</h2><pre>${language ? plain(language.text) : ""}</pre>
-    <h2>Prompt</h2><${PromptView} run=${run} />
-    <h2>Timing</h2><${TimingView} run=${run} />
-    <h2>Budget</h2><${BudgetTrace} run=${run} />
+    <h2>Prompt</h2><${Playground.PromptView} run=${run} />
+    <h2>Timing</h2><${Playground.TimingView} run=${run} />
+    <h2>Budget</h2><${Playground.BudgetTrace} run=${run} />
   </main>`;
 }
 

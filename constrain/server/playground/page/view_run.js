@@ -2,9 +2,9 @@
 (function (Playground) {
 "use strict";
 
-const { html, useMemo, useState } = htmPreact;
+const { html, useMemo } = htmPreact;
 const { Bar, Fact } = Playground;
-const { plain, marked, number, count, percent, duration } = Playground.text;
+const { plain, number, count, percent, duration } = Playground.text;
 
 const STATES = { running: "being written", stopped: "stopped", error: "broken off by an error" };
 const REASONS = { stop: "complete", length: "complete within its budget", timeout: "completed when the time was up" };
@@ -15,7 +15,6 @@ function endWords({ status, done, request }) {
   return REASONS[done.finish_reason] || done.finish_reason;
 }
 
-/** The line above the tokens: how the answer ended, and how much of it was forced. */
 function Summary({ run }) {
   const { timings = {}, log_mass: mass } = run.done || {};
   const facts = [endWords(run), count(run.tokens.length, "token")];
@@ -25,7 +24,6 @@ function Summary({ run }) {
   return html`<p id="summary" class="quiet" data-status=${run.status}>${facts.join(" · ")}</p>`;
 }
 
-/** What else there is to say: notes, reasoning or a draft, a refusal. */
 function Notes({ run }) {
   const notes = run.done?.notes || [];
   return html`<div id="notes">
@@ -35,27 +33,11 @@ function Notes({ run }) {
   </div>`;
 }
 
-/** The text of a prompt with its special tokens marked, and its other tokens if `isEach`. */
-function promptParts({ text, tokens = [] }, isEach) {
-  if (tokens.length === 0) return plain(text);
-  return tokens.map((token) =>
-    token.special || isEach
-      ? html`<span class=${token.special ? "piece special" : "piece"} title=${`token ${token.token}`}>${marked(token.text)}</span>`
-      : plain(token.text),
-  );
-}
-
 function PromptView({ run: { prompt } }) {
-  const [isEach, setEach] = useState(false);
-  const parts = useMemo(() => prompt && promptParts(prompt, isEach), [prompt, isEach]);
+  const parts = useMemo(() => prompt?.tokens.map(({ special, text }) => (special ? html`<b class="special">${plain(text)}</b>` : plain(text))), [prompt]);
   if (!prompt) return html`<p class="quiet">The prompt is not here yet.</p>`;
-  return html`<div>
-    <p class="row">
-      What was really sent: ${count((prompt.tokens || []).length, "token")}.
-      <label><input type="checkbox" id="prompt-tokens" checked=${isEach} onChange=${() => setEach(!isEach)} /> Show each token</label>
-    </p>
-    <pre class="box" tabindex="0" role="region" aria-label="Prompt">${parts}</pre>
-  </div>`;
+  return html`<p>What was really sent: ${count(prompt.tokens.length, "token")}.</p>
+    <pre class="box" tabindex="0" role="region" aria-label="Prompt">${parts}</pre>`;
 }
 
 function TimingView({ run }) {
@@ -66,9 +48,7 @@ function TimingView({ run }) {
   const longest = Math.max(1e-9, ...rows.map((name) => timings[name]));
   return html`<dl class="facts wide times">
     ${rows.map((name) => html`<${Fact} name=${steps[name]}><${Bar} share=${timings[name] / longest} /> ${duration(timings[name])}<//>`)}
-    <${Fact} name="Speed">${number(timings.tokens_per_second, 1)} tokens per second<//>
     <${Fact} name="Masks">${count(timings.masks, "mask")}, ${number(timings.mask_microseconds, 1)} µs each on average<//>
-    <${Fact} name="Forced">${percent(timings.forced)} of the tokens<//>
     <${Fact} name="Prompt">${count(usage.prompt_tokens, "token")}, ${number(usage.cached_tokens)} of them from the cache<//>
     <${Fact} name="Answer">${count(usage.completion_tokens, "token")}<//>
     ${usage.draft_tokens ? html`<${Fact} name="Draft">${count(usage.draft_tokens, "token")}<//>` : null}

@@ -1,13 +1,16 @@
 /**
- * The answer, token by token: colours, marks, hover and keyboard. Used by the tab Answer and by an exported run.
- * The tokens are plain elements that `TokenList` appends; so thousands of them are never rendered twice.
+ * The answer, token by token, and what is known about one of them. Used by the tab Answer and by an exported run.
+ * The tokens are plain elements that `TokenList` appends, so that thousands of them are not drawn twice.
  */
 (function (Playground) {
 "use strict";
 
 const { html, useLayoutEffect, useRef, useState } = htmPreact;
-const { marked, oneLine, percent, probabilityOf } = Playground.text;
-const CHUNK = 120; // tokens after which the next line break begins a new chunk
+const { Bar, Fact, Expected } = Playground;
+const { plain, marked, oneLine, number, count, percent, probabilityOf } = Playground.text;
+const CHUNK = 120; // tokens after which a line break begins a new chunk
+const LONGEST_CHUNK = 800; // tokens; a text without line breaks is broken there, so that a browser lays it out fast
+const LINE = 23; // height of a line in pixels
 
 const ORIGINS = {
   chosen: "chosen by the model",
@@ -37,7 +40,6 @@ function elementOf(token, index) {
   return element;
 }
 
-/** The elements of one run's tokens in a box. */
 class TokenList {
   constructor(box) {
     this.box = box;
@@ -61,7 +63,7 @@ class TokenList {
   }
 
   add(token) {
-    if (!this.chunk || (this.chunk.childElementCount >= CHUNK && this.endsLine)) {
+    if (!this.chunk || this.chunk.childElementCount >= (this.endsLine ? CHUNK : LONGEST_CHUNK)) {
       this.chunk = document.createElement("div");
       this.chunk.className = "chunk";
       this.box.append(this.chunk);
@@ -88,17 +90,9 @@ class TokenList {
 
   /** The index of the token above (-1) or below (1) the given one on the screen. */
   beside(index, direction) {
-    const rectOf = (at) => this.elements[at].getClientRects()[0];
-    const isSameLine = (one, other) => Math.abs(one.top - other.top) < one.height / 2;
-    const from = rectOf(index);
-    const distance = (at) => Math.abs(rectOf(at).left - from.left);
-    let best = null;
-    for (let next = index + direction; this.elements[next]; next += direction) {
-      if (isSameLine(rectOf(next), from)) continue;
-      if (best !== null && !isSameLine(rectOf(next), rectOf(best))) break;
-      if (best === null || distance(next) < distance(best)) best = next;
-    }
-    return best ?? index;
+    const { left, top, height } = this.elements[index].getClientRects()[0];
+    const below = document.elementFromPoint(left + 3, top + height / 2 + direction * LINE);
+    return Number(below?.closest("#answer .token")?.dataset.index ?? index + 10 * direction);
   }
 }
 
@@ -107,8 +101,6 @@ const MOVES = {
   ArrowLeft: (list, index) => index - 1,
   ArrowDown: (list, index) => list.beside(index, 1),
   ArrowUp: (list, index) => list.beside(index, -1),
-  PageDown: (list, index) => index + 50,
-  PageUp: (list, index) => index - 50,
   Home: () => 0,
   End: () => Infinity,
 };
@@ -136,7 +128,6 @@ function listen(list, handlers) {
   });
 }
 
-/** The box with the tokens of `run`; the handlers tell what the reader points to. */
 function Tokens({ run, listRef, ...handlers }) {
   const box = useRef(null);
   const latest = useRef();
@@ -146,10 +137,7 @@ function Tokens({ run, listRef, ...handlers }) {
   return html`<div id="answer" class="answer" dir="ltr" ref=${box}></div>`;
 }
 
-/**
- * Which token of a run is shown: the one under the pointer, else the one last selected. Returns its index or null, and
- * the handlers for `Tokens`. Without a selection, the token last under the pointer stays.
- */
+/** Which token is shown: the one under the pointer, else the selected one. Returns its index and the handlers for `Tokens`. */
 function useShownToken(run) {
   const [pointed, setPointed] = useState({});
   const of = (now) => (now.run === run ? now : { run, hovered: null, selected: null });
@@ -160,7 +148,6 @@ function useShownToken(run) {
   return [hovered ?? selected, { onHover, onSelect }];
 }
 
-/** What colours, underlines and frames mean. */
 function Legend() {
   const levels = Object.entries(LEVELS).reverse();
   return html`<div class="legend">
@@ -170,5 +157,82 @@ function Legend() {
   </div>`;
 }
 
-Object.assign(Playground, { Tokens, Legend, useShownToken, ORIGINS });
+function Share({ name, value }) {
+  return typeof value === "number" ? html`<${Fact} name=${name}><${Bar} share=${value} /> ${percent(value)}<//>` : null;
+}
+
+function Facts({ token, vocabulary }) {
+  const { allowed, tokens_left: left, least_tokens: least, pointer } = token;
+  const same = (token.allowed_top || []).find((candidate) => candidate.token === token.token);
+  return html`<dl class="facts">
+    <${Fact} name="Text"><code class="big">${oneLine(token.text, 200)}</code><//>
+    <${Fact} name="Token">${token.token}, number ${token.index + 1}, byte ${token.offset}<//>
+    <${Fact} name="Origin">${ORIGINS[token.origin] || token.origin}<//>
+    <${Share} name="Model alone" value=${probabilityOf(token.logprob)} />
+    <${Share} name="With the mask" value=${same && probabilityOf(same.logprob)} />
+    <${Share} name="Mass left" value=${token.mass} />
+    <${Fact} name="Allowed">
+      ${allowed === null ? "all tokens" : count(allowed, "token")}${allowed !== null && vocabulary ? ` of ${number(vocabulary)}` : ""}
+    <//>
+    <${Fact} name="Expected"><${Expected} list=${token.expected} /><//>
+    ${typeof pointer === "string" ? html`<${Fact} name="Writes"><code>${plain(pointer) || "the whole answer"}</code><//>` : null}
+    <${Fact} name="Budget">
+      ${left === null ? "no limit" : `${count(left, "token")} left`}${least === null ? "" : `, ${number(least)} needed to end`}
+    <//>
+  </dl>`;
+}
+
+function Candidate({ candidate, isHere, onBranch, onWhy }) {
+  const { token } = candidate;
+  const text = oneLine(candidate.text, 30);
+  const probability = probabilityOf(candidate.logprob);
+  const isRefused = candidate.allowed === false;
+  const row = html`<span class="name">${isRefused ? html`<s>${text}</s>` : text}</span>
+    <${Bar} share=${probability} /><span class="share">${percent(probability)}</span>`;
+  if (onBranch && !isRefused && !isHere) {
+    const branch = () => onBranch(candidate);
+    return html`<li><button class="candidate branch" data-token=${token} title="Branch here" onClick=${branch}>${row}</button></li>`;
+  }
+  const why = html`<button class="link why" data-token=${token} aria-label=${`Why is ${text} refused?`} onClick=${() => onWhy(candidate)}>why?</button>`;
+  return html`<li class=${isRefused ? "refused" : null} aria-current=${isHere ? "true" : null}>
+    <span class="candidate">${row}</span>${isRefused && onWhy ? why : null}
+  </li>`;
+}
+
+function Candidates({ title, list, token, ...handlers }) {
+  return html`<section class="candidates">
+    <h3>${title}</h3>
+    <ol>
+      ${(list || []).map((candidate) => html`<${Candidate}
+        key=${candidate.token} candidate=${candidate} isHere=${candidate.token === token.token} ...${handlers} />`)}
+    </ol>
+  </section>`;
+}
+
+/** `onBranch(token, candidate)` generates again; `onWhy(token, candidate)` promises a sentence. An exported run has neither. */
+function TokenDetails({ token, vocabulary, onBranch, onWhy }) {
+  const [why, setWhy] = useState({});
+  if (!token) {
+    return html`<div id="details">
+      <p class="quiet">Point at a token, or reach one with Tab and the arrow keys, to see what else could stand there.</p>
+    </div>`;
+  }
+  async function ask(candidate) {
+    const name = oneLine(candidate.text, 30);
+    setWhy({ token, words: "Asking…" });
+    const answer = await onWhy(token, candidate);
+    setWhy((now) => (now.token === token ? { token, words: `${name}: ${plain(answer)}` } : now));
+  }
+  const handlers = { token, onWhy: onWhy && ask, onBranch: onBranch && ((candidate) => onBranch(token, candidate)) };
+  return html`<div id="details" class="details" data-index=${token.index}>
+    <${Facts} token=${token} vocabulary=${vocabulary} />
+    <div class="pair">
+      <${Candidates} title="Without the mask" list=${token.top} ...${handlers} />
+      <${Candidates} title="With the mask" list=${token.allowed_top} ...${handlers} />
+      <p class="why-answer" role="status">${why.token === token ? why.words : ""}</p>
+    </div>
+  </div>`;
+}
+
+Object.assign(Playground, { Tokens, TokenDetails, Legend, useShownToken });
 })((window.Playground ??= {}));

@@ -1,14 +1,10 @@
-/**
- * The value of an answer as a tree of typed fields, its calls, and the sources of its quotes. Used by the tab Value and
- * by an exported run.
- */
+/** The value of an answer as a tree, its calls, and the sources of its quotes. Used by the tab Value and an exported run. */
 (function (Playground) {
 "use strict";
 
 const { html, useState } = htmPreact;
 const { plain, percent, count } = Playground.text;
 const DEEPEST = 40; // levels drawn as a tree; what is below is shown as text
-const MOST = 500; // members drawn of one object or array
 
 const isContainer = (value) => typeof value === "object" && value !== null;
 
@@ -35,7 +31,6 @@ Playground.setAt = function (root, path, value) {
   return holder.root;
 };
 
-/** How likely a field is, and what else it could have been. */
 function Confidence({ field: { probability, alternatives = [] } }) {
   return html`<details class="confidence">
     <summary aria-label=${`${percent(probability)}, ${count(alternatives.length, "alternative")}`}>
@@ -45,7 +40,6 @@ function Confidence({ field: { probability, alternatives = [] } }) {
   </details>`;
 }
 
-/** One line of the tree: name, type, value, confidence, and the way to a quote. */
 function Line({ name, value, path, tools }) {
   const type = typeOf(value);
   const quote = tools.quotes.find((candidate) => candidate.path === path);
@@ -67,9 +61,8 @@ function Node({ name = null, value, path = "", depth = 0, tools }) {
     html`<${Node} key=${key} name=${key} value=${member} path=${pathOf(key)} depth=${depth + 1} tools=${tools} />`;
   return html`<li>
     <${Line} name=${name} value=${value} path=${path} tools=${tools} />
-    ${members.length > 0 && depth < DEEPEST ? html`<ul>${members.slice(0, MOST).map(node)}</ul>` : null}
+    ${members.length > 0 && depth < DEEPEST ? html`<ul>${members.map(node)}</ul>` : null}
     ${members.length > 0 && depth >= DEEPEST ? html`<pre>${plain(JSON.stringify(value))}</pre>` : null}
-    ${members.length > MOST ? html`<small>and ${count(members.length - MOST, "other")}</small>` : null}
   </li>`;
 }
 
