@@ -35,7 +35,7 @@ _UPLOAD = WrittenShape(
         "FileUpload": {
             "type": "object",
             "properties": {
-                "file": {"type": "string", "contentMediaType": "application/octet-stream", "maxLength": 10_000},
+                "file": {"type": "string", "contentMediaType": "application/octet-stream"},
                 "purpose": {"const": INPUT},
                 "expires_after[anchor]": {"const": "created_at"},
                 "expires_after[seconds]": _SECONDS,

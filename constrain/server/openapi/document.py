@@ -134,7 +134,8 @@ def _event(body: AnyShape, media_type: str) -> dict[str, Any]:
     if media_type == LINES:
         return reference(body.name)
     data = {"type": "string", "contentMediaType": "application/json", "contentSchema": reference(body.name)}
-    return {"type": "object", "properties": {"event": {"type": "string"}, "data": data}, "required": ["data"]}
+    either = {"anyOf": [data, {"const": "[DONE]"}]}  # the last line of some streams is no JSON
+    return {"type": "object", "properties": {"event": {"type": "string"}, "data": either}, "required": ["data"]}
 
 
 def _error_schema(operation: Operation) -> dict[str, Any]:

@@ -30,7 +30,7 @@ LINE_ERROR: dict[str, Schema] = {
 
 _NAME: Schema = {"$ref": "#/components/schemas/TaggedModelName"}
 _KEEP_ALIVE: Schema = {"type": ["number", "string", "null"]}
-_FORMAT: Schema = {"anyOf": [{"type": "object"}, {"enum": ["json"]}, {"type": "null"}]}
+_FORMAT: Schema = {"anyOf": [{"type": "object"}, {"enum": ["json", ""]}, {"type": "null"}]}
 _DURATION: Schema = {"type": "integer", "minimum": 0}
 
 

@@ -76,15 +76,14 @@ def read_language(given: object) -> LanguageText | None:
     document = mapping(given, FIELD)
     kind = one_of(document.get("kind"), KINDS, f"{FIELD}.kind")
     text = required_text(document, "text", f"{FIELD}.")
-    return LanguageText(kind, text, _read_policies(document.get("policies"), kind))
+    policies = _read_policies(document.get("policies"))
+    return LanguageText(kind, text, policies if kind in JSON_KINDS else {})  # a page keeps those of its last schema
 
 
-def _read_policies(given: object, kind: str) -> CompileOptions:
-    """Reads the policies; those of a page that changed to a grammar are ignored. Raises ``FieldError``."""
-    if given is None or kind not in JSON_KINDS:
-        return {}
+def _read_policies(given: object) -> CompileOptions:
+    """Reads the policies. Raises ``FieldError``."""
     found: dict[str, str] = {}
-    for name, value in mapping(given, f"{FIELD}.policies").items():
+    for name, value in ({} if given is None else mapping(given, f"{FIELD}.policies")).items():
         one_of(name, tuple(CHOICES), f"{FIELD}.policies")
         found[name] = one_of(value, CHOICES[name], f"{FIELD}.policies.{name}")
     policies: CompileOptions = found  # type: ignore[assignment]

@@ -137,10 +137,10 @@ def _read_json_schema(document: Mapping[str, Any], spelling: Spelling, subset: S
 
 def format_of(schema: dict[str, Any] | str, place: Place) -> Format:
     """Returns the format of a JSON Schema, or of its text. Raises ``ApiError``."""
-    text = schema_text(schema)
     try:
+        text = schema_text(schema)
         parse_schema(text)
-    except ConstrainError as error:  # a number too large for Python, which reads it as infinite
+    except ConstrainError as error:  # a number too large for Python, which reads it as infinite; a wrong short schema
         raise ApiError(f"Invalid {place.name}: {error}", param=place.param, code=place.code) from error
     return Format(text, place)
 

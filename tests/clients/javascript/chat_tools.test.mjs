@@ -241,8 +241,8 @@ const REFUSED = [
     { code: 'invalid_grammar', param: /^tools\[0\]/ },
   ],
   [
-    'a terminal that leaves nothing for the next',
-    { tools: [custom('g', lark('start: A "a"\nA: /a*/'))] },
+    'a terminal with a priority',
+    { tools: [custom('g', lark('start: A\nA.2: /a/'))] },
     { code: 'invalid_grammar' },
   ],
 ];
