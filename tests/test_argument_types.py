@@ -68,6 +68,8 @@ WITHOUT_ARGUMENTS = {
         "compute_mask",
         "forced_bytes",
         "forced_tokens",
+        "expected",
+        "expected_terminals",
         "fork",
         "reset",
         "shortest_completion",

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 _HEADER = f"""# Options
 
 The keyword arguments that `generate`, `complete`, `stream`, `agenerate`, `acomplete`, `astream`, `generate_batch`,
-`complete_batch`, `run_tools` and `arun_tools` share. All may be left out. Lines of a `constrain batch` file take all but
-`trace` under the same names. An unknown name raises `TypeError`, a value out of range `ValueError`.
+`complete_batch`, `run_tools` and `arun_tools` share. All may be left out. Lines of a `constrain batch` file take all
+but `trace` under the same names. An unknown name raises `TypeError`, a value out of range `ValueError`.
 
 In Python, `help(constrain.Options)` and `help(constrain.ChatOptions)` show the same text. Annotate your own wrappers
 with them: `def ask(prompt: str, **options: Unpack[constrain.ChatOptions])`.

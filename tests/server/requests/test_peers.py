@@ -196,7 +196,11 @@ def test_what_says_nothing_is_accepted(application: Application, fields: dict[st
 
 REFUSED = {
     "two fields": ({"regex": "a", "grammar": GBNF}, "regex' and 'grammar' cannot be used together", "grammar"),
-    "a text that is no schema": ({"guided_json": "\u00c2\u00ff\U0003d376\u00a6\u00fb"}, "is no key with a type", "guided_json"),
+    "a text that is no schema": (
+        {"guided_json": "\u00c2\u00ff\U0003d376\u00a6\u00fb"},
+        "is no key with a type",
+        "guided_json",
+    ),
     "beside a format": (
         {"response_format": {"type": "json_object"}, "regex": "a"},
         "'response_format' and 'regex' cannot be used together",
