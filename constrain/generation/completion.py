@@ -79,7 +79,7 @@ class Completion:
         logprobs: log-probabilities, one entry for each of ``tokens``; ``None`` without the option ``logprobs``.
         text_logprobs: the entries of ``logprobs`` for the tokens that make up ``text``.
         trace: with the option ``trace``, one entry for each of ``tokens``: where it comes from, how many tokens were
-            allowed, and which were likely. ``None`` without the option.
+            allowed, and which were likely. ``None`` without the option, and for a merged answer.
         captures: parts of ``text`` that the grammar gives names to, with their spans; empty without names, and if the
             answer was cut. ``None`` if they take too long to find; ``MAX_CAPTURE_WORK`` is then in ``limits_met``.
         quotes: places of all quotes (``constrain.Quote``) in ``value`` as JSON and in their sources, in the order of

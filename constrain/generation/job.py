@@ -118,8 +118,8 @@ class Plan:
         Raises ``ValueError`` for ``unbias`` with a grammar that has temperatures of its own, and for a prefix that no
         answer begins with.
         """
-        if self.prefix and constraint is not None:
-            self._require_prefix(constraint)
+        if len(self.prefix) > self.model.n_ctx:
+            raise PrefixError(f"the prefix has {len(self.prefix)} tokens, and the context holds {self.model.n_ctx}")
         if self.settings.unbias and constraint is not None and self.result.document is None:
             tempered = [each.name for each in constraint.grammar.terminals if each.temperature is not None]
             if tempered:
@@ -128,22 +128,15 @@ class Plan:
                     "temperature; leave it out"
                 )
         drafts = Language(_ANY_TEXT).compile(self.model.vocabulary) if self.settings.draft else None
-        return Job(self, constraint, compile_seconds, drafts=drafts)
+        job = Job(self, constraint, compile_seconds, drafts=drafts)
+        if self.prefix and constraint is not None:
+            job.require_prefix()
+        return job
 
     def describe_token(self, token: int) -> tuple[str, bytes]:
         """Returns the text and the bytes of a token; for a special token its name."""
         data = self.model.vocabulary.token_bytes(token)
         return data.decode("utf-8", "backslashreplace") if data else self.model.tokenizer.name(token), data
-
-    def _require_prefix(self, constraint: Constraint) -> None:
-        """Raises ``PrefixError`` if no answer begins with the prefix, whatever the budget."""
-        matcher = constraint.matcher()
-        known = matcher.accept_many(self.prefix)
-        if known < len(self.prefix):
-            raise PrefixError(
-                f"no answer begins with the prefix; {matcher.explain(self.prefix[known])}, after {known} of its "
-                f"{len(self.prefix)} tokens"
-            )
 
     def find_quotes(self, text: str, value: object) -> tuple[QuotePlace, ...]:
         """Returns the places of the quotes in a finished answer: in its content, then in the arguments of its calls.
@@ -265,6 +258,14 @@ class Job:
             lambda token: text.feed(vocabulary.token_bytes(token)),
             None if plan.settings.draft is True else plan.settings.draft,
         )
+
+    def require_prefix(self) -> None:
+        """Raises ``PrefixError`` if no answer begins with the prefix, whatever the budget."""
+        matcher, prefix = self.start(None), self.plan.prefix
+        known = matcher.accept_many(prefix)
+        if known < len(prefix):
+            why = matcher.explain(prefix[known])
+            raise PrefixError(f"no answer begins with the prefix; {why}, after {known} of its {len(prefix)} tokens")
 
     def start(self, max_tokens: int | None) -> Matcher:
         """Returns a matcher at the beginning of the answer, with a token budget. Only with a constraint."""

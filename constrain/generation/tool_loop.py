@@ -173,6 +173,8 @@ class ToolSteps:
 
     def step(self) -> ChatOptions:
         """Returns the options for the next answer."""
+        if self._completions:
+            self._options.pop("prefix", None)  # it begins the first answer only
         choice = self._choice
         if self._left == 1 and (self._completions or choice.calls is Calls.AUTO):
             return {**self._options, "tool_choice": "none"}

@@ -116,6 +116,7 @@ def _merged(job: Job, value: Ballot, sample: Completion) -> Completion | None:
                 "draft": "",
                 "logprobs": None,
                 "text_logprobs": None,
+                "trace": None,
                 "fields": None,
                 "log_mass": None,
             }

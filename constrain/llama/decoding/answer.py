@@ -177,7 +177,8 @@ class Answer:
         self._limit, name = self._room(n_ctx)
         if len(self.prefix) > self._limit:
             message = f"{name}, but the prefix of the answer alone has {len(self.prefix)} tokens"
-            raise BudgetError(message, needed=len(self.prefix))
+            needed = len(self.prefix) if self.start is None else self._needed_with_prefix(self.start)
+            raise BudgetError(message, needed=needed)
         if self.start is None:
             return self._begin_free_text()
         if self.draft is not None:
@@ -212,15 +213,19 @@ class Answer:
         known = matcher.accept_many(self.prefix)
         if known < len(self.prefix):
             assert self.start is not None
-            matcher = self.start(_UNLIMITED)
-            matcher.accept_many(self.prefix)
-            needed = len(self.prefix) + sum(token not in self.eos for token in matcher.completion_tokens())
+            needed = self._needed_with_prefix(self.start)
             message = f"{limit}, but the shortest answer with this prefix takes {needed} tokens"
             raise BudgetError(message, needed=needed)
         taken = self._follow(matcher, list(self.prefix))
         if self.is_done:
             return taken
         return (*taken, *self._follow(matcher, self._forced(matcher, None)))
+
+    def _needed_with_prefix(self, start: Callable[[int], AnswerMatcher]) -> int:
+        """Returns the tokens that are enough for an answer with the prefix."""
+        matcher = start(_UNLIMITED)
+        matcher.accept_many(self.prefix)
+        return len(self.prefix) + sum(token not in self.eos for token in matcher.completion_tokens())
 
     def choose(self, logits: NDArray[np.float32], candidates: Candidates) -> tuple[int, ...]:
         """Chooses a token; returns it with the forced tokens after it, or the tokens that complete the answer, if any.
@@ -426,8 +431,10 @@ class Answer:
         number = len(self.logprobs.tokens)
         token = self.tokens[number]
         if self.trace is not None:
+            begun = time.thread_time()
             total = log_sum(logits) if total is None else total
             self.trace.add(token, logits, total, self._origin(number), self.limit)
+            self._choice_seconds += time.thread_time() - begun
         self.logprobs.add(token, logits, total)
 
     def _origin(self, number: int) -> Origin:

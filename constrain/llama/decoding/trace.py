@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 TRACED_TOKENS = 10
 """Likeliest tokens that a trace has for each place: as many among all tokens, and as many among the allowed ones."""
 
+TRACED_TERMINALS = 50
+"""Expected terminals that a trace has for each place; a grammar may have thousands."""
+
 Origin = Literal["chosen", "forced", "healed", "given", "closing"]
 """Where a token comes from: see ``TokenTrace``."""
 
@@ -69,7 +72,7 @@ class TokenTrace:
         allowed_top: the likeliest of the allowed tokens, at most 10, likeliest first.
         tokens_left: tokens that were left of the budget, this one included.
         min_tokens_left: tokens of a short text that finishes the answer from before this token; 0 in free text.
-        expected: terminals that could continue or begin in this place; empty in free text.
+        expected: terminals that could continue or begin in this place, at most 50; empty in free text.
     """
 
     token: int
@@ -129,7 +132,7 @@ class Trace:
             sum_allowed = log_sum(among)
             mass = math.exp(min(0.0, sum_allowed - total))
             likeliest = [(int(ids[each]), float(among[each]) - sum_allowed) for each in largest(among, TRACED_TOKENS)]
-            expected, least = matcher.expected_terminals(), matcher.min_tokens_left
+            expected, least = matcher.expected_terminals()[:TRACED_TERMINALS], matcher.min_tokens_left
         text, data = self._describe(token)
         self.tokens.append(
             TokenTrace(

@@ -77,15 +77,17 @@ def _request(name: str, required: tuple[str, ...], **members: Schema) -> Written
 GENERATION_REQUEST = _request("PlaygroundRequest", (), max_tokens=_LIMIT, prefix=_PREFIX)
 
 
-def _place_request(name: str, **members: Schema) -> WrittenShape:
-    """Returns the shape of a body about a place of an answer at hand."""
-    known = {**_ABOUT_ANSWER, "tokens": _TOKENS, **members}
+def _place_request(name: str, optional: dict[str, Schema] | None = None, /, **members: Schema) -> WrittenShape:
+    """Returns the shape of a body about a place of an answer at hand, with members that it needs or may have."""
+    known = {**_ABOUT_ANSWER, "tokens": _TOKENS, **(optional or {}), **members}
     schema: Schema = {"type": "object", "properties": known, "required": ["model", "messages", *members]}
     return WrittenShape(name, {name: schema, **_LANGUAGE.schemas})
 
 
 BUDGET_REQUEST = _place_request("PlaygroundBudgetRequest", max_tokens=_TOKEN)
-WHY_REQUEST = _place_request("PlaygroundWhyRequest", token=_TOKEN)
+WHY_REQUEST = _place_request(
+    "PlaygroundWhyRequest", {"max_tokens": _LIMIT, "max_completion_tokens": _LIMIT}, token=_TOKEN
+)
 
 
 def _language_request(name: str, **members: Schema) -> WrittenShape:

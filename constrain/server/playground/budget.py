@@ -44,8 +44,11 @@ def explain_token(job: Job, tokens: Sequence[int], token: int) -> dict[str, Any]
     """Returns whether a token is allowed behind others, and why not, in a sentence."""
     if job.constraint is None:
         return {"allowed": True, "explanation": "This answer is free text, where every token is allowed."}
-    matcher = job.start(None)
+    try:
+        matcher = job.start(job.plan.settings.max_tokens)
+    except BudgetError as error:
+        return {"allowed": False, "explanation": f"No answer fits into max_tokens; {error.needed} tokens are enough."}
     if matcher.accept_many(tokens) < len(tokens):
-        return {"allowed": False, "explanation": "The tokens before this place do not match the language."}
+        return {"allowed": False, "explanation": "The tokens before this place are refused themselves."}
     explanation = matcher.explain(token)
     return {"allowed": matcher.fork().accept(token), "explanation": explanation}

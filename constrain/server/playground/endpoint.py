@@ -33,6 +33,7 @@ from constrain.server.playground.stream import RunWriter
 from constrain.server.serving.answering import Answering
 from constrain.server.serving.endpoint import Endpoint
 from constrain.server.serving.models import model_list
+from constrain.server.serving.sizes import longest_token
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -185,7 +186,14 @@ class Explanation(_Inspecting[LanguageRequest]):
             raise ApiError(f"Missing required parameter: '{FIELD}'.", param=FIELD, code="missing_required_parameter")
         vocabulary = served.model.vocabulary
         assert vocabulary.encode is not None
-        tokens = await self._serving.generator.run_in_thread(partial(vocabulary.encode, asked.text.encode()))
+        text, n_ctx = asked.text.encode(), served.model.n_ctx
+        if len(text) > n_ctx * longest_token(vocabulary):
+            raise ApiError(
+                f"Invalid 'text': it has {len(text)} bytes, more than fit into the {n_ctx} tokens of the context.",
+                param="text",
+                code="string_above_max_length",
+            )
+        tokens = await self._serving.generator.run_in_thread(partial(vocabulary.encode, text))
         given = asked.language, asked.text, tokens, vocabulary.fingerprint
         try:
             return await session.run(vocabulary, explain_here, *given)
@@ -201,7 +209,11 @@ class _AtPlace(_Inspecting[PlaceRequest]):
         generator = self._serving.generator
         _require_tokens(asked, served)
         job = await generator.prepare(served, asked.generation.question, session)
-        return await generator.run_in_thread(partial(self.look, job, asked))
+        session.close()
+        try:
+            return await generator.run_in_thread(partial(self.look, job, asked))
+        except LimitError as error:
+            raise ApiError(f"Invalid {FIELD}: {error}", param=FIELD, code="invalid_value") from error
 
     @abstractmethod
     def look(self, job: Job, asked: PlaceRequest) -> dict[str, Any]:
@@ -225,8 +237,18 @@ class Why(_AtPlace):
 
 
 def _require_tokens(asked: PlaceRequest, served: ServedModel) -> None:
-    """Raises ``ApiError`` for token ids that the model does not have."""
-    n_vocab = served.model.vocabulary.n_vocab
+    """Raises ``ApiError`` for token ids that no answer of the model has, and for too many."""
+    n_vocab, n_ctx, eos = served.model.vocabulary.n_vocab, served.model.n_ctx, served.model.vocabulary.eos
+    if len(asked.tokens) > n_ctx:
+        raise ApiError(
+            f"Invalid 'tokens': there are {len(asked.tokens)}, and the model's context holds {n_ctx}.",
+            param="tokens",
+            code="array_above_max_length",
+        )
+    if not set(eos).isdisjoint(asked.tokens):
+        raise ApiError(
+            "Invalid 'tokens': the end of generation is among them; leave it out.", param="tokens", code="invalid_value"
+        )
     places = {**{f"tokens[{index}]": token for index, token in enumerate(asked.tokens)}, "token": asked.token}
     for place, token in places.items():
         if token >= n_vocab:

@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from constrain.server.playground.language import LanguageText
     from constrain.vocabulary.vocabulary import Vocabulary
 
-MAX_SHOWN_STEPS = 2_000
-"""Tokens of an explained text that the result lists; the others are left out."""
-
 _NOTHING: dict[str, Any] = {
     "ok": False, "errors": [], "findings": [], "schema": None, "least_tokens": None, "typical_tokens": None, "facts": []
 }  # fmt: skip
@@ -195,6 +192,7 @@ def explain_text(language: LanguageText, text: str, tokens: Sequence[int], vocab
                 "is_allowed": step.is_allowed,
                 "least_tokens": step.min_tokens_left,
             }
-            for step in token_steps(constraint, spelled)[:MAX_SHOWN_STEPS]
+            for step in token_steps(constraint, spelled)
+            if step.token not in vocabulary.eos
         ],
     }

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 VERSION = 1
 """Version of the endpoint and of the events. It changes when a member is removed or gets another meaning."""
 
-_BEGUN = {"{": {}, "[": [], '"': ""}
-
 
 class TokenObjects:
     """Makes the objects of an answer's tokens, which have their numbers, places, and JSON Pointers.
@@ -131,7 +129,7 @@ def done_object(completion: Completion, *, has_value: bool) -> dict[str, Any]:
         "finish_reason": completion.finish_reason,
         "text": completion.text,
         "value": content,
-        "has_value": has_value and not is_refusal and content is not None,
+        "has_value": has_value and not is_refusal and (value is not reply or content is not None),
         "calls": [_call(call) for call in reply.calls],
         "usage": asdict(completion.usage),
         "timings": {**asdict(completion.timings), **_measured(completion)},

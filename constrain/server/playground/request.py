@@ -136,8 +136,8 @@ def read_budget_request(body: Mapping[str, Any], settings: Settings) -> PlaceReq
 @convert_field_errors()
 def read_why_request(body: Mapping[str, Any], settings: Settings) -> PlaceRequest:
     """Reads the parsed body of ``/why``. Raises ``ApiError`` with the place."""
-    token = _number(body, "token")
-    return PlaceRequest(_read_question(body, settings, {}), _tokens(body), token=token)
+    limit, name = read_max_tokens(body, "max_completion_tokens", "max_tokens", least=1)
+    return PlaceRequest(_read_question(body, settings, limit, name), _tokens(body), token=_number(body, "token"))
 
 
 @convert_field_errors()

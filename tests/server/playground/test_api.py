@@ -199,7 +199,7 @@ def test_an_explanation_is_that_of_explain(application: Application, model: cons
     assert found["accepted"] == '{"name": '
     assert found["rest"] == "5}"
     assert found["completion"].encode() == expected.completion
-    assert [step["token"] for step in found["steps"]] == [step.token for step in expected.steps]
+    assert [step["token"] for step in found["steps"]] == [step.token for step in expected.steps if step.text]
     assert not found["matches"]
     missing = post(application, "/explain", language=None, text="x")
     assert error_of(missing)["param"] == "language"
@@ -219,6 +219,40 @@ def test_a_budget_shows_where_the_answer_ends(application: Application, model: c
     found = post(application, "/budget", **fields, max_tokens=60).json()
     assert (found["kept"], found["closing"]) == (len(tokens), [])
     assert found["text"] == of(events, "done")[0]["text"]
+
+
+def test_a_token_that_the_budget_refuses_has_that_reason(application: Application, model: constrain.Model) -> None:
+    schema = language("[a-z]*", "regex")
+    assert model.vocabulary.encode is not None
+    (token,) = model.vocabulary.encode(b"a")
+    asked = {"messages": MESSAGES, "language": schema, "tokens": [token] * 3, "token": token}
+    assert post(application, "/why", **asked, max_tokens=4).json()["allowed"]
+    found = post(application, "/why", **asked, max_tokens=3).json()
+    assert not found["allowed"]
+    assert "max_tokens" in found["explanation"]
+
+
+@pytest.mark.parametrize("path", ["/budget", "/why"])
+@pytest.mark.parametrize(("tokens", "message"), [([1] * 2000, "context holds"), ([5, 2], "end of generation")])
+def test_tokens_that_no_answer_has_are_refused(
+    application: Application, path: str, tokens: list[int], message: str
+) -> None:
+    response = post(application, path, messages=MESSAGES, tokens=tokens, token=5, max_tokens=9)
+    assert message in error_of(response)["message"]
+    assert error_of(response)["param"] == "tokens"
+
+
+def test_null_is_a_value(application: Application) -> None:
+    done = of(run(application, language=language('{"type": "null"}')), "done")[0]
+    assert (done["value"], done["has_value"]) == (None, True)
+
+
+def test_a_complete_text_is_gone_on_with_by_its_steps(application: Application) -> None:
+    found = post(application, "/explain", language=language("[a-z]*", "regex"), text="abc").json()
+    assert found["matches"]
+    prefix = [step["token"] for step in found["steps"] if step["is_allowed"]]
+    events = run(application, language=language("[a-z]*", "regex"), prefix=prefix, max_tokens=9)
+    assert of(events, "done")[0]["text"].startswith("abc")
 
 
 def test_a_refused_token_has_a_reason(application: Application, model: constrain.Model) -> None:
