@@ -333,7 +333,7 @@ def _long_head(number: int) -> Hostile:
 def no_http(number: int) -> Hostile:
     pieces = (
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(500) + b"\r\n\r\n",
-        b"GET / HTTP/9.9\r\n\r\n",
+        b"GET /none HTTP/9.9\r\n\r\n",
         _HEAD + b"Content-Length: -5\r\n\r\n{}",
         _HEAD + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
         _HEAD + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n",
