@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 def finishes_within(seconds: float) -> Iterator[None]:
     """Fails if what is done within takes longer, in processor time of this thread.
 
-    Threads that other tests left running do not count, nor do collections of garbage: late in a run of thousands of
-    tests a single one takes a second, whoever happens to set it off.
+    Neither threads of other tests nor garbage collections count. Late in a run of thousands of tests, one collection
+    takes a second.
     """
     enabled = gc.isenabled()
     gc.disable()

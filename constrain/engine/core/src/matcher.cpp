@@ -566,7 +566,7 @@ const TokenSet* Matcher::refused(const Mask& mask) {
 
 std::optional<double> Matcher::temperature() {
   if (ended_ || !grammar_->grammar().has_temperatures) return std::nullopt;
-  Lexer& lexer = automaton_->stepping().lexer();
+  const Lexer& lexer = automaton_->stepping().lexer();
   const auto highest = [&](LexId state) {
     std::pair<bool, double> found{false, -1};  // whether the lexeme can go on, and its temperature
     for (const Lexer::Entry& entry : lexer.entries(state)) {
