@@ -87,8 +87,9 @@ class Options(CompileOptions, total=False):
             how many tokens were allowed, what the model and the grammar expected; ``False`` by default. Answers stay
             the same, but for ties, and take somewhat longer.
         prefix: beginning of the answer, which it keeps: a text or token ids; empty by default. A text is split into
-            tokens as it is. The prefix counts for ``max_tokens``. ``PrefixError``, a ``ValueError``, if no answer
-            begins like this. Not with ``draft``. ``run_tools`` gives it to the first answer only.
+            tokens as it is. The prefix counts for ``max_tokens``, and for the probabilities in ``fields`` and
+            ``log_mass``. ``PrefixError``, a ``ValueError``, if no answer begins like this. Not with ``draft``.
+            ``run_tools`` gives it to the first answer only.
         unbias: with ``vote``, whether each answer is weighted by the share of the probability that the constraint left
             (importance sampling), so that the vote stands for the model's own distribution; ``False`` by default. The
             answers are then sampled from the model's own distribution: ``temperature`` is 1, and there is no

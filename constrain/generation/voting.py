@@ -101,11 +101,12 @@ def _merged(job: Job, value: Ballot, sample: Completion) -> Completion | None:
     data = b"".join(map(job.constraint.vocabulary.marked_bytes, sample.tokens))
     begin = data.rfind(sample.text.encode())
     before, after = data[:begin], data[begin + len(sample.text.encode()) :]
+    prefix = b"".join(map(job.constraint.vocabulary.marked_bytes, job.plan.prefix))
     for compact in (False, True):
         text = write_ballot(value, compact=compact)
         whole = before + text.encode() + after
         try:
-            if not job.constraint.accepts(whole):
+            if not whole.startswith(prefix) or not job.constraint.accepts(whole):
                 continue
             outcome = _read(job, whole)
         except (LimitError, OutputValidationError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from random import Random
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from constrain.engine.compiling import compile_any
 from constrain.errors import ConstrainError, GrammarError, LimitError
@@ -13,6 +14,9 @@ from constrain.json_schema.lint.findings import Finding
 from constrain.json_schema.lint.linter import Lint, lint_schema
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from constrain.engine.constraint import Constraint, Matcher
     from constrain.engine.report import Report
     from constrain.vocabulary.vocabulary import Vocabulary
@@ -26,6 +30,8 @@ and arrays of a few items."""
 
 MAX_WALK = 1_000
 """Tokens of a random answer; beyond them it takes the shortest way to its end."""
+
+_readable: WeakKeyDictionary[Vocabulary, NDArray[np.uint32]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -113,13 +119,9 @@ class _Walker:
     """A source of random answers in one language."""
 
     def __init__(self, constraint: Constraint) -> None:
-        import numpy as np
-
-        vocabulary = constraint.vocabulary
-        texts = [vocabulary.token_bytes(token) for token in range(vocabulary.n_vocab)]
         self.constraint = constraint
-        self.ends = vocabulary.eos
-        self.readable = np.fromiter((text.isascii() and text.decode().isprintable() for text in texts), bool)
+        self.ends = constraint.vocabulary.eos
+        self.readable = readable_tokens(constraint.vocabulary)
         self.row = constraint.allocate_bitmask()[0]
 
     def length(self, rng: Random) -> int:
@@ -140,6 +142,33 @@ class _Walker:
         import numpy as np
 
         matcher.fill_bitmask(self.row)
-        bits = np.unpackbits(self.row.view(np.uint8), count=len(self.readable), bitorder="little").view(bool)
-        allowed = np.flatnonzero(bits & self.readable)
-        return int(allowed[rng.randrange(len(allowed))]) if len(allowed) else None
+        allowed = self.row & self.readable
+        ends = _count_bits(allowed).cumsum(dtype=np.int64)
+        if not ends[-1]:
+            return None
+        number = rng.randrange(int(ends[-1]))
+        place = int(ends.searchsorted(number, side="right"))
+        word, before = int(allowed[place]), int(ends[place - 1]) if place else 0
+        return 32 * place + [bit for bit in range(32) if word >> bit & 1][number - before]
+
+
+def _count_bits(words: NDArray[np.uint32]) -> NDArray[np.uint8]:
+    """Returns the number of bits of each word."""
+    import numpy as np
+
+    if hasattr(np, "bitwise_count"):  # since NumPy 2
+        return np.bitwise_count(words)
+    return np.unpackbits(words.view(np.uint8)).reshape(-1, 32).sum(axis=1, dtype=np.uint8)
+
+
+def readable_tokens(vocabulary: Vocabulary) -> NDArray[np.uint32]:
+    """Returns the tokens of printable ASCII as a row of a mask; found once for each vocabulary."""
+    import numpy as np
+
+    found = _readable.get(vocabulary)
+    if found is None:
+        texts = map(vocabulary.token_bytes, range(vocabulary.n_vocab))
+        bits = np.fromiter((text.isascii() and text.decode().isprintable() for text in texts), bool)
+        bits.resize(32 * -(-vocabulary.n_vocab // 32), refcheck=False)
+        found = _readable[vocabulary] = np.packbits(bits, bitorder="little").view(np.uint32)
+    return found

@@ -44,6 +44,17 @@ def test_the_winner_has_the_majority_of_each_field(shared: constrain.Model) -> N
 
 
 @pytest.mark.slow
+def test_a_winner_keeps_the_prefix_of_its_samples(shared: constrain.Model) -> None:
+    prefix = '{"sky": "red",'
+    for seed in range(3):
+        answer = constrain.complete(
+            shared, PROMPT, schema=Colours, n=5, vote=True, seed=seed, max_tokens=60, prefix=prefix
+        )
+        assert all(sample.text.startswith(prefix) for sample in answer.votes)
+        assert answer.text.startswith(prefix)
+
+
+@pytest.mark.slow
 def test_where_majorities_are_no_value_the_nearest_sample_wins(shared: constrain.Model) -> None:
     schema = {"enum": [{"a": 1, "b": 1}, {"a": 1, "b": 2}, {"a": 2, "b": 1}, {"a": 3, "b": 3}]}
     answer = constrain.complete(shared, "Choose.", schema=schema, n=5, vote=True, seed=1, temperature=1.5)

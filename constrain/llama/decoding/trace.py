@@ -113,7 +113,7 @@ class Trace:
         """Records the next token of the answer.
 
         ``logits``: those before the token, float32 of shape (n_vocab,); ``total``: ``log_sum(logits)``; ``limit``: the
-        most tokens of the answer.
+        most tokens of the answer. Raises ``RuntimeError`` for a token that no answer has in its place: a defect.
         """
         if self._matcher is None and self._start is not None:
             self._matcher = self._start(limit)
@@ -153,8 +153,8 @@ class Trace:
                 expected,
             )
         )
-        if matcher is not None:
-            matcher.accept(token)
+        if matcher is not None and not matcher.accept(token):
+            raise RuntimeError(f"token {token} is in the answer, but its trace refuses it: {matcher.explain(token)}")
 
     def cut(self, length: int) -> None:
         """Removes the tokens behind the first ``length`` ones."""

@@ -5,18 +5,18 @@ Both take text from a person who is still typing: any error in it is part of the
 
 from __future__ import annotations
 
-import json
 from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from constrain.engine.compiling import compile_any
-from constrain.errors import ConstrainError, pointer_to
+from constrain.errors import ConstrainError, SchemaError, pointer_to
 from constrain.inspection.characters import in_words
 from constrain.inspection.check import check_schema, typical_tokens
 from constrain.inspection.explanation import explain, token_steps
 from constrain.language.schema_text import parse_schema, plain_schema
 from constrain.partial.scanner import Scanner
+from constrain.quotes.keyword import may_have_quotes, sources_of, without_quotes
 from constrain.server.playground.language import FIELD
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def check(language: LanguageText, vocabulary: Vocabulary) -> dict[str, Any]:
 def _check_json(language: LanguageText, vocabulary: Vocabulary) -> dict[str, Any]:
     """Checks a JSON Schema."""
     given = language.schema()
-    document = parse_schema(given) if isinstance(given, str) else given
+    document = _read_document(given)
     found = check_schema(document, vocabulary, **language.policies)
     lines = _Lines(language.text) if isinstance(given, str) else None
     errors = [_finding("refused", each, lines) for each in found.lint.refused]
@@ -87,6 +87,20 @@ def _check_json(language: LanguageText, vocabulary: Vocabulary) -> dict[str, Any
         "typical_tokens": found.typical_tokens,
         "facts": _facts(found.report),
     }
+
+
+def _read_document(given: Any) -> Any:
+    """Returns a parsed schema. Quotes from sources that it does not have itself are any strings: an answer has them.
+
+    Raises ``SchemaError``.
+    """
+    document = parse_schema(given) if isinstance(given, str) else given
+    if not isinstance(given, str) or not may_have_quotes(given):
+        return document
+    try:
+        return without_quotes(document, sources_of(document))
+    except (TypeError, ValueError) as error:
+        raise SchemaError(str(error), pointer="") from error
 
 
 def _check_grammar(language: LanguageText, vocabulary: Vocabulary) -> dict[str, Any]:
@@ -166,7 +180,7 @@ class _Lines:
 def explain_text(language: LanguageText, text: str, tokens: Sequence[int], vocabulary: Vocabulary) -> dict[str, Any]:
     """Returns how far a text matches, and what could follow. Raises ``ConstrainError``."""
     given = language.schema()
-    schema = json.dumps(given) if isinstance(given, dict) else given
+    schema = _read_document(given) if language.is_json else given
     found = explain(schema, text, closed=language.is_json, **language.policies)
     constraint = compile_any(schema, vocabulary, close_objects=True, **language.policies)
     spelled = [(token, vocabulary.token_bytes(token)) for token in tokens]

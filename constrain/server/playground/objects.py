@@ -112,7 +112,8 @@ def _tokens(plan: Plan, tokens: Sequence[int]) -> list[dict[str, Any]]:
 
 def field_object(event: FieldEvent) -> dict[str, Any]:
     """Returns the event of a part of a value that begins, grows by ``text``, or is complete with ``value``."""
-    found = {"type": "field", "kind": event.kind, "path": pointer_to(event.path), "call": event.call}
+    place = {"path": pointer_to(event.path), "steps": list(event.path), "call": event.call}
+    found = {"type": "field", "kind": event.kind, **place}
     if event.kind == "grow":
         return {**found, "text": event.text}
     return {**found, "value": event.value} if event.kind == "complete" else found

@@ -26,7 +26,7 @@ from constrain.server.requests.limits import RANGES
 from constrain.server.requests.messages import read_messages
 from constrain.server.requests.places import Places
 from constrain.server.requests.question import Question
-from constrain.server.requests.refusals import CHAT_FIELDS, refuse_fields
+from constrain.server.requests.refusals import PLAYGROUND_FIELDS, refuse_fields
 from constrain.server.requests.streams import Streaming
 from constrain.server.requests.tools import read_tools
 
@@ -109,7 +109,7 @@ def _read_question(
 ) -> GenerationRequest:
     """Reads all but how an answer begins and ends, which ``options`` say. ``limit``: field of the limit on tokens."""
     model = model_name(body)
-    refuse_fields(body, CHAT_FIELDS)
+    refuse_fields(body, PLAYGROUND_FIELDS)
     messages = read_messages(body)
     language = read_language(body.get("language"))
     content = None if language is None else language.format()
@@ -117,9 +117,10 @@ def _read_question(
     options = {**options, **read_sampling(body, RANGES), **read_show_schema(body), **read_cache_prompt(body)}
     options["trace"] = True
     is_json = language is not None and language.is_json
-    confidence = read_confidence(body)
     if language is not None and is_json:
-        options |= {**language.policies, "confidence": True, **confidence}
+        options |= language.policies
+    if is_json or tools.all:
+        options |= {"confidence": True, **read_confidence(body)}
     options |= read_sources(body, has_schema=is_json or bool(tools.all))
     options |= tools.options(parallel=read_parallel(body))
     question = Question(messages, content, options, Places("messages", limit, tools.field, tools.places))

@@ -61,6 +61,33 @@ CHAT_FIELDS = {
 }
 """Fields that chat completions refuse, with the alternative."""
 
+PLAYGROUND_FIELDS = {
+    **CHAT_FIELDS,
+    **dict.fromkeys(
+        (
+            "ebnf",
+            "grammar",
+            "guided_choice",
+            "guided_grammar",
+            "guided_json",
+            "guided_regex",
+            "json_schema",
+            "regex",
+            "response_format",
+            "structural_tag",
+            "structured_outputs",
+            *_FORMAT_FIELDS,
+        ),
+        "Use 'language'.",
+    ),
+    **dict.fromkeys(("logprobs", "top_logprobs"), "Each token of an answer has them."),
+    **dict.fromkeys(("n", "vote", "unbias"), "Ask /v1/chat/completions: the playground writes one answer."),
+    "best_of": "Ask /v1/chat/completions: the playground writes one answer.",
+    "function_call": "Use 'tool_choice'.",
+    "functions": "Use 'tools'.",
+}
+"""Fields that the playground refuses, with the alternative."""
+
 RESPONSES_FIELDS = {
     **ON_ALL_ENDPOINTS,
     "background": "This server answers while the client waits.",

@@ -32,6 +32,7 @@ from constrain.chat.tools.openai import tool_from_json
 from constrain.engine import core
 from constrain.errors import ConstrainError
 from constrain.generation.job import Language
+from constrain.inspection.check import readable_tokens
 from constrain.regex.source import Regex
 from constrain.server.http.errors import ApiError
 from constrain.server.requests.places import on_place
@@ -212,6 +213,7 @@ def _learn(fingerprint: bytes, table: TokenTable) -> None:
     for schema in (_TYPICAL, Regex("[^a]*")):
         matcher = Language(schema).compile(vocabulary, cache=False).matcher(max_tokens=1000)
         matcher.shortest_completion()
+    readable_tokens(vocabulary)
     _settle()
 
 

@@ -137,6 +137,54 @@ def test_calls_are_told(application: Application) -> None:
     assert any(event["call"] == 0 and event["path"] == "/city" for event in of(events, "field"))
 
 
+def test_steps_tell_keys_from_positions(application: Application) -> None:
+    digits = {"type": "object", "properties": {"0": {"type": "array", "items": {"enum": [7]}, "minItems": 1}}}
+    schema = language(json.dumps({**digits, "required": ["0"]}))
+    fields = of(run(application, language=schema, temperature=0), "field")
+    assert {tuple(event["steps"]) for event in fields} >= {(), ("0",), ("0", 0)}
+    assert {event["path"] for event in fields} >= {"", "/0", "/0/0"}
+
+
+def test_confidence_and_quotes_of_an_answer_with_tools_have_paths_of_their_own(application: Application) -> None:
+    parameters = {"type": "object", "properties": {"city": {"type": "string", "x-quote": True}}, "required": ["city"]}
+    tool = {"type": "function", "function": {"name": "weather", "parameters": parameters}}
+    messages = [{"role": "user", "content": "How is the weather in Oslo?"}]
+    done = of(run(application, messages=messages, tools=[tool], tool_choice="required", max_tokens=120), "done")[0]
+    assert {"/calls/0/arguments", "/calls/0/arguments/city"} <= set(done["fields"])
+    assert done["quotes"][0]["path"] == "/calls/0/arguments/city"
+    city = done["calls"][0]["arguments"]["city"]
+    assert city in messages[0]["content"]
+
+
+@pytest.mark.parametrize(
+    "field", ["response_format", "grammar", "guided_json", "n", "vote", "functions", "logprobs", "max_output_tokens"]
+)
+def test_fields_that_would_be_ignored_are_refused(application: Application, field: str) -> None:
+    refused = error_of(post(application, "/generate", messages=MESSAGES, **{field: 2}))
+    assert refused["param"] == field
+    assert refused["code"] == "unsupported_parameter"
+
+
+QUOTING = """{
+  "type": "object",
+  "properties": {"name": {"type": "string", "x-quote": "letter"}},
+  "required": ["name"]
+}"""
+
+
+def test_quotes_of_sources_that_are_not_there_yet_are_any_strings(application: Application) -> None:
+    assert post(application, "/check", language=language(QUOTING)).json()["ok"]
+    found = post(application, "/explain", language=language(QUOTING), text='{"name": "any"}').json()
+    assert found["is_complete"]
+    wrong = post(application, "/check", language=language(QUOTING.replace('"letter"', "5"))).json()
+    assert "x-quote" in wrong["errors"][0]["message"]
+    with_source = QUOTING[:-1] + ', "x-sources": {"letter": "Ada"}}'
+    found = post(application, "/explain", language=language(with_source), text='{"name": "any"}').json()
+    assert not found["matches"]
+    malformed = QUOTING[:-1] + ', "x-sources": 5}'
+    assert "x-sources" in post(application, "/check", language=language(malformed)).json()["errors"][0]["message"]
+
+
 def test_a_branch_goes_on_from_its_prefix(application: Application) -> None:
     events = run(application, language=language(PERSON), temperature=0)
     tokens = tokens_of(events)

@@ -251,6 +251,7 @@ def test_tools_are_called(shown: Shown) -> None:
     value = shown.page.inner_text("[role=tabpanel]:visible")
     assert "forecast" in value
     assert "city" in value
+    shown.page.wait_for_selector('[data-path="/calls/0/arguments/city"] .confidence')
     shown.picture("tools")
 
 
@@ -261,6 +262,40 @@ def test_the_value_has_its_fields_with_confidence(shown: Shown) -> None:
     shown.page.wait_for_selector('[data-path="/name"] .confidence')
     assert re.search('"(low|high)"', shown.page.inner_text('[data-path="/level"]'))
     shown.picture("value")
+
+
+def test_a_value_grows_as_its_keys_and_positions_say(shown: Shown) -> None:
+    shown.page.evaluate(
+        """() => {
+          let value;
+          for (const [steps, part] of [[[], null], [["7"], null], [["7", 0], 5], [["__proto__", "a"], "x"]])
+            value = Playground.setAt(value, steps, part);
+          document.title = JSON.stringify(value);
+        }"""
+    )
+    assert shown.page.title() == '{"7":[5],"__proto__":{"a":"x"}}'
+
+
+def test_texts_of_languages_are_kept_while_others_are_shown(shown: Shown) -> None:
+    shown.pick("json_schema", SCHEMA)
+    shown.pick("lark", 'start: "mine"')
+    shown.page.select_option("#grammars", index=1)
+    assert shown.page.input_value("#language-text") == 'start: "mine"'
+    for kind, text in (("json_schema", SCHEMA), ("lark", 'start: "mine"')):
+        shown.page.select_option("#kind", "none")
+        shown.page.select_option("#kind", kind)
+        assert shown.page.input_value("#language-text") == text
+    shown.page.click("#load-grammar")
+    wait_for(shown.page, "!document.querySelector('#language-text').value.includes('mine')")
+
+
+def test_a_schema_that_is_not_valid_is_not_copied(shown: Shown) -> None:
+    shown.page.click("#tab-take")
+    for kind in ("json_schema", "short"):
+        shown.pick(kind, "{")
+        shown.page.select_option("#snippet-kind", "curl")
+        assert "schema" in shown.page.inner_text("#snippet")
+        assert shown.page.is_disabled("#copy")
 
 
 def test_the_prompt_is_what_was_sent(shown: Shown) -> None:
