@@ -53,12 +53,20 @@ class ConstrainError(Exception):
         self.column = column
         super().__init__(message)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickle, (type(self), self.message), self.__dict__
+
     def __str__(self) -> str:
         if self.pointer is not None:
             return f"at {self.pointer or self._root}: {self.message}"
         if self.line is not None:
             return f"line {self.line}, column {self.column}: {self.message}"
         return self.message
+
+
+def _unpickle(kind: type[ConstrainError], message: str) -> ConstrainError:
+    """Makes an error that was pickled, whatever arguments its class has; pickle restores the attributes."""
+    return kind.__new__(kind, message)
 
 
 def describe_pointer(pointer: str) -> str:

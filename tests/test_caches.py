@@ -33,6 +33,7 @@ SMALL = {
     "constrain.regex.unicode.properties._orbit_of": "one table for each dialect",
     "constrain.regex.unicode.properties._orbits": "one table for each dialect",
     "constrain.regex.unicode.properties.perl_class": "three letters in four dialects",
+    "constrain.inspection.check._readable": "a bit for each token of each vocabulary that lives",
     "constrain.server.serving.sizes._longest": "a number a vocabulary, for as long as the vocabulary lives",
     "constrain.server.sandbox.worker._vocabularies": "the vocabularies of the server's models",
 }

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import pytest
 from pydantic import BaseModel, model_validator
 
 import constrain
+from constrain.errors import ExportError
 from constrain.language.result import result_type
 from tests.support import byte_vocabulary
 
@@ -40,3 +42,17 @@ def test_a_divisor_is_named_as_the_schema_has_it(divisor: Any, spelled: str) -> 
     schema = {"type": "number", "multipleOf": divisor, "not": {"multipleOf": 2 * divisor}}
     with pytest.raises(constrain.LimitError, match=f"multiples of {spelled} cannot be enforced .* list the numbers"):
         constrain.compile(schema, byte_vocabulary())
+
+
+def test_errors_are_the_same_in_another_process() -> None:
+    made = [
+        constrain.SchemaError("bad", pointer="/a"),
+        constrain.GrammarError("bad", line=2, column=3),
+        constrain.BudgetError("few", needed=7),
+        constrain.OutputValidationError("wrong", text="5", pointer=""),
+        ExportError("not regular", target="regex", pointer="/b"),
+    ]
+    for error in made:
+        again = pickle.loads(pickle.dumps(error))
+        assert type(again) is type(error)
+        assert (str(again), again.args, vars(again)) == (str(error), error.args, vars(error))

@@ -57,6 +57,7 @@ _ORDER = """
     server.completions server.embeddings server.responses server.messages server.ollama server.batches
     server.playground server.openapi
     server
+    ray
     __init__ example
     cli
     __main__

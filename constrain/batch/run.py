@@ -9,39 +9,27 @@ import contextlib
 import hashlib
 import json
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
-from constrain.batch.lines import LineError, Task, read_lines, read_task
-from constrain.chat.reading.reply import Refusal, Reply
-from constrain.chat.tools.calls import FunctionCall
-from constrain.engine.captures import captures_object
-from constrain.errors import ConstrainError, OutputValidationError
-from constrain.generation.completion import agreement_object, fields_object, limits_object, quotes_object
-from constrain.generation.logprobs import logprob_objects
-from constrain.types.answer_text import read_answer
+from constrain.batch.lines import LineError, read_lines, read_task
+from constrain.batch.records import answer_object, error_object
+from constrain.errors import ConstrainError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator
     from pathlib import Path
 
+    from constrain.batch.answering import Answerer
     from constrain.batch.files import BatchFiles
     from constrain.batch.lines import Id
-    from constrain.chat.tools.calls import ToolCall
     from constrain.generation.completion import Completion
     from constrain.generation.options import Options
     from constrain.language.source import Source
-    from constrain.llama.model import Model
 
 _MODEL_BEGINNING = 1 << 20
 """Bytes at the start of a model file that are hashed to recognize it: 1 MiB, which spares reading gigabytes."""
-
-Answerer: TypeAlias = "Callable[[Task, Future[None]], Completion]"
-"""A function that answers one task, or gives up once the future is done.
-
-A ``ConstrainError`` or ``LineError`` fails this task only; every other exception ends the batch.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +100,11 @@ def run(
         for each in outcomes:
             named: dict[str, object] = {"line": each.line} if each.id is None else {"line": each.line, "id": each.id}
             if isinstance(each.result, Exception):
-                files.error({**named, **_reason(each.result)})
+                files.error({**named, **error_object(each.result)})
                 failure = f"line {each.line}: {each.result}"
                 progress = replace(progress, failed=progress.failed + 1, failure=failure, warnings=())
             else:
-                files.answer({**named, **_answer(each.result)})
+                files.answer({**named, **answer_object(each.result)})
                 report = each.result.report
                 new = () if report is None else tuple(warning for warning in report.warnings if warning not in reported)
                 reported.update(new)
@@ -148,46 +136,6 @@ def _outcomes(
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def answerer(model: Model, schema: str | Source | None, options: Options) -> Answerer:
-    """Returns a function that lets a model answer tasks.
-
-    Raises the errors of ``complete`` if ``schema``, the schema of most lines, is invalid.
-    """
-    from constrain.engine.compiling import compile_any
-    from constrain.generation.batch import decide_outcomes, outcome_of
-    from constrain.generation.job import Run
-    from constrain.generation.options import compile_options
-    from constrain.generation.planning import prepare
-    from constrain.quotes.keyword import may_have_quotes
-
-    if schema is not None and not (isinstance(schema, str) and may_have_quotes(schema)):  # quotes depend on the line
-        compile_any(schema, model.vocabulary, close_objects=True, **compile_options(options, schema))
-
-    def answer(task: Task, stop: Future[None]) -> Completion:
-        try:
-            job = prepare(model, task.prompt, task.schema, task.options)
-        except ValueError as error:
-            raise LineError(str(error)) from error
-        samples = [job] if task.voters is None else job.samples(task.voters)
-        runs = [Run(each) for each in samples]
-        unfinished = {run.request.done for run in runs}
-        try:
-            for run in runs:
-                run.submit()
-            while unfinished and not stop.done():
-                unfinished = wait((*unfinished, stop), return_when=FIRST_COMPLETED).not_done - {stop}
-        finally:
-            for done in unfinished:
-                done.cancel()  # The model drops the request before its next step.
-        outcomes = [outcome_of(run) for run in runs]
-        decided = outcomes[0] if task.voters is None else decide_outcomes(samples[0], outcomes)
-        if isinstance(decided, ConstrainError):
-            raise decided
-        return decided
-
-    return answer
-
-
 def settings(prompts: Path, schema: str | Source | None, model: Path, options: Options) -> dict[str, object]:
     """Returns everything that answers depend on as JSON values, so that a change is noticed. Raises ``OSError``."""
     with prompts.open("rb") as file, model.open("rb") as weights:
@@ -208,51 +156,3 @@ def settings(prompts: Path, schema: str | Source | None, model: Path, options: O
 
 def _digest(value: object) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
-
-
-def _answer(completion: Completion) -> dict[str, object]:
-    answer: dict[str, object] = {
-        "value": _json_value(completion.value),
-        "text": completion.text,
-        "finish_reason": completion.finish_reason,
-        "usage": asdict(completion.usage),
-    }
-    if completion.shortened:
-        answer["shortened"] = completion.shortened
-    answer |= limits_object(completion)
-    answer |= captures_object(completion.captures)
-    answer |= agreement_object(completion)
-    answer |= fields_object(completion)
-    answer |= quotes_object(completion)
-    if completion.text_logprobs is not None:
-        answer["logprobs"] = logprob_objects(completion.text_logprobs)
-    texts = {"reasoning": completion.reasoning, "draft": completion.draft}
-    return {**answer, **{name: text for name, text in texts.items() if text}}
-
-
-def _json_value(value: object) -> object:
-    """Returns a value as JSON; for a line with tools, the content and the calls."""
-    match value:
-        case Refusal(text):
-            return {"refusal": text}
-        case Reply(calls, content, _, refusal):
-            said = {"content": content, "calls": [_json_call(call) for call in calls]}
-            return said if refusal is None else {**said, "refusal": refusal}
-    return value
-
-
-def _json_call(call: ToolCall) -> dict[str, object]:
-    if isinstance(call, FunctionCall):
-        return {"id": call.id, "name": call.name, "arguments": read_answer(call.text)}
-    return {"id": call.id, "name": call.name, "input": call.text, **captures_object(call.captures)}
-
-
-def _reason(error: ConstrainError | LineError) -> dict[str, object]:
-    if isinstance(error, LineError):
-        return {"error": "LineError", "message": str(error)}
-    found: dict[str, object] = {"error": type(error).__name__, "message": error.message}
-    if error.pointer is not None:
-        found["pointer"] = error.pointer
-    if isinstance(error, OutputValidationError):
-        found["text"] = error.text
-    return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from constrain.batch.run import Progress as Counts
+    from constrain.language.source import Source
+    from constrain.ray.pool import Pool
 
 _LISTED = 10
 """Failed lines that the terminal lists: 10. The file of errors has all of them."""
@@ -57,6 +59,17 @@ def batch(
     n_ctx: shared.Context = None,
     n_threads: shared.Threads = None,
     n_gpu_layers: shared.GpuLayers = None,
+    ray: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Answer on a Ray cluster: its address, auto for the running one, local for a new one.",
+        ),
+    ] = None,
+    actors: Annotated[int, typer.Option(min=1, help="With --ray: number of actors, each with a model of its own.")] = 1,
+    cpus_per_actor: Annotated[
+        float, typer.Option(min=0.1, help="With --ray: CPUs of an actor, and threads of its model.")
+    ] = 1,
 ) -> None:
     """Answers a file of prompts. After an interruption, the same command continues where it stopped.
 
@@ -65,6 +78,7 @@ def batch(
     answered.
     """
     from constrain.batch import run as batches
+    from constrain.batch.answering import answerer
     from constrain.batch.files import BatchFiles, check_paths
     from constrain.llama.model import Model, default_model_path
 
@@ -80,24 +94,48 @@ def batch(
     options = {**options, **policies, **shared.read_registry(registry), **shared.read_sources(sources), "seed": seed}
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     made_from = {**batches.settings(prompts, wanted, model, options), "ctx": n_ctx, "vote": vote}
-    with BatchFiles(output, errors, made_from, restart=restart) as files, contextlib.ExitStack() as loaded:
-        with shared.show_progress(console, f"Loading {model.name}"):
-            used = loaded.enter_context(
-                Model(
-                    model,
-                    n_ctx=n_ctx,
-                    n_threads=n_threads,
-                    n_gpu_layers=shared.ALL_LAYERS if n_gpu_layers is None else n_gpu_layers,
-                    parallel=parallel,
-                )
-            )
-            with shared.name_file(language.file):
-                answer = batches.answerer(used, wanted, options)
-        run = batches.run(prompts, files, answer, wanted, options, voters=vote, threads=parallel + _READY)
+    sizes: dict[str, Any] = {
+        "model": model,
+        "n_ctx": n_ctx,
+        "n_threads": n_threads,
+        "n_gpu_layers": shared.ALL_LAYERS if n_gpu_layers is None else n_gpu_layers,
+        "parallel": parallel,
+    }
+    with BatchFiles(output, errors, made_from, restart=restart) as files, contextlib.ExitStack() as opened:
+        with shared.show_progress(console, f"Loading {model.name}"), shared.name_file(language.file):
+            if ray is None:
+                answer = answerer(opened.enter_context(Model(**sizes)), wanted, options)
+                threads = parallel + _READY
+            else:
+                pool = opened.enter_context(_pool(ray, actors, cpus_per_actor, sizes, wanted, options))
+                answer, threads = pool.answer, pool.threads
+        run = batches.run(prompts, files, answer, wanted, options, voters=vote, threads=threads)
         counts = _follow(console, prompts, run)
     console.print(_summary(counts, output, errors), markup=False)
     if counts.failed:
         raise typer.Exit(shared.LINES_FAILED)
+
+
+def _pool(
+    address: str, actors: int, cpus: float, sizes: dict[str, Any], wanted: str | Source | None, options: Options
+) -> Pool:
+    """Returns the actors on a Ray cluster. Raises ``BadParameter`` if there is no cluster at the address."""
+    try:
+        import ray  # noqa: F401 - is it installed?
+
+        from constrain.ray.pool import Pool
+    except ModuleNotFoundError as error:
+        raise SystemExit(f"constrain: {error.name} is missing; pip install 'constrain-llm[ray]'") from error
+
+    if sizes["n_threads"] is not None:
+        raise typer.BadParameter("--cpus-per-actor gives the threads of an actor", param_hint="--threads")
+    given = {**sizes, "model": str(sizes["model"].resolve())}
+    try:
+        return Pool(
+            address, actors, cpus, {name: value for name, value in given.items() if value is not None}, wanted, options
+        )
+    except ConnectionError as error:
+        raise typer.BadParameter(str(error), param_hint="--ray") from error
 
 
 def _follow(console: Console, prompts: Path, run: Iterator[Counts]) -> Counts:

@@ -156,9 +156,12 @@ def _count_bits(words: NDArray[np.uint32]) -> NDArray[np.uint8]:
     """Returns the number of bits of each word."""
     import numpy as np
 
+    counts: NDArray[np.uint8]
     if hasattr(np, "bitwise_count"):  # since NumPy 2
-        return np.bitwise_count(words)
-    return np.unpackbits(words.view(np.uint8)).reshape(-1, 32).sum(axis=1, dtype=np.uint8)
+        counts = np.bitwise_count(words)
+    else:
+        counts = np.unpackbits(words.view(np.uint8)).reshape(-1, 32).sum(axis=1, dtype=np.uint8)
+    return counts
 
 
 def readable_tokens(vocabulary: Vocabulary) -> NDArray[np.uint32]:

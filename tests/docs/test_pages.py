@@ -10,6 +10,7 @@ import typer.main
 
 import constrain
 import constrain.mcp
+import constrain.ray
 from constrain.cli.program import app
 from tools.pages import command_line
 from tools.pages.__main__ import DOCS, outdated
@@ -43,8 +44,9 @@ def test_pages_and_plots_are_current() -> None:
 def test_every_public_name_has_one_place_in_the_reference() -> None:
     text = (DOCS / "reference" / "python.md").read_text(encoding="utf-8")
     places = ["".join(groups) for groups in PLACE.findall(text)]
-    of_mcp = [f"mcp.{name}" for name in constrain.mcp.__all__]
-    assert sorted(places) == sorted([*constrain.__all__, *of_mcp, *INTEGRATIONS])
+    packages = {"mcp": constrain.mcp, "ray": constrain.ray}
+    of_packages = [f"{package}.{name}" for package, module in packages.items() for name in module.__all__]
+    assert sorted(places) == sorted([*constrain.__all__, *of_packages, *INTEGRATIONS])
 
 
 def test_flags_on_the_page_are_those_that_the_program_takes() -> None:

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
     from pathlib import Path
 
+    from constrain.batch.answering import Answerer
     from constrain.batch.lines import Task
-    from constrain.batch.run import Answerer
 
 
 SETTINGS: dict[str, object] = {"input": {"sha256": "00"}, "seed": 1}

@@ -118,7 +118,7 @@ def _read_question(
     options["trace"] = True
     is_json = language is not None and language.is_json
     if language is not None and is_json:
-        options |= language.policies
+        options = {**options, **language.policies}
     if is_json or tools.all:
         options |= {"confidence": True, **read_confidence(body)}
     options |= read_sources(body, has_schema=is_json or bool(tools.all))

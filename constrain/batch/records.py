@@ -1,0 +1,70 @@
+"""The records of a batch's output: answers, and errors in place of answers, as JSON."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from constrain.batch.lines import LineError
+from constrain.chat.reading.reply import Refusal, Reply
+from constrain.chat.tools.calls import FunctionCall
+from constrain.engine.captures import captures_object
+from constrain.errors import OutputValidationError
+from constrain.generation.completion import agreement_object, fields_object, limits_object, quotes_object
+from constrain.generation.logprobs import logprob_objects
+from constrain.types.answer_text import read_answer
+
+if TYPE_CHECKING:
+    from constrain.chat.tools.calls import ToolCall
+    from constrain.errors import ConstrainError
+    from constrain.generation.completion import Completion
+
+
+def answer_object(completion: Completion) -> dict[str, object]:
+    """Returns an answer as JSON."""
+    answer: dict[str, object] = {
+        "value": _json_value(completion.value),
+        "text": completion.text,
+        "finish_reason": completion.finish_reason,
+        "usage": asdict(completion.usage),
+    }
+    if completion.shortened:
+        answer["shortened"] = completion.shortened
+    answer |= limits_object(completion)
+    answer |= captures_object(completion.captures)
+    answer |= agreement_object(completion)
+    answer |= fields_object(completion)
+    answer |= quotes_object(completion)
+    if completion.text_logprobs is not None:
+        answer["logprobs"] = logprob_objects(completion.text_logprobs)
+    texts = {"reasoning": completion.reasoning, "draft": completion.draft}
+    return {**answer, **{name: text for name, text in texts.items() if text}}
+
+
+def _json_value(value: object) -> object:
+    """Returns a value as JSON; for a line with tools, the content and the calls."""
+    match value:
+        case Refusal(text):
+            return {"refusal": text}
+        case Reply(calls, content, _, refusal):
+            said = {"content": content, "calls": [_json_call(call) for call in calls]}
+            return said if refusal is None else {**said, "refusal": refusal}
+    return value
+
+
+def _json_call(call: ToolCall) -> dict[str, object]:
+    if isinstance(call, FunctionCall):
+        return {"id": call.id, "name": call.name, "arguments": read_answer(call.text)}
+    return {"id": call.id, "name": call.name, "input": call.text, **captures_object(call.captures)}
+
+
+def error_object(error: ConstrainError | LineError) -> dict[str, object]:
+    """Returns the reason why a line has no answer, as JSON."""
+    if isinstance(error, LineError):
+        return {"error": "LineError", "message": str(error)}
+    found: dict[str, object] = {"error": type(error).__name__, "message": error.message}
+    if error.pointer is not None:
+        found["pointer"] = error.pointer
+    if isinstance(error, OutputValidationError):
+        found["text"] = error.text
+    return found

@@ -1,0 +1,137 @@
+"""Rows of a table become tasks: the prompt, the name of the row, its seed, and the texts that it quotes from."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import string
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from constrain.batch.lines import LineError, Task
+from constrain.llama.decoding.ranges import seed_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+
+    from constrain.batch.lines import Id
+    from constrain.generation.options import ChatOptions
+
+Row: TypeAlias = "Mapping[str, Any]"
+
+PromptOf: TypeAlias = "str | Callable[[Row], Any]"
+"""A column with texts or lists of messages; a template with columns in braces; or a function of a row."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowReader:
+    """Makes the task of a row.
+
+    Attributes:
+        prompt: where the prompt of a row comes from.
+        id_column: column that names the rows; ``None`` names a row by its prompt.
+        source_columns: columns with the texts to quote from, by name of the source.
+        schema: schema or grammar of all answers.
+        options: options of all answers; ``seed`` is that of the row with the name 0.
+        voters: number of answers that vote; ``None`` without a vote.
+        n: number of answers to a row.
+    """
+
+    prompt: PromptOf
+    id_column: str | None
+    source_columns: Mapping[str, str]
+    schema: object
+    options: ChatOptions
+    voters: int | None = None
+    n: int = 1
+
+    def check(self, columns: Collection[str]) -> None:
+        """Raises ``ValueError`` for columns that are not there."""
+        needed = {
+            "id_column": self.id_column,
+            **{f"source_columns[{name!r}]": each for name, each in self.source_columns.items()},
+        }
+        for place, column in needed.items():
+            if column is not None and column not in columns:
+                raise ValueError(f"{place} is {column!r}; the table has the columns {', '.join(columns)}")
+        if isinstance(self.prompt, str) and self.prompt not in columns:
+            named = template_columns(self.prompt)
+            if not named:
+                raise ValueError(
+                    f"prompt is {self.prompt!r:.80}, which is neither a column nor a template with columns in braces; "
+                    f"the table has the columns {', '.join(columns)}"
+                )
+            for column in named:
+                if column not in columns:
+                    raise ValueError(
+                        f"prompt has {{{column}}}, and the table has the columns {', '.join(columns)}; write other "
+                        "braces twice"
+                    )
+
+    def read(self, row: Row) -> Task:
+        """Returns the task of a row. Raises ``LineError``."""
+        name = None if self.id_column is None else self._name(row[self.id_column])
+        prompt = self._read_prompt(row, name)
+        seed = self.options.get("seed") or 0
+        options: ChatOptions = {**self.options}
+        options["seed"] = seed_of(
+            seed, number_of(_identity(prompt) if name is None else name) * (self.voters or self.n)
+        )
+        if self.source_columns:
+            own = {each: self._source(row, column, name) for each, column in self.source_columns.items()}
+            options["sources"] = {**(options.get("sources") or {}), **own}
+        return Task(0, name, prompt, self.schema, options, self.voters)
+
+    def _name(self, given: object) -> Id:
+        if isinstance(given, str | int | float) and not isinstance(given, bool):
+            return given
+        raise LineError(f"the column {self.id_column!r} has {given!r:.80}; the name of a row is a text or a number")
+
+    def _read_prompt(self, row: Row, name: Id) -> Any:
+        if callable(self.prompt):
+            try:
+                found = self.prompt(row)
+            except Exception as error:
+                raise LineError(f"prompt raised {type(error).__name__}: {error}", id=name) from error
+        elif self.prompt in row:
+            found = row[self.prompt]
+        else:
+            columns = template_columns(self.prompt)
+            if missing := [column for column in columns if row[column] is None]:
+                raise LineError(f"the column {missing[0]!r}, which the prompt needs, is null", id=name)
+            found = self.prompt.format_map(row)
+        if isinstance(found, str):
+            return found
+        if isinstance(found, list) and all(isinstance(each, dict) for each in found):
+            return [{key: value for key, value in each.items() if value is not None} for each in found]
+        raise LineError(f"the prompt is {found!r:.80}; it must be a text or a list of messages", id=name)
+
+    def _source(self, row: Row, column: str, name: Id) -> Any:
+        found = row[column]
+        texts = [found] if isinstance(found, str) else found
+        if isinstance(texts, list) and all(isinstance(text, str) for text in texts):
+            return found
+        raise LineError(f"the column {column!r} has {found!r:.80}; a source is a text or a list of texts", id=name)
+
+
+def template_columns(template: str) -> list[str]:
+    """Returns the columns in the braces of a template. Raises ``ValueError`` for a template that cannot be read."""
+    found = []
+    for _, column, form, conversion in string.Formatter().parse(template):
+        if column is None:
+            continue
+        if not column.isidentifier() or form or conversion:
+            raise ValueError(f"prompt has {{{column}}}; braces hold the name of a column; write other braces twice")
+        found.append(column)
+    return found
+
+
+def number_of(name: Id) -> int:
+    """Returns the number of a row, which changes its seed: an integer itself, for another name one of 64 bits."""
+    if isinstance(name, int):
+        return name
+    return int.from_bytes(hashlib.sha256(json.dumps(name).encode()).digest()[:8], "big")
+
+
+def _identity(prompt: Any) -> str:
+    return prompt if isinstance(prompt, str) else json.dumps(prompt, sort_keys=True, default=repr)

@@ -1,0 +1,121 @@
+"""``answers`` on a Ray cluster of this machine: rows, faults, retries and refusals."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import constrain
+from constrain.ray import Answers, answers
+
+ray = pytest.importorskip("ray")
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::ResourceWarning"
+)
+"""Warnings of Ray about itself."""
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"name": {"type": "string", "maxLength": 12}, "old": {"type": "boolean"}},
+    "required": ["name", "old"],
+}
+MODEL = {"n_ctx": 512, "n_threads": 1, "parallel": 2}
+OPTIONS: dict[str, Any] = {
+    "id_column": "id",
+    "schema": SCHEMA,
+    "max_tokens": 40,
+    "temperature": 1.0,
+    "model_options": MODEL,
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cluster() -> Iterator[None]:
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    yield
+    ray.shutdown()
+
+
+def people(count: int) -> list[dict[str, Any]]:
+    return [{"id": number, "prompt": f"Person {number} is {number} years old. Who is it?"} for number in range(count)]
+
+
+def by_id(dataset: Any) -> dict[int, dict[str, Any]]:
+    rows = dataset.take_all()
+    found = {row["id"]: row for row in rows}
+    assert len(found) == len(rows)
+    return found
+
+
+def expected(rows: list[dict[str, Any]]) -> dict[int, dict[str, Any]]:
+    import pyarrow as pa
+
+    return {row["id"]: row for row in Answers(**OPTIONS)(pa.Table.from_pylist(rows)).to_pylist()}
+
+
+def test_rows_are_answered_by_actors_as_by_one_process() -> None:
+    rows = people(12)
+    found = answers(ray.data.from_items(rows), concurrency=2, cpus_per_actor=1, batch_size=3, **OPTIONS)
+    assert by_id(found) == expected(rows)
+
+
+class KilledOnce:
+    """A prompt that kills its process when it is read for the first time."""
+
+    def __init__(self, mark: str) -> None:
+        self._mark = mark
+
+    def __call__(self, row: Any) -> str:
+        if row["id"] == 7 and not Path(self._mark).exists():
+            Path(self._mark).touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return str(row["prompt"])
+
+
+def test_a_killed_actor_loses_nothing(tmp_path: Any) -> None:
+    rows = people(12)
+    asked = {**OPTIONS, "prompt": KilledOnce(str(tmp_path / "mark"))}
+    found = by_id(answers(ray.data.from_items(rows), concurrency=1, cpus_per_actor=1, batch_size=3, **asked))
+    assert (tmp_path / "mark").exists()
+    assert found == expected(rows)
+
+
+def test_rows_that_cannot_be_answered_have_errors() -> None:
+    rows = [*people(2), {"id": 2, "prompt": None}]
+    found = by_id(answers(ray.data.from_items(rows), concurrency=1, cpus_per_actor=1, **OPTIONS))
+    assert found[2]["error"]["error"] == "LineError"
+    assert found[0]["error"] is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"schema": {"type": "strin"}}, constrain.SchemaError, "strin"),
+        ({"schema": constrain.Lark("start: gone")}, constrain.GrammarError, "gone"),
+        ({"prompt": "question"}, ValueError, "neither a column"),
+        ({"id_column": "key"}, ValueError, "id_column is 'key'"),
+        ({"vote": True}, ValueError, "vote=True needs n"),
+        ({"id_column": None, "checkpoint": "/tmp/none"}, ValueError, "checkpoint needs id_column"),
+    ],
+)
+def test_refusals_come_before_any_actor(changes: dict[str, Any], error: type, message: str) -> None:
+    with pytest.raises(error, match=message):
+        answers(ray.data.from_items(people(2)).materialize(), **{**OPTIONS, **changes})
+
+
+def test_a_checkpoint_leaves_out_what_is_written(tmp_path: Any) -> None:
+    rows = people(6)
+    for count in (4, 6):
+        ray.data.from_items(rows[:count]).write_parquet(str(tmp_path / "in"), mode="overwrite")
+        dataset = ray.data.read_parquet(str(tmp_path / "in"))
+        asked = {**OPTIONS, "checkpoint": str(tmp_path / "checkpoint")}
+        answers(dataset, concurrency=1, cpus_per_actor=1, **asked).write_parquet(str(tmp_path / "out"), mode="append")
+    assert by_id(ray.data.read_parquet(str(tmp_path / "out"))) == expected(rows)

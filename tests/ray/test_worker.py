@@ -1,0 +1,133 @@
+"""``Answers`` answers tables of three kinds, without Ray, with the answers of a batch."""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import constrain
+from constrain.ray import Answers
+from tests.support.command_line import run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"name": {"type": "string", "maxLength": 12}, "old": {"type": "boolean"}},
+    "required": ["name", "old"],
+}
+PROMPTS = ["Ada is 36. Who is she?", "Bo is 7. Who is he?", "Cy is 90. Who is that?"]
+MODEL = {"n_ctx": 512, "n_threads": 1, "parallel": 2}
+
+
+def worker(**options: Any) -> Answers:
+    return Answers(schema=SCHEMA, id_column="id", model_options=MODEL, **{"max_tokens": 40, "seed": 5, **options})
+
+
+@pytest.fixture(scope="module")
+def answering() -> Answers:
+    return worker(temperature=1.0, confidence=True)
+
+
+def table(prompts: list[str | None] = PROMPTS) -> pa.Table:  # type: ignore[assignment]
+    return pa.table({"id": list(range(len(prompts))), "prompt": prompts})
+
+
+def test_rows_are_those_of_a_batch(answering: Answers, tmp_path: Path) -> None:
+    found = answering(table()).to_pylist()
+    (tmp_path / "prompts.jsonl").write_text("".join(json.dumps(prompt) + "\n" for prompt in PROMPTS))
+    (tmp_path / "schema.json").write_text(json.dumps(SCHEMA))
+    options = ["--seed", "5", "--temperature", "1", "--max-tokens", "40", "--confidence"]
+    sizes = ["--ctx", "512", "--threads", "1", "--parallel", "2"]
+    files = [tmp_path / "prompts.jsonl", "--schema", tmp_path / "schema.json", "-o", tmp_path / "answers.jsonl"]
+    program = run("batch", *files, *options, *sizes)
+    assert program.returncode == 0, program.stderr
+    batch = {each["line"]: each for each in map(json.loads, (tmp_path / "answers.jsonl").read_text().splitlines())}
+    for line, row in enumerate(found, 1):
+        assert (row["text"], row["value"]) == (batch[line]["text"], batch[line]["value"])
+        assert row["confidence"] == batch[line]["fields"][""]["probability"]
+        assert json.loads(row["details"])["fields"] == batch[line]["fields"]
+        assert row["error"] is None
+
+
+def test_tables_of_every_kind_are_answered_alike(answering: Answers) -> None:
+    expected = answering(table())
+    frame = answering(table().to_pandas())
+    assert isinstance(frame, pd.DataFrame)
+    assert list(frame["text"]) == expected["text"].to_pylist()
+    arrays = answering({"id": np.arange(3), "prompt": np.array(PROMPTS, dtype=object)})
+    assert isinstance(arrays["text"], np.ndarray)
+    assert list(arrays["text"]) == expected["text"].to_pylist()
+    assert list(arrays["id"]) == [0, 1, 2]
+
+
+def test_rows_never_raise(answering: Answers, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, "constrain.ray"):
+        found = answering(table([PROMPTS[0], None, "long " * 600])).to_pylist()
+    assert found[0]["error"] is None
+    assert found[1]["error"]["error"] == "LineError"
+    assert found[2]["error"]["error"] == "ModelError"
+    assert [row["value"] is None for row in found] == [False, True, True]
+    assert "row 1 has no answer" in caplog.text
+
+
+def test_columns_that_are_taken_are_named(answering: Answers) -> None:
+    with pytest.raises(ValueError, match="column 'text' already; give a column_prefix"):
+        answering(table().append_column("text", [["a", "b", "c"]]))
+    with pytest.raises(ValueError, match="id_column is 'id'"):
+        answering(table().drop_columns(["id"]))
+
+
+def test_an_empty_table_has_the_columns(answering: Answers) -> None:
+    found = answering(table().slice(0, 0))
+    assert len(found) == 0
+    assert {"value", "text", "error"} <= set(found.column_names)
+
+
+def test_several_answers_are_several_rows() -> None:
+    found = worker(n=3, temperature=1.0, column_prefix="answer_")(table()).to_pylist()
+    assert [row["answer_sample"] for row in found] == [0, 1, 2] * 3
+    assert [row["id"] for row in found] == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+    model = constrain.Model(**MODEL)
+    expected = constrain.complete_batch(model, PROMPTS[:1], schema=SCHEMA, n=3, seed=5, max_tokens=40, temperature=1.0)
+    assert [row["answer_text"] for row in found[:3]] == [each.text for each in expected[0]]
+
+
+def test_votes_quotes_and_tools() -> None:
+    quoting = {"type": "object", "properties": {"word": {"type": "string", "x-quote": "letter"}}, "required": ["word"]}
+    letters = table().append_column("letter", [["yes yes", "no", "maybe"]])
+    found = Answers(
+        schema=quoting, source_columns={"letter": "letter"}, n=3, vote=True, max_tokens=30, model_options=MODEL
+    )(letters)
+    for row in found.to_pylist():
+        assert row["value"]["word"] in row["letter"]
+        details = json.loads(row["details"])
+        assert details["quotes"][0]["source"] == "letter"
+        assert details["agreement"][""] >= 0
+    tool = {"type": "function", "function": {"name": "say", "parameters": SCHEMA}}
+    called = Answers(tools=[tool], tool_choice="required", max_tokens=60, model_options=MODEL)(table())
+    for row in called.to_pylist():
+        assert json.loads(row["value"])["calls"][0]["name"] == "say"
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"vote": True}, ValueError, "vote=True needs n"),
+        ({"n": 0}, ValueError, "n is 0"),
+        ({"trace": True}, ValueError, "trace is not for tables"),
+        ({"temprature": 1}, TypeError, "temprature"),
+        ({"max_tokens": -1}, ValueError, "max_tokens is -1"),
+        ({"schema": {"type": "strin"}}, constrain.SchemaError, "strin"),
+    ],
+)
+def test_options_that_no_answer_can_have_are_refused(options: dict[str, Any], error: type, message: str) -> None:
+    with pytest.raises(error, match=message):
+        Answers(**{"model_options": MODEL, **options})
