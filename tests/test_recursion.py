@@ -162,6 +162,7 @@ PACKAGE = {
         mcp.connection.Connection.close
         mcp.connection.Connection.instructions
         mcp.sessions.Session.instructions""",
+    "MAX_COLUMN_NESTING": "ray.columns._Types._find_named ray.columns._Types.find",
     "MAX_PARTIAL_NESTING": """
         partial.types.PartialType._fits partial.types.PartialType.fitting
         partial.types.PartialType._build partial.types.PartialType.value
@@ -344,6 +345,8 @@ PACKAGE = {
         llama.contexts.slots.Slots.end_to_keep
         llama.contexts.slots.Slots.evaluate
         llama.contexts.slots.Slots.keep
+        ray.columns.AnswerColumns.schema
+        ray.pool.Pool.answer
         server.sandbox.children.Children.kill
         server.serving.generation.Answers.begun
         server.serving.generation.Answers.end_by server.serving.generation.Generator.end_by

@@ -50,6 +50,16 @@ _USAGE = pa.struct(
 _ERROR = pa.struct([pa.field(name, pa.string()) for name in ("error", "message", "pointer", "text")])
 
 
+MAX_COLUMN_NESTING = 32
+"""Levels of the type of a column: 32. The values of a schema with more, or of one that contains itself, are JSON."""
+
+
+MAX_COLUMN_PARTS = 10_000
+"""Parts of a schema that are read for the type of a column: 10,000; a part counts for each reference that leads to it.
+Beyond, values are JSON.
+"""
+
+
 class ValueTypeError(ValueError):
     """A value that its column cannot hold."""
 
@@ -126,49 +136,53 @@ def answer_columns(schema: object, *, has_tools: bool, has_samples: bool) -> Ans
     if not is_json or has_tools:
         return AnswerColumns(None, is_json, has_samples)
     document = parse_schema(schema_text(schema, tightened=True))
-    return AnswerColumns(_type_of(document, document, ()), is_json, has_samples)
+    return AnswerColumns(_Types(document).find(document), is_json, has_samples)
 
 
-def _type_of(schema: Any, root: Any, within: tuple[str, ...]) -> pa.DataType | None:
-    """Returns the Arrow type of the values of a schema; ``None`` if they have no type in common.
+class _Types:
+    """Finds the Arrow types of the parts of a schema, whose document is ``root``."""
 
-    ``within``: references that lead here; a schema that contains itself has no type.
-    """
-    if not isinstance(schema, dict):
-        return None
-    if isinstance(schema.get("$ref"), str):
-        name = schema["$ref"]
-        found = None if name in within else _resolve(name, root)
-        return None if schema.keys() - _PLAIN - {"$ref"} else _type_of(found, root, (*within, name))
-    for keyword in ("const", "enum"):
-        if keyword in schema:
-            values = [schema[keyword]] if keyword == "const" else schema[keyword]
-            return _scalar_of(values)
-    choices = schema.get("anyOf", schema.get("oneOf"))
-    if isinstance(choices, list):
-        types = {_type_of(each, root, within) for each in choices if each != {"type": "null"}}
-        others = schema.keys() - _PLAIN - {"anyOf", "oneOf"}
-        return types.pop() if len(types) == 1 and not others else None
-    names = schema.get("type")
-    named = [name for name in ([names] if isinstance(names, str) else names or ()) if name != "null"]
-    if len(named) != 1:
-        return _SCALARS["null"] if names in ("null", ["null"]) else None
-    return _type_named(named[0], schema, root, within)
+    def __init__(self, root: Any) -> None:
+        self._root = root
+        self._left = MAX_COLUMN_PARTS
 
+    def find(self, schema: Any, levels: int = MAX_COLUMN_NESTING) -> pa.DataType | None:
+        """Returns the Arrow type of the values of a schema; ``None`` if they have no type in common.
 
-def _type_named(name: str, schema: dict[str, Any], root: Any, within: tuple[str, ...]) -> pa.DataType | None:
-    """Returns the Arrow type of objects, arrays or scalars, as ``type`` names them."""
-    if name == "object":
-        if schema.keys() - _PLAIN - _OF_OBJECTS - {"type"} or schema.get("additionalProperties"):
+        ``levels``: levels of objects, arrays, choices and references that the type may have.
+        """
+        self._left -= 1
+        if not isinstance(schema, dict) or levels == 0 or self._left < 0:
             return None
-        types = {key: _type_of(each, root, within) for key, each in schema.get("properties", {}).items()}
-        return pa.struct(list(types.items())) if types and None not in types.values() else None
-    if name == "array":
-        if schema.keys() - _PLAIN - _OF_ARRAYS - {"type"}:
-            return None
-        item = _type_of(schema.get("items"), root, within)
-        return None if item is None else pa.list_(item)
-    return _SCALARS.get(name)
+        if isinstance(schema.get("$ref"), str):
+            found = _resolve(schema["$ref"], self._root)
+            return None if schema.keys() - _PLAIN - {"$ref"} else self.find(found, levels - 1)
+        if "const" in schema or "enum" in schema:
+            return _scalar_of([schema["const"]] if "const" in schema else schema["enum"])
+        choices = schema.get("anyOf", schema.get("oneOf"))
+        if isinstance(choices, list):
+            types = {self.find(each, levels - 1) for each in choices if each != {"type": "null"}}
+            others = schema.keys() - _PLAIN - {"anyOf", "oneOf"}
+            return types.pop() if len(types) == 1 and not others else None
+        names = schema.get("type")
+        named = [name for name in ([names] if isinstance(names, str) else names or ()) if name != "null"]
+        if len(named) != 1:
+            return _SCALARS["null"] if names in ("null", ["null"]) else None
+        return self._find_named(named[0], schema, levels)
+
+    def _find_named(self, name: str, schema: dict[str, Any], levels: int) -> pa.DataType | None:
+        """Returns the Arrow type of objects, arrays or scalars, as ``type`` names them."""
+        if name == "object":
+            if schema.keys() - _PLAIN - _OF_OBJECTS - {"type"} or schema.get("additionalProperties"):
+                return None
+            types = {key: self.find(each, levels - 1) for key, each in schema.get("properties", {}).items()}
+            return pa.struct(list(types.items())) if types and None not in types.values() else None
+        if name == "array":
+            if schema.keys() - _PLAIN - _OF_ARRAYS - {"type"}:
+                return None
+            item = self.find(schema.get("items"), levels - 1)
+            return None if item is None else pa.list_(item)
+        return _SCALARS.get(name)
 
 
 def _scalar_of(values: list[Any]) -> pa.DataType | None:

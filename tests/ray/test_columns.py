@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import reduce
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -14,7 +15,7 @@ import constrain
 from constrain.batch.lines import LineError
 from constrain.errors import OutputValidationError
 from constrain.generation.completion import Completion, Timings, Usage
-from constrain.ray.columns import answer_columns
+from constrain.ray.columns import MAX_COLUMN_NESTING, answer_columns
 
 STRING, INTEGER, NUMBER = pa.string(), pa.int64(), pa.float64()
 
@@ -27,6 +28,24 @@ class Person(BaseModel):
 
 
 PERSON = pa.struct([("name", STRING), ("age", INTEGER), ("level", STRING), ("tags", pa.list_(STRING))])
+
+
+def nested(levels: int) -> dict[str, Any]:
+    """Arrays of arrays of strings."""
+    return reduce(lambda inner, _: {"type": "array", "items": inner}, range(levels), {"type": "string"})
+
+
+def arrays(levels: int) -> pa.DataType:
+    return reduce(lambda inner, _: pa.list_(inner), range(levels), STRING)
+
+
+def doubled(levels: int) -> dict[str, Any]:
+    """Objects with two members that are the same, of which each has two, and so on."""
+    parts = {
+        str(level): {"type": "object", "properties": {name: {"$ref": f"#/$defs/{level + 1}"} for name in "ab"}}
+        for level in range(levels)
+    }
+    return {"$ref": "#/$defs/0", "$defs": {**parts, str(levels): {"type": "string"}}}
 
 
 @pytest.mark.parametrize(
@@ -48,6 +67,9 @@ PERSON = pa.struct([("name", STRING), ("age", INTEGER), ("level", STRING), ("tag
         ({"type": "object", "properties": {}}, None),
         ({"type": "array", "prefixItems": [{"type": "string"}]}, None),
         ({"$ref": "#/$defs/tree", "$defs": {"tree": {"type": "array", "items": {"$ref": "#/$defs/tree"}}}}, None),
+        (nested(MAX_COLUMN_NESTING - 1), arrays(MAX_COLUMN_NESTING - 1)),
+        (nested(MAX_COLUMN_NESTING), None),
+        (doubled(25), None),
         ({"type": "string", "pattern": "a"}, STRING),
         ({}, None),
         (True, None),
