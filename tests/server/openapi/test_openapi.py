@@ -29,7 +29,13 @@ from constrain.server.playground.request import (
     read_generation_request,
     read_why_request,
 )
-from constrain.server.requests.refusals import CHAT_FIELDS, COMPLETIONS_FIELDS, MESSAGES_FIELDS, RESPONSES_FIELDS
+from constrain.server.requests.refusals import (
+    CHAT_FIELDS,
+    COMPLETIONS_FIELDS,
+    MESSAGES_FIELDS,
+    PLAYGROUND_FIELDS,
+    RESPONSES_FIELDS,
+)
 from constrain.server.responses.request import read_request
 from constrain.server.settings import Settings
 from tests.support.server.asking import ask, chunks_of, served_as
@@ -201,17 +207,17 @@ READERS: dict[str, tuple[Callable[[Any], object], dict[str, Any], Mapping[str, s
     "PlaygroundRequest": (
         lambda body: read_generation_request(body, Settings()),
         {"model": "m", "messages": MESSAGES, "language": {"kind": "json_schema", "text": "{}"}},
-        CHAT_FIELDS,
+        PLAYGROUND_FIELDS,
     ),
     "PlaygroundBudgetRequest": (
         lambda body: read_budget_request(body, Settings()),
         {"model": "m", "messages": MESSAGES, "max_tokens": 1},
-        CHAT_FIELDS,
+        PLAYGROUND_FIELDS,
     ),
     "PlaygroundWhyRequest": (
         lambda body: read_why_request(body, Settings()),
         {"model": "m", "messages": MESSAGES, "token": 1},
-        CHAT_FIELDS,
+        PLAYGROUND_FIELDS,
     ),
     "PlaygroundCheckRequest": (lambda body: read_check_request(body, Settings()), {"model": "m"}, {}),
     "PlaygroundExplainRequest": (lambda body: read_explain_request(body, Settings()), {"model": "m", "text": ""}, {}),
