@@ -117,10 +117,11 @@ def _read_question(
     options = {**options, **read_sampling(body, RANGES), **read_show_schema(body), **read_cache_prompt(body)}
     options["trace"] = True
     is_json = language is not None and language.is_json
+    confidence = read_confidence(body)
     if language is not None and is_json:
         options = {**options, **language.policies}
     if is_json or tools.all:
-        options |= {"confidence": True, **read_confidence(body)}
+        options |= {"confidence": True, **confidence}
     options |= read_sources(body, has_schema=is_json or bool(tools.all))
     options |= tools.options(parallel=read_parallel(body))
     question = Question(messages, content, options, Places("messages", limit, tools.field, tools.places))
