@@ -65,7 +65,7 @@ class ConstrainError(Exception):
 
 
 def _unpickle(kind: type[ConstrainError], message: str) -> ConstrainError:
-    """Makes an error that was pickled, whatever arguments its class has; pickle restores the attributes."""
+    """Creates an error without calling its constructor; pickle then restores its attributes."""
     return kind.__new__(kind, message)
 
 

@@ -24,16 +24,26 @@ A ``ConstrainError`` or ``LineError`` fails this task only; every other exceptio
 """
 
 
+READY = 2
+"""Tasks prepared ahead while ``parallel`` others are answered: 2, so that the model never waits for one."""
+
+
+def depends_on_task(schema: object) -> bool:
+    """Returns whether the language of a schema may depend on the sources of each task, from which it quotes."""
+    from constrain.generation.options import is_json_schema
+    from constrain.language.schema_text import schema_text
+    from constrain.quotes.keyword import may_have_quotes
+
+    return is_json_schema(schema) and may_have_quotes(schema_text(schema))
+
+
 def compile_ahead(model: Model, schema: object, options: Options) -> None:
     """Compiles the schema of most tasks. Raises the errors of ``complete`` if it is invalid."""
     from constrain.engine.compiling import compile_any
     from constrain.generation.options import compile_options
-    from constrain.language.schema_text import schema_text
-    from constrain.language.source import Source
-    from constrain.quotes.keyword import may_have_quotes
 
-    if schema is None or (not isinstance(schema, Source) and may_have_quotes(schema_text(schema))):
-        return  # quotes depend on the task
+    if schema is None or depends_on_task(schema):
+        return
     compile_any(schema, model.vocabulary, close_objects=True, **compile_options(options, schema))
 
 

@@ -24,9 +24,6 @@ if TYPE_CHECKING:
 _LISTED = 10
 """Failed lines that the terminal lists: 10. The file of errors has all of them."""
 
-_READY = 2
-"""Lines prepared ahead while ``parallel`` others are answered: 2, so that the model never waits for a line."""
-
 
 @shared.takes(language=shared.language, options=shared.options, policies=shared.policies)
 def batch(
@@ -78,7 +75,7 @@ def batch(
     answered.
     """
     from constrain.batch import run as batches
-    from constrain.batch.answering import answerer
+    from constrain.batch.answering import READY, answerer
     from constrain.batch.files import BatchFiles, check_paths
     from constrain.llama.model import Model, default_model_path
 
@@ -105,7 +102,7 @@ def batch(
         with shared.show_progress(console, f"Loading {model.name}"), shared.name_file(language.file):
             if ray is None:
                 answer = answerer(opened.enter_context(Model(**sizes)), wanted, options)
-                threads = parallel + _READY
+                threads = parallel + READY
             else:
                 pool = opened.enter_context(_pool(ray, actors, cpus_per_actor, sizes, wanted, options))
                 answer, threads = pool.answer, pool.threads

@@ -71,7 +71,7 @@ def _style(token: TokenTrace) -> str:
 
 
 def _others(token: TokenTrace) -> str:
-    """Returns the likeliest other tokens; a cross marks those that the mask refuses."""
+    """Returns the likeliest other tokens; tokens that the mask refuses get a cross."""
     others = [each for each in token.top if each.token != token.token][:_SHOWN_OTHERS]
     return "  ".join(
         f"{'' if each.is_allowed else '✗'}{_quote(each.text)} {math.exp(each.logprob):.3f}" for each in others

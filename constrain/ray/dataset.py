@@ -6,10 +6,10 @@ import importlib
 import logging
 from typing import TYPE_CHECKING, Any
 
+from constrain.batch.answering import depends_on_task
 from constrain.engine.compiling import grammar_of
 from constrain.generation.options import compile_options
 from constrain.llama.model import DEFAULT_PARALLEL
-from constrain.quotes.keyword import may_have_quotes
 from constrain.ray.rows import RowReader
 from constrain.ray.worker import Answers, check_options
 
@@ -109,8 +109,8 @@ def answers(
 
 
 def _check_schema(schema: Any, options: ChatOptions) -> None:
-    """Raises the errors of a schema or grammar, before there is a model, except for those that need its tokens."""
-    if schema is None or (isinstance(schema, str) and may_have_quotes(schema)):
+    """Raises the errors of a schema or grammar that do not depend on a model's tokens."""
+    if schema is None or depends_on_task(schema):
         return
     grammar_of(schema, close_objects=True, **compile_options(options, schema))
 

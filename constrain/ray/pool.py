@@ -11,7 +11,7 @@ import threading
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from typing import TYPE_CHECKING, Any
 
-from constrain.batch.answering import compile_ahead, write_answers
+from constrain.batch.answering import READY, compile_ahead, write_answers
 from constrain.batch.lines import LineError
 from constrain.errors import ConstrainError
 from constrain.llama.model import Model
@@ -29,10 +29,6 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("constrain.ray")
 
-READY = 2
-"""Tasks that an actor prepares ahead while it answers ``parallel`` others: 2, so that its model never waits for one."""
-
-
 CONNECT_SECONDS = 10
 """Seconds to wait for the address of a cluster."""
 
@@ -41,9 +37,13 @@ class _Worker:
     """One actor, with a model of its own."""
 
     def __init__(self, model_options: Mapping[str, Any], schema: str | Source | None, options: Options) -> None:
-        self._model = Model(**model_options)
         self._never: Future[None] = Future()
-        compile_ahead(self._model, schema, options)
+        self._error: Exception | None = None  # Ray would tell a text in its place
+        try:
+            self._model = Model(**model_options)
+            compile_ahead(self._model, schema, options)
+        except (ConstrainError, ValueError) as error:
+            self._error = error
 
     def answer(self, task: Task) -> Completion | ConstrainError | LineError:
         """Returns the answer to a task, or the error in its place."""
@@ -53,9 +53,9 @@ class _Worker:
             return error
         return found
 
-    def is_ready(self) -> bool:
-        """Returns true, once the model is loaded and the schema is compiled."""
-        return True
+    def begin(self) -> Exception | None:
+        """Returns the error of the model or schema, if there is one, once both are loaded."""
+        return self._error
 
 
 def _require_reachable(address: str) -> None:
@@ -93,8 +93,6 @@ class Pool:
         options: Options,
     ) -> None:
         ray: Any = importlib.import_module("ray")
-        from ray.exceptions import RayTaskError
-
         self._ray = ray
         needed = actors * cpus
         if address == "local":
@@ -113,11 +111,11 @@ class Pool:
         self._waiting = {made.remote(given, schema, options): 0 for _ in range(actors)}
         self._lock = threading.Lock()
         self.threads = actors * threads
-        try:
-            ray.get([actor.is_ready.remote() for actor in self._waiting])
-        except RayTaskError as error:
-            self.close()
-            raise error.cause from None
+        errors: list[Exception | None] = ray.get([actor.begin.remote() for actor in self._waiting])
+        for error in errors:
+            if error is not None:
+                self.close()
+                raise error
 
     def __enter__(self) -> Self:
         return self

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from constrain.batch.answering import compile_ahead, write_answers
+from constrain.batch.answering import READY, compile_ahead, write_answers
 from constrain.batch.lines import LineError
 from constrain.errors import ConstrainError
 from constrain.generation.completion import Completion
@@ -31,9 +31,6 @@ if TYPE_CHECKING:
     from constrain.ray.rows import PromptOf
 
 _log = logging.getLogger("constrain.ray")
-
-_READY = 2
-"""Rows prepared ahead while ``parallel`` others are answered: 2, so that the model never waits for a row."""
 
 
 class Answers:
@@ -115,7 +112,7 @@ class Answers:
     def _answer(self, rows: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
         """Returns the records of the answers to each row. If the call ends early, so do the answers."""
         stop: Future[None] = Future()
-        threads = self._model.parallel + _READY
+        threads = self._model.parallel + READY
         with ThreadPoolExecutor(threads, thread_name_prefix="constrain-rows") as pool:
             try:
                 return list(pool.map(partial(self._answer_row, stop=stop), rows))

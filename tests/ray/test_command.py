@@ -109,3 +109,11 @@ def test_what_cannot_begin_is_told(more: list[str], message: str, folder: Path) 
     done = run(*command(folder, "ray", *more))
     assert done.returncode == 2
     assert message in done.stderr
+
+
+def test_a_schema_that_is_refused_ends_the_command(folder: Path) -> None:
+    (folder / "schema.json").write_text('{"type": "strin"}')
+    done = run(*command(folder, "ray", *RAY))
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == run(*command(folder, "alone")).stderr.splitlines()[-1]
+    assert "strin" in done.stderr

@@ -113,6 +113,12 @@ def test_refusals_come_before_any_actor(changes: dict[str, Any], error: type, me
         answers(ray.data.from_items(people(2)).materialize(), **{**OPTIONS, **changes})
 
 
+def test_a_schema_with_quotes_is_compiled_with_the_sources_of_its_rows() -> None:
+    quoting = {"type": "object", "properties": {"word": {"type": "string", "x-quote": "letter"}}}
+    rows = ray.data.from_items([{"id": 0, "prompt": "x", "letter": "yes"}])
+    assert answers(rows, **{**OPTIONS, "schema": quoting, "source_columns": {"letter": "letter"}}) is not None
+
+
 def test_a_checkpoint_leaves_out_what_is_written(tmp_path: Any) -> None:
     rows = people(6)
     for count in (4, 6):
