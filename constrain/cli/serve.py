@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
 import sys
 from importlib import import_module
-from pathlib import Path
+from pathlib import Path  # noqa: TC003 - typer reads annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
 from constrain.cli import shared
+from constrain.server.variables import KEY_VARIABLE, STORE_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,8 +33,6 @@ _NEEDED = (
     "uvicorn",
 )
 """Modules that the ``server`` extra installs."""
-
-_KEY_VARIABLE = "CONSTRAIN_API_KEY"
 
 _SUBSETS = ("structural", "openai", "off")
 
@@ -108,7 +106,7 @@ def serve(
         ),
     ] = None,
     api_key_file: Annotated[
-        Path | None, typer.Option(help=f"File with API keys, one per line; the variable {_KEY_VARIABLE} adds one.")
+        Path | None, typer.Option(help=f"File with API keys, one per line; the variable {KEY_VARIABLE} adds one.")
     ] = None,
     strict_subset: Annotated[
         str | None,
@@ -159,6 +157,15 @@ def serve(
     batch_size: Annotated[
         str | None,
         typer.Option(metavar="SIZE", help='Disk space for files of clients ("500 MB").', show_default="4 GiB"),
+    ] = None,
+    response_store: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PLACE",
+            help=f"Place of stored responses: memory, none, or the address of a database, which servers may share; the "
+            f"variable {STORE_VARIABLE} hides a password in it.",
+            show_default="memory",
+        ),
     ] = None,
     allowed_host: Annotated[
         list[str] | None,
@@ -212,8 +219,9 @@ def run_server(
     from constrain.server.run import Server
     from constrain.server.sandbox.workers import workers
     from constrain.server.serving.model_files import find_models
+    from constrain.server.startup import make_settings
 
-    settings = _make_settings(config, sockets)
+    settings = make_settings(config, [listening.getsockname()[0] for listening in sockets])
     models = find_models(config, model, aliases)
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     application = Application(models, settings)
@@ -239,39 +247,6 @@ def run_server(
     finally:
         models.close()
         workers().close()
-
-
-def _make_settings(config: ServerConfig, sockets: list[Any]) -> Settings:
-    """Returns the settings of the server. Raises ``ValueError`` and ``OSError`` for API keys that cannot be read."""
-    from constrain.server.http.auth import read_key, read_keys
-    from constrain.server.http.hosts import hosts_for
-    from constrain.server.settings import Settings
-
-    keys = () if config.api_key_file is None else read_keys(config.api_key_file)
-    if from_environment := read_key(os.environ.get(_KEY_VARIABLE, ""), f"the variable {_KEY_VARIABLE}"):
-        keys += (from_environment,)
-    addresses = [listening.getsockname()[0] for listening in sockets]
-    return Settings(
-        keys,
-        config.strict_subset,
-        max_queue=config.queue,
-        hosts=hosts_for(config.host, addresses, config.allowed_host, has_keys=bool(keys)),
-        cors_origins=tuple(config.cors_origin),
-        shared_cache=config.shared_cache,
-        compile_seconds=config.compile_seconds,
-        timeout=config.timeout,
-        grace_seconds=config.grace,
-        playground=config.playground,
-        batch_folder=(config.batch_folder or _own_folder()) if config.batches else None,
-        batch_bytes=config.batch_size,
-    )
-
-
-def _own_folder() -> Path:
-    """Returns the folder for files and batches in the folder of the user's data."""
-    import platformdirs
-
-    return Path(platformdirs.user_data_dir("constrain-llm", appauthor=False)) / "batches"
 
 
 def _make_greeting(base: str, models: Models, settings: Settings) -> str:

@@ -1,14 +1,29 @@
-"""Answers on a cluster: ``answers`` for Ray Data, and ``Answers``, the class that works in each process.
+"""Answers on a cluster: ``answers`` for Ray Data, ``Answers``, the class beneath it, and ``serve_app`` for Ray Serve.
 
-Users import from here; it needs the extra ``ray``. Ray itself is imported when ``answers`` is called. ``Answers`` also
-works in ``mapInPandas`` of Spark and ``map_partitions`` of Dask. Read ``columns`` first (types of columns, and the
+Users import from here; it needs the extra ``ray``, and ``serve_app`` the extra ``server``, too. Ray itself is imported
+when ``answers`` or ``serve_app`` is called. ``Answers`` also works in ``mapInPandas`` of Spark and ``map_partitions``
+of Dask. Read ``columns`` first (types of columns, and the
 records of answers), then ``rows`` (a row becomes a task of a batch), then ``worker`` with its ``metrics``, then
-``dataset``. ``pool`` has the actors of ``constrain batch --ray``.
+``dataset``. ``pool`` has the actors of ``constrain batch --ray``, ``endpoint`` the server on a cluster.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from constrain.ray.dataset import answers
 from constrain.ray.worker import Answers
 
-__all__ = ["Answers", "answers"]
+if TYPE_CHECKING:
+    from constrain.ray.endpoint.app import app_builder, serve_app
+
+__all__ = ["Answers", "answers", "app_builder", "serve_app"]
+
+
+def __getattr__(name: str) -> object:
+    """Imports the endpoint when it is asked for, since it needs the extra ``server``."""
+    if name in ("app_builder", "serve_app"):
+        from constrain.ray.endpoint import app
+
+        return getattr(app, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

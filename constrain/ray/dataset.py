@@ -90,7 +90,7 @@ def answers(
         _set_checkpoint(dataset, id_column, checkpoint)
     least, most = (concurrency, concurrency) if isinstance(concurrency, int) else concurrency
     parallel = (model_options or {}).get("parallel", DEFAULT_PARALLEL)
-    cpus = _cpus(cpus_per_actor)
+    cpus = choose_cpus(cpus_per_actor, "cpus_per_actor")
     sizes = {"n_threads": max(1, int(cpus)), **(model_options or {})}
     given = {
         "model": model, "schema": schema, "prompt": prompt, "id_column": id_column, "n": n, "vote": vote,
@@ -127,8 +127,11 @@ def _set_checkpoint(dataset: Dataset, id_column: str | None, path: str) -> None:
     dataset.context.checkpoint_config = CheckpointConfig(id_column, path, delete_checkpoint_on_success=False)
 
 
-def _cpus(wanted: float | None) -> float:
-    """Returns the CPUs of an actor. Warns if no node has as many as wanted: the actors then wait for one."""
+def choose_cpus(wanted: float | None, name: str) -> float:
+    """Returns the CPUs of an actor. Warns if no node has as many as wanted: the actors then wait for one.
+
+    ``name``: name of the argument.
+    """
     ray: Any = importlib.import_module("ray")
     if not ray.is_initialized():
         ray.init()
@@ -136,7 +139,7 @@ def _cpus(wanted: float | None) -> float:
     if wanted is None:
         return min(MOST_CPUS, largest) or 1
     if wanted > largest:
-        _log.warning("cpus_per_actor is %s; no node has more than %s CPUs, so actors wait for one", wanted, largest)
+        _log.warning("%s is %s; no node has more than %s CPUs, so actors wait for one", name, wanted, largest)
     return wanted
 
 

@@ -21,7 +21,7 @@ from constrain.server.completions.request import read_completion_request
 from constrain.server.embeddings.endpoint import Embeddings
 from constrain.server.embeddings.request import read_embedding_request
 from constrain.server.error_forms import MODELS, error_object_for
-from constrain.server.http.account import Account, current
+from constrain.server.http.account import REQUEST_ID, Account, current
 from constrain.server.http.auth import owner_of, require_key
 from constrain.server.http.cors import cors_headers, preflight, require_origin
 from constrain.server.http.errors import ApiError, on_api_error, on_failure, on_http_error, unavailable
@@ -36,6 +36,7 @@ from constrain.server.playground.endpoint import CALLED_IN_SANDBOX as PLAYGROUND
 from constrain.server.playground.endpoint import playground_routes
 from constrain.server.playground.page import is_open
 from constrain.server.responses.endpoint import responses_routes
+from constrain.server.responses.opening import open_store
 from constrain.server.responses.request import read_request
 from constrain.server.sandbox.compiling import compile_here
 from constrain.server.sandbox.reading import rehearse
@@ -82,16 +83,18 @@ class Application:
 
     Attributes:
         generator: object that runs the models.
+        metrics: measurements of the server.
     """
 
     def __init__(self, models: Models, settings: Settings) -> None:
         self._models = models
         self._settings = settings
-        self._metrics = Metrics(models)
+        self.metrics = Metrics(models)
         limits = Limits(settings.compile_seconds, settings.compile_memory_bytes)
-        self.generator = Generator(models.parallel, settings.max_queue, limits, self._metrics)
-        serving = Serving(models, self.generator, settings, self._metrics)
-        responses = responses_routes(serving)
+        self.generator = Generator(models.parallel, settings.max_queue, limits, self.metrics)
+        serving = Serving(models, self.generator, settings, self.metrics)
+        self._store = open_store(settings.response_store)
+        responses = responses_routes(serving, self._store)
         answering: dict[str, ASGIApp] = {
             "/v1/chat/completions": Answering(serving, read_chat_request, make_chat_writer),
             "/v1/responses": responses[0].endpoint,
@@ -128,6 +131,7 @@ class Application:
             await self._app(scope, receive, send)
             return
         account = Account(time.monotonic() + self._settings.timeout)
+        account.id = scope.get(REQUEST_ID, account.id)
         current.set(account)
         headers, settings = Headers(scope=scope), self._settings
         account.error_object = error_object_for(scope["path"], headers)
@@ -167,6 +171,11 @@ class Application:
         """Stops all batches where they are; the next server goes on with them."""
         await self._batches.stop()
 
+    def close(self) -> None:
+        """Frees what answers need, once all are finished."""
+        self.generator.close()
+        self._store.close()
+
     def _partition(self, owner: str) -> str:
         """Returns the name of the prompt cache of an owner (see ``owner_of``)."""
         return "" if self._settings.shared_cache else owner
@@ -174,7 +183,7 @@ class Application:
     def _finish(self, account: Account, scope: Scope) -> None:
         """Counts and logs a request that was answered, or whose client has left."""
         if account.status:
-            self._metrics.requests.labels(self._label(scope), account.status).inc()
+            self.metrics.requests.labels(self._label(scope), account.status).inc()
         log_request(account, scope)
 
     def _label(self, scope: Scope) -> str:
@@ -190,7 +199,7 @@ class Application:
         return JSONResponse({"status": "ok"})
 
     async def _show_metrics(self, _: Request) -> Response:
-        return Response(self._metrics.text(), media_type=self._metrics.media_type)
+        return Response(self.metrics.text(), media_type=self.metrics.media_type)
 
     async def _describe(self, _: Request) -> Response:
         if self._description is None:

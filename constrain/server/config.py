@@ -34,7 +34,7 @@ from pydantic import (
 from constrain.llama.prompt_cache.prompts import PROMPT_CACHE_BYTES
 from constrain.server.http.cors import origin_of
 from constrain.server.http.hosts import ANY_HOST, host_of
-from constrain.server.settings import BATCH_BYTES, LogFormat, StrictSubset
+from constrain.server.settings import BATCH_BYTES, IN_MEMORY, LogFormat, StrictSubset
 from constrain.suggestions import did_you_mean
 
 if sys.version_info >= (3, 11):
@@ -129,6 +129,7 @@ class ServerConfig(_Table):
     shared_cache: bool = False
     prompt_cache: bool = True
     prompt_cache_size: Annotated[int, BeforeValidator(_as_bytes), Field(gt=0)] = PROMPT_CACHE_BYTES
+    response_store: Annotated[str, Field(min_length=1)] = IN_MEMORY
     playground: bool = True
     batches: bool = True
     batch_folder: _File | None = None
@@ -142,15 +143,25 @@ def read_config(path: Path | None, flags: Mapping[str, Any]) -> ServerConfig:
 
     Raises ``ValueError``, which lists all wrong keys, and ``OSError``.
     """
-    found = {} if path is None else _parse(path)
+    config = make_config({} if path is None else _parse(path), str(path), flags)
+    return config if path is None else _relative_to(path.parent, config, flags)
+
+
+def make_config(document: Mapping[str, Any], place: str, flags: Mapping[str, Any]) -> ServerConfig:
+    """Returns the configuration that a document and flags say.
+
+    ``place``: name of the document in errors.
+
+    Raises ``ValueError``, which lists all wrong keys.
+    """
+    found = dict(document)
     for_each = {name: flags[name] for name in _Table.model_fields if name in flags}
     if isinstance(found.get("models"), list) and for_each:
         found["models"] = [{**table, **for_each} if isinstance(table, dict) else table for table in found["models"]]
     try:
-        config = ServerConfig.model_validate({**found, **flags})
+        return ServerConfig.model_validate({**found, **flags})
     except ValidationError as error:
-        raise ValueError("\n".join(_describe_error(each, path, flags) for each in error.errors())) from error
-    return config if path is None else _relative_to(path.parent, config, flags)
+        raise ValueError("\n".join(_describe_error(each, place, flags) for each in error.errors())) from error
 
 
 def _parse(path: Path) -> dict[str, Any]:
@@ -161,11 +172,11 @@ def _parse(path: Path) -> dict[str, Any]:
     return found
 
 
-def _describe_error(error: ErrorDetails, path: Path | None, flags: Mapping[str, Any]) -> str:
+def _describe_error(error: ErrorDetails, place: str, flags: Mapping[str, Any]) -> str:
     """Returns a message with the wrong key and the reason."""
     if error["loc"][0] in flags:
         return f"--{error['loc'][0]}: ".replace("_", "-") + f"{error['msg']}, not {error['input']!r:.80}"
-    key = f"{path}: "
+    key = f"{place}: "
     for part in error["loc"]:
         key += f"[{part}]" if isinstance(part, int) else part if key.endswith(": ") else f".{part}"
     if error["type"] == "extra_forbidden":

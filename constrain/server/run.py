@@ -107,4 +107,4 @@ class Server(uvicorn.Server):
         if not self._hurries:
             self._app.generator.end_by(self._grace_seconds - min(_ENDING, self._grace_seconds / 2))
         await super().shutdown(sockets)
-        self._app.generator.close()
+        self._app.close()

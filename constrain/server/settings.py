@@ -14,6 +14,12 @@ StrictSubset = Literal["structural", "openai", "off"]
 
 LogFormat = Literal["text", "json"]
 
+IN_MEMORY = "memory"
+"""Place of responses that are kept in the memory of the server."""
+
+KEEP_NONE = "none"
+"""Place of responses that are not kept."""
+
 BATCH_BYTES = 4 << 30
 """Bytes that the files of clients may take together by default: 4 GiB."""
 
@@ -39,6 +45,7 @@ class Settings:
         timeout: seconds to answer a request. Then an answer in progress is ended early, and a request whose answer has
             not
             begun is refused.
+        response_store: place where responses are kept: ``"memory"``, ``"none"``, or the address of a database.
         playground: whether ``/`` has a page that shows answers token by token, with an endpoint of its own.
         batch_folder: folder that keeps the files and batches of clients; ``None`` to take none.
         batch_bytes: bytes that the files of clients may take together.
@@ -55,6 +62,7 @@ class Settings:
     cors_origins: tuple[str, ...] = ()
     shared_cache: bool = False
     timeout: float = 600.0
+    response_store: str = IN_MEMORY
     playground: bool = True
     batch_folder: Path | None = None
     batch_bytes: int = BATCH_BYTES

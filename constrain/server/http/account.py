@@ -73,5 +73,8 @@ class Account:
         self.limits_met = tuple(dict.fromkeys((*self.limits_met, *completion.limits_met)))
 
 
+REQUEST_ID = "constrain.request_id"
+"""Member of an ASGI scope with the name of a request, if a process in front of this one has named it."""
+
 current: ContextVar[Account] = ContextVar("constrain_account")
 """The record of the request that is being answered."""

@@ -61,7 +61,7 @@ async def body_pieces(request: Request, limit: int, media_type: str) -> AsyncGen
             raise refusal or _too_slow() from error
         size += len(piece)
         if refusal is None and size > limit:
-            refusal, begun = _too_large(limit), time.monotonic()
+            refusal, begun = too_large(limit), time.monotonic()
         if refusal is None:
             begun_writing = time.monotonic()
             yield piece
@@ -90,7 +90,7 @@ def _check_headers(request: Request, limit: int, media_type: str) -> ApiError | 
             code="unsupported_media_type",
         )
     declared = request.headers.get("content-length", "")
-    return _too_large(limit) if declared.isdecimal() and int(declared[:20]) > limit else None
+    return too_large(limit) if declared.isdecimal() and int(declared[:20]) > limit else None
 
 
 def parse_body(data: bytes) -> dict[str, Any]:
@@ -128,7 +128,8 @@ def model_name(body: Mapping[str, Any]) -> str:
     return model
 
 
-def _too_large(limit: int) -> ApiError:
+def too_large(limit: int) -> ApiError:
+    """Returns the error for a body with more than ``limit`` bytes."""
     return ApiError(
         f"The body of the request is larger than {limit} bytes.",
         status=413,

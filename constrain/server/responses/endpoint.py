@@ -27,7 +27,7 @@ from constrain.server.responses.output import (
     response_json,
 )
 from constrain.server.responses.request import read_request
-from constrain.server.responses.store import ResponseStore, input_items_page
+from constrain.server.responses.store import input_items_page
 from constrain.server.serving.answering import require_room
 from constrain.server.serving.endpoint import Endpoint, send_stream
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from constrain.generation.completion import Completion
     from constrain.server.requests.question import Question
     from constrain.server.responses.request import ResponsesRequest
-    from constrain.server.responses.store import StoredResponse
+    from constrain.server.responses.store import ResponseStore, StoredResponse
     from constrain.server.serving.endpoint import Serving
     from constrain.server.serving.generation import Answers
     from constrain.server.serving.models import ServedModel
@@ -52,9 +52,11 @@ _log = logging.getLogger("constrain.server")
 _PATH = "/v1/responses"
 
 
-def responses_routes(serving: Serving) -> list[Route]:
+def responses_routes(serving: Serving, store: ResponseStore) -> list[Route]:
     """Returns all routes below ``/v1/responses``. A response is visible only to the key that created it."""
-    store = ResponseStore()
+
+    async def find(request: Request) -> StoredResponse:
+        return await asyncio.to_thread(store.get, current.get().owner, request.path_params["id"])
 
     async def show(request: Request) -> Response:
         if request.query_params.get("stream", "false").lower() not in ("false", "0"):
@@ -63,17 +65,17 @@ def responses_routes(serving: Serving) -> list[Route]:
                 param="stream",
                 code="unsupported_parameter",
             )
-        return JSONResponse(store.get(current.get().owner, request.path_params["id"]).response)
+        return JSONResponse((await find(request)).response)
 
     async def delete(request: Request) -> Response:
-        return JSONResponse(store.delete(current.get().owner, request.path_params["id"]))
+        deleting = partial(store.delete, current.get().owner, request.path_params["id"])
+        return JSONResponse(await asyncio.to_thread(deleting))
 
     async def list_input(request: Request) -> Response:
-        stored = store.get(current.get().owner, request.path_params["id"])
-        return JSONResponse(input_items_page(stored, request.query_params))
+        return JSONResponse(input_items_page(await find(request), request.query_params))
 
     async def cancel(request: Request) -> Response:
-        store.get(current.get().owner, request.path_params["id"])
+        await find(request)
         raise ApiError("Only responses with 'background' can be cancelled, and this server makes none.")
 
     async def refuse_method(_: Request) -> Response:
@@ -101,7 +103,8 @@ class Responses(Endpoint):
         generator = self._serving.generator
         owner = current.get().owner
         with generator.admit(1), generator.session() as session:
-            read = partial(read_request, strict_subset=self._serving.settings.strict_subset)
+            subset = self._serving.settings.strict_subset
+            read = partial(read_request, strict_subset=subset, keeps=self._store.keeps)
             asked = await self.read(body, read, session)
             previous, question = await generator.run_in_thread(partial(self._resolve_question, asked, owner))
             require_room((question,), generator.room)

@@ -109,8 +109,12 @@ class ResponsesRequest:
 
 
 @convert_field_errors()
-def read_request(body: Mapping[str, Any], *, strict_subset: StrictSubset = "structural") -> ResponsesRequest:
+def read_request(
+    body: Mapping[str, Any], *, strict_subset: StrictSubset = "structural", keeps: bool = True
+) -> ResponsesRequest:
     """Reads a parsed body. Unknown fields are ignored; known fields that this server cannot honour are refused.
+
+    ``keeps``: whether the server keeps responses.
 
     Tools are compiled, which may take long; ``text.format`` is not. Raises ``ApiError``.
     """
@@ -126,7 +130,7 @@ def read_request(body: Mapping[str, Any], *, strict_subset: StrictSubset = "stru
     text = mapping(body["text"], "text") if body.get("text") is not None else {}
     content = read_content(body, read_format(text.get("format"), TEXT_FORMAT, strict_subset), "text.format")
     parallel = read_parallel(body)
-    store = boolean(body, "store") is not False
+    store = _read_store(body, keeps=keeps)
     options: ChatOptions = {**read_sampling(body, RANGES), **read_show_schema(body)}
     has_schema = content is not None and isinstance(content.schema, str)
     options |= read_sources(body, has_schema=has_schema or bool(tools.all))
@@ -168,6 +172,17 @@ def read_request(body: Mapping[str, Any], *, strict_subset: StrictSubset = "stru
         store=store,
         repeated=repeated,
     )
+
+
+def _read_store(body: Mapping[str, Any], *, keeps: bool) -> bool:
+    """Reads ``store``: whether the response is kept. Without the field, it is kept if the server keeps responses."""
+    given = boolean(body, "store")
+    if given and not keeps:
+        raise unsupported(
+            "store",
+            "This server keeps no responses. Send 'store': false, or start the server with a 'response_store'.",
+        )
+    return keeps if given is None else given
 
 
 def _read_voters(body: Mapping[str, Any], *, stream: bool, logprobs: bool) -> int:

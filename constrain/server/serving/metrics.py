@@ -85,6 +85,11 @@ class Metrics:
         )  # some computed masks go unused
         self._mask_seconds.inc(answer.mask_seconds)
 
+    def samples(self) -> Iterator[tuple[str, list[tuple[str, dict[str, str], float]]]]:
+        """Yields each metric: what it is about, and its values with names and labels."""
+        for metric in self._registry.collect():
+            yield metric.documentation, [(each.name, each.labels, each.value) for each in metric.samples]
+
     def text(self) -> bytes:
         """Returns all metrics in Prometheus' format."""
         return generate_latest(self._registry)

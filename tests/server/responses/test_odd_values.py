@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from constrain.server.http.errors import ApiError
+from constrain.server.responses.memory_store import MemoryStore
 from constrain.server.responses.output import ResponseHead, response_json, unfinished_response
 from constrain.server.responses.request import read_request
-from constrain.server.responses.store import ResponseStore
 from tests.support.server.response_answers import PERSON, TOOLS
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def _refusal(body: dict[str, Any]) -> ApiError | None:
 def _answer(body: dict[str, Any]) -> None:
     """All that is done with a request beside generating."""
     request = read_request(body)
-    store = ResponseStore()
+    store = MemoryStore()
     request.messages(() if (previous := store.previous("me", request)) is None else previous.conversation)
     document = response_json(unfinished_response(ResponseHead(request, "resp_1", 0.0, "tiny", 0.8)))
     store.put("me", request, document)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from openai.types.responses import ResponseItemList
 from pydantic import TypeAdapter
 
 from constrain.server.http.errors import ApiError
+from constrain.server.responses.memory_store import MemoryStore
 from constrain.server.responses.output import ResponseHead, finished_response, response_json
 from constrain.server.responses.request import ResponsesRequest, read_request
+from constrain.server.responses.sql_store import SqlStore
 from constrain.server.responses.store import ResponseStore, StoredResponse, input_items_page
 from tests.support.server.response_answers import ANSWERS
 
@@ -47,28 +50,53 @@ def _texts(page: dict[str, Any]) -> list[str]:
     return [item["content"][0]["text"] for item in page["data"]]
 
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Make = Callable[..., ResponseStore]
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgresql"])
+def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
+    """A function that makes a store of each kind; its limits hold at each call."""
+    made: list[ResponseStore] = []
+
+    def make_store(**limits: Any) -> ResponseStore:
+        if request.param == "memory":
+            made.append(MemoryStore(**limits))
+        else:
+            database = f"sqlite:///{tmp_path}/responses.db"
+            url = database if request.param == "sqlite" else request.getfixturevalue("postgresql")
+            made.append(SqlStore(url, shrink_seconds=0, **limits))
+        return made[-1]
+
+    yield make_store
+    for store in made:
+        store.close()
+
+
 @pytest.fixture
-def three() -> StoredResponse:
-    store = ResponseStore()
+def three(make: Make) -> StoredResponse:
+    store = make()
     _keep(store, "resp_1", input=[{"role": "user", "content": text} for text in "abc"])
     return store.get("me", "resp_1")
 
 
-def test_a_response_is_read_again_as_it_was_sent() -> None:
-    store, request = ResponseStore(), _request()
+def test_a_response_is_read_again_as_it_was_sent(make: Make) -> None:
+    store, request = make(), _request()
     response = _response("resp_1", request)
     store.put("me", request, response)
     assert store.get("me", "resp_1").response == response
 
 
-def test_a_response_that_shall_not_be_kept_is_not_there() -> None:
-    store = ResponseStore()
+def test_a_response_that_shall_not_be_kept_is_not_there(make: Make) -> None:
+    store = make()
     _keep(store, "resp_1", store=False)
     assert not _is_there(store, "resp_1")
 
 
-def test_a_response_is_there_for_its_owner_alone() -> None:
-    store = ResponseStore()
+def test_a_response_is_there_for_its_owner_alone(make: Make) -> None:
+    store = make()
     _keep(store, "resp_1", owner="me")
     assert not _is_there(store, "resp_1", owner="you")
     with pytest.raises(ApiError, match="not found"):
@@ -78,52 +106,52 @@ def test_a_response_is_there_for_its_owner_alone() -> None:
     assert _is_there(store, "resp_1")
 
 
-def test_a_response_that_is_not_there_is_a_404() -> None:
+def test_a_response_that_is_not_there_is_a_404(make: Make) -> None:
     with pytest.raises(ApiError) as caught:
-        ResponseStore().get("me", "resp_9")
+        make().get("me", "resp_9")
     assert (caught.value.status, caught.value.message) == (404, "Response with id 'resp_9' not found.")
 
 
-def test_a_deleted_response_is_not_there() -> None:
-    store = ResponseStore()
+def test_a_deleted_response_is_not_there(make: Make) -> None:
+    store = make()
     _keep(store, "resp_1")
     assert store.delete("me", "resp_1") == {"id": "resp_1", "object": "response", "deleted": True}
     assert not _is_there(store, "resp_1")
 
 
-def test_the_oldest_responses_make_room() -> None:
-    store = ResponseStore(max_responses=2)
+def test_the_oldest_responses_make_room(make: Make) -> None:
+    store = make(max_responses=2)
     for response_id in ("resp_1", "resp_2", "resp_3"):
         _keep(store, response_id)
     assert [_is_there(store, f"resp_{number}") for number in (1, 2, 3)] == [False, True, True]
 
 
-def test_large_responses_make_room() -> None:
-    store = ResponseStore(max_bytes=10_000)
+def test_large_responses_make_room(make: Make) -> None:
+    store = make(max_bytes=10_000)
     for response_id in ("resp_1", "resp_2"):
         _keep(store, response_id, input="x" * 6000)
     assert [_is_there(store, f"resp_{number}") for number in (1, 2)] == [False, True]
 
 
-def test_a_long_conversation_counts_as_a_whole_in_each_response() -> None:
-    store = ResponseStore(max_bytes=20_000)
+def test_a_long_conversation_counts_as_a_whole_in_each_response(make: Make) -> None:
+    store = make(max_bytes=20_000)
     _keep(store, "resp_1", input="x" * 9000)
     _keep(store, "resp_2", previous_response_id="resp_1")
     assert [_is_there(store, f"resp_{number}") for number in (1, 2)] == [False, True]
 
 
-def test_old_responses_are_forgotten() -> None:
+def test_old_responses_are_forgotten(make: Make) -> None:
     now = 0.0
-    store = ResponseStore(max_age=10, clock=lambda: now)
+    store = make(max_age=10, clock=lambda: now)
     _keep(store, "resp_1")
     now = 9.0
     _keep(store, "resp_2")
     now = 10.0
-    assert [_is_there(store, "resp_1"), _is_there(store, "resp_2"), len(store)] == [False, True, 1]
+    assert [_is_there(store, "resp_1"), _is_there(store, "resp_2")] == [False, True]
 
 
-def test_a_response_is_continued_with_all_that_came_before() -> None:
-    store = ResponseStore()
+def test_a_response_is_continued_with_all_that_came_before(make: Make) -> None:
+    store = make()
     _keep(store, "resp_1", input="One?", instructions="Be brief.")
     _keep(store, "resp_2", input="Two?", previous_response_id="resp_1")
     request = _request(input="Three?", previous_response_id="resp_2")
@@ -139,8 +167,8 @@ def test_a_response_is_continued_with_all_that_came_before() -> None:
     ]
 
 
-def test_results_answer_the_calls_of_the_previous_response() -> None:
-    store, first = ResponseStore(), ANSWERS["calls"].head.request
+def test_results_answer_the_calls_of_the_previous_response(make: Make) -> None:
+    store, first = make(), ANSWERS["calls"].head.request
     store.put("me", first, _response("resp_1", first, "calls"))
     results = [
         {"type": f"{kind}_call_output", "call_id": f"call_{number}", "output": "fine"}
@@ -153,17 +181,17 @@ def test_results_answer_the_calls_of_the_previous_response() -> None:
     assert [message["role"] for message in messages] == ["user", "assistant", "tool", "tool", "tool"]
 
 
-def test_a_conversation_goes_on_after_its_first_response_was_deleted() -> None:
-    store = ResponseStore()
+def test_a_conversation_goes_on_after_its_first_response_was_deleted(make: Make) -> None:
+    store = make()
     _keep(store, "resp_1", input="One?")
     _keep(store, "resp_2", input="Two?", previous_response_id="resp_1")
     store.delete("me", "resp_1")
     assert len(store.get("me", "resp_2").conversation) == 4
 
 
-def test_an_unknown_previous_response_is_an_error_of_the_request() -> None:
+def test_an_unknown_previous_response_is_an_error_of_the_request(make: Make) -> None:
     with pytest.raises(ApiError) as caught:
-        ResponseStore().previous("me", _request(previous_response_id="resp_9"))
+        make().previous("me", _request(previous_response_id="resp_9"))
     error = caught.value
     assert (error.status, error.code, error.param) == (400, "previous_response_not_found", "previous_response_id")
     assert error.message == "Previous response with id 'resp_9' not found."

@@ -1,0 +1,178 @@
+"""The front: an ASGI application without a model, which has replicas answer its requests."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING, Any
+
+from ray.exceptions import RayActorError, RayError
+from ray.serve.exceptions import BackPressureError, RayServeException
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect, Request
+
+from constrain.server.error_forms import error_object_for, stream_end
+from constrain.server.http.account import REQUEST_ID, Account, current
+from constrain.server.http.cors import cors_headers
+from constrain.server.http.errors import ApiError, failure, too_busy, unavailable
+from constrain.server.requests.body import too_large
+
+if TYPE_CHECKING:
+    from ray.serve.handle import DeploymentHandle
+    from starlette.types import Message, Receive, Scope, Send
+
+    from constrain.server.settings import Settings
+
+_log = logging.getLogger("constrain.server")
+
+ATTEMPTS = 3
+"""Replicas that are asked for one response: 3, as each may be lost before it has sent anything."""
+
+_ID_HEADER = "x-request-id"
+
+MAX_REQUEST_ID = 128
+"""Characters of the name that a client may give to its request: 128; a longer one is replaced."""
+
+_SENT = (
+    "type", "http_version", "method", "scheme", "path", "raw_path", "query_string", "root_path", "headers", "client",
+    "server",
+)  # fmt: skip
+"""Members of a scope that replicas get; others belong to the process of the front."""
+
+
+class Front:
+    """An ASGI application that passes requests to replicas, and their responses to clients.
+
+    Args:
+        replicas: handle of the replicas.
+        settings: settings of the server.
+    """
+
+    def __init__(self, replicas: DeploymentHandle[Any], settings: Settings) -> None:
+        self._replicas: Any = replicas.options(stream=True)
+        self._settings = settings
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers a request."""
+        if scope["type"] == "lifespan":
+            await _live(receive, send)
+            return
+        if scope["type"] != "http":
+            await send({"type": "websocket.close"})
+            return
+        headers = Headers(scope=scope)
+        account = Account(time.monotonic() + self._settings.timeout)
+        account.error_object = error_object_for(scope["path"], headers)
+        account.id = _request_id(headers) or account.id
+        current.set(account)
+        response = _Response(scope["path"], send)
+        try:
+            await self._answer(Request(scope, receive), response)
+        except ClientDisconnect:
+            return
+        except ApiError as error:
+            if response.has_begun:
+                await response.end(error)
+                return
+            answer = error.response()
+            answer.headers.update(cors_headers(headers, self._settings.cors_origins))
+            await answer(scope, receive, send)
+
+    async def _answer(self, request: Request, response: _Response) -> None:
+        """Has a replica answer. Raises ``ApiError`` if none does, and ``ClientDisconnect``."""
+        if request.url.path == "/metrics":
+            raise ApiError(
+                "The metrics of all replicas are with Ray's own, at the address of each node.",
+                status=404,
+                code="unknown_url",
+            )
+        body = await _read(request, self._settings.max_body_bytes)
+        sent = {name: request.scope[name] for name in _SENT if name in request.scope}
+        sent[REQUEST_ID] = current.get().id
+        for _ in range(ATTEMPTS):
+            if await self._attempt(sent, body, response):
+                return
+            if response.has_begun:
+                break
+        raise unavailable("The process that wrote the answer was lost.")
+
+    async def _attempt(self, sent: Scope, body: bytes, response: _Response) -> bool:
+        """Sends the response of one replica. Returns whether it was not lost. Raises ``ApiError``."""
+        try:
+            await response.send_all(self._replicas.answer.remote(sent, body))
+        except BackPressureError as error:
+            raise too_busy("all replicas are answering, and the queue is full") from error
+        except (RayActorError, RayServeException) as error:  # the replica, its node or its process is gone
+            _log.warning("a replica was lost: %s", error, extra={"event": "replica_lost"})
+            return False
+        except RayError as error:
+            _log.exception("a replica failed")
+            raise failure() from error
+        return True
+
+
+class _Response:
+    """A response to a client, in so far as it was sent."""
+
+    def __init__(self, path: str, send: Send) -> None:
+        self._path = path
+        self._send = send
+        self._media_type = ""
+        self._events = 0
+        self.has_begun = False
+
+    async def send_all(self, parts: Any) -> None:
+        """Sends the messages that a replica yields. If the client leaves, the replica is told."""
+        is_over = False
+        try:
+            async for messages in parts:
+                for message in messages:
+                    await self._send_one(message)
+            is_over = True
+        finally:
+            if not is_over:
+                parts.cancel()
+
+    async def end(self, error: ApiError) -> None:
+        """Ends a stream with an error. Raises the error if it is not a stream: the connection breaks off then."""
+        last = stream_end(self._path, self._media_type, error, self._events)
+        if last is None:
+            raise error
+        await self._send({"type": "http.response.body", "body": last, "more_body": False})
+
+    async def _send_one(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(raw=list(message["headers"]))
+            self._media_type = headers.get("content-type", "")
+            del headers[_ID_HEADER]  # Ray adds it
+            message = {**message, "headers": headers.raw}
+        else:
+            self._events += message.get("body", b"").count(b"\n\n")
+        await self._send(message)
+        self.has_begun = True
+
+
+def _request_id(headers: Headers) -> str:
+    """Returns the name that Ray, or the client, has given to a request; ``""`` if it cannot be used."""
+    found = headers.get(_ID_HEADER, "")
+    return found if len(found) <= MAX_REQUEST_ID and found.isascii() and found.isprintable() else ""
+
+
+async def _read(request: Request, limit: int) -> bytes:
+    """Returns the body. Raises ``ApiError`` if it is longer than ``limit`` bytes."""
+    pieces, size = [], 0
+    async for piece in request.stream():
+        size += len(piece)
+        if size > limit:
+            raise too_large(limit)
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
+async def _live(receive: Receive, send: Send) -> None:
+    """Follows the protocol for the start and the end of an ASGI server."""
+    while True:
+        message = await receive()
+        await send({"type": f"{message['type']}.complete"})
+        if message["type"] == "lifespan.shutdown":
+            return
