@@ -6,11 +6,9 @@ import importlib
 import logging
 from typing import TYPE_CHECKING, Any
 
-from constrain.batch.answering import depends_on_task
-from constrain.engine.compiling import grammar_of
-from constrain.generation.options import compile_options
 from constrain.llama.model import DEFAULT_PARALLEL
 from constrain.ray.rows import RowReader
+from constrain.ray.shipping import Shipped, receive, ship
 from constrain.ray.worker import Answers, check_options
 
 if TYPE_CHECKING:
@@ -21,6 +19,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from constrain.generation.options import ChatOptions
+    from constrain.llama.model import Model
     from constrain.ray.rows import PromptOf
 
 _log = logging.getLogger("constrain.ray")
@@ -70,7 +69,7 @@ def answers(
         cpus_per_actor: CPUs of an actor, and threads of its model; by default 4, or those of the largest node.
         batch_size: rows of one call of an actor; by default 8 for each answer that the model writes at once.
         checkpoint: folder of Ray's checkpoint, which all nodes see: a later run leaves out the rows whose answers
-            were written. It needs ``id_column``, and a version of Ray that has ``CheckpointConfig``.
+            were written. It needs ``id_column``.
         model_options: further arguments of ``Model``, such as ``{"n_ctx": 8192}``.
         actor_options: further arguments of ``map_batches`` for the actors, such as ``{"num_gpus": 1}``.
         options: options of ``complete``, for all answers. ``seed`` is 0 by default.
@@ -81,7 +80,6 @@ def answers(
     from ray.data import ActorPoolStrategy
 
     check_options(n, vote=vote, options=options)
-    _check_schema(schema, options)
     reader = RowReader(prompt, id_column, dict(source_columns or {}), schema, options)
     known = dataset.columns(fetch_if_missing=False)
     if known is not None:
@@ -91,13 +89,15 @@ def answers(
     least, most = (concurrency, concurrency) if isinstance(concurrency, int) else concurrency
     parallel = (model_options or {}).get("parallel", DEFAULT_PARALLEL)
     cpus = choose_cpus(cpus_per_actor, "cpus_per_actor")
+    shipped = ship(model, schema, options)
     sizes = {"n_threads": max(1, int(cpus)), **(model_options or {})}
     given = {
         "model": model, "schema": schema, "prompt": prompt, "id_column": id_column, "n": n, "vote": vote,
         "source_columns": source_columns, "column_prefix": column_prefix, "model_options": sizes, **options
     }  # fmt: skip
     return dataset.map_batches(
-        Answers,
+        _Actor,
+        fn_constructor_args=(shipped,),
         fn_constructor_kwargs=given,
         batch_format="pyarrow",
         batch_size=ROWS_AT_ONCE * parallel if batch_size is None else batch_size,
@@ -108,22 +108,22 @@ def answers(
     )
 
 
-def _check_schema(schema: Any, options: ChatOptions) -> None:
-    """Raises the errors of a schema or grammar that do not depend on a model's tokens."""
-    if schema is None or depends_on_task(schema):
-        return
-    grammar_of(schema, close_objects=True, **compile_options(options, schema))
+class _Actor(Answers):
+    """``Answers`` with a constraint that the program which started the job has compiled."""
+
+    def __init__(self, shipped: Shipped | None, **given: Any) -> None:
+        self._shipped = shipped
+        super().__init__(**given)
+
+    def compile(self, model: Model, schema: Any, options: ChatOptions) -> None:
+        receive(model, schema, options, self._shipped)
 
 
 def _set_checkpoint(dataset: Dataset, id_column: str | None, path: str) -> None:
     if id_column is None:
         raise ValueError("checkpoint needs id_column: the rows that are done are known by their names")
-    try:
-        from ray.data.checkpoint import CheckpointConfig
-    except ImportError as error:
-        raise ValueError(
-            "this version of Ray has no checkpoints of datasets; leave checkpoint out, or update Ray"
-        ) from error
+    from ray.data.checkpoint import CheckpointConfig
+
     dataset.context.checkpoint_config = CheckpointConfig(id_column, path, delete_checkpoint_on_success=False)
 
 

@@ -11,10 +11,11 @@ import threading
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from typing import TYPE_CHECKING, Any
 
-from constrain.batch.answering import READY, compile_ahead, write_answers
+from constrain.batch.answering import READY, write_answers
 from constrain.batch.lines import LineError
 from constrain.errors import ConstrainError
 from constrain.llama.model import Model
+from constrain.ray.shipping import Shipped, receive, ship
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,12 +37,14 @@ CONNECT_SECONDS = 10
 class _Worker:
     """One actor, with a model of its own."""
 
-    def __init__(self, model_options: Mapping[str, Any], schema: str | Source | None, options: Options) -> None:
+    def __init__(
+        self, model_options: Mapping[str, Any], schema: str | Source | None, options: Options, shipped: Shipped | None
+    ) -> None:
         self._never: Future[None] = Future()
         self._error: Exception | None = None  # Ray would tell a text in its place
         try:
             self._model = Model(**model_options)
-            compile_ahead(self._model, schema, options)
+            receive(self._model, schema, options, shipped)
         except (ConstrainError, ValueError) as error:
             self._error = error
 
@@ -77,7 +80,7 @@ class Pool:
         actors: number of actors.
         cpus: CPUs of an actor, and threads of its model.
         model_options: arguments of ``Model``.
-        schema: schema of most tasks, compiled when an actor begins.
+        schema: schema of most tasks, compiled once.
         options: options of most tasks.
 
     Raises the errors of ``Model`` and of the schema, and ``ConnectionError`` if there is no cluster at the address.
@@ -107,8 +110,13 @@ class Pool:
         made: Any = ray.remote(_Worker).options(
             num_cpus=cpus, max_restarts=-1, max_task_retries=-1, max_concurrency=threads
         )
+        try:
+            shipped = ship(model_options["model"], schema, options)
+        except Exception:
+            ray.shutdown()
+            raise
         given = {"n_threads": max(1, int(cpus)), **model_options}
-        self._waiting = {made.remote(given, schema, options): 0 for _ in range(actors)}
+        self._waiting = {made.remote(given, schema, options, shipped): 0 for _ in range(actors)}
         self._lock = threading.Lock()
         self.threads = actors * threads
         errors: list[Exception | None] = ray.get([actor.begin.remote() for actor in self._waiting])

@@ -88,7 +88,11 @@ class Answers:
         given = {"parallel": DEFAULT_PARALLEL, "n_threads": _assigned_cpus(), **(model_options or {})}
         self._model = Model(model, **given)
         self._metrics = make_metrics()
-        compile_ahead(self._model, schema, options)
+        self.compile(self._model, schema, options)
+
+    def compile(self, model: Model, schema: Any, options: ChatOptions) -> None:
+        """Compiles the schema of all rows. Raises the errors of ``constrain.compile``."""
+        compile_ahead(model, schema, options)
 
     def __call__(self, batch: Any) -> Any:
         """Returns a table with the columns of a table and those of the answers.

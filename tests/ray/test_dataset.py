@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import signal
 from pathlib import Path
@@ -10,7 +11,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import constrain
+from constrain.engine.compiling import ToCompile
+from constrain.engine.remembered import remembered_constraints
 from constrain.ray import Answers, answers
+from constrain.ray.shipping import receive, ship
 
 ray = pytest.importorskip("ray")
 
@@ -117,6 +121,26 @@ def test_a_schema_with_quotes_is_compiled_with_the_sources_of_its_rows() -> None
     quoting = {"type": "object", "properties": {"word": {"type": "string", "x-quote": "letter"}}}
     rows = ray.data.from_items([{"id": 0, "prompt": "x", "letter": "yes"}])
     assert answers(rows, **{**OPTIONS, "schema": quoting, "source_columns": {"letter": "letter"}}) is not None
+
+
+def test_the_constraint_of_a_job_is_compiled_once(monkeypatch: pytest.MonkeyPatch, caplog: Any) -> None:
+    monkeypatch.setenv("CONSTRAIN_CACHE", "0")
+    shipped = ship(None, SCHEMA, {})
+    assert shipped is not None
+    with constrain.Model(**MODEL) as model:
+        receive(model, SCHEMA, {}, dataclasses.replace(shipped, identity=bytes(32)))
+        assert "another vocabulary" in caplog.text
+        remembered_constraints.forget(model.vocabulary)
+        with monkeypatch.context() as patch:
+            patch.setattr(ToCompile, "compile", None)
+            receive(model, SCHEMA, {}, shipped)
+            assert constrain.generate(model, "x", schema=SCHEMA, max_tokens=40) is not None
+
+
+def test_a_model_file_of_the_nodes_only_is_for_them() -> None:
+    assert ship("/of/the/nodes.gguf", SCHEMA, {}) is None
+    with pytest.raises(constrain.SchemaError):
+        ship("/of/the/nodes.gguf", {"type": "strin"}, {})
 
 
 def test_a_checkpoint_leaves_out_what_is_written(tmp_path: Any) -> None:
