@@ -215,6 +215,14 @@ def test_responses_are_found_from_every_replica(base: str) -> None:
     assert httpx.get(f"{base}/v1/responses/{first}", headers=others).status_code == 404
 
 
+def test_the_numbers_of_replicas_are_with_those_of_ray(base: str) -> None:
+    (node,) = ray.nodes()
+    address = f"http://{node['NodeManagerAddress']}:{node['MetricsExportPort']}/metrics"
+    until(lambda: "ray_constrain_requests_total{" in httpx.get(address).text)
+    assert "ray_constrain_tokens_total{" in httpx.get(address).text
+    assert httpx.get(f"{base}/health").status_code == 200
+
+
 def test_a_client_that_leaves_frees_the_model(base: str) -> None:
     body = {
         "model": model_of(base),

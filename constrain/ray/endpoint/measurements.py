@@ -24,6 +24,8 @@ class Measurements:
         """Sets the gauges to the present values."""
         for about, samples in self._metrics.samples():
             for name, labels, value in samples:
+                if name.endswith("_created"):  # the moment at which counting began
+                    continue
                 if name not in self._gauges:
                     self._gauges[name] = Gauge(name, about, tuple(labels))
                 self._gauges[name].set(value, labels)
