@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from pygments.lexers.data import JsonLexer
+from pygments.lexers.special import TextLexer
 from sphinx.highlighting import lexers
 
 _ROOT = Path(__file__).resolve().parents[1]
@@ -55,4 +56,5 @@ nitpick_ignore_regex = [
     ("py:(class|data|obj)", r"(?!constrain\.\w+$).*"),
 ]
 
+lexers["csv"] = TextLexer()
 lexers["jsonl"] = JsonLexer()  # JSON Lines, which Pygments does not know by name

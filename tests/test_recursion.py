@@ -162,7 +162,7 @@ PACKAGE = {
         mcp.connection.Connection.close
         mcp.connection.Connection.instructions
         mcp.sessions.Session.instructions""",
-    "MAX_COLUMN_NESTING": "ray.columns._Types._find_named ray.columns._Types.find",
+    "MAX_COLUMN_NESTING": "batch.tables.columns._Types._find_named batch.tables.columns._Types.find",
     "MAX_PARTIAL_NESTING": """
         partial.types.PartialType._fits partial.types.PartialType.fitting
         partial.types.PartialType._build partial.types.PartialType.value
@@ -345,7 +345,20 @@ PACKAGE = {
         llama.contexts.slots.Slots.end_to_keep
         llama.contexts.slots.Slots.evaluate
         llama.contexts.slots.Slots.keep
-        ray.columns.AnswerColumns.schema
+        batch.files.AnswerFile.close batch.files.ErrorFile.close
+        batch.files.BatchFiles.flush
+        batch.files.BatchFiles.flush_due
+        batch.locations.StoredFile.name
+        batch.locations.StoredFile.read
+        batch.locations.StoredFile.size
+        batch.locations.StoredFile.stem
+        batch.locations.StoredFile.suffix
+        batch.locations.StoredFile.with_name
+        batch.locations.StoredFile.write
+        batch.locations._Reading.close
+        batch.locations._Reading.readinto
+        batch.stores.parts.StoredAnswers.read batch.stores.parts.StoredErrors.read
+        batch.tables.columns.AnswerColumns.schema
         ray.pool.Pool.answer
         server.sandbox.children.Children.kill
         server.serving.generation.Answers.begun

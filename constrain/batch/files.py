@@ -1,68 +1,106 @@
-"""The files of a batch: prompts, answers, errors, and a note of the settings behind the answers.
+"""The files of a batch: answers, errors, and a note of the settings behind the answers.
 
 Each answer is in its file once or not at all, even after an interruption: a line is one write that reaches the disk
-before the next write begins, and reopening a file cuts off a half-written last line.
+before the next write begins, and reopening a file cuts off a half-written last line. What stores promise instead is
+said in ``stores.parts``.
 """
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
-import json
 import os
-import re
-import secrets
 import threading
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from constrain.batch.disk import flush_folder, write_durably
+from constrain.batch.locations import key_of, size_of
+from constrain.batch.notes import compare_note, note_text, read_finished
+from constrain.batch.records import json_line, line_number
+from constrain.batch.stores.parts import StoredAnswers, StoredErrors, parts_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
+    from collections.abc import Iterable, Iterator, Mapping
     from types import TracebackType
     from typing import BinaryIO
 
     from typing_extensions import Self
 
-_NOT_AS_IS = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-"""Characters that JSON output escapes: some programs read them as line ends, and UTF-8 cannot encode surrogates."""
+    from constrain.batch.locations import Location
+    from constrain.batch.notes import Finished
+
+
+class Lines(Protocol):
+    """Lines of answers or errors that a batch writes."""
+
+    def append(self, record: Mapping[str, object]) -> None:
+        """Writes a record."""
+
+    def flush_due(self) -> None:
+        """Uploads what has waited long enough. Raises ``OSError``."""
+
+    def flush(self) -> None:
+        """Uploads all records. Raises ``OSError``."""
+
+    def read(self) -> Iterator[bytes]:
+        """Yields the lines of all records, each once, in the order they were written."""
+
+    def close(self) -> None:
+        """Ends the writing. Raises ``OSError``."""
+
+
+class AnswerLines(Lines, Protocol):
+    """Lines of answers, with a note of their settings.
+
+    Attributes:
+        answered: numbers of the lines that had an answer when the batch began.
+        count: number of answers.
+        finished: facts about the output that was made of the answers, if there is one.
+    """
+
+    answered: set[int]
+    count: int
+    finished: Finished | None
+
+    def note_finished(self, finished: Finished) -> None:
+        """Notes that an output was made of the answers. Raises ``OSError``."""
 
 
 class BatchFiles:
     """The files that the answers of a batch go to. One process at a time may have them open.
 
     Args:
-        output: file of answers: one JSON object per line, with the number of the prompt's line as ``line``.
+        output: file of answers: one JSON object per line, with the number of the prompt's line as ``line``. For a file
+            of a store, the answers go into parts next to it.
         errors: file of failed lines in the same form. Opening it empties it, since lines without an answer are tried
             again.
         settings: settings that the answers depend on, as JSON values; kept in a file next to the output.
         restart: whether existing answers are thrown away.
 
     Attributes:
-        answered: numbers of the lines that have an answer.
+        answers, errors: lines written.
+        answered: numbers of the lines that had an answer when the files were opened.
 
     Raises ``ValueError`` if the existing answers were made with other settings or are malformed, and ``OSError`` if a
     file cannot be written.
     """
 
-    def __init__(self, output: Path, errors: Path, settings: Mapping[str, object], *, restart: bool) -> None:
-        self._output, self._note = output, note_path(output)
+    def __init__(self, output: Location, errors: Location, settings: Mapping[str, object], *, restart: bool) -> None:
         self._writing = threading.Lock()
-        self.answered: set[int] = set()
         with contextlib.ExitStack() as opened:
-            self._answers = opened.enter_context(output.open("ab", buffering=0))
-            _lock(self._answers, output)
-            if restart:
-                self._answers.truncate(0)
-            if self._answers.seek(0, os.SEEK_END):
-                self._compare(settings)
-                self._resume()
-            else:
-                write_durably(self._note, json.dumps(settings, indent=2).encode() + b"\n")
-            self._errors = opened.enter_context(errors.open("wb", buffering=0))
-            for folder in {output.parent, errors.parent}:
+            self.answers: AnswerLines = (
+                AnswerFile(output, settings, restart=restart)
+                if isinstance(output, Path)
+                else StoredAnswers(output, settings, restart=restart)
+            )
+            opened.callback(self.answers.close)
+            self.errors: Lines = ErrorFile(errors) if isinstance(errors, Path) else StoredErrors(errors)
+            opened.callback(self.errors.close)
+            for folder in {each.parent for each in (output, errors) if isinstance(each, Path)}:
                 flush_folder(folder)
-            opened.callback(_remove_if_empty, errors)
-            self._opened = opened.pop_all()
+            opened.pop_all()
+        self.answered = self.answers.answered
 
     def __enter__(self) -> Self:
         return self
@@ -70,40 +108,81 @@ class BatchFiles:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._opened.close()
+        failures = [failure for lines in (self.answers, self.errors) if (failure := _close(lines)) is not None]
+        if failures and not isinstance(error, OSError):  # else the same cause is told already
+            raise failures[0]
 
     def answer(self, record: Mapping[str, object]) -> None:
-        """Writes one answer; on return it is on the disk. Any thread may call it. Raises ``OSError``."""
+        """Writes one answer; on return it is on the disk, if the output is a file. Any thread may call it.
+
+        Raises ``OSError``.
+        """
         with self._writing:
-            _append(self._answers, record)
+            self.answers.append(record)
 
     def error(self, record: Mapping[str, object]) -> None:
-        """Writes the reason why one line has no answer; on return it is on the disk. As ``answer``."""
+        """Writes the reason why one line has no answer, as ``answer``."""
         with self._writing:
-            _append(self._errors, record)
+            self.errors.append(record)
 
-    def _compare(self, settings: Mapping[str, object]) -> None:
-        try:
-            former = json.loads(self._note.read_bytes())
-        except FileNotFoundError:
-            former = None
-        except ValueError as error:
-            raise ValueError(f"{self._note} cannot be read ({error}); --restart overwrites {self._output}") from error
-        if not isinstance(former, dict):
-            raise ValueError(  # noqa: TRY004 - the file is wrong, not an argument's type
-                f"{self._output} exists, but {self._note.name}, which records its settings, does not; "
-                f"name another output, or overwrite this one with --restart"
-            )
-        changed = [
-            key if isinstance(settings.get(key), dict) else f"{key} (it was {_describe_setting(former, key)})"
-            for key in {**settings, **former}
-            if former.get(key) != settings.get(key)
-        ]
-        if changed:
-            raise ValueError(
-                f"{self._output} was made with another {', another '.join(changed)}; restore the former settings, "
-                f"name another output, or overwrite this one with --restart"
-            )
+    def flush_due(self) -> None:
+        """Uploads what has waited long enough, if the output is in a store. Raises ``OSError``."""
+        with self._writing:
+            self.answers.flush_due()
+            self.errors.flush_due()
+
+    def flush(self) -> None:
+        """Uploads everything, if the output is in a store. Raises ``OSError``."""
+        with self._writing:
+            self.answers.flush()
+            self.errors.flush()
+
+
+class AnswerFile:
+    """A file of answers on this machine. Arguments and errors are those of ``BatchFiles``."""
+
+    def __init__(self, output: Path, settings: Mapping[str, object], *, restart: bool) -> None:
+        self._output, self._note, self._settings = output, note_path(output), settings
+        self.answered: set[int] = set()
+        self.finished: Finished | None = None
+        with contextlib.ExitStack() as opened:
+            self._file = opened.enter_context(output.open("ab", buffering=0))
+            _lock(self._file, output)
+            if restart:
+                self._file.truncate(0)
+            if self._file.seek(0, os.SEEK_END):
+                note = self._note.read_bytes() if self._note.exists() else None
+                compare_note(note, settings, str(output), str(self._note))
+                self._resume()
+                self.finished = read_finished(note or b"{}")
+            else:
+                write_durably(self._note, note_text(settings))
+            opened.pop_all()
+        self.count = len(self.answered)
+
+    def append(self, record: Mapping[str, object]) -> None:
+        """Writes one answer; on return it is on the disk. Raises ``OSError``."""
+        _append(self._file, record)
+        self.count += 1
+
+    def flush_due(self) -> None:
+        """Does nothing: each answer is on the disk."""
+
+    flush = flush_due
+
+    def read(self) -> Iterator[bytes]:
+        """Yields the lines of all answers."""
+        with self._output.open("rb") as file:
+            yield from file
+
+    def note_finished(self, finished: Finished) -> None:
+        """Notes that an output was made of the answers. Raises ``OSError``."""
+        self.finished = finished
+        write_durably(self._note, note_text(self._settings, finished))
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._file.close()
 
     def _resume(self) -> None:
         """Reads the numbers of the answered lines and cuts off a half-written last line."""
@@ -112,35 +191,63 @@ class BatchFiles:
             for number, line in enumerate(file, 1):
                 if not line.endswith(b"\n"):
                     break
-                self.answered.add(self._answered_line(number, line))
+                found = line_number(line)
+                if found is None or found in self.answered:
+                    problem = "is not an answer" if found is None else f"answers line {found} a second time"
+                    place = f"line {number} of {self._output}"
+                    raise ValueError(f"{place} {problem}; repair it, or start over with --restart")
+                self.answered.add(found)
                 end += len(line)
-        self._answers.truncate(end)
-
-    def _answered_line(self, number: int, line: bytes) -> int:
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError):
-            record = None
-        found = record.get("line") if isinstance(record, dict) else None
-        if not isinstance(found, int) or found in self.answered:
-            problem = "is not an answer" if not isinstance(found, int) else f"answers line {found} a second time"
-            raise ValueError(f"line {number} of {self._output} {problem}; repair it, or start over with --restart")
-        return found
+        self._file.truncate(end)
 
 
-def check_paths(prompts: Path, written: tuple[Path, Path], *, read: Iterable[Path]) -> None:
-    """Raises ``ValueError`` if two paths name the same file, or if the prompts cannot be read more than once."""
-    if not prompts.is_file():
-        raise ValueError(f"{prompts} is not a file" if prompts.exists() else f"{prompts}: there is no such file")
-    roles = [prompts, *written, note_path(written[0]), *read]
-    seen: set[Path] = set()
-    for path in (each.resolve() for each in roles[:4]):
-        if path in seen or path in {each.resolve() for each in roles[4:]}:
-            raise ValueError(f"{path} is named for two purposes")
-        seen.add(path)
-    for path in written:
-        if path.exists() and not path.is_file():
-            raise ValueError(f"{path} is not a file")
+class ErrorFile:
+    """A file of errors on this machine; an empty one is removed at the end."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file = path.open("wb", buffering=0)
+
+    def append(self, record: Mapping[str, object]) -> None:
+        """Writes one error; on return it is on the disk. Raises ``OSError``."""
+        _append(self._file, record)
+
+    def flush_due(self) -> None:
+        """Does nothing: each error is on the disk."""
+
+    flush = flush_due
+
+    def read(self) -> Iterator[bytes]:
+        """Yields the lines of all errors."""
+        with self._path.open("rb") as file:
+            yield from file
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._file.close()
+        if self._path.stat().st_size == 0:
+            self._path.unlink()
+
+
+def check_locations(prompts: Location, written: Iterable[Location], *, read: Iterable[Path]) -> None:
+    """Raises ``ValueError`` if two locations name the same file, or if the prompts cannot be read more than once.
+
+    ``written``: all files that are written, the output first; ``read``: other files that are read.
+    """
+    written = list(written)
+    if size_of(prompts) is None:
+        is_there = isinstance(prompts, Path) and prompts.exists()
+        raise ValueError(f"{prompts} is not a file" if is_there else f"{prompts}: there is no such file")
+    others = {key_of(path) for path in read}
+    seen: set[str] = set()
+    for location in (prompts, *written):
+        key = key_of(location)
+        if key in seen or key in others:
+            raise ValueError(f"{key if isinstance(location, Path) else location} is named for two purposes")
+        seen.add(key)
+    for location in written:
+        if isinstance(location, Path) and location.exists() and not location.is_file():
+            raise ValueError(f"{location} is not a file")
 
 
 def note_path(output: Path) -> Path:
@@ -148,9 +255,18 @@ def note_path(output: Path) -> Path:
     return output.with_name(output.name + ".run.json")
 
 
-def _describe_setting(settings: dict[str, Any], key: str) -> str:
-    value = settings.get(key)
-    return "not given" if value is None else json.dumps(value)
+def notes_of(lines: Location) -> Location:
+    """Returns the file or folder that belongs to lines of answers: the note, or the folder of parts with it."""
+    return note_path(lines) if isinstance(lines, Path) else parts_folder(lines)
+
+
+def _close(lines: Lines) -> OSError | None:
+    """Closes lines; returns the error of their last upload."""
+    try:
+        lines.close()
+    except OSError as error:
+        return error
+    return None
 
 
 def _lock(file: BinaryIO | Any, path: Path) -> None:
@@ -162,8 +278,7 @@ def _lock(file: BinaryIO | Any, path: Path) -> None:
 
 
 def _append(file: Any, record: Mapping[str, object]) -> None:
-    text = json.dumps(record, ensure_ascii=False, allow_nan=False)
-    data = _NOT_AS_IS.sub(lambda found: f"\\u{ord(found[0]):04x}", text).encode() + b"\n"
+    data = json_line(record)
     handle = file.fileno()
     end = os.fstat(handle).st_size
     try:
@@ -175,31 +290,3 @@ def _append(file: Any, record: Mapping[str, object]) -> None:
     if written != len(data):
         os.ftruncate(handle, end)  # so that the next line does not stand behind half of this one
         raise OSError(f"{file.name}: a line was not written whole; is the disk full?")
-
-
-def write_durably(path: Path, data: bytes) -> None:
-    """Writes a file atomically, in place of an older one: it appears whole or not at all, and is then on the disk."""
-    new = path.with_name(f"{path.name}.{secrets.token_hex(8)}.new")
-    try:
-        with new.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        new.replace(path)
-    finally:
-        new.unlink(missing_ok=True)
-    flush_folder(path.parent)
-
-
-def _remove_if_empty(path: Path) -> None:
-    if path.stat().st_size == 0:
-        path.unlink()
-
-
-def flush_folder(folder: Path) -> None:
-    """Flushes a folder to the disk, so that the names of new files survive a crash."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

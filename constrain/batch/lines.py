@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 
 Id: TypeAlias = str | int | float | None
 
-_FIELDS = frozenset(("prompt", "messages", "id", "schema", "n", "vote", *ChatOptions.__annotations__)) - {"trace"}
+FIELDS = frozenset(("prompt", "messages", "id", "schema", "n", "vote", *ChatOptions.__annotations__)) - {"trace"}
 """Fields of a line. Answers of batches have no traces, which are a hundred times as long as their texts."""
 
 _SOFT_LIMITS = ("max_string_tokens", "max_number_tokens", "max_reasoning_tokens")
@@ -91,15 +92,20 @@ def read_lines(path: Path, longest: int | None = None) -> Iterator[tuple[int, by
     line with more than ``longest`` bytes, the first ``longest + 1`` are yielded.
     """
     with path.open("rb") as file:
-        size = -1 if longest is None else longest + _AROUND
-        for number, line in enumerate(iter(partial(file.readline, size), b""), 1):
-            text = line.removeprefix(_BYTE_ORDER_MARK) if number == 1 else line
-            if longest is not None and len(text.rstrip(b"\r\n")) > longest:
-                _skip_line(file, line)
-                yield number, text[: longest + 1]
-                continue
-            if text := text.strip(b" \t\r\n"):
-                yield number, text
+        yield from split_lines(file, longest)
+
+
+def split_lines(file: BinaryIO, longest: int | None = None) -> Iterator[tuple[int, bytes]]:
+    """Yields the lines of an open file, as ``read_lines``."""
+    size = -1 if longest is None else longest + _AROUND
+    for count, line in enumerate(iter(partial(file.readline, size), b""), 1):
+        text = line.removeprefix(_BYTE_ORDER_MARK) if count == 1 else line
+        if longest is not None and len(text.rstrip(b"\r\n")) > longest:
+            _skip_line(file, line)
+            yield count, text[: longest + 1]
+            continue
+        if text := text.strip(b" \t\r\n"):
+            yield count, text
 
 
 def _skip_line(file: BinaryIO, line: bytes) -> None:
@@ -125,15 +131,25 @@ def read_task(
             of its answers.
         voters: number of answers that vote, for lines without ``vote``; ``None`` for no vote.
     """
-    found = _parse(line)
+    found = parse_json(line)
     if isinstance(found, str):
         found = {"prompt": found}
     if not isinstance(found, dict):
         raise LineError("a line must be a JSON object or a JSON string")
-    name = found.get("id")
-    known: Id = name if isinstance(name, str | int | float) and not isinstance(name, bool) else None
-    if unknown := found.keys() - _FIELDS:
-        raise LineError(unknown_names("fields", unknown, _FIELDS), id=known)
+    return read_fields(line_number, found, schema, options, voters)
+
+
+def read_fields(
+    line_number: int,
+    found: Mapping[str, Any],
+    schema: str | Source | None,
+    options: Options,
+    voters: int | None = None,
+) -> Task:
+    """Returns the task of an object with the fields of a line, as ``read_task``. Raises ``LineError``."""
+    known = known_id(found)
+    if unknown := found.keys() - FIELDS:
+        raise LineError(unknown_names("fields", unknown, FIELDS), id=known)
     if ("prompt" in found) == ("messages" in found):
         raise LineError("give either prompt or messages, and not both", id=known)
     try:
@@ -141,8 +157,8 @@ def read_task(
         voting = _read_voters(found, voters, logprobs=fields.get("logprobs", False))
         fields |= read_unbias(found, vote=voting is not None)
         used = _read_schema(found["schema"]) if "schema" in found else schema
-        if known is not name:
-            raise wrong_type("id", "a string or a number", name)
+        if known is not found.get("id"):
+            raise wrong_type("id", "a string or a number", found["id"])
     except FieldError as error:
         raise LineError(error.message, id=known) from error
     seed = options.get("seed")
@@ -154,6 +170,14 @@ def read_task(
     if voting is None and given.get("unbias"):
         given["unbias"] = False  # the default is for lines that vote
     return Task(line_number, known, prompt, used, add_defaults(options_beside(given, used), fields), voting)
+
+
+def known_id(fields: Mapping[str, Any]) -> Id:
+    """Returns the name that a line gives itself, if it is a text or a number that JSON can write."""
+    name = fields.get("id")
+    if isinstance(name, float) and not math.isfinite(name):
+        return None
+    return name if isinstance(name, str | int | float) and not isinstance(name, bool) else None
 
 
 def _read_voters(line: Mapping[str, Any], voters: int | None, *, logprobs: bool) -> int | None:
@@ -219,7 +243,8 @@ def _read_choice(given: object, place: str) -> object:
     return given
 
 
-def _parse(line: bytes) -> Any:
+def parse_json(line: bytes) -> Any:
+    """Returns the value of a JSON text. Raises ``LineError``, also for keys that occur twice and for NaN."""
     try:
         return json.loads(line.decode(), object_pairs_hook=_object, parse_constant=_not_json)
     except UnicodeDecodeError as error:

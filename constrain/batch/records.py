@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -15,9 +17,35 @@ from constrain.generation.logprobs import logprob_objects
 from constrain.types.answer_text import read_answer
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from constrain.chat.tools.calls import ToolCall
     from constrain.errors import ConstrainError
     from constrain.generation.completion import Completion
+
+_NOT_AS_IS = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+"""Characters that JSON output escapes: some programs read them as line ends, and UTF-8 cannot encode surrogates."""
+
+
+def json_text(value: object) -> str:
+    """Returns a JSON text in one line."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return _NOT_AS_IS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def json_line(record: Mapping[str, object]) -> bytes:
+    """Returns the line of a record."""
+    return json_text(record).encode() + b"\n"
+
+
+def line_number(line: bytes) -> int | None:
+    """Returns the number in a line of answers; ``None`` if the line is not an answer."""
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    found = record.get("line") if isinstance(record, dict) else None
+    return found if isinstance(found, int) else None
 
 
 def answer_object(completion: Completion) -> dict[str, object]:

@@ -11,9 +11,9 @@ import json
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from constrain.batch.lines import LineError, read_lines, read_task
+from constrain.batch.lines import LineError
 from constrain.batch.records import answer_object, error_object
 from constrain.errors import ConstrainError
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from constrain.batch.answering import Answerer
     from constrain.batch.files import BatchFiles
+    from constrain.batch.inputs import Input
     from constrain.batch.lines import Id
     from constrain.generation.completion import Completion
     from constrain.generation.options import Options
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 
 _MODEL_BEGINNING = 1 << 20
 """Bytes at the start of a model file that are hashed to recognize it: 1 MiB, which spares reading gigabytes."""
+
+_TICK_SECONDS = 1
+"""Seconds after which a batch without new answers looks whether something must be uploaded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +63,7 @@ class _Outcome:
 
 
 def run(
-    prompts: Path,
+    prompts: Input,
     files: BatchFiles,
     answer: Answerer,
     schema: str | Source | None,
@@ -71,7 +75,7 @@ def run(
     """Answers all lines that have no answer yet; yields once before the first line and once after each.
 
     Args:
-        prompts: input as JSON Lines: see ``read_task``.
+        prompts: input: see ``read_task``.
         files: files that the answers are written to.
         answer: function that answers one line; ``threads`` threads call it.
         schema: JSON text or another source, for lines without a schema of their own.
@@ -82,12 +86,12 @@ def run(
     """
     progress = Progress(len(files.answered))
     yield progress
-    remaining = ((number, line) for number, line in read_lines(prompts) if number not in files.answered)
+    remaining = ((number, line) for number, line in prompts.read() if number not in files.answered)
 
-    def attempt(number: int, line: bytes, stop: Future[None]) -> _Outcome:
+    def attempt(number: int, line: Any, stop: Future[None]) -> _Outcome:
         found: Id = None
         try:
-            task = read_task(number, line, schema, options, voters)
+            task = prompts.task(number, line, schema, options, voters)
             found = task.id
             return _Outcome(number, found, answer(task, stop))
         except LineError as error:
@@ -95,7 +99,7 @@ def run(
         except ConstrainError as error:
             return _Outcome(number, found, error)
 
-    with contextlib.closing(_outcomes(remaining, attempt, threads)) as outcomes:
+    with contextlib.closing(_outcomes(remaining, attempt, threads, files.flush_due)) as outcomes:
         reported: set[str] = set()
         for each in outcomes:
             named: dict[str, object] = {"line": each.line} if each.id is None else {"line": each.line, "id": each.id}
@@ -113,11 +117,15 @@ def run(
 
 
 def _outcomes(
-    remaining: Iterable[tuple[int, bytes]],
-    attempt: Callable[[int, bytes, Future[None]], _Outcome],
+    remaining: Iterable[tuple[int, Any]],
+    attempt: Callable[[int, Any, Future[None]], _Outcome],
     threads: int,
+    tick: Callable[[], None],
 ) -> Generator[_Outcome, None, None]:
-    """Yields the outcome of each line as soon as it is known; reads only a little further ahead than it answers."""
+    """Yields the outcome of each line as soon as it is known; reads only a little further ahead than it answers.
+
+    ``tick``: function that is called at least each ``_TICK_SECONDS``.
+    """
     stop: Future[None] = Future()
     waiting = iter(remaining)
     pending: set[Future[_Outcome]] = set()
@@ -128,7 +136,8 @@ def _outcomes(
                     pending.add(pool.submit(attempt, number, line, stop))
                 if not pending:
                     return
-                done, pending = wait(pending, return_when=FIRST_COMPLETED)
+                done, pending = wait(pending, _TICK_SECONDS, return_when=FIRST_COMPLETED)
+                tick()
                 for future in done:
                     yield future.result()
         finally:
@@ -136,16 +145,16 @@ def _outcomes(
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def settings(prompts: Path, schema: str | Source | None, model: Path, options: Options) -> dict[str, object]:
-    """Returns everything that answers depend on as JSON values, so that a change is noticed. Raises ``OSError``."""
-    with prompts.open("rb") as file, model.open("rb") as weights:
-        content = hashlib.sha256()
-        while piece := file.read(1 << 20):
-            content.update(piece)
+def settings(sha256: str, schema: str | Source | None, model: Path, options: Options) -> dict[str, object]:
+    """Returns everything that answers depend on as JSON values, so that a change is noticed. Raises ``OSError``.
+
+    ``sha256``: digest of the input.
+    """
+    with model.open("rb") as weights:
         beginning = hashlib.sha256(weights.read(_MODEL_BEGINNING)).hexdigest()
     written = schema if isinstance(schema, str) else repr(schema)
     return {
-        "input": {"sha256": content.hexdigest()},
+        "input": {"sha256": sha256},
         "schema": {"sha256": None if schema is None else hashlib.sha256(written.encode()).hexdigest()},
         "model": {"name": model.name, "bytes": model.stat().st_size, "sha256 of the first MiB": beginning},
         **options,

@@ -1,4 +1,4 @@
-"""``constrain batch``: answers a file of prompts, one per line."""
+"""``constrain batch``: answers a file of prompts, one per line or row."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ from constrain.language.policies import CompileOptions  # noqa: TC001
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from constrain.batch.finishing import Target
+    from constrain.batch.inputs import Input
+    from constrain.batch.locations import Location
     from constrain.batch.run import Progress as Counts
     from constrain.language.source import Source
     from constrain.ray.pool import Pool
@@ -27,13 +30,38 @@ _LISTED = 10
 
 @shared.takes(language=shared.language, options=shared.options, policies=shared.policies)
 def batch(
-    prompts: Annotated[Path, typer.Argument(help="JSON Lines: each a string, or an object with prompt or messages.")],
+    prompts: Annotated[
+        str,
+        typer.Argument(
+            metavar="PROMPTS",
+            help="JSON Lines, or a table in .parquet or .csv: a file, or a URL such as s3://bucket/in.jsonl",
+        ),
+    ],
     *,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="File for the answers, one per line, in the order they finish.")
+        str,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE or URL",
+            help="File for the answers: JSON Lines in the order they finish, or a table in .parquet or .csv.",
+        ),
     ],
     errors: Annotated[
-        Path | None, typer.Option(help="File for failed lines with the reasons; by default next to the output.")
+        str | None,
+        typer.Option(
+            metavar="FILE or URL", help="File for failed lines with the reasons; by default next to the output."
+        ),
+    ] = None,
+    prompt: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN or TEMPLATE",
+            help="Column of the prompts, or a template such as 'Who is {name}?'; other columns are ignored.",
+        ),
+    ] = None,
+    id_column: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column that names the rows, in place of id.")
     ] = None,
     restart: Annotated[bool, typer.Option("--restart", help="Throw away existing answers.")] = False,
     parallel: Annotated[int, typer.Option(min=1, help="Lines that are answered at the same time.")] = 8,
@@ -71,26 +99,35 @@ def batch(
     """Answers a file of prompts. After an interruption, the same command continues where it stopped.
 
     A line of the input is a JSON string, or an object with "prompt" or "messages", and optionally "id", "schema",
-    "tools", "max_tokens", "temperature", "n" with "vote" and so on. The exit status is 3 if some lines could not be
-    answered.
+    "tools", "max_tokens", "temperature", "n" with "vote" and so on. A row of a table has these as columns. The exit
+    status is 3 if some lines could not be answered.
     """
     from constrain.batch import run as batches
     from constrain.batch.answering import READY, answerer
-    from constrain.batch.files import BatchFiles, check_paths
+    from constrain.batch.files import BatchFiles
+    from constrain.batch.finishing import finish
     from constrain.llama.model import Model, default_model_path
 
     model = model or default_model_path()
-    errors = errors or output.with_name(f"{output.stem}.errors{output.suffix}")
     read = [path for path in (language.file, model) if path is not None]
     read += [Path(each.partition("=")[2]) for each in sources or ()]
-    check_paths(prompts, (output, errors), read=read)
+    with _tell_missing_extra():
+        given, target, failures = _locate(prompts, output, errors, prompt, id_column, read, restart=restart)
     if vote is not None and options.get("confidence"):
         problem = "the result may be none of the answers; --vote tells how many agree"
         raise typer.BadParameter(problem, param_hint="--confidence")
     wanted = language.read()
     options = {**options, **policies, **shared.read_registry(registry), **shared.read_sources(sources), "seed": seed}
     console = Console(stderr=True, highlight=False, soft_wrap=True)
-    made_from = {**batches.settings(prompts, wanted, model, options), "ctx": n_ctx, "vote": vote}
+    with shared.show_progress(console, "Reading the prompts"):
+        scan = given.scan(find_languages=target.table is not None)
+    made_from = {
+        **batches.settings(scan.sha256, wanted, model, options),
+        "ctx": n_ctx,
+        "vote": vote,
+        "prompt": prompt,
+        "id_column": id_column,
+    }
     sizes: dict[str, Any] = {
         "model": model,
         "n_ctx": n_ctx,
@@ -98,7 +135,10 @@ def batch(
         "n_gpu_layers": shared.ALL_LAYERS if n_gpu_layers is None else n_gpu_layers,
         "parallel": parallel,
     }
-    with BatchFiles(output, errors, made_from, restart=restart) as files, contextlib.ExitStack() as opened:
+    with (
+        BatchFiles(target.lines, failures.lines, made_from, restart=restart) as files,
+        contextlib.ExitStack() as opened,
+    ):
         with shared.show_progress(console, f"Loading {model.name}"), shared.name_file(language.file):
             if ray is None:
                 answer = answerer(opened.enter_context(Model(**sizes)), wanted, options)
@@ -106,11 +146,49 @@ def batch(
             else:
                 pool = opened.enter_context(_pool(ray, actors, cpus_per_actor, sizes, wanted, options))
                 answer, threads = pool.answer, pool.threads
-        run = batches.run(prompts, files, answer, wanted, options, voters=vote, threads=threads)
-        counts = _follow(console, prompts, run)
-    console.print(_summary(counts, output, errors), markup=False)
+        run = batches.run(given, files, answer, wanted, options, voters=vote, threads=threads)
+        counts = _follow(console, scan.rows, run)
+        finish(files, target, failures, wanted, scan)
+    console.print(_summary(counts, target.location, failures.location), markup=False)
     if counts.failed:
         raise typer.Exit(shared.LINES_FAILED)
+
+
+def _locate(
+    prompts: str,
+    output: str,
+    errors: str | None,
+    prompt: str | None,
+    id_column: str | None,
+    read: list[Path],
+    *,
+    restart: bool,
+) -> tuple[Input, Target, Target]:
+    """Returns the input, and the targets of answers and errors. Raises ``ValueError`` and ``OSError``."""
+    from constrain.batch.files import check_locations
+    from constrain.batch.finishing import errors_beside, target_of
+    from constrain.batch.inputs import open_input
+    from constrain.batch.locations import locate
+    from constrain.batch.prompts import NamedColumns
+
+    source = locate(prompts)
+    given = open_input(source, NamedColumns(prompt, id_column))
+    target = target_of(locate(output))
+    failures = target_of(errors_beside(target.location) if errors is None else locate(errors))
+    check_locations(source, [*target.written(), *failures.written()], read=read)
+    target.require_known(restart=restart)
+    return given, target, failures
+
+
+@contextlib.contextmanager
+def _tell_missing_extra() -> Iterator[None]:
+    """Ends the program if pyarrow is needed and not there."""
+    from constrain.batch.locations import MissingExtraError
+
+    try:
+        yield
+    except MissingExtraError as error:
+        raise SystemExit(f"constrain: {error}") from error
 
 
 def _pool(
@@ -135,13 +213,11 @@ def _pool(
         raise typer.BadParameter(str(error), param_hint="--ray") from error
 
 
-def _follow(console: Console, prompts: Path, run: Iterator[Counts]) -> Counts:
+def _follow(console: Console, rows: int, run: Iterator[Counts]) -> Counts:
     """Shows the progress of the batch and its first failed lines."""
-    from constrain.batch.lines import read_lines
-
     columns = (TextColumn("answers"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
-        task = bar.add_task("", total=sum(1 for _ in read_lines(prompts)))
+        task = bar.add_task("", total=rows)
         for counts in run:
             bar.update(task, completed=counts.known + counts.answered + counts.failed)
             if counts.failure is not None and counts.failed <= _LISTED:
@@ -150,7 +226,7 @@ def _follow(console: Console, prompts: Path, run: Iterator[Counts]) -> Counts:
     return counts
 
 
-def _summary(counts: Counts, output: Path, errors: Path) -> str:
+def _summary(counts: Counts, output: Location, errors: Location) -> str:
     said = f"{output}: {counts.answered} answers"
     if counts.known:
         said += f", and {counts.known} from before"

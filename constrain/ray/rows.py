@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import string
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from constrain.batch.lines import LineError, Task
+from constrain.batch.prompts import Row, check_column, check_prompt, prompt_of, require_prompt
 from constrain.llama.decoding.ranges import seed_of
 
 if TYPE_CHECKING:
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from constrain.batch.lines import Id
     from constrain.generation.options import ChatOptions
-
-Row: TypeAlias = "Mapping[str, Any]"
 
 PromptOf: TypeAlias = "str | Callable[[Row], Any]"
 """A column with texts or lists of messages; a template with columns in braces; or a function of a row."""
@@ -47,26 +45,11 @@ class RowReader:
 
     def check(self, columns: Collection[str]) -> None:
         """Raises ``ValueError`` for columns that are not there."""
-        needed = {
-            "id_column": self.id_column,
-            **{f"source_columns[{name!r}]": each for name, each in self.source_columns.items()},
-        }
-        for place, column in needed.items():
-            if column is not None and column not in columns:
-                raise ValueError(f"{place} is {column!r}; the table has the columns {', '.join(columns)}")
-        if isinstance(self.prompt, str) and self.prompt not in columns:
-            named = template_columns(self.prompt)
-            if not named:
-                raise ValueError(
-                    f"prompt is {self.prompt!r:.80}, which is neither a column nor a template with columns in braces; "
-                    f"the table has the columns {', '.join(columns)}"
-                )
-            for column in named:
-                if column not in columns:
-                    raise ValueError(
-                        f"prompt has {{{column}}}, and the table has the columns {', '.join(columns)}; write other "
-                        "braces twice"
-                    )
+        check_column("id_column", self.id_column, columns)
+        for name, column in self.source_columns.items():
+            check_column(f"source_columns[{name!r}]", column, columns)
+        if isinstance(self.prompt, str):
+            check_prompt("prompt", self.prompt, columns)
 
     def read(self, row: Row) -> Task:
         """Returns the task of a row. Raises ``LineError``."""
@@ -88,23 +71,13 @@ class RowReader:
         raise LineError(f"the column {self.id_column!r} has {given!r:.80}; the name of a row is a text or a number")
 
     def _read_prompt(self, row: Row, name: Id) -> Any:
-        if callable(self.prompt):
-            try:
-                found = self.prompt(row)
-            except Exception as error:
-                raise LineError(f"prompt raised {type(error).__name__}: {error}", id=name) from error
-        elif self.prompt in row:
-            found = row[self.prompt]
-        else:
-            columns = template_columns(self.prompt)
-            if missing := [column for column in columns if row[column] is None]:
-                raise LineError(f"the column {missing[0]!r}, which the prompt needs, is null", id=name)
-            found = self.prompt.format_map(row)
-        if isinstance(found, str):
-            return found
-        if isinstance(found, list) and all(isinstance(each, dict) for each in found):
-            return [{key: value for key, value in each.items() if value is not None} for each in found]
-        raise LineError(f"the prompt is {found!r:.80}; it must be a text or a list of messages", id=name)
+        if not callable(self.prompt):
+            return prompt_of(self.prompt, row, name)
+        try:
+            found = self.prompt(row)
+        except Exception as error:
+            raise LineError(f"prompt raised {type(error).__name__}: {error}", id=name) from error
+        return require_prompt(found, name)
 
     def _source(self, row: Row, column: str, name: Id) -> Any:
         found = row[column]
@@ -112,18 +85,6 @@ class RowReader:
         if isinstance(texts, list) and all(isinstance(text, str) for text in texts):
             return found
         raise LineError(f"the column {column!r} has {found!r:.80}; a source is a text or a list of texts", id=name)
-
-
-def template_columns(template: str) -> list[str]:
-    """Returns the columns in the braces of a template. Raises ``ValueError`` for a template that cannot be read."""
-    found = []
-    for _, column, form, conversion in string.Formatter().parse(template):
-        if column is None:
-            continue
-        if not column.isidentifier() or form or conversion:
-            raise ValueError(f"prompt has {{{column}}}; braces hold the name of a column; write other braces twice")
-        found.append(column)
-    return found
 
 
 def number_of(name: Id) -> int:

@@ -13,11 +13,11 @@ import pyarrow as pa
 
 from constrain.batch.answering import READY, compile_ahead, write_answers
 from constrain.batch.lines import LineError
+from constrain.batch.tables.columns import answer_columns
 from constrain.errors import ConstrainError
 from constrain.generation.completion import Completion
 from constrain.generation.options import read_voters, refuse_unbias, split_options
 from constrain.llama.model import DEFAULT_PARALLEL, Model
-from constrain.ray.columns import answer_columns
 from constrain.ray.metrics import make_metrics
 from constrain.ray.rows import RowReader
 

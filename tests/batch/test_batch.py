@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import constrain
-from constrain.batch.files import BatchFiles, check_paths, note_path
+from constrain.batch.files import BatchFiles, check_locations, note_path
+from constrain.batch.inputs import JsonLines
 from constrain.batch.lines import LineError, Task, read_lines, read_task
 from constrain.batch.run import Progress, run
 from constrain.chat.reading.reply import Refusal, Reply
@@ -219,7 +220,7 @@ def test_input_is_read_as_it_is_needed(tmp_path: Path) -> None:
         return completion(0)
 
     with BatchFiles(batch.output, batch.errors, SETTINGS, restart=False) as files:
-        progress = run(batch.prompts, files, answer, None, {}, threads=2)
+        progress = run(JsonLines(batch.prompts), files, answer, None, {}, threads=2)
         next(progress)
         next(progress)
         progress.close()
@@ -494,22 +495,26 @@ def test_files_have_one_purpose_each(tmp_path: Path) -> None:
     names = {name: tmp_path / name for name in ("in", "out", "errors", "schema", "model")}
     for name in ("in", "schema", "model"):
         names[name].write_text("")
-    given, written, read = names["in"], (names["out"], names["errors"]), [names["schema"], names["model"]]
-    check_paths(given, written, read=read)
+    given, written, read = (
+        names["in"],
+        (names["out"], note_path(names["out"]), names["errors"]),
+        [names["schema"], names["model"]],
+    )
+    check_locations(given, written, read=read)
     for wrong in (
         (given, names["errors"]),
         (names["out"], tmp_path / "x" / ".." / "in"),
         (names["out"], names["out"]),
         (names["model"], names["errors"]),
-        (names["out"], note_path(names["out"])),
+        (names["out"], note_path(names["out"]), note_path(names["out"])),
     ):
         with pytest.raises(ValueError, match="two purposes"):
-            check_paths(given, wrong, read=read)
+            check_locations(given, wrong, read=read)
     for wrong_input in (tmp_path, tmp_path / "missing"):
         with pytest.raises(ValueError, match=r"not a file|no such file"):
-            check_paths(wrong_input, written, read=read)
+            check_locations(wrong_input, written, read=read)
     with pytest.raises(ValueError, match="not a file"):
-        check_paths(given, (tmp_path, names["errors"]), read=read)
+        check_locations(given, (tmp_path, names["errors"]), read=read)
 
 
 def test_warnings_of_schemas_are_told_once(tmp_path: Path) -> None:

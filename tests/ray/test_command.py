@@ -98,6 +98,23 @@ def test_a_killed_command_goes_on_with_ray_or_without(folder: Path) -> None:
     assert answers(folder, "ray") == expected(folder)
 
 
+@pytest.mark.slow
+def test_tables_are_answered_on_a_cluster(folder: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    names = [f"Person {number}" for number in range(24)]
+    pq.write_table(pa.table({"name": names, "key": names}), folder / "people.parquet")
+    given = [folder / "people.parquet", "--prompt", "{name}. Who is it?", "--id-column", "key"]
+    files = ["--schema", folder / "schema.json", "-o", f"file://{folder}/answers.parquet"]
+    done = run("batch", *given, *files, *OPTIONS, *RAY)
+    assert done.returncode == 0, done.stderr
+    rows = pq.read_table(folder / "answers.parquet").to_pylist()
+    assert [row["id"] for row in rows] == names
+    found = {row["line"]: (row["text"], row["value"], row["finish_reason"]) for row in rows}
+    assert found == expected(folder)
+
+
 @pytest.mark.parametrize(
     ("more", "message"),
     [

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from constrain.batch.lines import LineError, read_task
-from constrain.ray.rows import RowReader, number_of, template_columns
+from constrain.batch.prompts import template_columns
+from constrain.ray.rows import RowReader, number_of
 
 ROW = {
     "id": 4,

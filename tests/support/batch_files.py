@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from constrain.batch.files import BatchFiles
+from constrain.batch.inputs import JsonLines
 from constrain.batch.run import Progress, run
 from constrain.generation.completion import Completion, Timings, Usage
 
@@ -52,7 +53,7 @@ class Batch:
         seed: int | None = None,
     ) -> list[Progress]:
         with BatchFiles(self.output, self.errors, settings, restart=restart) as files:
-            return list(run(self.prompts, files, answer, None, {"seed": seed}, threads=threads))
+            return list(run(JsonLines(self.prompts), files, answer, None, {"seed": seed}, threads=threads))
 
     def values(self) -> dict[int, object]:
         """The answers by line, each of which has one."""

@@ -19,7 +19,10 @@ _BLOCK = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 _NOT_RUN = re.compile(r"<!-- not run: (.*?) -->\s*\Z", re.DOTALL)
-_EXTENSIONS = {name: name for name in ("ebnf", "json", "jsonl", "toml", "lark")} | {"python": "py", "text": "txt"}
+_EXTENSIONS = {name: name for name in ("csv", "ebnf", "json", "jsonl", "toml", "lark")} | {
+    "python": "py",
+    "text": "txt",
+}
 """Extensions of files, by the language of a block that shows one."""
 
 

@@ -49,7 +49,7 @@ _SECTIONS = (
         "Models and answers",
         ("llama/", "vocabulary/", "generation/", "types/", "chat/", "partial/", "voting/", "confidence/"),
     ),
-    ("Requests to the server, and lines of a batch", ("server/", "fields/")),
+    ("Requests to the server, and lines of a batch", ("server/", "fields/", "batch/")),
 )
 
 

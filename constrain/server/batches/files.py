@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from openai.types import FileObject
 
-from constrain.batch.files import write_durably
+from constrain.batch.disk import write_durably
 from constrain.server.http.errors import ApiError
 from constrain.server.requests.limits import MAX_FILES
 

@@ -17,7 +17,8 @@ import secrets
 import shutil
 from typing import TYPE_CHECKING, Any
 
-from constrain.batch.files import BatchFiles, flush_folder
+from constrain.batch.disk import flush_folder
+from constrain.batch.files import BatchFiles
 from constrain.batch.lines import read_lines
 from constrain.server.batches.lines import name_of
 from constrain.server.batches.record import Usage, write_record

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from openai.types import Batch as BatchObject
 
-from constrain.batch.files import write_durably
+from constrain.batch.disk import write_durably
 
 if TYPE_CHECKING:
     from pathlib import Path

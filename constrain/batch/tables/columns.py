@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from constrain.batch.records import answer_object, error_object
+from constrain.batch.records import answer_object, error_object, json_text
 from constrain.chat.reading.reply import Refusal, Reply
 from constrain.generation.completion import Completion
 from constrain.generation.options import is_json_schema
@@ -17,6 +17,8 @@ from constrain.language.schema_text import parse_schema, schema_text
 from constrain.types.answer_text import read_answer
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from constrain.batch.lines import LineError
     from constrain.errors import ConstrainError
 
@@ -100,29 +102,36 @@ class AnswerColumns:
         if not isinstance(outcome, Completion):
             return {**found, "error": error_object(outcome)}
         whole: dict[str, Any] = answer_object(outcome)
-        found |= {name: whole[name] for name in ("text", "finish_reason")}
-        found["usage"] = {name: whole["usage"][name] for name in _USAGE.names}
-        others = {name: value for name, value in whole.items() if name not in found}
+        value = outcome.value
+        if isinstance(value, Reply) and self.is_json and whole["value"]["content"] is not None:
+            whole["value"]["content"] = read_answer(value.text)
+        return {**found, **self.fill(whole, mixed=isinstance(value, Reply | Refusal))}
+
+    def fill(self, answer: Mapping[str, Any], *, mixed: bool) -> dict[str, Any]:
+        """Returns the values of the columns for an answer as a batch writes it.
+
+        ``mixed``: whether the value is one of several kinds, such as a reply with calls. It is then JSON.
+        """
+        found: dict[str, Any] = {name: answer[name] for name in ("text", "finish_reason")}
+        found["usage"] = {name: answer["usage"][name] for name in _USAGE.names}
+        others = {name: value for name, value in answer.items() if name not in {*found, "value", "line", "id"}}
         found["confidence"] = others.get("fields", {}).get("", {}).get("probability")
-        found["details"] = json.dumps(others, ensure_ascii=False) if others else None
+        found["details"] = json_text(others) if others else None
+        found["error"] = None
         try:
-            found["value"] = self._value(outcome.value, outcome.text, whole["value"])
+            found["value"] = json_text(answer["value"]) if mixed else self._value(answer["text"])
         except ValueTypeError as error:
-            found["error"] = {"error": "ValueTypeError", "message": str(error)}
+            found |= {"value": None, "error": {"error": "ValueTypeError", "message": str(error)}}
         return found
 
-    def _value(self, value: object, text: str, written: Any) -> Any:
-        """Returns the value as the column has it; ``written`` is that of a batch. Raises ``ValueTypeError``."""
-        if isinstance(value, Reply | Refusal):
-            if isinstance(value, Reply) and self.is_json and written["content"] is not None:
-                written = {**written, "content": read_answer(value.text)}
-            return json.dumps(written, ensure_ascii=False)
+    def _value(self, text: str) -> Any:
+        """Returns the value of an answer as the column has it. Raises ``ValueTypeError``."""
         if self.value is None:
             return text
         found = json.loads(text)
         try:
             pa.array([found], self.value)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeEncodeError) as error:
             raise ValueTypeError(
                 f"the value does not fit into a column of the type {self.value} ({error}); set bounds for the numbers "
                 "of the schema, or read the column text"

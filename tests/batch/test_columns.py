@@ -13,9 +13,9 @@ from pydantic import BaseModel
 
 import constrain
 from constrain.batch.lines import LineError
+from constrain.batch.tables.columns import MAX_COLUMN_NESTING, answer_columns
 from constrain.errors import OutputValidationError
 from constrain.generation.completion import Completion, Timings, Usage
-from constrain.ray.columns import MAX_COLUMN_NESTING, answer_columns
 
 STRING, INTEGER, NUMBER = pa.string(), pa.int64(), pa.float64()
 

@@ -1,0 +1,46 @@
+"""Durable writes to the disk of this machine: files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+    from typing import BinaryIO
+
+
+@contextlib.contextmanager
+def write_file(path: Path) -> Iterator[BinaryIO]:
+    """Yields a file for the content of a path. At the end it takes the place of an older one, and is on the disk.
+
+    After an error, the older file stays as it was.
+    """
+    new = path.with_name(f"{path.name}.{secrets.token_hex(8)}.new")
+    try:
+        with new.open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        new.replace(path)
+    finally:
+        new.unlink(missing_ok=True)
+    flush_folder(path.parent)
+
+
+def write_durably(path: Path, data: bytes) -> None:
+    """Writes a file atomically, in place of an older one: it appears whole or not at all, and is then on the disk."""
+    with write_file(path) as file:
+        file.write(data)
+
+
+def flush_folder(folder: Path) -> None:
+    """Flushes a folder to the disk, so that the names of new files survive a crash."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

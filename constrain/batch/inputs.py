@@ -1,0 +1,95 @@
+"""Inputs of a batch: JSON Lines, and tables in Parquet or CSV, each in a file of this machine or of a store."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from constrain.batch.lines import LineError, parse_json, read_fields, read_task, split_lines
+from constrain.batch.locations import open_read, require_pyarrow
+from constrain.batch.prompts import NamedColumns, template_columns
+from constrain.batch.scanning import OWN_LANGUAGE, HashingFile, Scan
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from constrain.batch.lines import Task
+    from constrain.batch.locations import Location
+    from constrain.generation.options import Options
+    from constrain.language.source import Source
+
+TABLES = {".parquet": "parquet", ".csv": "csv"}
+"""Kinds of tables, by the suffix of a name in lower case. Any other file is JSON Lines."""
+
+
+class Input(Protocol):
+    """Rows that become tasks. A row is of any type: only ``task`` of the same input reads it."""
+
+    def scan(self, *, find_languages: bool) -> Scan:
+        """Returns facts about the whole input. Raises ``ValueError`` if it cannot be answered at all."""
+
+    def read(self) -> Iterator[tuple[int, Any]]:
+        """Yields the rows with their numbers, from 1."""
+
+    def task(self, number: int, row: Any, schema: str | Source | None, options: Options, voters: int | None) -> Task:
+        """Returns the task of a row. Raises ``LineError``. Any thread may call it."""
+
+
+def table_kind(location: Location) -> str | None:
+    """Returns ``"parquet"`` or ``"csv"`` for the name of a table; ``None`` for JSON Lines."""
+    return TABLES.get(location.suffix.lower())
+
+
+def open_input(location: Location, named: NamedColumns) -> Input:
+    """Returns the input in a file. Raises ``ValueError`` for a wrong template, and ``MissingExtraError``."""
+    kind = table_kind(location)
+    if kind is None:
+        if named.prompt is not None:
+            template_columns(named.prompt)
+        return JsonLines(location, named)
+    require_pyarrow(str(location))
+    from constrain.batch.tables.reading import Table
+
+    return Table(location, kind == "csv", named)
+
+
+@dataclass(frozen=True, slots=True)
+class JsonLines:
+    """A file with a task in each line that is not blank. With named columns, each line is an object: a row."""
+
+    location: Location
+    named: NamedColumns = field(default_factory=NamedColumns)
+
+    def scan(self, *, find_languages: bool) -> Scan:
+        """Returns facts about the whole file."""
+        rows, own = 0, False
+        with open_read(self.location) as file:
+            hashing = HashingFile(file)
+            for _, line in split_lines(io.BufferedReader(hashing, 1 << 20)):
+                rows += 1
+                own = own or (find_languages and self._has_own_language(line))
+            return Scan(hashing.digest(), rows, own)
+
+    def read(self) -> Iterator[tuple[int, bytes]]:
+        """Yields the lines with their numbers."""
+        with open_read(self.location) as file:
+            yield from split_lines(file)
+
+    def task(self, number: int, row: bytes, schema: str | Source | None, options: Options, voters: int | None) -> Task:
+        """Returns the task of a line. Raises ``LineError``."""
+        if self.named == NamedColumns():
+            return read_task(number, row, schema, options, voters)
+        found = parse_json(row)
+        if not isinstance(found, dict):
+            raise LineError("with --prompt or --id-column, a line must be a JSON object")
+        return read_fields(number, self.named.fields(found), schema, options, voters)
+
+    def _has_own_language(self, line: bytes) -> bool:
+        if self.named.prompt is not None:
+            return False
+        try:
+            found = parse_json(line)
+        except LineError:  # the line gets no answer
+            return False
+        return isinstance(found, dict) and not OWN_LANGUAGE.isdisjoint(found)

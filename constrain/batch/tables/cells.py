@@ -1,0 +1,94 @@
+"""The cells of a row become the fields of a line, as JSON has them."""
+
+from __future__ import annotations
+
+import math
+import re
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from constrain.batch.lines import FIELDS, LineError, parse_json
+from constrain.language.policies import CHOICES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_JSON = frozenset(("messages", "schema", "tools", "logit_bias", "registry", "sources"))
+"""Fields whose texts are JSON."""
+
+_TEXTS = frozenset(("prompt", "id", "stop", "prefix", "tool_choice", "tool_format", *CHOICES))
+"""Fields that stay texts in CSV."""
+
+_DECIMALS = frozenset(
+    ("temperature", "top_p", "min_p", "repeat_penalty", "presence_penalty", "frequency_penalty", "timeout")
+)
+
+_WHOLE_NUMBERS = FIELDS - _JSON - _TEXTS - _DECIMALS
+"""Fields in which 60.0 stands for 60: programs write so where a column has both whole numbers and gaps."""
+
+_INTEGER = re.compile(r"[+-]?[0-9]{1,400}")
+_NUMBER = re.compile(r"[+-]?([0-9]{1,400}(\.[0-9]{0,400})?|\.[0-9]{1,400})([eE][+-]?[0-9]{1,9})?")
+_FLAGS = {"true": True, "false": False}
+
+
+def line_fields(row: Mapping[str, Any], *, as_text: bool) -> dict[str, Any]:
+    """Returns the fields of a line for the cells of a row; a cell that is null is no field. Raises ``LineError``.
+
+    ``as_text``: whether all cells are texts, as in CSV. Numbers and booleans are then read from them.
+    """
+    fields: dict[str, Any] = {}
+    for name, value in row.items():
+        given = _read_text(name, value) if as_text and isinstance(value, str) else value
+        if given is None:
+            continue
+        if name in _JSON and isinstance(given, str):
+            try:
+                fields[name] = parse_json(given.encode())
+            except LineError as error:
+                raise LineError(f"the column {name!r}: {error}") from error
+        else:
+            fields[name] = _plain(name, given)
+    return fields
+
+
+def drop_nulls(value: Any) -> Any:
+    """Removes members that are null from objects, and makes objects of maps: Arrow cannot leave out a member."""
+    whole = [value]
+    waiting: list[Any] = [whole]
+    while waiting:
+        outer = waiting.pop()
+        for key, inner in list(outer.items() if isinstance(outer, dict) else enumerate(outer)):
+            if inner is None and isinstance(outer, dict):
+                del outer[key]
+            elif isinstance(inner, list) and inner and all(isinstance(each, tuple) for each in inner):
+                outer[key] = dict(inner)
+                waiting.append(outer[key])
+            elif isinstance(inner, dict | list):
+                waiting.append(inner)
+    return whole[0]
+
+
+def _read_text(name: str, text: str) -> Any:
+    """Returns the value of a text in CSV: a number or a boolean, except in fields of texts."""
+    if name in _TEXTS or name not in FIELDS:
+        return text
+    if not text:
+        return None
+    if name in _JSON:
+        return text
+    if (flag := _FLAGS.get(text.lower())) is not None:
+        return flag
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    return float(text) if _NUMBER.fullmatch(text) else text
+
+
+def _plain(name: str, value: Any) -> Any:
+    if isinstance(value, Decimal):
+        value = int(value) if value == value.to_integral_value() else float(value)
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise LineError(f"the column {name!r} has {value}, which is no number")
+        if name in _WHOLE_NUMBERS and value.is_integer():
+            return int(value)
+    return value
