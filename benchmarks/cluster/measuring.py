@@ -84,7 +84,7 @@ def measure(setting: Setting, sample: int, rounds: int) -> tuple[Costs, dict[str
     context = multiprocessing.get_context("spawn")
     together, found = context.Barrier(setting.actors), context.SimpleQueue()
     processes = [
-        context.Process(target=_work, args=(setting, sample, rounds, time.time(), together, found))
+        context.Process(target=_work, args=(setting, sample, rounds, time.time(), together, found), daemon=True)
         for _ in range(setting.actors)
     ]
     for process in processes:
