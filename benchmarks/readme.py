@@ -1,4 +1,4 @@
-"""Writes the tables of the README, of six guides and of docs/start.md from the reports of the benchmarks.
+"""Writes the tables of the README, of seven guides and of docs/start.md from the reports of the benchmarks.
 
     python benchmarks/readme.py --write     all tables whose reports are kept
     python benchmarks/readme.py --check     tells which tables are not those of their reports; fails if any are not
@@ -377,6 +377,90 @@ def mcp_servers(report: dict[str, Any]) -> Iterator[str]:
         )
 
 
+def cluster(report: dict[str, Any]) -> Iterator[str]:
+    """What an answer costs an actor, whether Ray takes as long as predicted, and plans of jobs on clusters."""
+    setting, work, costs = report["setting"], report["work"], report["costs"]
+    prompts = "made-up notes about people" if setting["prompts"] is None else "prompts"
+    yield (
+        f"Answers to {prompts} by {report['model'].removesuffix('.gguf')}: {setting['actors']} actors at once, each of "
+        f"{setting['threads']} thread{'s' * (setting['threads'] > 1)}, {setting['parallel']} answers at once, of "
+        f"{len(costs['answers'])} prompts; llama-cpp-python {report['llama_cpp']}."
+    )
+    yield ""
+    parallel = setting["parallel"]
+    step = costs["steps"][str(parallel)]
+    rows = [
+        ("prompt", f"{work['evaluated']:.0f} tokens", f"{costs['prompt_rate']:.0f} a second", work["prompt_seconds"]),
+        ("forced text", f"{work['runs']:.1f} runs", "", work["run_seconds"]),
+        (
+            "steps",
+            f"{work['steps']:.0f}",
+            f"cost({parallel}) / {parallel} = {1000 * step:.0f} / {parallel} ms",
+            work["steps"] * step / parallel,
+        ),
+        ("together", "", "", work["seconds"]),
+    ]
+    yield from table(("an answer", "number", "cost", "seconds"), [(*row[:3], f"{row[3]:.3f}") for row in rows])
+    yield ""
+    sizes = [*costs["steps"]]
+    yield from table(
+        ("answers at once, n", *sizes), [("cost(n), ms", *(f"{1000 * costs['steps'][n]:.0f}" for n in sizes))]
+    )
+    yield ""
+    yield (
+        f"An actor starts in {costs['start']:.1f} s. It has {costs['private_bytes'] / 2**20:,.0f} MiB of its own; the "
+        f"actors of a node share {costs['shared_bytes'] / 2**20:,.0f} MiB."
+    )
+    if "check" in report:
+        yield ""
+        yield from _cluster_check(report["check"])
+    for plan in report.get("plans", ()):
+        yield ""
+        yield from _cluster_plan(plan)
+
+
+def _cluster_check(check: dict[str, Any]) -> Iterator[str]:
+    actors = check["all"]["actors"]
+    yield (
+        f"{check['documents']:,} documents with Ray on this machine, in batches of {check['batch_size']}; {actors} "
+        f"actors were {check['times_one']:.2f} times as fast as one. Rows equal to those of `constrain batch`: "
+        f"{check['equal_rows']:,}."
+    )
+    yield ""
+    kinds = (("one actor", check["one"]), (f"{actors} actors", check["all"]))
+    rows = [(name, f"{one['documents_per_hour']:,.0f}", f"{one['whole_per_hour']:,.0f}") for name, one in kinds]
+    rows.append(
+        (
+            f"{actors} actors, predicted",
+            f"{check['predicted_per_hour']:,.0f}",
+            f"{check['predicted_whole_per_hour']:,.0f}",
+        )
+    )
+    rows.append(("predicted / measured", f"{check['ratio']:.2f}", f"{check['whole_ratio']:.2f}"))
+    yield from table(("", "documents an hour", "the start included"), rows)
+
+
+def _cluster_plan(plan: dict[str, Any]) -> Iterator[str]:
+    cluster, result = plan["cluster"], plan["result"]
+    yield (
+        f"Plan: {cluster['documents']:,} such documents on {cluster['nodes']} nodes with {plan['cpus_per_node']} CPUs. "
+        f"Assumed: {cluster['actors_per_node']} actors a node, {cluster['parallel']} answers at once, batches of "
+        f"{cluster['batch_size']}; {cluster['price']:.2f} for a node and hour; {100 * cluster['lost']:g} % of the "
+        f"nodes lost in an hour; {cluster['node_start']:.0f} s until a node is there."
+    )
+    yield ""
+    rows = [
+        ("documents an hour, by the formula", f"{plan['formula_per_hour']:,.0f}"),
+        ("documents an hour, simulated", f"{result['documents_per_hour']:,.0f}"),
+        ("hours", f"{result['hours']:.2f}"),
+        ("node-hours", f"{result['node_hours']:,.0f}"),
+        ("cost", f"{result['cost']:,.0f}"),
+        ("lost nodes; documents answered again", f"{result['lost_nodes']}; {result['repeated_documents']:,}"),
+        ("memory of a node, beside Ray's own", f"{plan['node_bytes'] / 2**30:.1f} GiB"),
+    ]
+    yield from table(("", ""), rows)
+
+
 def _micros(times: Mapping[str, float]) -> str:
     return f"{times['p50']:.1f}, {times['p99']:,.0f} µs"
 
@@ -397,6 +481,7 @@ SECTIONS: dict[str, Callable[[dict[str, Any]], Iterator[str]]] = {
     "speculation": speculation,
     "processors": processors,
     "mcp_servers": mcp_servers,
+    "cluster": cluster,
 }
 
 COMPARED = ("masks", "budget", "generation")
@@ -499,6 +584,7 @@ def main() -> None:
             "docs/guides/guesses.md",
             "docs/guides/mcp.md",
             "docs/guides/transformers.md",
+            "docs/guides/ray-sizes.md",
             "docs/guides/measured-accuracy.md",
             "docs/start.md",
         )

@@ -27,6 +27,7 @@ ACCURACY = (ROOT / "docs/guides/measured-accuracy.md").read_text(encoding="utf-8
 WEIGHTS = (ROOT / "docs/guides/weights.md").read_text(encoding="utf-8")
 GUESSES = (ROOT / "docs/guides/guesses.md").read_text(encoding="utf-8")
 TRANSFORMERS = (ROOT / "docs/guides/transformers.md").read_text(encoding="utf-8")
+SIZES = (ROOT / "docs/guides/ray-sizes.md").read_text(encoding="utf-8")
 MCP = (ROOT / "docs/guides/mcp.md").read_text(encoding="utf-8")
 START = (ROOT / "docs/start.md").read_text(encoding="utf-8")
 FILES = {
@@ -94,12 +95,15 @@ def test_tables_are_those_of_the_kept_reports(tmp_path: Path) -> None:
     marks = re.compile(r"^<!-- (\w+): benchmarks/", re.MULTILINE)
     kept = {path.stem for path in (ROOT / "benchmarks/results").glob("*.json")}
     assert {
-        name for page in (SPEED, START, ACCURACY, WEIGHTS, GUESSES, MCP, TRANSFORMERS) for name in marks.findall(page)
+        name
+        for page in (SPEED, START, ACCURACY, WEIGHTS, GUESSES, MCP, TRANSFORMERS, SIZES)
+        for name in marks.findall(page)
     } == kept
     assert marks.findall(WEIGHTS) == ["prepared"]
     assert marks.findall(GUESSES) == ["speculation"]
     assert marks.findall(MCP) == ["mcp_servers"]
     assert marks.findall(TRANSFORMERS) == ["processors"]
+    assert marks.findall(SIZES) == ["cluster"]
     assert marks.findall(START) == ["memory"]
     assert marks.findall(ACCURACY) == ["accuracy"]
     assert marks.findall(README) == ["comparison", "right"]
@@ -118,6 +122,7 @@ def test_a_table_that_is_not_its_report_is_told_and_written(name: str, tmp_path:
         "guesses.md": GUESSES,
         "mcp.md": MCP,
         "transformers.md": TRANSFORMERS,
+        "ray-sizes.md": SIZES,
     }
     pages = {tmp_path / page: text for page, text in texts.items()}
     for path, text in pages.items():

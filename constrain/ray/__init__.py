@@ -1,10 +1,10 @@
 """Answers on a cluster: ``answers`` for Ray Data, ``Answers``, the class beneath it, and ``serve_app`` for Ray Serve.
 
 Users import from here; it needs the extra ``ray``, and ``serve_app`` the extra ``server``, too. Ray itself is imported
-when ``answers`` or ``serve_app`` is called. ``Answers`` also works in ``mapInPandas`` of Spark and ``map_partitions``
-of Dask. Read ``columns`` first (types of columns, and the
-records of answers), then ``rows`` (a row becomes a task of a batch), then ``worker`` with its ``metrics``, then
-``dataset``. ``pool`` has the actors of ``constrain batch --ray``, ``endpoint`` the server on a cluster.
+when ``answers`` or ``serve_app`` is called. ``Answers`` also works in ``mapInArrow`` and ``mapInPandas`` of Spark and
+``map_partitions`` of Dask, which want to know its columns: ``answer_schema``. Read ``rows`` first (a row becomes a task
+of a batch), then ``worker`` with its ``metrics``, then ``dataset``, with ``shipping`` for the constraint that all actors
+get. ``pool`` has the actors of ``constrain batch --ray``, ``endpoint`` the server on a cluster.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from constrain.ray.dataset import answers
-from constrain.ray.worker import Answers
+from constrain.ray.worker import Answers, answer_schema
 
 if TYPE_CHECKING:
     from constrain.ray.endpoint.app import app_builder, serve_app
 
-__all__ = ["Answers", "answers", "app_builder", "serve_app"]
+__all__ = ["Answers", "answer_schema", "answers", "app_builder", "serve_app"]
 
 
 def __getattr__(name: str) -> object:

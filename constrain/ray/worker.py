@@ -1,4 +1,4 @@
-"""``Answers``: the class that answers tables of rows in one process, with a model of its own."""
+"""``Answers``: the class that answers tables of rows in one process, with a model of its own; and its columns."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _log = logging.getLogger("constrain.ray")
 
 
 class Answers:
-    """Answers tables of rows: for ``map_batches`` of Ray Data, ``mapInPandas`` of Spark, ``map_partitions`` of Dask.
+    """Answers tables of rows: for ``map_batches`` of Ray Data, ``mapInArrow`` of Spark, ``map_partitions`` of Dask.
 
     Each process that makes an object has one model. Rows never raise: an answer that failed has its reason in the
     column ``error``. An answer depends on its row, the options and the model only.
@@ -98,7 +98,7 @@ class Answers:
         """Returns a table with the columns of a table and those of the answers.
 
         ``batch``: a ``pyarrow.Table``, a ``pandas.DataFrame``, or a dict of NumPy arrays; the result is of the same
-        kind.
+        kind. Data frames keep their index.
         """
         table = _as_table(batch)
         self._reader.check(table.column_names)
@@ -111,7 +111,7 @@ class Answers:
         records = [record for records in answers for record in records]
         for name, column, kind in zip(names, added.names, added.types, strict=True):
             kept = kept.append_column(name, pa.array([record[column] for record in records], kind))
-        return _like(batch, kept)
+        return _like(batch, kept, self._n)
 
     def _answer(self, rows: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
         """Returns the records of the answers to each row. If the call ends early, so do the answers."""
@@ -141,6 +141,34 @@ class Answers:
         return [self._columns.record(outcome, sample) for sample, outcome in enumerate(outcomes)]
 
 
+def answer_schema(
+    schema: Any = None,
+    *,
+    n: int | None = None,
+    vote: bool = False,
+    column_prefix: str = "",
+    **options: Unpack[ChatOptions],
+) -> pa.Schema:
+    """Returns the columns that ``Answers`` adds to a table, as a ``pyarrow.Schema``; no model is needed.
+
+    Spark and Dask ask for the columns of a result before they compute it.
+
+    Args:
+        schema: schema or grammar of all answers, as for ``Answers``.
+        n: number of answers to each row, as for ``Answers``.
+        vote: whether these become one.
+        column_prefix: beginning of the names of the columns.
+        options: options of ``complete``, as for ``Answers``.
+
+    Raises the errors of ``Answers`` for options that no answer can have, and ``SchemaError`` for a schema that cannot
+    be read.
+    """
+    check_options(n, vote=vote, options=options)
+    has_samples = not vote and (n or 1) > 1
+    added = answer_columns(schema, has_tools=bool(options.get("tools")), has_samples=has_samples).schema()
+    return pa.schema([field.with_name(column_prefix + field.name) for field in added])
+
+
 def check_options(n: int | None, *, vote: bool, options: ChatOptions) -> None:
     """Raises ``TypeError`` and ``ValueError`` for options that no answer can have."""
     if vote:
@@ -162,13 +190,13 @@ def _as_table(batch: Any) -> pa.Table:
     return pa.Table.from_pandas(batch, preserve_index=False)
 
 
-def _like(given: Any, table: pa.Table) -> Any:
-    """Returns a table as another one is kept."""
+def _like(given: Any, table: pa.Table, n: int) -> Any:
+    """Returns a table as another one is kept; its rows stand ``n`` times, and so does the index of a data frame."""
     if isinstance(given, pa.Table):
         return table
     if isinstance(given, dict):
         return {name: table[name].to_numpy(zero_copy_only=False) for name in table.column_names}
-    return table.to_pandas()
+    return table.to_pandas().set_axis(given.index.repeat(n))
 
 
 def _assigned_cpus() -> int | None:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import constrain
-from constrain.ray import Answers
+from constrain.ray import Answers, answer_schema
 from tests.support.command_line import run
 
 if TYPE_CHECKING:
@@ -68,6 +68,12 @@ def test_tables_of_every_kind_are_answered_alike(answering: Answers) -> None:
     assert list(arrays["id"]) == [0, 1, 2]
 
 
+def test_data_frames_keep_their_index(answering: Answers) -> None:
+    frame = table().to_pandas().set_index(pd.Index([7, 8, 9], name="place"))
+    assert list(answering(frame).index) == [7, 8, 9]
+    assert answering(frame).index.name == "place"
+
+
 def test_rows_never_raise(answering: Answers, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "constrain.ray"):
         found = answering(table([PROMPTS[0], None, "long " * 600])).to_pylist()
@@ -88,7 +94,31 @@ def test_columns_that_are_taken_are_named(answering: Answers) -> None:
 def test_an_empty_table_has_the_columns(answering: Answers) -> None:
     found = answering(table().slice(0, 0))
     assert len(found) == 0
-    assert {"value", "text", "error"} <= set(found.column_names)
+    added = answer_schema(SCHEMA, confidence=True)
+    assert found.schema.equals(pa.schema([*table().schema, *added]))
+
+
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [
+        ({"n": 3}, {"sample", "value"}),
+        ({"n": 3, "vote": True}, {"value"}),
+        ({"column_prefix": "answer_"}, {"answer_value", "answer_error"}),
+    ],
+)
+def test_columns_are_known_without_a_model(options: dict[str, Any], names: set[str]) -> None:
+    found = answer_schema("name, age int", **options)
+    assert names <= set(found.names)
+    assert ("sample" in names) == ("sample" in found.names)
+    value = found.field(options.get("column_prefix", "") + "value").type
+    assert value == pa.struct({"name": pa.string(), "age": pa.int64()})
+
+
+def test_columns_of_options_that_no_answer_can_have_are_refused() -> None:
+    with pytest.raises(TypeError, match="temprature"):
+        answer_schema("name", temprature=1)  # type: ignore[call-arg]
+    with pytest.raises(constrain.SchemaError):
+        answer_schema("name, age in")
 
 
 def test_several_answers_are_several_rows() -> None:
