@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import copy
 import re
 import shlex
@@ -74,25 +73,31 @@ def test_ray_serve_takes_its_part() -> None:
     schema = pytest.importorskip("ray.serve.schema")
     written = yaml.safe_load(SERVICE["spec"]["serveConfigV2"])
     read = schema.ServeDeploySchema(**written)
-    assert [one.import_path for one in read.applications] == ["serving:app"]
+    assert [one.import_path for one in read.applications] == ["constrain.ray:app_builder"]
     unknown = set(written["applications"][0]) - set(schema.ServeApplicationSchema.model_fields)
     assert unknown == set()
 
 
-def test_the_application_is_in_the_config_map() -> None:
+def test_the_arguments_are_those_of_the_application(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ray = pytest.importorskip("ray")
+    from constrain.ray import app_builder
+
+    monkeypatch.setattr(ray, "is_initialized", lambda: True)
+    monkeypatch.setattr(ray, "nodes", lambda: [{"Alive": True, "Resources": {"CPU": 4}}] * 2)
     (application,) = yaml.safe_load(SERVICE["spec"]["serveConfigV2"])["applications"]
-    module, _, name = application["import_path"].partition(":")
-    program = ast.parse(CONFIG["data"][f"{module}.py"])
-    (builder,) = (node for node in program.body if isinstance(node, ast.FunctionDef) and node.name == name)
-    assert len(builder.args.args) == 1
+    arguments = application["args"]
+    folder, _, file = arguments["config"].rpartition("/")
     (mount,) = {
         mount["mountPath"] for pod in PODS for each in containers(pod) for mount in each["volumeMounts"]
         if mount["name"] == "config"
     }  # fmt: skip
-    assert application["runtime_env"]["env_vars"]["PYTHONPATH"] == mount
-    folder, _, file = application["args"]["config"].rpartition("/")
     assert folder == mount
-    assert file in CONFIG["data"]
+    (tmp_path / file).write_text(CONFIG["data"][file], encoding="utf-8")
+    built: Any = app_builder({**arguments, "config": str(tmp_path / file)})
+    (replicas,) = built._bound_deployment.init_args
+    config, settings = replicas._bound_deployment.init_args
+    assert (config.threads, config.batches) == (arguments["cpus_per_replica"], False)
+    assert settings.hosts.answers_private
 
 
 def test_the_server_reads_its_configuration(tmp_path: Path) -> None:
@@ -100,7 +105,6 @@ def test_the_server_reads_its_configuration(tmp_path: Path) -> None:
     config = read_config(tmp_path / "server.toml", {})
     folders = {mount["mountPath"] for pod in PODS for each in containers(pod) for mount in each["volumeMounts"]}
     assert [str(model.path.parent) in folders for model in config.models] == [True]
-    assert config.port == yaml.safe_load(SERVICE["spec"]["serveConfigV2"])["http_options"]["port"]
 
 
 @pytest.mark.parametrize("pod", PODS, ids=lambda pod: str(pod["spec"]["containers"][0]["name"]))
