@@ -27,6 +27,9 @@ from measuring import Setting, measure
 from simulation import Cluster, simulate
 from work import Costs, mean_seconds
 
+STEADY = 1.1
+"""Ratio of the median of the rounds to the least beyond which ``measure`` says that it was disturbed."""
+
 
 def main() -> None:
     """Runs one of the three commands."""
@@ -100,6 +103,10 @@ def _measure(arguments: argparse.Namespace) -> None:
     print(explain(costs))
     measured, predicted = about["sample_seconds"], about["sample_predicted_seconds"]
     print(f"the sample: {measured:.1f} s, predicted {predicted:.1f} s ({predicted / measured:.2f})")
+    if about["noise"] > STEADY:
+        print(
+            f"rounds differ by a factor of {about['noise']:.2f}: something else computes here; measure again without it"
+        )
     print(f"written to {arguments.output}")
 
 
