@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.csv as pa_csv
@@ -17,10 +16,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from constrain.batch.locations import StoredFile, StoreError, key_of, locate
-from constrain.batch.stores import locks, parts
+from constrain.batch.stores import parts
 from tests.support.batch_files import echo, prompts
 from tests.support.command_line import run as run_command
-from tests.support.stores import Job, Store, open_store
+from tests.support.stores import Job, Store, expected, lines, open_store, part_names, values, write_input
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,21 +40,6 @@ def store(_server: Store) -> Store:
     for name in _server.names():
         _server.delete(name)
     return _server
-
-
-def lines(content: bytes) -> list[dict[str, Any]]:
-    assert content.endswith(b"\n") or not content
-    return [json.loads(line) for line in content.splitlines()]
-
-
-def values(content: bytes) -> dict[int, object]:
-    found = lines(content)
-    assert len({each["line"] for each in found}) == len(found)
-    return {each["line"]: each["value"] for each in found}
-
-
-def expected(count: int) -> dict[int, object]:
-    return {number: f"p{number}" for number in range(1, count + 1)}
 
 
 # Names
@@ -175,15 +159,6 @@ def test_files_of_this_machine_and_of_stores_go_together(store: Store, tmp_path:
 
 
 # Parts
-
-
-def write_input(folder: Path, count: int) -> tuple[str, str]:
-    (folder / "in.jsonl").write_bytes(prompts(count))
-    return f"file://{folder}/in.jsonl", f"file://{folder}/out.jsonl"
-
-
-def part_names(folder: Path) -> list[str]:
-    return sorted(path.name for path in (folder / "out.jsonl.parts").glob("0*"))
 
 
 def test_a_part_has_a_limited_number_of_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -342,114 +317,6 @@ def test_an_error_while_answers_wait_uploads_them(tmp_path: Path) -> None:
         job.run(broken, threads=1)
     assert job.run()[-1].known == 3
     assert values((tmp_path / "out.jsonl").read_bytes()) == expected(5)
-
-
-# Two writers
-
-
-def lock_of(folder: Path) -> Path:
-    return folder / "out.jsonl.parts" / "lock.json"
-
-
-def test_a_second_command_is_refused_while_the_first_one_writes(tmp_path: Path) -> None:
-    job = Job(*write_input(tmp_path, 3))
-
-    def answer(task: Task, stop: Future[None]) -> Completion:
-        if task.line == 2:
-            with pytest.raises(ValueError, match=r"another command, on .* \(process \d+\), was writing this output"):
-                Job(*write_input(tmp_path, 3)).run(restart=True)
-        return echo(task, stop)
-
-    job.run(answer)
-    assert values((tmp_path / "out.jsonl").read_bytes()) == expected(3)
-    assert not lock_of(tmp_path).exists()
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"process": 2**22 + 1}, None),
-        ({"time": 5}, None),
-        ({"owner": "gone"}, None),
-        ({"processes": "elsewhere"}, r"on \S+ \(process \d+\), was writing this output \d+ s ago; .* or delete file:"),
-        ({"process": os.getppid()}, "was writing this output"),
-    ],
-)
-def test_a_lock_that_was_abandoned_is_taken_over(changes: dict[str, Any], message: str | None, tmp_path: Path) -> None:
-    job = Job(*write_input(tmp_path, 3))
-    left: list[str] = []
-
-    def answer(task: Task, stop: Future[None]) -> Completion:
-        left.append(lock_of(tmp_path).read_text())
-        return echo(task, stop)
-
-    job.run(answer)
-    lock_of(tmp_path).write_text(json.dumps({**json.loads(left[0]), **changes}))
-    if message is None:
-        assert job.run()[-1].known == 3
-        assert not lock_of(tmp_path).exists()
-    else:
-        with pytest.raises(ValueError, match=message):
-            job.run()
-
-
-def test_a_file_that_is_no_lock_is_named(tmp_path: Path) -> None:
-    job = Job(*write_input(tmp_path, 3))
-    lock_of(tmp_path).parent.mkdir()
-    for content in ("{", "[]", "{}"):
-        lock_of(tmp_path).write_text(content)
-        with pytest.raises(ValueError, match=r"lock\.json: this is not a lock of a batch; delete it"):
-            job.run()
-
-
-def test_a_command_whose_lock_was_taken_over_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parts, "PART_ANSWERS", 2)
-    job = Job(*write_input(tmp_path, 6))
-
-    def answer(task: Task, stop: Future[None]) -> Completion:
-        if task.line == 4:
-            found = json.loads(lock_of(tmp_path).read_text())
-            lock_of(tmp_path).write_text(json.dumps({**found, "owner": "other", "host": "elsewhere"}))
-        return echo(task, stop)
-
-    with pytest.raises(StoreError, match=r"lock\.json: this lock was taken over on elsewhere"):
-        job.run(answer, threads=1)
-    assert not (tmp_path / "out.jsonl").exists()
-    assert json.loads(lock_of(tmp_path).read_text())["owner"] == "other"
-    lock_of(tmp_path).unlink()
-    assert 0 < job.run()[-1].known < 6
-    assert values((tmp_path / "out.jsonl").read_bytes()) == expected(6)
-
-
-def test_lines_that_two_writers_answered_are_in_the_output_once(tmp_path: Path) -> None:
-    job = Job(*write_input(tmp_path, 4))
-    job.run()
-    [name] = part_names(tmp_path)
-    folder = tmp_path / "out.jsonl.parts"
-    (folder / "000001-00000000.jsonl").write_bytes((folder / name).read_bytes())
-    (tmp_path / "out.jsonl").unlink()
-    for _ in range(2):
-        assert job.run()[-1].known == 4
-        assert values((tmp_path / "out.jsonl").read_bytes()) == expected(4)
-
-
-def test_a_lock_is_renewed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(locks, "RENEW_SECONDS", 0.01)
-    written = threading.Semaphore(0)
-    write = locks.StoreLock._write
-
-    def note(self: locks.StoreLock) -> None:
-        write(self)
-        written.release()
-
-    monkeypatch.setattr(locks.StoreLock, "_write", note)
-
-    def answer(task: Task, stop: Future[None]) -> Completion:
-        assert all(written.acquire(timeout=60) for _ in range(3))
-        return echo(task, stop)
-
-    Job(*write_input(tmp_path, 1)).run(answer)
-    assert not lock_of(tmp_path).exists()
 
 
 # Failures

@@ -338,6 +338,21 @@ def test_a_number_that_does_not_fit_is_an_error_of_its_row(tmp_path: Path) -> No
         assert [row["value"] for row in csv.DictReader(file)] == [str(10**30), "5"]
 
 
+def test_a_text_that_utf_8_does_not_have_is_an_error_of_its_row(tmp_path: Path) -> None:
+    source = write_csv(tmp_path / "in.csv", "prompt\na\n")
+
+    def single(_: Task, __: Future[None]) -> Completion:
+        return completion("\ud800")
+
+    Job(source, tmp_path / "out.parquet", schema='{"type": "string"}').run(single)
+    (row,) = pq.read_table(tmp_path / "out.parquet").to_pylist()
+    assert (row["value"], row["text"]) == (None, '"\\ud800"')
+    assert row["error"]["error"] == "ValueTypeError"
+    Job(source, tmp_path / "out.csv").run(single)
+    with (tmp_path / "out.csv").open(newline="", encoding="utf-8") as file:
+        assert [json.loads(each["value"]) for each in csv.DictReader(file)] == ["\ud800"]
+
+
 def test_values_are_json_where_rows_have_schemas_of_their_own(tmp_path: Path) -> None:
     source = tmp_path / "in.jsonl"
     source.write_text('{"prompt": "a"}\n{"prompt": "b", "schema": null}\n')

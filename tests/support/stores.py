@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import logging
 import os
 import warnings
@@ -17,7 +18,7 @@ from constrain.batch.inputs import open_input
 from constrain.batch.locations import locate
 from constrain.batch.prompts import NamedColumns
 from constrain.batch.run import Progress, run
-from tests.support.batch_files import echo
+from tests.support.batch_files import echo, prompts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -111,3 +112,27 @@ class Job:
             found = list(run(self.given, files, answer, self.schema, {}, threads=threads))
             finish(files, self.output, self.errors, self.schema, scan)
         return found
+
+
+def lines(content: bytes) -> list[dict[str, Any]]:
+    assert content.endswith(b"\n") or not content
+    return [json.loads(line) for line in content.splitlines()]
+
+
+def values(content: bytes) -> dict[int, object]:
+    found = lines(content)
+    assert len({each["line"] for each in found}) == len(found)
+    return {each["line"]: each["value"] for each in found}
+
+
+def expected(count: int) -> dict[int, object]:
+    return {number: f"p{number}" for number in range(1, count + 1)}
+
+
+def write_input(folder: Path, count: int) -> tuple[str, str]:
+    (folder / "in.jsonl").write_bytes(prompts(count))
+    return f"file://{folder}/in.jsonl", f"file://{folder}/out.jsonl"
+
+
+def part_names(folder: Path) -> list[str]:
+    return sorted(path.name for path in (folder / "out.jsonl.parts").glob("0*"))
