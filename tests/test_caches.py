@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import pytest
 
 SMALL = {
+    "constrain.batch.stores.locks._held": "eight letters for each lock that this process holds",
     "constrain.engine.cache._cache_of": "a path and a lock for each cache directory that the program names",
     "constrain.llama.costs.kept._known": "some thirty numbers for each model, and number of answers at once",
     "constrain.llama.lookup._loaded": "one model, the last",

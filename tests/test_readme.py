@@ -33,6 +33,8 @@ START = (ROOT / "docs/start.md").read_text(encoding="utf-8")
 FILES = {
     "person.json": ("docs/guides/schemas.md", "json"),
     "people.jsonl": ("docs/guides/batch.md", "jsonl"),
+    "people.csv": ("docs/guides/batch-files.md", "csv"),
+    "customers.csv": ("docs/guides/batch-files.md", "csv"),
     "colour.json": ("docs/guides/exporting.md", "json"),
     "route.ebnf": ("docs/guides/convert.md", "ebnf"),
     "route.lark": ("docs/guides/convert.md", "text"),
@@ -43,6 +45,10 @@ COMMANDS = dict.fromkeys(
     command for page in PAGES for command in re.findall(r"^    constrain (.*)$", page, re.MULTILINE)
 )
 """The commands of all pages."""
+
+
+RUN_ELSEWHERE = re.compile(r"^serve |^play|s3://")
+"""Commands that run until they are stopped, or that need a store, which ``tests/batch/test_remote.py`` has."""
 
 
 def run(folder: Path, *arguments: str) -> str:
@@ -77,7 +83,7 @@ def test_commands_of_every_kind_are_shown() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", [each for each in COMMANDS if not each.startswith(("serve ", "play"))])
+@pytest.mark.parametrize("command", [each for each in COMMANDS if not RUN_ELSEWHERE.search(each)])
 def test_command_lines_run(command: str, tmp_path: Path) -> None:
     for name, (page, language) in FILES.items():
         content = re.search(rf"```{language}\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL)

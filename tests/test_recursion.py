@@ -360,6 +360,8 @@ PACKAGE = {
         batch.stores.parts.StoredAnswers.read batch.stores.parts.StoredErrors.read
         batch.tables.columns.AnswerColumns.schema
         ray.pool.Pool.answer
+        server.app.Application.close
+        server.responses.sql_store.SqlStore.remove server.responses.store.ResponseStore.delete
         server.sandbox.children.Children.kill
         server.serving.generation.Answers.begun
         server.serving.generation.Answers.end_by server.serving.generation.Generator.end_by
@@ -368,6 +370,7 @@ PACKAGE = {
         server.serving.models.Models._unload server.serving.models.Models.close
         server.serving.models.Models.load
         server.serving.models.Models.parallel
+        server.serving.metrics.Metrics.samples
         server.serving.models._Entry.memory_bytes
         server.sandbox.session.Session.alone
         server.sandbox.session.Session.close

@@ -67,7 +67,8 @@ def answers(
         column_prefix: beginning of the names of the new columns.
         concurrency: number of actors, or the least and the most; each has a model of its own.
         cpus_per_actor: CPUs of an actor, and threads of its model; by default 4, or those of the largest node.
-        batch_size: rows of one call of an actor; by default 8 for each answer that the model writes at once.
+        batch_size: rows of one call of an actor, and of a block of the result, which is written at once; by default 8
+            for each answer that the model writes at once.
         checkpoint: folder of Ray's checkpoint, which all nodes see: a later run leaves out the rows whose answers
             were written. It needs ``id_column``.
         model_options: further arguments of ``Model``, such as ``{"n_ctx": 8192}``.
@@ -95,12 +96,13 @@ def answers(
         "model": model, "schema": schema, "prompt": prompt, "id_column": id_column, "n": n, "vote": vote,
         "source_columns": source_columns, "column_prefix": column_prefix, "model_options": sizes, **options
     }  # fmt: skip
-    return dataset.map_batches(
+    rows = ROWS_AT_ONCE * parallel if batch_size is None else batch_size
+    return dataset.repartition(target_num_rows_per_block=rows).map_batches(  # Ray's blocks have 128 MB: whole jobs
         _Actor,
         fn_constructor_args=(shipped,),
         fn_constructor_kwargs=given,
         batch_format="pyarrow",
-        batch_size=ROWS_AT_ONCE * parallel if batch_size is None else batch_size,
+        batch_size=rows,
         compute=ActorPoolStrategy(min_size=least, max_size=most),
         num_cpus=_reserved_cpus(cpus, least, 1 if checkpoint is None else 2),
         udf_modifying_row_count=bool(n and not vote and n > 1),

@@ -47,7 +47,7 @@ import json, sys
 import ray
 import constrain.ray
 folder, job = sys.argv[1], json.loads(sys.argv[2])
-ray.init(num_cpus=3, include_dashboard=False, log_to_driver=False)
+ray.init(num_cpus=5, include_dashboard=False, log_to_driver=False)
 answered = constrain.ray.answers(
     ray.data.read_parquet(folder + "/in"), concurrency=2, checkpoint=folder + "/checkpoint", **job
 )

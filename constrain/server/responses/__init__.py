@@ -3,5 +3,6 @@
 ``app`` calls ``endpoint``: read it first. ``request`` reads a body, with ``input`` for the conversation and
 ``repeated`` for fields that the response repeats; ``server.requests`` reads tools, ``tool_choice`` and formats.
 ``output`` writes a finished answer, ``events`` an answer in progress, with order and ``sequence_number`` of the events.
-``store`` keeps responses, so that clients can read and continue them.
+``store`` says how responses are kept, so that clients can read and continue them: ``memory_store`` keeps them in the
+memory of one server, ``sql_store`` in a database that several share. ``opening`` opens the one that is configured.
 """
