@@ -7,10 +7,14 @@ check that the grammar is that of the schema, that the vocabulary has these toke
 
 from __future__ import annotations
 
+import sys
+
+if __name__ == "__main__":
+    sys.path = [each for each in sys.path if not each.endswith("constrain")]  # its ``types`` is not Python's
+
 import hashlib
 import json
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -107,12 +111,9 @@ class Match:
         return self.everywhere & -(1 << at) & ~self.ends(part, 1 << at)
 
     def _multiple(self, at: int, divisor: int, scale: int) -> int:
-        found = 0
-        for end in range(at + 1, len(self.text) + 1):
-            if read := DECIMAL.fullmatch(self.text, at, end):
-                digits, point = int(read[1] + (read[2] or b"")), len(read[2] or b"")
-                found |= (digits * 10**scale % (divisor * 10**point) == 0) << end
-        return found
+        reads = [DECIMAL.fullmatch(self.text, at, end) for end in range(at + 1, len(self.text) + 1)]
+        numbers = [(read.end(), int(read[1] + (read[2] or b"")), len(read[2] or b"")) for read in reads if read]
+        return sum(1 << end for end, digits, point in numbers if digits * 10**scale % (divisor * 10**point) == 0)
 
     def _window(self, at: int, part: int, unit: int, least: int, most: int | None) -> int:
         places, allowed, count, last, fits = 1 << at, 0, 0, 0, False
@@ -272,9 +273,9 @@ def verify(certificate: dict[str, Any]) -> str:
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(f"step {reader.step} of the derivation, at byte {reader.at}: {error}") from error
     count, limit, needed = len(reader.tokens), body["budget"]["max_tokens"], body["budget"]["needed"]
-    require(limit is None or count <= limit, f"the answer has {count} tokens, but {limit} were allowed")
     require(not needed or (len(needed) == count + 1 and needed[-1] == 0), "the budget does not end with the answer")
-    over = [number for number, least in enumerate(needed) if number + least > (limit or 1 << 60)]
+    room = count + len(needed) if limit is None else limit
+    over = [number for number, least in enumerate(needed or [0] * (count + 1)) if number + least > room]
     require(not over, f"after token {over[:1]}, the answer could not be completed within {limit} tokens")
     return str(certificate["sha256"])
 
