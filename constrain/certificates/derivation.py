@@ -83,7 +83,7 @@ class _Reading:
         self._fresh: list[tuple[Any, ...]] = [
             tuple(frozenset() if slot < 0 else 0 for slot in rule.slots) for rule in grammar.rules
         ]
-        self._first, self._nullable = _first_terminals(grammar)
+        self._first, self._nullable, self._follow = _look_ahead(grammar)
         self._chosen: dict[tuple[int, int, frozenset[int]], list[tuple[int, Edge]]] = {}
         self._limits = [rule.max_tokens for rule in grammar.rules]
         self._work = 0
@@ -115,6 +115,8 @@ class _Reading:
         completed: set[tuple[Any, ...]] = set()
         offset = self._lexemes.offsets[at]
         next_terminals = frozenset[int]().union(*(lexeme.terminals for lexeme in after))
+        if at == len(sets) - 1:
+            next_terminals |= {END}
         is_ignored = not self._ignored.isdisjoint(next_terminals)
         whole: _Item | None = None
 
@@ -130,7 +132,8 @@ class _Reading:
                 raise LimitError("this text takes too many steps to derive")
             item = work.pop()
             rule, state, memory = item.rule, item.state, item.memory
-            if state in self._accepting[rule] and self._fits(rule, item.origin, at):
+            may_end = is_ignored or not self._follow[rule].isdisjoint(next_terminals)
+            if may_end and state in self._accepting[rule] and self._fits(rule, item.origin, at):
                 if rule == 0 and item.origin == 0:
                     whole = whole or item
                 key = (rule, item.origin)
@@ -362,8 +365,11 @@ def _allows(edge: Edge, memory: tuple[Any, ...]) -> bool:
     )
 
 
-def _first_terminals(grammar: Grammar) -> tuple[list[frozenset[int]], frozenset[int]]:
-    """Returns the terminals with which each rule may begin, and the rules that may read nothing."""
+def _look_ahead(grammar: Grammar) -> tuple[list[frozenset[int]], frozenset[int], list[frozenset[int]]]:
+    """Returns the terminals with which each rule may begin, rules that may read nothing, and what may follow each.
+
+    ``END`` follows where the text may end.
+    """
     nullable: set[int] = set()
     first: list[set[int]] = [set() for _ in grammar.rules]
     edges: list[Mapping[int, list[Edge]]] = []
@@ -378,21 +384,54 @@ def _first_terminals(grammar: Grammar) -> tuple[list[frozenset[int]], frozenset[
     waiting = dict.fromkeys(range(len(grammar.rules)))
     while waiting:
         index, _ = waiting.popitem()
-        begins, may_end = _begin(edges[index], grammar.rules[index].accepting, first, nullable)
+        begins, may_end = _begin(edges[index], 0, grammar.rules[index].accepting, first, nullable)
         if begins <= first[index] and may_end <= (index in nullable):
             continue
         first[index] |= begins
         if may_end:
             nullable.add(index)
         waiting.update(dict.fromkeys(callers[index]))
-    return [frozenset(each) for each in first], frozenset(nullable)
+    follow = _followers(grammar, edges, first, nullable)
+    return [frozenset(each) for each in first], frozenset(nullable), [frozenset(each) for each in follow]
+
+
+def _followers(
+    grammar: Grammar, edges: list[Mapping[int, list[Edge]]], first: list[set[int]], nullable: set[int]
+) -> list[set[int]]:
+    """Returns the terminals that may follow each rule."""
+    follow: list[set[int]] = [set() for _ in grammar.rules]
+    follow[0].add(END)
+    last: list[set[int]] = [set() for _ in grammar.rules]  # rules with which each rule may end
+    for index, rule in enumerate(grammar.rules):
+        called: dict[int, set[int]] = {}
+        for edge in rule.edges:
+            if edge.symbol is not EPSILON and edge.symbol < 0:
+                called.setdefault(edge.target, set()).add(~edge.symbol)
+        for target, inner in called.items():
+            begins, may_end = _begin(edges[index], target, rule.accepting, first, nullable)
+            for each in inner:
+                follow[each] |= begins
+            if may_end:
+                last[index] |= inner
+    waiting = dict.fromkeys(range(len(grammar.rules)))
+    while waiting:
+        index, _ = waiting.popitem()
+        for inner_rule in last[index]:
+            if not follow[index] <= follow[inner_rule]:
+                follow[inner_rule] |= follow[index]
+                waiting[inner_rule] = None
+    return follow
 
 
 def _begin(
-    edges: Mapping[int, list[Edge]], accepting: Sequence[int], first: list[set[int]], nullable: set[int]
+    edges: Mapping[int, list[Edge]],
+    state: int,
+    accepting: Sequence[int],
+    first: list[set[int]],
+    nullable: set[int],
 ) -> tuple[set[int], bool]:
-    """Returns the terminals with which a rule may begin, and whether it may read nothing, by what others may."""
-    seen, work = {0}, [0]
+    """Returns the terminals that a rule may read next from a state, and whether it may read nothing more."""
+    seen, work = {state}, [state]
     begins: set[int] = set()
     while work:
         for edge in edges.get(work.pop(), ()):
