@@ -1,8 +1,7 @@
 """Checks the certificate of an answer. Runs alone: ``python verify.py certificate.json ...``.
 
-It shares no code with the engine. It checks that the tokens spell the text; that the derivation is one of the grammar,
-with its terminals, counters and values that must differ; limits on tokens, the budget, and all hashes. It does not
-check that the grammar is that of the schema, that the vocabulary has these tokens, or that the model chose them.
+It shares no code with the engine. It checks that tokens spell the text and that the derivation is one of the grammar,
+with its memory, limits on tokens, budget and hashes; not that the grammar is the schema's or the tokens a model's.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ LETTERS = dict(zip(b'"\\bfnrt', b'"\\\b\f\n\r\t', strict=True))
 WIDE = rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}"
 BYTE = re.compile(b".", re.DOTALL)
 CHARACTER = re.compile(rb"[\x00-\x7f]|" + WIDE)
-SPELLED = re.compile(rb'\\(?:(["\\bfnrt])|u00([01][0-9a-f]))|[^\x00-\x1f"\\\x80-\xff]|' + WIDE)
+SPELLED = re.compile(rb'\\(?:(["\\bfnrt])|u00(0[0-7bef]|1[0-9a-f]))|[^\x00-\x1f"\\\x80-\xff]|' + WIDE)
 SPECIAL = re.compile(rb"\xff([^\xfe\xff]+)\xfe")
 SCALAR, LABEL, ORDERED, LABELLED, CLOSE = 1, 2, 3, 4, 5
 
@@ -55,22 +54,33 @@ class Match:
         self.known: dict[tuple[int, int], int] = {}
 
     def ends(self, node: int, starts: int) -> int:
-        """Returns the places where matches end that begin at some places."""
-        key, (kind, *parts), found = (node, starts), self.nodes[node], 0
-        if starts == 0 or key in self.known:
-            return self.known.get(key, 0)
+        """Returns the places where matches end that begin at some places. No recursion: expressions are deep."""
+        found, under_way = None, [((node, starts), self.steps(node, starts))]
+        while under_way:
+            key, steps = under_way[-1]
+            try:
+                asked = steps.send(found)
+                if (found := self.known.get(asked)) is None:
+                    under_way.append((asked, self.steps(*asked)))
+            except StopIteration as end:
+                found = end.value
+                if self.nodes[key[0]][0] != "class":
+                    self.known[key] = end.value
+                under_way.pop()
+        return found or 0
+
+    def steps(self, node: int, starts: int) -> Any:
+        """Finds the ends of an expression: yields parts with begins of matches, takes their ends."""
+        (kind, *parts), found = self.nodes[node], 0
+        for part in parts[0] if starts and kind in ("all", "any") else ():
+            found = (yield part, starts) | (found if kind == "any" else 0)
+            starts = found if kind == "all" else starts
         if kind in ("all", "any"):
-            found = starts if kind == "all" else 0
-            for part in parts[0]:
-                found = self.ends(part, found) if kind == "all" else found | self.ends(part, starts)
-        elif kind == "repeat":
-            found = self.repeated(starts, *parts)
-        else:
-            while starts:
-                found |= getattr(self, f"_{kind}")((starts & -starts).bit_length() - 1, *parts)
-                starts &= starts - 1
-        if kind != "class":
-            self.known[key] = found
+            return found if kind == "any" else starts
+        while starts:
+            at, rest = (starts, 0) if kind == "repeat" else ((starts & -starts).bit_length() - 1, starts & (starts - 1))
+            made, starts = getattr(self, f"_{kind}")(at, *parts), rest
+            found |= made if isinstance(made, int) else (yield from made)
         return found
 
     def character(self, at: int, how: str) -> tuple[int, int]:
@@ -79,19 +89,17 @@ class Match:
         if found is None:
             return -1, at
         if how == "json" and found.lastindex:
-            code = LETTERS[found[1][0]] if found[1] else int(found[2], 16)
-            return -1 if found[2] and code in LETTERS.values() else code, found.end()
+            return LETTERS[found[1][0]] if found[1] else int(found[2], 16), found.end()
         return found[0][0] if how == "byte" else ord(found[0].decode(errors="ignore") or "\udc00"), found.end()
 
     def _class(self, at: int, ranges: list[list[int]], how: str) -> int:
         code, end = self.character(at, how)
         return any(low <= code <= high for low, high in ranges) << end
 
-    def repeated(self, starts: int, part: int, least: int, most: int | None) -> int:
-        """Returns the ends of a repetition."""
+    def _repeat(self, starts: int, part: int, least: int, most: int | None) -> Any:
         found, count, places = 0 if least else starts, 0, starts
         while places and count != most:
-            after, count = self.ends(part, places), count + 1
+            after, count = (yield part, places), count + 1
             count = max(count, least * (after == places))  # the part matches the empty text, and nothing more
             if count > least and not after & ~found:
                 break
@@ -101,28 +109,27 @@ class Match:
     def _literal(self, at: int, texts: list[Any]) -> int:
         return sum({1 << at + len(text) for text in map(data, texts) if self.text.startswith(text, at)})
 
-    def _both(self, at: int, parts: list[int]) -> int:
+    def _both(self, at: int, parts: list[int]) -> Any:
         found = self.everywhere
         for part in parts:
-            found &= self.ends(part, 1 << at)
+            found &= yield part, 1 << at
         return found
 
-    def _not(self, at: int, part: int) -> int:
-        return self.everywhere & -(1 << at) & ~self.ends(part, 1 << at)
+    def _not(self, at: int, part: int) -> Any:
+        return self.everywhere & -(1 << at) & ~(yield part, 1 << at)
 
     def _multiple(self, at: int, divisor: int, scale: int) -> int:
         reads = [DECIMAL.fullmatch(self.text, at, end) for end in range(at + 1, len(self.text) + 1)]
         numbers = [(read.end(), int(read[1] + (read[2] or b"")), len(read[2] or b"")) for read in reads if read]
         return sum(1 << end for end, digits, point in numbers if digits * 10**scale % (divisor * 10**point) == 0)
 
-    def _window(self, at: int, part: int, unit: int, least: int, most: int | None) -> int:
+    def _window(self, at: int, part: int, unit: int, least: int, most: int | None) -> Any:
         places, allowed, count, last, fits = 1 << at, 0, 0, 0, False
         while places:
             last, fits = places, count >= least and (most is None or count <= most)
             allowed |= places * fits
-            places, count = self.ends(unit, places), count + 1
-        behind = self.everywhere & -2 * last * fits  # what cannot begin a unit may follow the last one
-        return self.ends(part, 1 << at) & (allowed | behind)
+            places, count = (yield unit, places), count + 1
+        return (yield part, 1 << at) & (allowed | -2 * last * fits)  # what is no unit may follow the last one
 
     def _substring(self, at: int, texts: list[str], least: int, most: int | None, how: str, cuts: list[str]) -> int:
         ends, chars = [at], ""
@@ -132,13 +139,11 @@ class Match:
         found = 0 if least else 1 << at
         for number, text in enumerate(texts):
             marks = cuts[number] + "1" if cuts else "1" * (len(text) + 1)
-            begin = text.find(chars[:1]) if chars else -1
-            while begin >= 0:
+            for begin in [begin for begin, char in enumerate(text) if char == chars[:1] and marks[begin] == "1"]:
                 size = 1
-                while marks[begin] == "1" and size <= len(chars) and text.startswith(chars[size - 1], begin + size - 1):
+                while size <= len(chars) and text.startswith(chars[size - 1], begin + size - 1):
                     found |= (size >= least and marks[begin + size] == "1") << ends[size]
                     size += 1
-                begin = text.find(chars[0], begin + 1)
         return found
 
 
@@ -160,7 +165,6 @@ class Reader:
         """Reads all steps. Raises ValueError."""
         stack = [self.begun(0, -1)]
         for self.step, step in enumerate(steps):
-            require(stack, "the text has ended already")
             rule, state, _, begin, distinct = stack[-1]
             index, end = step if isinstance(step, list) else (step, None)
             if index >= 0:
@@ -235,8 +239,7 @@ class Reader:
 
     def common(self, text: bytes, *, by_value: bool = False) -> object:
         """Returns what texts that count as equal have in common; ``by_value``: also all texts of a number."""
-        number = NUMBER.fullmatch(text) if by_value else None
-        if number is None:
+        if (number := NUMBER.fullmatch(text) if by_value else None) is None:
             string = STRING.match(text) if self.grammar["strings_by_value"] else None
             return (json.loads(string[0], strict=False), text[string.end() :]) if string else text
         if self.grammar["numbers_by_double"] and abs(value := float(text)) != float("inf"):
@@ -270,19 +273,17 @@ def verify(certificate: dict[str, Any]) -> str:
     require(SPECIAL.sub(b"", reader.text) == data(body["text"]), "the tokens do not spell the text")
     try:
         reader.read(body["derivation"])
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise ValueError(f"step {reader.step} of the derivation, at byte {reader.at}: {error}") from error
-    count, limit, needed = len(reader.tokens), body["budget"]["max_tokens"], body["budget"]["needed"]
-    require(not needed or (len(needed) == count + 1 and needed[-1] == 0), "the budget does not end with the answer")
-    room = count + len(needed) if limit is None else limit
-    over = [number for number, least in enumerate(needed or [0] * (count + 1)) if number + least > room]
-    require(not over, f"after token {over[:1]}, the answer could not be completed within {limit} tokens")
+    count, limit = len(reader.tokens), body["budget"]["max_tokens"]
+    needed = body["budget"]["needed"] or [0] * (count + 1)
+    fits = limit is None or all(number + least <= limit for number, least in enumerate(needed))
+    require(fits and len(needed) == count + 1 and needed[-1] == 0, f"the budget of {limit} tokens was not kept")
     return str(certificate["sha256"])
 
 
-def main(paths: list[str]) -> int:
+def main(paths: list[str], before: str | None = None) -> int:
     """Checks files in order; each may name the hash of the one before it. Returns the exit status."""
-    before: str | None = None
     for path in paths:
         try:
             certificate = json.loads(Path(path).read_bytes())
@@ -296,5 +297,4 @@ def main(paths: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.setrecursionlimit(20_000)
     sys.exit(main(sys.argv[1:]))
