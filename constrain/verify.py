@@ -257,12 +257,13 @@ def verify(certificate: Any) -> str:
     return str(certificate["sha256"])
 
 
-def _exact(text: str) -> int | Decimal:
+def exact(text: str) -> int | Decimal:
+    """Returns a number of a JSON text: an integer, or a decimal."""
     number = Decimal(text)
     return int(number) if abs(number.adjusted()) < 400 and number == int(number) else number
 
 
-def judge(certificate: Any, read: Any = _exact) -> str:
+def judge(certificate: Any, read: Any = exact) -> str:
     """Says whether jsonschema, if installed, agrees; ``read`` reads the numbers of the text. Raises ValueError."""
     source = certificate.get("source") or {}
     if source.get("kind") != "json_schema" or not util.find_spec("jsonschema"):
@@ -270,7 +271,7 @@ def judge(certificate: Any, read: Any = _exact) -> str:
     jsonschema, registry = import_module("jsonschema"), import_module("referencing").Registry()  # it fetches nothing
     try:
         value = json.loads(certificate["text"], parse_float=read)
-        schema = json.loads(source["text"], parse_float=_exact)
+        schema = json.loads(source["text"], parse_float=exact)
         jsonschema.validate(value, schema, registry=registry)
     except Exception as error:  # noqa: BLE001 - a schema may do anything to a library that is not ready for it
         require(not isinstance(error, jsonschema.ValidationError), f"jsonschema refuses the text: {error!r:.200}")
