@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent
 
 _ORDER = """
-    errors suggestions arguments thread_pools remembering work private_folders
+    verify errors suggestions arguments thread_pools remembering work private_folders
     types
     engine.core engine.cache
     language
@@ -42,6 +42,7 @@ _ORDER = """
     integrations.torch_masks
     engine
     inspection
+    certificates
     llama.binding llama.threads llama.decoding
     llama.contexts.stored_states llama.prompt_cache llama.contexts llama.processor llama.costs llama.speculation
     llama.scheduling llama.ggml llama.graph llama.weights.products llama.weights.layouts llama.loading llama.memory

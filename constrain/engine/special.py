@@ -101,6 +101,12 @@ def resolve_special(grammar: Grammar, vocabulary: Vocabulary) -> tuple[Grammar, 
     return _with_marks(grammar, dict(zip(sets, parts, strict=True))), Classes(vocabulary, classes)
 
 
+def token_ids(terminal: Terminal, vocabulary: Vocabulary) -> Ranges | None:
+    """Returns the ids of the tokens that a terminal reads; None for a terminal that reads text. Raises GrammarError."""
+    written = terminal_special(terminal)
+    return None if written is None else _ids(terminal, written, vocabulary)
+
+
 def some_token(written: str, vocabulary: Vocabulary) -> int:
     """Returns the first of the tokens for which a name or ids stand. Raises GrammarError."""
     return _ids(Terminal(written, special_token(written)), written, vocabulary)[0][0]
