@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 from constrain.batch.disk import flush_folder, write_durably
 from constrain.batch.locations import key_of, size_of
 from constrain.batch.notes import compare_note, note_text, read_finished
-from constrain.batch.records import json_line, line_number
+from constrain.batch.records import json_line, last_certificate, line_number
 from constrain.batch.stores.parts import StoredAnswers, StoredErrors, parts_folder
+from constrain.certificates.certificate import chain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -88,6 +89,8 @@ class BatchFiles:
 
     def __init__(self, output: Location, errors: Location, settings: Mapping[str, object], *, restart: bool) -> None:
         self._writing = threading.Lock()
+        self._last: str | None = None  # the hash of the last certificate
+        self._knows_last = False
         with contextlib.ExitStack() as opened:
             self.answers: AnswerLines = (
                 AnswerFile(output, settings, restart=restart)
@@ -118,7 +121,17 @@ class BatchFiles:
         Raises ``OSError``.
         """
         with self._writing:
-            self.answers.append(record)
+            self.answers.append(self._chain(record))
+
+    def _chain(self, record: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Returns a record whose certificate, if there is one, names the one before it in the file."""
+        if "certificate" not in record:
+            return record
+        if not self._knows_last:
+            self._last, self._knows_last = last_certificate(self.answers.read()), True
+        certificate = chain(record["certificate"], self._last)
+        self._last = certificate["sha256"]
+        return {**record, "certificate": certificate}
 
     def error(self, record: Mapping[str, object]) -> None:
         """Writes the reason why one line has no answer, as ``answer``."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from constrain.fields.logprobs import read_top_logprobs
+from constrain.fields.logprobs import read_certificate, read_top_logprobs
 from constrain.fields.sampling import (
     read_cache_prompt,
     read_draft,
@@ -156,6 +156,7 @@ def read_fields(
         prompt, fields = _read_prompt(found), _read_options(found)
         voting = _read_voters(found, voters, logprobs=fields.get("logprobs", False))
         fields |= read_unbias(found, vote=voting is not None)
+        fields |= read_certificate(found, vote=voting is not None)
         used = _read_schema(found["schema"]) if "schema" in found else schema
         if known is not found.get("id"):
             raise wrong_type("id", "a string or a number", found["id"])

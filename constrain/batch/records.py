@@ -12,12 +12,18 @@ from constrain.chat.reading.reply import Refusal, Reply
 from constrain.chat.tools.calls import FunctionCall
 from constrain.engine.captures import captures_object
 from constrain.errors import OutputValidationError
-from constrain.generation.completion import agreement_object, fields_object, limits_object, quotes_object
+from constrain.generation.completion import (
+    agreement_object,
+    certificate_object,
+    fields_object,
+    limits_object,
+    quotes_object,
+)
 from constrain.generation.logprobs import logprob_objects
 from constrain.types.answer_text import read_answer
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from constrain.chat.tools.calls import ToolCall
     from constrain.errors import ConstrainError
@@ -48,6 +54,15 @@ def line_number(line: bytes) -> int | None:
     return found if isinstance(found, int) else None
 
 
+def last_certificate(lines: Iterable[bytes]) -> str | None:
+    """Returns the hash of the last certificate in lines of answers; ``None`` without certificates."""
+    last = None
+    for line in lines:
+        if b'"certificate"' in line and "certificate" in json.loads(line):
+            last = line
+    return None if last is None else json.loads(last)["certificate"]["sha256"]
+
+
 def answer_object(completion: Completion) -> dict[str, object]:
     """Returns an answer as JSON."""
     answer: dict[str, object] = {
@@ -63,6 +78,7 @@ def answer_object(completion: Completion) -> dict[str, object]:
     answer |= agreement_object(completion)
     answer |= fields_object(completion)
     answer |= quotes_object(completion)
+    answer |= certificate_object(completion)
     if completion.text_logprobs is not None:
         answer["logprobs"] = logprob_objects(completion.text_logprobs)
     texts = {"reasoning": completion.reasoning, "draft": completion.draft}

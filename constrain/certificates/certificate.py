@@ -94,6 +94,15 @@ def certify(
     return {**body, "sha256": _digest_with(body, exported.text)}
 
 
+def chain(certificate: Mapping[str, Any], previous: str | None) -> dict[str, Any]:
+    """Returns an unsigned certificate with the hash of the one before it (``None`` for the first of a chain)."""
+    if certificate["previous"] == previous:
+        return dict(certificate)
+    body = {**certificate, "previous": previous}
+    del body["sha256"]
+    return {**body, "sha256": digest(body)}
+
+
 def verify_certificate(certificate: Mapping[str, Any]) -> str:
     """Checks a certificate as ``constrain/verify.py`` does, and returns its hash. Raises ValueError.
 

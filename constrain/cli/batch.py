@@ -71,6 +71,12 @@ def batch(
             min=MIN_VOTERS, metavar="N", help="Write this many answers to a line, and keep one that they agree on."
         ),
     ] = None,
+    certificates: Annotated[
+        bool, typer.Option("--certificates", help="Add the certificate of each answer, which verify checks.")
+    ] = False,
+    certificate_prompts: Annotated[
+        bool, typer.Option("--certificate-prompts", help="Keep the token ids of prompts in certificates.")
+    ] = False,
     language: shared.Language,
     model: shared.ModelFile = None,
     options: Options,
@@ -116,7 +122,13 @@ def batch(
     if vote is not None and options.get("confidence"):
         problem = "the result may be none of the answers; --vote tells how many agree"
         raise typer.BadParameter(problem, param_hint="--confidence")
+    if certificates and vote is not None:
+        raise typer.BadParameter("a vote merges answers, and a certificate is about one", param_hint="--vote")
+    if certificate_prompts and not certificates:
+        raise typer.BadParameter("it needs --certificates", param_hint="--certificate-prompts")
     wanted = language.read()
+    if certificates:
+        options = {**options, "certificate": "prompt" if certificate_prompts else True}
     options = {**options, **policies, **shared.read_registry(registry), **shared.read_sources(sources), "seed": seed}
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     with shared.show_progress(console, "Reading the prompts"):

@@ -6,17 +6,19 @@ import logging
 import sys
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
 from constrain.batch.answering import READY, compile_ahead, write_answers
 from constrain.batch.lines import LineError
 from constrain.batch.tables.columns import answer_columns
+from constrain.certificates.certificate import chain
 from constrain.errors import ConstrainError
 from constrain.generation.completion import Completion
-from constrain.generation.options import read_voters, refuse_unbias, split_options
+from constrain.generation.options import read_voters, refuse_unbias, refuse_vote, split_options
 from constrain.llama.model import DEFAULT_PARALLEL, Model
 from constrain.ray.metrics import make_metrics
 from constrain.ray.rows import RowReader
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
     from constrain.ray.rows import PromptOf
 
 _log = logging.getLogger("constrain.ray")
+
+_Outcomes: TypeAlias = "list[Completion | ConstrainError | LineError]"
 
 
 class Answers:
@@ -58,8 +62,9 @@ class Answers:
     The columns of an answer are ``value`` (in a type that follows the schema; JSON as text if the values of the schema
     have no type in common, and with tools; the text itself for other answers), ``text``, ``finish_reason`` and
     ``usage`` as in ``Completion``, ``confidence`` (the probability of the whole value, with the option), ``details``
-    (other members of an answer of ``constrain batch`` as JSON: fields, quotes, agreement, captures and more), and
-    ``error`` (null, or what ``constrain batch`` writes to its file of errors).
+    (other members of an answer of ``constrain batch`` as JSON: fields, quotes, agreement, captures and more),
+    ``certificate`` (with the option: JSON, which names the certificate before it in the table), and ``error`` (null,
+    or what ``constrain batch`` writes to its file of errors).
 
     Raises the errors of ``complete`` for options and schemas that no answer can have, and ``ValueError`` for columns
     that are not there.
@@ -83,7 +88,12 @@ class Answers:
         voters = read_voters(n, vote=vote) if vote else None
         self._n = 1 if vote else n or 1
         self._reader = RowReader(prompt, id_column, dict(source_columns or {}), schema, options, voters, self._n)
-        self._columns = answer_columns(schema, has_tools=bool(options.get("tools")), has_samples=self._n > 1)
+        self._columns = answer_columns(
+            schema,
+            has_tools=bool(options.get("tools")),
+            has_samples=self._n > 1,
+            has_certificates=bool(options.get("certificate")),
+        )
         self._prefix = column_prefix
         given = {"parallel": DEFAULT_PARALLEL, "n_threads": _assigned_cpus(), **(model_options or {})}
         self._model = Model(model, **given)
@@ -106,15 +116,27 @@ class Answers:
         names = [self._prefix + name for name in added.names]
         if taken := sorted({*names} & {*table.column_names}):
             raise ValueError(f"the table has a column {taken[0]!r} already; give a column_prefix, such as 'answer_'")
-        answers = self._answer(table.to_pylist())
+        outcomes = self._answer(table.to_pylist())
         kept = table if self._n == 1 else table.take([row for row in range(len(table)) for _ in range(self._n)])
-        records = [record for records in answers for record in records]
+        records = self._records(outcomes)
         for name, column, kind in zip(names, added.names, added.types, strict=True):
             kept = kept.append_column(name, pa.array([record[column] for record in records], kind))
         return _like(batch, kept, self._n)
 
-    def _answer(self, rows: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-        """Returns the records of the answers to each row. If the call ends early, so do the answers."""
+    def _records(self, outcomes: list[_Outcomes]) -> list[dict[str, Any]]:
+        """Returns the values of the columns; each certificate names the one before it in the table."""
+        found, last = [], None
+        for row in outcomes:
+            for sample, each in enumerate(row):
+                outcome = each
+                if isinstance(each, Completion) and each.certificate is not None:
+                    certificate = chain(each.certificate, last)
+                    outcome, last = replace(each, certificate=certificate), certificate["sha256"]
+                found.append(self._columns.record(outcome, sample))
+        return found
+
+    def _answer(self, rows: list[dict[str, Any]]) -> list[_Outcomes]:
+        """Returns the answers to each row, or errors in their places. If the call ends early, so do the answers."""
         stop: Future[None] = Future()
         threads = self._model.parallel + READY
         with ThreadPoolExecutor(threads, thread_name_prefix="constrain-rows") as pool:
@@ -124,9 +146,9 @@ class Answers:
                 stop.set_result(None)
                 pool.shutdown(wait=False, cancel_futures=True)
 
-    def _answer_row(self, row: dict[str, Any], stop: Future[None]) -> list[dict[str, Any]]:
+    def _answer_row(self, row: dict[str, Any], stop: Future[None]) -> _Outcomes:
         name, begun = None, time.monotonic()
-        outcomes: list[Completion | ConstrainError | LineError]
+        outcomes: _Outcomes
         try:
             task = self._reader.read(row)
             name = task.id
@@ -138,7 +160,7 @@ class Answers:
             if not isinstance(outcome, Completion):
                 _log.warning("row %r has no answer: %s", name, outcome)
         self._metrics.note(outcomes, time.monotonic() - begun)
-        return [self._columns.record(outcome, sample) for sample, outcome in enumerate(outcomes)]
+        return outcomes
 
 
 def answer_schema(
@@ -165,7 +187,13 @@ def answer_schema(
     """
     check_options(n, vote=vote, options=options)
     has_samples = not vote and (n or 1) > 1
-    added = answer_columns(schema, has_tools=bool(options.get("tools")), has_samples=has_samples).schema()
+    columns = answer_columns(
+        schema,
+        has_tools=bool(options.get("tools")),
+        has_samples=has_samples,
+        has_certificates=bool(options.get("certificate")),
+    )
+    added = columns.schema()
     return pa.schema([field.with_name(column_prefix + field.name) for field in added])
 
 
@@ -173,14 +201,13 @@ def check_options(n: int | None, *, vote: bool, options: ChatOptions) -> None:
     """Raises ``TypeError`` and ``ValueError`` for options that no answer can have."""
     if vote:
         read_voters(n, vote=True)
+        refuse_vote(options)
     else:
         refuse_unbias(options)
         if n is not None and n < 1:
             raise ValueError(f"n is {n}; it must be 1 or more")
     if options.get("trace"):
         raise ValueError("trace is not for tables: a trace is a hundred times as long as its answer; ask complete")
-    if options.get("certificate"):
-        raise ValueError("certificate is not for tables; ask complete")
     split_options(options)
 
 

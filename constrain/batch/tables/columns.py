@@ -74,11 +74,13 @@ class AnswerColumns:
         value: type of the column ``value``, if it follows a schema; ``None`` for text: the answer, or JSON.
         is_json: whether the content of an answer is JSON.
         has_samples: whether a row has several answers, each with its number in the column ``sample``.
+        has_certificates: whether answers have certificates, each as JSON in the column ``certificate``.
     """
 
     value: pa.DataType | None
     is_json: bool
     has_samples: bool = False
+    has_certificates: bool = False
 
     def schema(self) -> pa.Schema:
         """Returns names and types of the columns."""
@@ -90,6 +92,7 @@ class AnswerColumns:
             "usage": _USAGE,
             "confidence": pa.float64(),
             "details": pa.string(),
+            **({"certificate": pa.string()} if self.has_certificates else {}),
             "error": _ERROR,
         }
         return pa.schema(list(fields.items()))
@@ -114,7 +117,11 @@ class AnswerColumns:
         """
         found: dict[str, Any] = {name: answer[name] for name in ("text", "finish_reason")}
         found["usage"] = {name: answer["usage"][name] for name in _USAGE.names}
-        others = {name: value for name, value in answer.items() if name not in {*found, "value", "line", "id"}}
+        certificate = answer.get("certificate")
+        if self.has_certificates:
+            found["certificate"] = None if certificate is None else json_text(certificate)
+        known = {*found, "certificate", "value", "line", "id"}
+        others = {name: value for name, value in answer.items() if name not in known}
         found["confidence"] = others.get("fields", {}).get("", {}).get("probability")
         found["details"] = json_text(others) if others else None
         found["error"] = None
@@ -139,13 +146,15 @@ class AnswerColumns:
         return found
 
 
-def answer_columns(schema: object, *, has_tools: bool, has_samples: bool) -> AnswerColumns:
+def answer_columns(
+    schema: object, *, has_tools: bool, has_samples: bool, has_certificates: bool = False
+) -> AnswerColumns:
     """Returns the columns for answers with a schema or grammar of any kind; ``None`` stands for free text."""
     is_json = is_json_schema(schema)
     if not is_json or has_tools:
-        return AnswerColumns(None, is_json, has_samples)
+        return AnswerColumns(None, is_json, has_samples, has_certificates)
     document = parse_schema(schema_text(schema, tightened=True))
-    return AnswerColumns(_Types(document).find(document), is_json, has_samples)
+    return AnswerColumns(_Types(document).find(document), is_json, has_samples, has_certificates)
 
 
 class _Types:

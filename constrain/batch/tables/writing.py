@@ -50,10 +50,22 @@ def write_answers(
         own: whether answers may have other schemas, or tools; their values are JSON then.
         scan: facts about the input, with the type of its names.
     """
+    has_certificates = _have_certificates(lines)
     if kind == "csv":
-        return _write(lines, target, kind, pa.schema(list(_CSV.items())), scan.id_type, _csv_record)
-    columns = AnswerColumns(None, is_json=False) if own else answer_columns(schema, has_tools=False, has_samples=False)
+        cells = {**_CSV, "certificate": pa.string()} if has_certificates else _CSV
+        return _write(lines, target, kind, pa.schema(list(cells.items())), scan.id_type, _csv_record)
+    columns = (
+        AnswerColumns(None, is_json=False, has_certificates=has_certificates)
+        if own
+        else answer_columns(schema, has_tools=False, has_samples=False, has_certificates=has_certificates)
+    )
     return _write(lines, target, kind, columns.schema(), scan.id_type, lambda answer: columns.fill(answer, mixed=own))
+
+
+def _have_certificates(lines: BinaryIO) -> bool:
+    """Returns whether an answer has a certificate."""
+    lines.seek(0)
+    return any("certificate" in json.loads(line) for line in lines if b'"certificate"' in line)
 
 
 def write_errors(lines: BinaryIO, target: Location, kind: str) -> int:
@@ -144,7 +156,7 @@ def _unicode(value: Any) -> Any:
 
 def _csv_record(answer: dict[str, Any]) -> dict[str, Any]:
     """Returns the cells of an answer."""
-    found = AnswerColumns(None, is_json=False).fill(answer, mixed=True)
+    found = AnswerColumns(None, is_json=False, has_certificates=True).fill(answer, mixed=True)
     del found["error"]
     confidence = found["confidence"]
     return {
