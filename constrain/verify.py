@@ -279,16 +279,16 @@ def judge(certificate: Any, read: Any = exact) -> str:
     return "jsonschema agrees"
 
 
-def main(paths: list[str], before: str | None = None) -> int:
-    """Checks files in order; each certificate may name the hash of the one before it. Returns the exit status."""
-    path, number = "", 0
+def main(arguments: list[str]) -> int:
+    """Checks files in order, behind the hash of the certificate before them, if any. Returns the exit status."""
+    before, (path, number) = next(filter(re.compile("[0-9a-f]{64}").fullmatch, arguments), None), ("", 0)
     try:
-        for path in paths:
+        for path in arguments[before is not None :]:
             for number, text in enumerate(re.split(rb"\n(?=\{)", Path(path).read_bytes().strip()), 1):
-                sha256 = verify(certificate := json.loads(text))
-                require(before is None or certificate["previous"] in (None, before), "another one came before it")
-                print(f"{path}: {number}: holds, {judge(certificate)}, sha256 {sha256}")
-                before = sha256
+                last, found = before, json.loads(text)
+                before = verify(certificate := found.get("certificate", found))  # or a record with a certificate
+                require(certificate["previous"] in (None, last), "it names another certificate before it")
+                print(f"{path}: {number}: holds, {judge(certificate)}, sha256 {before}")
     except Exception as error:  # noqa: BLE001 - whatever is wrong with it, it is no certificate
         print(f"{path}: {number}: refused: {error!r}")
         return 1

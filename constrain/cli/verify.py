@@ -53,6 +53,9 @@ def verify(
     public_key: Annotated[
         Path | None, typer.Option(help="PEM file with the Ed25519 key whose signature certificates must have.")
     ] = None,
+    after: Annotated[
+        str | None, typer.Option(metavar="HASH", help="Hash of the certificate before the first one of these.")
+    ] = None,
     n_threads: shared.Threads = None,
     n_gpu_layers: shared.GpuLayers = None,
 ) -> None:
@@ -75,7 +78,7 @@ def verify(
     except (OSError, ValueError, ModuleNotFoundError) as error:
         shared.show_error(error)
         raise typer.Exit(shared.WRONG_INPUT) from error
-    before, status = None, 0
+    before, status = after, 0
     for name, certificate in listed:
         try:
             before, said, is_equal = checks.run(certificate, before)
@@ -108,8 +111,8 @@ class _Checks:
         ``before``: hash of the certificate before it. Raises ``ValueError`` and ``ConstrainError``.
         """
         sha256 = verify_certificate(certificate)
-        if before is not None and certificate.get("previous") not in (None, before):
-            raise ValueError("it names another certificate before it: one is missing, or out of order")
+        if certificate["previous"] not in (None, before):
+            raise ValueError("it names another certificate before it: one is missing, or out of order (see --after)")
         count = len(certificate["tokens"])
         said = [f"the text of {count} tokens is one of the grammar, within its budget", _judge(certificate)]
         is_equal = True
@@ -202,15 +205,19 @@ def write_certificate(path: Path, completion: Completion, key: Path | None) -> N
 
 
 def _read(path: Path) -> list[tuple[str, dict[str, Any]]]:
-    """Returns the certificates in a file, with their places. Raises ``OSError`` and ``ValueError``."""
+    """Returns the certificates in a file, or those of the answers of a batch, with their places.
+
+    Raises ``OSError`` and ``ValueError``.
+    """
     texts = re.split(rb"\n(?=\{)", path.read_bytes().strip())
     found = []
     for number, text in enumerate(texts, 1):
         name = str(path) if len(texts) == 1 else f"{path}, certificate {number}"
         try:
-            certificate = json.loads(text)
+            given = json.loads(text)
         except (ValueError, RecursionError) as error:
             raise ValueError(f"{name}: this is no JSON: {error}") from error
+        certificate = given.get("certificate", given) if isinstance(given, dict) else given
         if not isinstance(certificate, dict):
             raise ValueError(f"{name}: this is no certificate, but a JSON {type(certificate).__name__}")  # noqa: TRY004
         found.append((name, certificate))
