@@ -1,6 +1,6 @@
 """Jobs on a cluster of two nodes: nothing is lost or doubled when a node, the program or the disk of the writer fails.
 
-``CONSTRAIN_RAY_ROWS`` sets the number of rows.
+They take minutes, and run with ``CONSTRAIN_LONG``. ``CONSTRAIN_RAY_ROWS`` is the number of rows: 500, or at least 24.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ from constrain.ray import Answers, answers  # noqa: E402
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.skipif(not os.environ.get("CONSTRAIN_LONG"), reason="takes minutes: set CONSTRAIN_LONG=1"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::ResourceWarning"),
 ]
 """Warnings of Ray about itself."""
 
-ROWS = int(os.environ.get("CONSTRAIN_RAY_ROWS", "24"))
+ROWS = int(os.environ.get("CONSTRAIN_RAY_ROWS", "500"))
 
 SCHEMA = {
     "type": "object",
