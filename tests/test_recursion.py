@@ -185,7 +185,8 @@ PACKAGE = {
         composition.source.Composition.render composition.source._rendered
         composition.source.Composition.closed composition.source._closed
         composition.grammar._Composer.ways composition.grammar.composition_grammar
-        chat.answers.grammar.answer_grammar chat.answers.language.AnswerLanguage.grammar""",
+        chat.answers.grammar.answer_grammar chat.answers.language.AnswerLanguage.grammar
+        generation.proofs.sources._encode generation.proofs.sources._members""",
     "MAX_IN_PLACE_DEPTH": """
         json_schema.keywords.expansion.Expansion.expand json_schema.formulas.complements.complement
         json_schema.values.contradictions._within""",
@@ -212,6 +213,7 @@ PACKAGE = {
         server.openapi.shapes._references""",
     "sys.getrecursionlimit(): RecursionError becomes an error about the input, as it does for json": """
         generation.planning._texts
+        generation.proofs.sources._decode
         chat.prompt.messages.map_strings
         chat.prompt.shaping._python
         chat.tools.annotations.is_context

@@ -30,7 +30,8 @@ END = -1
 """The step at the end of a rule."""
 
 MAX_CERTIFICATE_WORK = 5_000_000
-"""Items of the second reading of an answer, for its certificate; beyond: LimitError, and no certificate."""
+"""Items of the second reading of an answer, for its certificate. Beyond: LimitError; the answer of a model is complete,
+but has no certificate."""
 
 CERTIFICATE_LIMIT = f"{MAX_CERTIFICATE_WORK=}".partition("=")[0]
 """The name of this limit, for ``Completion.limits_met``."""

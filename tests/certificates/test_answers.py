@@ -15,6 +15,7 @@ from constrain.certificates import derivation
 from constrain.certificates.certificate import canonical, digest
 from constrain.generation.completion import Finished
 from constrain.generation.proofs.replay import recompile, replay
+from constrain.generation.proofs.sources import grammar_of_source
 from constrain.llama.hashes import file_sha256
 
 ASKED = "Ada is 36 years old. Who is it?"
@@ -63,6 +64,7 @@ def parsed(answer: constrain.Completion) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow(but=("json_schema", "regex"))
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_answer_is_proved_and_repeated(model: constrain.Model, kind: str) -> None:
     answer = answered(model, **KINDS[kind])
@@ -128,8 +130,10 @@ def test_captures_come_with_it(model: constrain.Model) -> None:
 
 def test_a_replay_says_where_another_answer_begins(model: constrain.Model) -> None:
     found = parsed(answered(model, schema={"enum": ["red", "blue", "green", "black"]}, temperature=0))
+    encode = model.vocabulary.encode
+    assert encode is not None
     for other in ("red", "blue", "green", "black"):
-        forged = {**found, "tokens": [[token, ""] for token in model.vocabulary.encode(f'"{other}"'.encode())]}
+        forged = {**found, "tokens": [[token, ""] for token in encode(f'"{other}"'.encode())]}
         difference = replay(model, forged)
         assert (difference is None) == (f'"{other}"' == found["text"])
         if difference is not None:
@@ -156,6 +160,22 @@ def test_a_grammar_made_by_hand_has_no_other_source(model: constrain.Model) -> N
     constrain.verify_certificate(found)
     with pytest.raises(ValueError, match="made by hand"):
         recompile(found)
+
+
+def test_a_source_that_is_not_understood_is_told() -> None:
+    for source, why in (
+        ({"kind": "none"}, "a part of the unknown kind 'none'"),
+        ({"kind": "section", "begin": "", "end": ""}, "which is no language"),
+        ({"kind": "lark", "text": "start: A", "start": "start", "grammars": {"kind": "grammar"}}, "made by hand"),
+        ({"kind": "regex", "pattern": "a", "dialect": "rust", "other": 1}, "unknown member 'other'"),
+    ):
+        with pytest.raises(ValueError, match=why):
+            grammar_of_source(source)
+    nested: Any = {"kind": "grammar"}
+    for _ in range(100_000):
+        nested = [nested]
+    with pytest.raises(constrain.LimitError, match="nested too deeply"):
+        grammar_of_source({"kind": "lark", "text": nested})
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,17 @@ _SECTIONS = (
     ("The kernel", "engine/"),
     (
         "Models and answers",
-        ("llama/", "vocabulary/", "generation/", "types/", "chat/", "partial/", "voting/", "confidence/"),
+        (
+            "llama/",
+            "vocabulary/",
+            "certificates/",
+            "generation/",
+            "types/",
+            "chat/",
+            "partial/",
+            "voting/",
+            "confidence/",
+        ),
     ),
     ("Requests to the server, and lines of a batch", ("server/", "fields/", "batch/")),
 )

@@ -90,7 +90,7 @@ def grammar_of_source(written: Mapping[str, Any]) -> Grammar:
 
 
 def decode_source(written: Mapping[str, Any]) -> Source:
-    """Returns a source that was written as JSON and is no JSON Schema. Raises ValueError."""
+    """Returns a source that was written as JSON and is no JSON Schema. Raises ValueError and LimitError."""
     with deep_enough():
         source = _decode({name: member for name, member in written.items() if name != "sha256"})
     if not isinstance(source, Source):
