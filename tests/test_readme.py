@@ -35,6 +35,7 @@ FILES = {
     "people.jsonl": ("docs/guides/batch.md", "jsonl"),
     "people.csv": ("docs/guides/batch-files.md", "csv"),
     "customers.csv": ("docs/guides/batch-files.md", "csv"),
+    "answer.json": ("docs/reference/certificate-format.md", "json"),
     "colour.json": ("docs/guides/exporting.md", "json"),
     "route.ebnf": ("docs/guides/convert.md", "ebnf"),
     "route.lark": ("docs/guides/convert.md", "text"),
