@@ -32,6 +32,9 @@ MOST_CONSTANTS = 16
 MOST_ITEMS = 6
 """Items of an array that is drawn for its length; greater lengths are left out."""
 
+DEEPEST = 12
+"""Levels of a likely value; recursive schemas may ask for more, and get null there."""
+
 EXTRA_KEY = "zz extra"
 """A key that no schema names."""
 
@@ -289,6 +292,8 @@ class Values:
 
     def _likely(self, place: _Place, choice: int, depth: int, *, every_key: bool) -> Any:
         """Returns a value that is likely to be valid."""
+        if depth > DEEPEST:
+            return None
         nodes = _certain(place)
         constants = list(chain(*(self._constants(node) for node in nodes if "const" in node or "enum" in node)))
         if constants:
