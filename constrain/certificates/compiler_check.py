@@ -17,6 +17,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 from decimal import Decimal
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from constrain.certificates import strings
@@ -35,9 +36,9 @@ MAX_SECONDS = 20.0
 """Seconds of one comparison; beyond, the report says that it was cut."""
 
 MAX_ORDERS = 24
-"""Orders of the keys of one value; a value with more is left out."""
+"""Orders of the keys of one value that are tried; if a value has more, and none of these is accepted, it is left out."""
 
-MAX_TEXT = 400
+MAX_TEXT = 1_000
 """Bytes of a text that is compared; a longer one is left out."""
 
 MAX_REPORTED = 10
@@ -114,7 +115,12 @@ class CompilerReport:
         """Yields the report for people, line by line."""
         if self.not_compared:
             yield f"compiler: not compared: {self.not_compared}"
-            return
+        else:
+            yield from self._compared_lines()
+        for reason, count in sorted(self.left_out.items()):
+            yield f"  left out: {reason}: {count}"
+
+    def _compared_lines(self) -> Iterator[str]:
         verdict = "agrees" if self.agrees else f"DIFFERS ({sum(self.counts.values())} values)"
         yield (
             f"compiler: {verdict} with {', '.join(self.judges)}: {self.values} values, {self.accepted} of them accepted,"
@@ -126,8 +132,6 @@ class CompilerReport:
         if self.disputes:
             yield f"  disputed: {self.disputes} values on which the validators do not agree"
             yield from (f"    {each}" for each in self.disputed)
-        for reason, count in sorted(self.left_out.items()):
-            yield f"  left out: {reason}: {count}"
 
 
 def check_compiler(
@@ -146,16 +150,18 @@ def check_compiler(
             ``policies`` of a schema or ``dialect`` of a pattern.
         answer: text of the answer, near which further values are drawn.
         max_values: most values to compare.
-        max_seconds: seconds after which to stop.
+        max_seconds: seconds after which to stop; loading the validators does not count.
     """
     begin = time.monotonic()
     kind = source["kind"]
     if kind == "json_schema":
-        report = _Schema(grammar, source, max_values, begin + max_seconds).compared(answer)
+        report = _Schema(grammar, source, max_values).compared(answer, max_seconds)
     elif kind in ("regex", "lark"):
-        report = _compare_texts(grammar, source, answer, max_values, begin + max_seconds)
+        report = _compare_texts(grammar, source, answer, max_values, max_seconds)
     else:
         report = CompilerReport(kind, not_compared=f"there is no independent judge for sources of kind {kind}")
+    if not report.values and not report.not_compared:
+        report.not_compared = f"no value could be compared{f' ({report.cut})' if report.cut else ''}"
     report.seconds = time.monotonic() - begin
     return report
 
@@ -163,19 +169,20 @@ def check_compiler(
 class _Schema:
     """The comparison of a grammar with a JSON Schema."""
 
-    def __init__(self, grammar: dict[str, Any], source: Mapping[str, Any], max_values: int, until: float) -> None:
+    def __init__(self, grammar: dict[str, Any], source: Mapping[str, Any], max_values: int) -> None:
         self._policies = source.get("policies", {})
         self._acceptor = Acceptor(grammar)
         self._validators = Validators(source["text"], formats=self._policies.get("formats") != "annotation")
         self._drawn = Values(json.loads(source["text"], parse_float=Decimal))
-        self._max_values, self._until = max_values, until
+        self._max_values, self._until = max_values, 0.0
         self._met: set[str] = set()
         self._report = CompilerReport("json_schema", self._validators.names)
         for package, reason in self._validators.missing.items():
             self._report.left_out[f"judge {package}: {reason}"] += 1
 
-    def compared(self, answer: str | None) -> CompilerReport:
-        """Compares all values and returns the report."""
+    def compared(self, answer: str | None, max_seconds: float) -> CompilerReport:
+        """Compares all values and returns the report. The validators are loaded by now, which takes seconds."""
+        self._until = time.monotonic() + max_seconds
         if not self._validators.names:
             missing = "; ".join(f"{package}: {reason}" for package, reason in self._validators.missing.items())
             self._report.not_compared = f"there is no validator ({missing})"
@@ -225,28 +232,23 @@ class _Schema:
             raise _CutError(f"{self._max_values} values")
         if time.monotonic() > self._until:
             raise _CutError("time")
-        if reason := self._unfit(value, text):
-            self._report.left_out[reason] += 1
+        if len(text.encode()) > MAX_TEXT:
+            self._report.left_out[f"texts of more than {MAX_TEXT} bytes"] += 1
             return None
         self._report.values += 1
         verdicts = self._validators.judge(text)
-        taken, refused, furthest = [], [], 0
         needs_all = self._policies.get("property_order") == "any"
-        for order in orders(value):
-            written = spell(order)
-            is_taken = self._acceptor.accepts(written.encode())
-            (taken if is_taken else refused).append(written)
-            furthest = max(furthest, self._acceptor.furthest)
-            if is_taken and not needs_all:
-                break
+        taken, refused, furthest = self._try_orders(value, needs_all=needs_all)
         self._report.accepted += bool(taken)
+        for written in taken[:1]:
+            self._compare_repeated_key(value, written)
         if not verdicts.are_valid and not verdicts.are_invalid:
             self._dispute(text, verdicts.errors, is_taken=bool(taken))
         elif taken and verdicts.are_invalid:
             judge, error = next(iter(verdicts.errors.items()))
             self._report.add(Difference(taken[0], "accepted", judge, error))
         elif verdicts.are_valid and (refused if needs_all else not taken):
-            reason = self._excuse(value)
+            reason = self._excuse(value, taken)
             if reason:
                 self._report.left_out[reason] += 1
             else:
@@ -261,16 +263,36 @@ class _Schema:
             verb = "takes" if is_taken else "refuses"
             self._report.disputed.append(f"{text:.120} (the grammar {verb} it): {words:.300}")
 
-    def _unfit(self, value: Any, text: str) -> str:
-        """Returns why a value is not compared at all; ``""`` if it is."""
-        if len(text.encode()) > MAX_TEXT:
-            return f"texts of more than {MAX_TEXT} bytes"
-        if count_orders(value) > MAX_ORDERS:
-            return f"values whose keys stand in more than {MAX_ORDERS} orders"
-        return ""
+    def _try_orders(self, value: Any, *, needs_all: bool) -> tuple[list[str], list[str], int]:
+        """Returns texts of a value that the grammar takes and refuses, and the furthest byte that it reads.
 
-    def _excuse(self, value: Any) -> str:
-        """Returns the documented policy by which the grammar may refuse a valid value; ``""`` if there is none."""
+        With ``needs_all`` all orders of keys are tried, otherwise only up to the first that is taken.
+        """
+        taken: list[str] = []
+        refused: list[str] = []
+        furthest = 0
+        for order in islice(orders(value), MAX_ORDERS):
+            written = spell(order)
+            is_taken = self._acceptor.accepts(written.encode())
+            (taken if is_taken else refused).append(written)
+            furthest = max(furthest, self._acceptor.furthest)
+            if is_taken and not needs_all:
+                break
+        return taken, refused, furthest
+
+    def _compare_repeated_key(self, value: Any, written: str) -> None:
+        """Repeats the last member of an object, which the grammar must refuse: keys stand once."""
+        if not isinstance(value, dict) or not value:
+            return
+        key, member = list(json.loads(written, parse_float=Decimal).items())[-1]
+        twice = f"{written[:-1]},{spell({key: member})[1:]}"
+        if self._acceptor.accepts(twice.encode()):
+            self._report.add(Difference(twice, "accepted", "RFC 8259, section 4", f"$: the key {key!r} stands twice"))
+
+    def _excuse(self, value: Any, taken: list[str]) -> str:
+        """Returns why the grammar may refuse a valid value, such as a documented policy; ``""`` for no reason."""
+        if not taken and count_orders(value) > MAX_ORDERS:
+            return f"valid values refused in the first {MAX_ORDERS} orders of their keys, which have more"
         if self._policies.get("close_objects") and self._has_unnamed_key(value):
             return "valid values with keys that the schema does not name, refused by close_objects"
         return ""
@@ -286,13 +308,14 @@ class _CutError(Exception):
 
 
 def _compare_texts(
-    grammar: dict[str, Any], source: Mapping[str, Any], answer: str | None, max_values: int, until: float
+    grammar: dict[str, Any], source: Mapping[str, Any], answer: str | None, max_values: int, max_seconds: float
 ) -> CompilerReport:
     """Compares a grammar with a regular expression or a Lark grammar on all short texts."""
     made = strings.judge_of(source)
     if isinstance(made, str):
         return CompilerReport(source["kind"], not_compared=made)
     report, acceptor = CompilerReport(source["kind"], (made.name,)), Acceptor(grammar)
+    until = time.monotonic() + max_seconds
     if any("max_tokens" in each for each in (*grammar["rules"], *grammar["terminals"])):
         report.left_out["limits on tokens, which texts alone do not show"] += 1
     for size, text in strings.texts(made.pieces, answer):
