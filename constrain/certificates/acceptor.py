@@ -46,7 +46,9 @@ class Acceptor:
                 by_source.setdefault(edge[0], []).append(edge)
             self._edges.append(by_source)
         self._accepting = [frozenset(rule["accepting"]) for rule in grammar["rules"]]
-        self._fresh = [tuple(0 if slot >= 0 else frozenset() for slot in rule["slots"]) for rule in grammar["rules"]]
+        self._fresh: list[tuple[Any, ...]] = [
+            tuple(0 if slot >= 0 else frozenset() for slot in rule["slots"]) for rule in grammar["rules"]
+        ]
         self._valued = _valued_rules(grammar)
         begins = _begins(grammar["expressions"])
         self._begins = [0 if "tokens" in each else begins[each["expression"]] for each in self._terminals]

@@ -1,8 +1,8 @@
 """``check_compiler``: whether the grammar in a certificate is the language of its source, by the word of others.
 
 A certificate proves that a text is one of a grammar. That the grammar is the schema's is the compiler's word alone.
-The check draws small values from the raw source, asks the grammar about each (``Acceptor``, no engine), asks independent
-validators, and reports where they differ. It finds wrong compilers; it proves nothing about values that it did not draw.
+The check draws small values from the raw source, asks the grammar about each (``Acceptor``, no engine), asks
+independent validators, and reports where they differ. It finds wrong compilers; it proves nothing about other values.
 
 - Every value that the grammar accepts must be valid for all validators.
 - Every valid value must be accepted in some order of its keys, or in each with ``property_order="any"``.
@@ -36,7 +36,7 @@ MAX_SECONDS = 20.0
 """Seconds of one comparison; beyond, the report says that it was cut."""
 
 MAX_ORDERS = 24
-"""Orders of the keys of one value that are tried; if a value has more, and none of these is accepted, it is left out."""
+"""Orders of the keys of one value that are tried; a valid value with more, of which none is taken, is left out."""
 
 MAX_TEXT = 1_000
 """Bytes of a text that is compared; a longer one is left out."""
@@ -123,8 +123,8 @@ class CompilerReport:
     def _compared_lines(self) -> Iterator[str]:
         verdict = "agrees" if self.agrees else f"DIFFERS ({sum(self.counts.values())} values)"
         yield (
-            f"compiler: {verdict} with {', '.join(self.judges)}: {self.values} values, {self.accepted} of them accepted,"
-            f" {self.seconds:.1f} s"
+            f"compiler: {verdict} with {', '.join(self.judges)}: {self.values} values, "
+            f"{self.accepted} of them accepted, {self.seconds:.1f} s"
         )
         yield f"  all drawn values up to size {self.complete_to}" + (f"; cut: {self.cut}" if self.cut else "")
         for difference in self.differences:
@@ -318,7 +318,7 @@ def _compare_texts(
     until = time.monotonic() + max_seconds
     if any("max_tokens" in each for each in (*grammar["rules"], *grammar["terminals"])):
         report.left_out["limits on tokens, which texts alone do not show"] += 1
-    for size, text in strings.texts(made.pieces, answer):
+    for size, text in strings.texts(made.pieces, [*([] if answer is None else [answer]), *made.likely[:3]]):
         if report.values >= max_values or time.monotonic() > until:
             report.cut = "time" if time.monotonic() > until else f"{max_values} values"
             break
@@ -329,6 +329,9 @@ def _compare_texts(
         if is_taken and not is_valid:
             report.add(Difference(repr(text), "accepted", made.name, "no match"))
         elif is_valid and not is_taken:
+            if any(acceptor.accepts(each.encode()) for each in made.without_ends(text)):
+                report.left_out["matches with ignored text at an end, which the dialect does not allow"] += 1
+                continue
             place = f"a match, the grammar stops at byte {acceptor.furthest}"
             report.add(Difference(repr(text), "refused", made.name, place))
     return report

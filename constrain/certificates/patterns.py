@@ -43,11 +43,6 @@ def samples(pattern: str) -> list[str]:
     return list(found)
 
 
-def characters(pattern: str) -> list[str]:
-    """Returns the characters of which samples of a pattern are made, in their order, and one more."""
-    return list(dict.fromkeys("".join(samples(pattern)) + "x"))
-
-
 def _of_sequence(nodes: list[Any]) -> Iterator[str]:
     parts = [list(islice(_of_node(node), MOST_SAMPLES)) for node in nodes]
     return ("".join(texts) for texts in _diagonal(parts))

@@ -45,7 +45,7 @@ class Validators:
                 self.missing[package] = "not installed"
                 continue
             try:
-                self._judges.update(make(schema, formats))
+                self._judges.update(make(schema, formats=formats))
             except ValueError as error:
                 self.missing[package] = str(error)
         self.names = tuple(self._judges)
@@ -55,7 +55,7 @@ class Validators:
         return Verdicts({name: judge(text) for name, judge in self._judges.items()})
 
 
-def _jsonschema(schema: str, formats: bool) -> dict[str, Callable[[str], str]]:
+def _jsonschema(schema: str, *, formats: bool) -> dict[str, Callable[[str], str]]:
     """Returns judges by jsonschema: numbers are read as floats, and as exact decimals."""
     package: Any = import_module("jsonschema")
     referencing: Any = import_module("referencing.exceptions")
@@ -101,7 +101,7 @@ def _is_decimal_integer(_: object, value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _jsonschema_rs(schema: str, formats: bool) -> dict[str, Callable[[str], str]]:
+def _jsonschema_rs(schema: str, *, formats: bool) -> dict[str, Callable[[str], str]]:
     """Returns a judge by jsonschema-rs."""
     package: Any = import_module("jsonschema_rs")
     try:

@@ -14,7 +14,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 from urllib.parse import unquote
 
 from constrain.certificates import patterns
@@ -40,7 +40,7 @@ EXTRA_KEY = "zz extra"
 
 _SAME_VALUE = ("allOf", "anyOf", "oneOf", "if", "then", "else", "not")
 _ITEMS = ("items", "additionalItems", "contains", "unevaluatedItems")
-_WRONG = (None, True, False, 0, 1, -1, Decimal("0.5"), "", "x", [], {})
+_WRONG: tuple[Any, ...] = (None, True, False, 0, 1, -1, Decimal("0.5"), "", "x", [], {})
 _FORMATS: dict[str, tuple[str, ...]] = {
     "date": ("2024-02-29", "2023-02-29", "2024-13-01", "2024-1-1"),
     "time": ("10:20:30Z", "10:20:30+01:00", "24:00:00Z", "10:20"),
@@ -129,7 +129,7 @@ class Values:
         return self._known.get((what, id(place), *more))
 
     def _keep(self, value: Any, what: str, place: _Place, *more: object) -> Any:
-        self._known[what, id(place), *more] = value
+        self._known[(what, id(place), *more)] = value
         return value
 
     def keys(self, place: _Place) -> list[str]:
@@ -308,7 +308,8 @@ class Values:
                 key: self._likely(self.member(place, key), choice, depth + 1, every_key=every_key) for key in wanted
             }
         if kind == "array":
-            least = max((int(node["minItems"]) for node in nodes if _is_number(node.get("minItems"))), default=0)
+            counts = [node.get("minItems") for node in nodes]
+            least = max((int(count) for count in counts if _is_number(count)), default=0)
             if least > MOST_ITEMS:
                 self.left_out["arrays of great lengths"] += 1
             count = min(max(least, int(every_key)), MOST_ITEMS)
@@ -393,7 +394,7 @@ def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: Any) -> TypeGuard[int | Decimal]:
     return isinstance(value, int | Decimal) and not isinstance(value, bool)
 
 
