@@ -129,7 +129,8 @@ class Values:
         return self._known.get((what, id(place), *more))
 
     def _keep(self, value: Any, what: str, place: _Place, *more: object) -> Any:
-        self._known[(what, id(place), *more)] = value
+        key = (what, id(place), *more)
+        self._known[key] = value
         return value
 
     def keys(self, place: _Place) -> list[str]:
