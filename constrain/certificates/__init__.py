@@ -1,5 +1,11 @@
-"""Certificates: what anyone needs to check an answer without the engine; ``constrain/verify.py`` checks them.
+"""Certificates: the proof that an answer is one of its grammar, which anyone can check.
 
-``export`` writes a ``Grammar`` as JSON. ``derivation`` finds one way to read a text by the rules of a grammar, with all
-memory, as steps that a checker can follow. ``certificate`` puts both together with the tokens and the budget.
+``export`` writes a compiled grammar as JSON, ``derivation`` finds the steps by which the grammar reads the answer,
+``certificate`` puts both together, ``signing`` signs. ``constrain/verify.py`` checks certificates and shares no code
+with the engine. ``generation.proofs`` makes the certificates of finished answers.
 """
+
+from constrain.certificates.certificate import certify
+from constrain.certificates.signing import sign, verify_signature
+
+__all__ = ["certify", "sign", "verify_signature"]

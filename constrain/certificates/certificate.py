@@ -1,16 +1,17 @@
-"""``certify``: the certificate of an answer, from its constraint and its tokens."""
+"""``certify``: the certificate of an answer, from its constraint and its tokens; ``verify_certificate`` checks one."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from constrain.certificates.derivation import derive
+from constrain.certificates.derivation import Tables, derive
 from constrain.certificates.export import grammar_to_json, written
 from constrain.engine.derivation import Lexeme, Lexemes, as_graph, in_a_row
 from constrain.engine.special import resolve_special
 from constrain.language.special import mark, without_special
+from constrain.verify import FORMAT, verify
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,12 +19,30 @@ if TYPE_CHECKING:
     from constrain.engine.constraint import Constraint
     from constrain.language.grammar import Grammar
 
-FORMAT = "constrain certificate 1"
+UNSEALED = ("sha256", "signature")
+"""Members of a certificate that its hash does not cover."""
+
+
+class _Exported:
+    """What the certificates of one constraint share: its grammar as JSON, the hash, and tables for derivations."""
+
+    __slots__ = ("grammar", "sha256", "tables", "text")
+
+    def __init__(self, constraint: Constraint) -> None:
+        self.grammar = grammar_to_json(constraint.grammar, constraint.vocabulary)
+        self.text = canonical(self.grammar)
+        self.sha256 = hashlib.sha256(self.text.encode()).hexdigest()
+        self.tables = Tables(constraint.grammar)
+
+
+def canonical(value: object) -> str:
+    """Returns canonical JSON: sorted keys, no white space, ASCII."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def digest(value: object) -> str:
-    """Returns the SHA-256 of canonical JSON: sorted keys, no white space, ASCII."""
-    return hashlib.sha256(json.dumps(value, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    """Returns the SHA-256 of canonical JSON, in hexadecimal."""
+    return hashlib.sha256(canonical(value).encode()).hexdigest()
 
 
 def certify(
@@ -32,43 +51,89 @@ def certify(
     *,
     max_tokens: int | None = None,
     needed: Sequence[int] = (),
-    claims: Mapping[str, Any] | None = None,
+    facts: Mapping[str, Any] | None = None,
     previous: str | None = None,
-    grammar_json: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Returns the certificate of a complete answer.
+    """Returns the certificate of a complete answer. Certificates of one constraint share the member ``grammar``.
 
     Args:
         constraint: language of the answer.
-        tokens: token ids of the answer, without the end of generation unless the grammar reads it.
-        max_tokens: the budget of the answer.
-        needed: tokens needed to finish, before the first token and after each one.
-        claims: what else is known: source, prompt, model, sampling.
+        tokens: token ids of the answer, without the end of generation. A token that ends a generation and that the
+            grammar reads is added.
+        max_tokens: the budget of the answer, without the end of generation.
+        needed: tokens that were enough to finish, before the first token and after each one.
+        facts: further members, as JSON: the source, the prompt, the model, the sampling.
         previous: hash of the certificate before this one.
-        grammar_json: the constraint's grammar as JSON, if it is known.
 
     Raises ValueError for tokens that are no answer, and LimitError.
     """
     vocabulary = constraint.vocabulary
+    tokens = _with_end(constraint, tokens)
     text, lexemes, starts = read_tokens(constraint, tokens)
     entries = []
     for token in tokens:
         data = vocabulary.token_bytes(token)
         entries.append([token, written(data)] if data else [token, "", vocabulary.names.get(token) or f"<[{token}]>"])
-    exported = grammar_to_json(constraint.grammar, vocabulary) if grammar_json is None else grammar_json
+    exported = _export(constraint)
     body = {
+        **(facts or {}),
         "format": FORMAT,
-        "claims": dict(claims or {}),
-        "grammar": exported,
-        "grammar_sha256": digest(exported),
-        "vocabulary": {"sha256": vocabulary.fingerprint.hex(), "eos": list(vocabulary.eos)},
+        "grammar": exported.grammar,
+        "grammar_sha256": exported.sha256,
+        "vocabulary": {
+            "sha256": vocabulary.fingerprint.hex(),
+            "eos": list(vocabulary.eos),
+            "size": vocabulary.n_vocab,
+        },
         "tokens": entries,
         "text": written(without_special(text)),
-        "derivation": derive(constraint.grammar, text, lexemes, starts),
+        "derivation": derive(exported.tables, text, lexemes, starts),
         "budget": {"max_tokens": max_tokens, "needed": list(needed)},
         "previous": previous,
     }
-    return {**body, "sha256": digest(body)}
+    return {**body, "sha256": _digest_with(body, exported.text)}
+
+
+def verify_certificate(certificate: Mapping[str, Any]) -> str:
+    """Checks a certificate as ``constrain/verify.py`` does, and returns its hash. Raises ValueError.
+
+    The tokens spell the text, the text is one of the grammar, limits on tokens are kept, and the hashes agree. Whether
+    the grammar is that of the schema, and whether the model wrote the tokens, only ``constrain verify`` can tell.
+
+    >>> from constrain import complete
+    >>> answer = complete(None, "Is the sky blue?", schema={"enum": ["yes", "no"]}, certificate=True)
+    >>> verify_certificate(answer.certificate) == answer.certificate["sha256"]
+    True
+    """
+    return verify(dict(certificate))
+
+
+def _export(constraint: Constraint) -> _Exported:
+    if constraint._exported is None:
+        constraint._exported = _Exported(constraint)
+    return cast("_Exported", constraint._exported)
+
+
+def _digest_with(body: Mapping[str, Any], grammar: str) -> str:
+    """Returns the digest of a certificate whose grammar is known as canonical JSON."""
+    members = [
+        f"{canonical(name)}:{grammar if name == 'grammar' else canonical(value)}"
+        for name, value in sorted(body.items())
+    ]
+    return hashlib.sha256(f"{{{','.join(members)}}}".encode()).hexdigest()
+
+
+def _with_end(constraint: Constraint, tokens: Sequence[int]) -> list[int]:
+    """Returns the tokens of an answer, with one that ends a generation if the grammar reads it."""
+    classes = constraint._classes
+    if classes is None:
+        return list(tokens)
+    ends = [token for token in constraint.vocabulary.eos if classes.mark(token) is not None]
+    for last in ((), *((token,) for token in ends)):
+        text, detours = classes.spell([*tokens, *last])
+        if constraint._core.accepts(text, detours):
+            return [*tokens, *last]
+    return list(tokens)
 
 
 def read_tokens(constraint: Constraint, tokens: Sequence[int]) -> tuple[bytes, Lexemes, list[int]]:

@@ -21,7 +21,7 @@ from constrain.language.grammar import EPSILON, TEXT_SET, VALUE_SET, Action, Rol
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from constrain.engine.derivation import Lexemes
+    from constrain.engine.derivation import Lexeme, Lexemes
     from constrain.language.grammar import Edge, Grammar
 
 Step: TypeAlias = "int | list[int]"
@@ -29,8 +29,11 @@ Step: TypeAlias = "int | list[int]"
 END = -1
 """The step at the end of a rule."""
 
-MAX_WORK = 5_000_000
-"""Items of the second reading of a text, for its derivation. Beyond: LimitError."""
+MAX_CERTIFICATE_WORK = 5_000_000
+"""Items of the second reading of an answer, for its certificate; beyond: LimitError, and no certificate."""
+
+CERTIFICATE_LIMIT = f"{MAX_CERTIFICATE_WORK=}".partition("=")[0]
+"""The name of this limit, for ``Completion.limits_met``."""
 
 _NUMBER = re.compile(rb"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
@@ -65,27 +68,81 @@ class _Item:
         self.read = read
 
 
-class _Reading:
-    def __init__(self, grammar: Grammar, text: bytes, lexemes: Lexemes, starts: Sequence[int]) -> None:
-        self._grammar = grammar
-        self._text = text
-        self._lexemes = lexemes
-        self._ignored = frozenset(grammar.ignored)
-        self._number = {start: number for number, start in enumerate(starts)}
-        self._starts = starts
-        self._edges: list[dict[int, list[tuple[int, Edge]]]] = []
+class Tables:
+    """Facts about the rules of a grammar that every derivation needs; made once for a grammar.
+
+    Attributes:
+        grammar: the grammar.
+        edges: for each rule, its edges with their numbers, by the state in which they begin.
+        accepting: for each rule, the states in which it may end.
+        fresh: for each rule, its memory at the begin.
+        first, nullable, follow: terminals that begin each rule; rules that may read nothing; terminals behind each.
+    """
+
+    __slots__ = ("accepting", "edges", "first", "follow", "fresh", "grammar", "nullable")
+
+    def __init__(self, grammar: Grammar) -> None:
+        self.grammar = grammar
+        self.edges: list[dict[int, list[tuple[int, Edge]]]] = []
         for rule in grammar.rules:
             by_source: dict[int, list[tuple[int, Edge]]] = {}
             for index, edge in enumerate(rule.edges):
                 by_source.setdefault(edge.source, []).append((index, edge))
-            self._edges.append(by_source)
-        self._accepting = [frozenset(rule.accepting) for rule in grammar.rules]
-        self._fresh: list[tuple[Any, ...]] = [
+            self.edges.append(by_source)
+        self.accepting = [frozenset(rule.accepting) for rule in grammar.rules]
+        self.fresh: list[tuple[Any, ...]] = [
             tuple(frozenset() if slot < 0 else 0 for slot in rule.slots) for rule in grammar.rules
         ]
-        self._first, self._nullable, self._follow = _look_ahead(grammar)
+        self.first, self.nullable, self.follow = _look_ahead(grammar)
+
+
+class _Place:
+    """One place between lexemes: the items that stand there, and those still to be looked at."""
+
+    __slots__ = ("after", "at", "completed", "empty", "is_ignored", "items", "offset", "terminals", "waiting", "work")
+
+    def __init__(
+        self,
+        at: int,
+        items: dict[tuple[Any, ...], _Item],
+        after: Sequence[Lexeme],
+        offset: int,
+        terminals: frozenset[int],
+        *,
+        is_ignored: bool,
+    ) -> None:
+        self.at = at
+        self.items = items
+        self.after = after
+        self.offset = offset
+        self.terminals = terminals
+        self.is_ignored = is_ignored
+        self.work = list(items.values())
+        self.waiting: dict[int, list[tuple[_Item, int, Edge]]] = {}
+        self.empty: dict[int, _Item] = {}  # rules that read nothing here
+        self.completed: set[tuple[int, int]] = set()
+
+    def add(self, item: _Item) -> None:
+        """Adds an item unless an equal one stands here."""
+        key = item.rule, item.state, item.memory, item.origin
+        if key not in self.items:
+            self.items[key] = item
+            self.work.append(item)
+
+
+class _Reading:
+    def __init__(self, tables: Tables, text: bytes, lexemes: Lexemes, starts: Sequence[int]) -> None:
+        self._grammar = tables.grammar
+        self._tables = tables
+        self._text = text
+        self._lexemes = lexemes
+        self._ignored = frozenset(tables.grammar.ignored)
+        self._number = {start: number for number, start in enumerate(starts)}
+        self._starts = starts
+        self._edges, self._fresh = tables.edges, tables.fresh
+        self._first, self._nullable = tables.first, tables.nullable
         self._chosen: dict[tuple[int, int, frozenset[int]], list[tuple[int, Edge]]] = {}
-        self._limits = [rule.max_tokens for rule in grammar.rules]
+        self._waiting: list[dict[int, list[tuple[_Item, int, Edge]]]] = []  # per place: items that wait for rules
         self._work = 0
 
     def steps(self) -> list[Step]:
@@ -95,82 +152,92 @@ class _Reading:
     def _read(self) -> _Item:
         count = len(self._lexemes.offsets)
         sets: list[dict[tuple[Any, ...], _Item]] = [{} for _ in range(count)]
-        self._waiting: list[dict[int, list[tuple[_Item, int, Edge]]]] = [{} for _ in range(count)]
         last: _Item | None = None
         first = _Item(0, 0, self._fresh[0], 0)
         sets[0][0, 0, first.memory, 0] = first
         furthest = 0
         for at in range(count):
             furthest = self._lexemes.offsets[at] if sets[at] else furthest
-            found = self._read_set(at, sets)
-            last = found if at == count - 1 else last
+            last = self._read_set(at, sets)
             sets[at] = {}
         if last is None:
             raise ValueError(f"the text is not one of the grammar: no derivation goes beyond byte {furthest}")
         return last
 
     def _read_set(self, at: int, sets: list[dict[tuple[Any, ...], _Item]]) -> _Item | None:
-        items, after = sets[at], self._lexemes.after[at]
-        work = list(items.values())
-        waiting = self._waiting[at]
-        empty: dict[int, _Item] = {}  # rules that read nothing here
-        completed: set[tuple[Any, ...]] = set()
-        offset = self._lexemes.offsets[at]
-        next_terminals = frozenset[int]().union(*(lexeme.terminals for lexeme in after))
+        """Completes the items of one place; returns one at which the whole grammar may end, if there is one."""
+        after = self._lexemes.after[at]
+        terminals = frozenset[int]().union(*(lexeme.terminals for lexeme in after))
+        is_ignored = not self._ignored.isdisjoint(terminals)
         if at == len(sets) - 1:
-            next_terminals |= {END}
-        is_ignored = not self._ignored.isdisjoint(next_terminals)
+            terminals |= {END}
+        place = _Place(at, sets[at], after, self._lexemes.offsets[at], terminals, is_ignored=is_ignored)
+        self._waiting.append(place.waiting)
         whole: _Item | None = None
-
-        def add(item: _Item) -> None:
-            key = item.rule, item.state, item.memory, item.origin
-            if key not in items:
-                items[key] = item
-                work.append(item)
-
-        while work:
+        while place.work:
             self._work += 1
-            if self._work > MAX_WORK:
-                raise LimitError("this text takes too many steps to derive")
-            item = work.pop()
-            rule, state, memory = item.rule, item.state, item.memory
-            may_end = is_ignored or not self._follow[rule].isdisjoint(next_terminals)
-            if may_end and state in self._accepting[rule] and self._fits(rule, item.origin, at):
-                if rule == 0 and item.origin == 0:
+            if self._work > MAX_CERTIFICATE_WORK:
+                raise LimitError(f"this text takes too many steps to derive ({CERTIFICATE_LIMIT})")
+            item = place.work.pop()
+            if self._may_end(place, item):
+                if item.rule == 0 and item.origin == 0:
                     whole = whole or item
-                key = (rule, item.origin)
-                if key not in completed:
-                    completed.add(key)
-                    if item.origin == at:
-                        empty[rule] = item
-                    for parent, index, edge in self._waiting[item.origin].get(rule, ()):
-                        self._return(add, parent, index, edge, item)
-            choice = self._chosen.get((rule, state, next_terminals))
-            if choice is None or is_ignored:
-                choice = self._choose(rule, state, next_terminals, all_rules=is_ignored)
-            for index, edge in choice:
-                if edge.conditions and not _allows(edge, memory):
-                    continue
-                symbol = edge.symbol
-                if symbol is EPSILON:
-                    add(_Item(rule, edge.target, self._after(rule, memory, edge), item.origin, item, index))
-                elif symbol >= 0:
-                    for lexeme in after:
-                        if symbol in lexeme.terminals:
-                            self._scan(sets, item, index, edge, offset, lexeme.end)
-                else:
-                    inner = ~symbol
-                    waiting.setdefault(inner, []).append((item, index, edge))
-                    add(_Item(inner, 0, self._fresh[inner], at))
-                    if inner in empty:
-                        self._return(add, item, index, edge, empty[inner])
+                self._complete(place, item)
+            self._advance(place, item, sets)
             if is_ignored:
-                for lexeme in after:
-                    for terminal in self._ignored & lexeme.terminals:
-                        end = self._lexemes.offsets[lexeme.end]
-                        skipped = _Item(rule, state, memory, item.origin, item, ~terminal, end)
-                        sets[lexeme.end].setdefault((rule, state, memory, item.origin), skipped)
+                self._skip(place, item, sets)
         return whole
+
+    def _may_end(self, place: _Place, item: _Item) -> bool:
+        """Returns whether the rule of an item may end in a place."""
+        follows = place.is_ignored or not self._tables.follow[item.rule].isdisjoint(place.terminals)
+        return (
+            follows
+            and item.state in self._tables.accepting[item.rule]
+            and self._fits(item.rule, item.origin, place.at)
+        )
+
+    def _complete(self, place: _Place, item: _Item) -> None:
+        """Goes on behind a rule that ends, once for each begin of the rule."""
+        key = (item.rule, item.origin)
+        if key in place.completed:
+            return
+        place.completed.add(key)
+        if item.origin == place.at:
+            place.empty[item.rule] = item
+        for parent, index, edge in self._waiting[item.origin].get(item.rule, ()):
+            self._return(place.add, parent, index, edge, item)
+
+    def _advance(self, place: _Place, item: _Item, sets: list[dict[tuple[Any, ...], _Item]]) -> None:
+        """Takes all edges that an item may take in a place."""
+        rule, memory = item.rule, item.memory
+        choice = self._chosen.get((rule, item.state, place.terminals))
+        if choice is None or place.is_ignored:
+            choice = self._choose(rule, item.state, place.terminals, all_rules=place.is_ignored)
+        for index, edge in choice:
+            if edge.conditions and not _allows(edge, memory):
+                continue
+            symbol = edge.symbol
+            if symbol is EPSILON:
+                place.add(_Item(rule, edge.target, self._after(rule, memory, edge), item.origin, item, index))
+            elif symbol >= 0:
+                for lexeme in place.after:
+                    if symbol in lexeme.terminals:
+                        self._scan(sets, item, index, edge, place.offset, lexeme.end)
+            else:
+                inner = ~symbol
+                place.waiting.setdefault(inner, []).append((item, index, edge))
+                place.add(_Item(inner, 0, self._fresh[inner], place.at))
+                if inner in place.empty:
+                    self._return(place.add, item, index, edge, place.empty[inner])
+
+    def _skip(self, place: _Place, item: _Item, sets: list[dict[tuple[Any, ...], _Item]]) -> None:
+        """Reads ignored text behind an item."""
+        for lexeme in place.after:
+            for terminal in self._ignored & lexeme.terminals:
+                end = self._lexemes.offsets[lexeme.end]
+                skipped = _Item(item.rule, item.state, item.memory, item.origin, item, ~terminal, end)
+                sets[lexeme.end].setdefault((item.rule, item.state, item.memory, item.origin), skipped)
 
     def _choose(self, rule: int, state: int, terminals: frozenset[int], *, all_rules: bool) -> list[tuple[int, Edge]]:
         """Returns the edges that can be taken before one of some terminals."""
@@ -246,7 +313,7 @@ class _Reading:
 
     def _fits(self, rule: int, origin: int, at: int) -> bool:
         """Returns whether a rule keeps its limit on tokens between two places."""
-        limit = self._limits[rule]
+        limit = self._grammar.rules[rule].max_tokens
         if limit is None:
             return True
         first = self._number.get(self._lexemes.offsets[origin])
@@ -339,18 +406,18 @@ class _Reading:
         return found[::-1]
 
 
-def derive(grammar: Grammar, text: bytes, lexemes: Lexemes, starts: Sequence[int] = ()) -> list[Step]:
+def derive(tables: Tables, text: bytes, lexemes: Lexemes, starts: Sequence[int] = ()) -> list[Step]:
     """Returns the steps of one way to read a text by the rules of a grammar.
 
     Args:
-        grammar: the grammar.
+        tables: facts about the grammar.
         text: the text, with special tokens as the kernel reads them.
         lexemes: the lexemes of the text, by the terminals of this grammar.
         starts: the offsets where tokens begin, and the end of the text; for rules and terminals with ``max_tokens``.
 
     Raises ValueError for a text that is not one of the grammar, and LimitError.
     """
-    return _Reading(grammar, text, lexemes, starts).steps()
+    return _Reading(tables, text, lexemes, starts).steps()
 
 
 def _with(memory: tuple[Any, ...], slot: int, value: object) -> tuple[Any, ...]:

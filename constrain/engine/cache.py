@@ -58,7 +58,7 @@ _MAGIC = b"CONSTRN\n"
 _START = struct.Struct("<8sII16s")
 _REST = struct.Struct("<QQ32s32s32s")
 _TABLES = _START.size + _REST.size
-_NOT_COMPILING = {"__pycache__", "batch", "cli", "llama", "server", "src"}
+_NOT_COMPILING = {"__pycache__", "batch", "certificates", "cli", "llama", "server", "src"}
 """Folders of this package whose modules do not affect constraints; ``producer`` ignores them."""
 
 _INDEPENDENT_TOKENS = b"mask parts".ljust(32)

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 _POLICIES = tuple(sorted(CHOICES))
 
+JSON_SCHEMA = "json_schema"
+"""The ``kind`` of a JSON Schema that is described as JSON."""
+
 
 def compile(  # noqa: A001 - the name of the public function
     schema: object,
@@ -150,6 +153,18 @@ class _Schema:
     def settings(self) -> tuple[object, ...]:
         """The options as a part of a key."""
         return (self._close_objects, self._strict, self._plain_integers, *self._policies.values())
+
+    def describe(self) -> dict[str, Any]:
+        """The schema and its options as JSON; of a registry only that there is one."""
+        return {
+            "kind": JSON_SCHEMA,
+            "text": self.text,
+            "policies": dict(self._policies),
+            "close_objects": self._close_objects,
+            "strict": self._strict,
+            "plain_integers": self._plain_integers,
+            "has_registry": self._registry is not None,
+        }
 
     def grammar(self) -> Grammar:
         """The grammar of the schema. Raises the errors of schemas."""
@@ -311,6 +326,25 @@ def _read(schema: object, options: CompileOptions, *, close_objects: bool) -> _S
     # Pydantic reads 7e35 as a float, and refuses a float of that size as an integer.
     plain_integers = settled["numbers"] == "any" and is_type(schema)
     return _Schema(text, (close_objects, settled["strict"], plain_integers), policies, settled["registry"])
+
+
+def describe_source(
+    schema: object, vocab: Vocabulary, *, close_objects: bool, **options: Unpack[CompileOptions]
+) -> dict[str, Any] | Grammar | Source:
+    """What ``compile_any`` compiles for the same arguments: a JSON Schema with its options as JSON, or a source.
+
+    ``grammar_of_description`` makes the grammar of a JSON Schema again.
+    """
+    bound = schema.bound(VocabularyTokens(vocab)) if isinstance(schema, Source) else schema
+    what = _read(bound, options, close_objects=close_objects)
+    return what.describe() if isinstance(what, _Schema) else what.of
+
+
+def grammar_of_description(described: Mapping[str, Any]) -> Grammar:
+    """The grammar of a JSON Schema that ``describe_source`` has described. Raises the errors of schemas."""
+    settings = described["close_objects"], described["strict"], described["plain_integers"]
+    with compilation(), deep_enough():
+        return _Schema(described["text"], settings, dict(described["policies"]), None).grammar()
 
 
 def grammar_of(schema: object, *, close_objects: bool, **options: Unpack[CompileOptions]) -> Grammar:

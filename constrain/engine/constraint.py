@@ -94,6 +94,7 @@ class Constraint:
         "_bytes_beside",
         "_classes",
         "_core",
+        "_exported",
         "_grammar",
         "_keeping",
         "_make",
@@ -118,6 +119,7 @@ class Constraint:
     ) -> None:
         self._grammar: Grammar | None = grammar
         self._make: Callable[[], Grammar] | None = None
+        self._exported: object = None  # facts about the grammar that certificates keep
         self._places: bytes | None = None
         self._keeping = keeping
         self.vocabulary = vocabulary
@@ -191,6 +193,7 @@ class Constraint:
         self.no_forcing, self.has_captures, self.has_scopes = flags
         self._grammar = None
         self._make = make
+        self._exported = None
         self._keeping = keeping
         self._scopes = None
         self.vocabulary = vocabulary

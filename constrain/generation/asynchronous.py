@@ -9,7 +9,7 @@ from constrain.errors import ConstrainError
 from constrain.generation.batch import decide_outcomes, outcome_of
 from constrain.generation.completion import Completion, Finished
 from constrain.generation.job import Job, Run
-from constrain.generation.options import read_voters, refuse_unbias
+from constrain.generation.options import read_voters, refuse_unbias, refuse_vote
 from constrain.generation.partial import PartialEvents
 from constrain.generation.planning import prepare
 from constrain.llama.lookup import as_model
@@ -97,6 +97,7 @@ async def acomplete(
 ) -> Completion:
     """``complete`` for asynchronous code: has a model answer, and returns a ``Completion``; see ``agenerate``."""
     if (voters := read_voters(n, vote=vote)) is not None:
+        refuse_vote(options)
         return await _vote(await asyncio.to_thread(_prepare, model, prompt, schema, options), voters)
     refuse_unbias(options)
     run = Run(await asyncio.to_thread(_prepare, model, prompt, schema, options))

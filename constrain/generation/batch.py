@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from constrain.errors import ConstrainError, OutputValidationError
 from constrain.generation.job import Job, Run
-from constrain.generation.options import options_beside, read_voters, refuse_unbias
+from constrain.generation.options import options_beside, read_voters, refuse_unbias, refuse_vote
 from constrain.generation.planning import prepare
 from constrain.llama.lookup import as_model
 
@@ -111,6 +111,7 @@ def complete_batch(
     """
     if vote:
         read_voters(n, vote=True)
+        refuse_vote(options)
     else:
         refuse_unbias(options)
     jobs = _make_jobs(model, prompts, schema, schemas, n, options)

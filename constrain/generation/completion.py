@@ -72,7 +72,7 @@ class Completion:
             lexemes that the ``max_tokens`` of a grammar narrowed. They do not change ``finish_reason``.
         limited_masks: number of masks without some allowed tokens, because a limit of the kernel was met. The answer
             matches and is complete nevertheless.
-        limits_met: names of these limits, such as ``"MAX_MASK_WORK"``, and of the one on captures.
+        limits_met: names of these limits, such as ``"MAX_MASK_WORK"``, and of those on captures and certificates.
         stop: the ``stop`` text before which free text ended; ``None`` for none.
         reasoning: text of the model's reasoning before the answer; ``""`` for none.
         draft: text that the model wrote before its answer, with the option ``draft``; ``""`` for none.
@@ -91,6 +91,9 @@ class Completion:
             positions; ``()`` for the whole). With ``tools``, paths begin with ``"content"``, or with ``"calls"``, the
             number of the call and ``"arguments"``, where the model's family writes arguments as JSON. ``None`` without
             the option.
+        certificate: with the option ``certificate``, the proof that the answer is one of its schema or grammar, as JSON
+            (``constrain verify`` checks it); its member ``grammar`` is shared, so do not change it. ``None`` without
+            the option, and if the proof takes too long; ``MAX_CERTIFICATE_WORK`` is then in ``limits_met``.
         log_mass: with ``confidence``, ``trace`` or ``unbias``, logarithm of the share of the model's probability that
             the constraint left, over all tokens: 0 for free text. With ``unbias``, its exponential weights the answer.
             ``None`` without these options, and for a merged answer.
@@ -122,6 +125,7 @@ class Completion:
     agreement: Mapping[tuple[str | int, ...], float] | None = None
     fields: Mapping[tuple[str | int, ...], FieldConfidence] | None = None
     log_mass: float | None = None
+    certificate: dict[str, Any] | None = None
     n_masks: int = 0
     mask_seconds: float = 0.0
     votes: tuple[Completion, ...] = ()
@@ -144,6 +148,11 @@ def agreement_object(completion: Completion) -> dict[str, Any]:
     if completion.agreement is None:
         return {}
     return {"agreement": {pointer_to(path): share for path, share in completion.agreement.items()}}
+
+
+def certificate_object(completion: Completion) -> dict[str, Any]:
+    """Returns the member ``certificate`` of an answer as JSON; empty without one."""
+    return {} if completion.certificate is None else {"certificate": completion.certificate}
 
 
 def fields_object(completion: Completion) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from constrain.generation.completion import Completion, Finished, Timings
-from constrain.generation.options import read_voters, refuse_unbias
+from constrain.generation.options import read_voters, refuse_unbias, refuse_vote
 from constrain.llama.lookup import as_model
 
 if TYPE_CHECKING:
@@ -116,6 +116,7 @@ def complete(
     out of range.
     """
     if (voters := read_voters(n, vote=vote)) is not None:
+        refuse_vote(options)
         return _vote(model, prompt, schema, voters, options)
     *_, last = stream(model, prompt, schema=schema, **options)
     assert isinstance(last, Finished)
@@ -183,7 +184,8 @@ def _run(job: Job) -> Iterator[StreamEvent | Finished]:
         speculation = model.speculation(answer) if can_guess else None  # the first one measures the model
         if job.plan.settings.timeout is not None:
             answer.deadline = time.monotonic() + job.plan.settings.timeout
-        with model.in_graph(answer, job.used_sampling) as in_graph:
+        with model.in_graph(answer, writing.sampling) as in_graph:
+            writing.in_graph = in_graph is not None
             decoding = Decoding(context, answer, job.plan.shared, speculation, in_graph)
             for _ in decoding.steps():
                 yield from writing.take()

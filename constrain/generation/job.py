@@ -5,6 +5,7 @@ A ``Run`` is a ``Writing`` on a model's scheduler, which decodes several at once
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -19,16 +20,25 @@ from constrain.engine import compiling as _compiling
 from constrain.engine.captures import Captures
 from constrain.generation.capturing import Capturing, with_captures
 from constrain.generation.completion import Completion, Timings, Usage
-from constrain.generation.options import PrefixError
+from constrain.generation.options import WITH_PROMPT, PrefixError
+from constrain.generation.proofs.certifying import (
+    SOFT_LIMITS,
+    Certifying,
+    describe_prompt,
+    describe_sampling,
+    describe_settings,
+    versions,
+    with_certificate,
+)
 from constrain.language.policies import CompileOptions
 from constrain.llama.decoding.draft import Draft
-from constrain.llama.decoding.ranges import seed_of
+from constrain.llama.decoding.ranges import SEEDS, seed_of
 from constrain.llama.scheduling.request import Request
 from constrain.quotes.places import Quotes
 from constrain.regex.source import Regex
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from constrain.chat.reading.events import StreamEvent
     from constrain.chat.reading.progress import Progress
@@ -127,8 +137,9 @@ class Plan:
                     f"unbias samples from the model's own distribution, but the grammar gives {tempered[0]} a "
                     "temperature; leave it out"
                 )
+        files = self.model.file_hashes() if self.settings.certificate else []
         drafts = Language(_ANY_TEXT).compile(self.model.vocabulary) if self.settings.draft else None
-        job = Job(self, constraint, compile_seconds, drafts=drafts)
+        job = Job(self, constraint, compile_seconds, drafts=drafts, files=files)
         if self.prefix and constraint is not None:
             job.require_prefix()
         return job
@@ -181,6 +192,7 @@ class Job:
         compile_seconds: wall-clock seconds that compiling took.
         number: number of the answer, among several for one prompt.
         drafts: compiled language of a draft; None for no draft.
+        files: names and hashes of the model's files; empty without a certificate.
     """
 
     plan: Plan
@@ -188,6 +200,7 @@ class Job:
     compile_seconds: float
     number: int = 0
     drafts: Constraint | None = None
+    files: Sequence[Mapping[str, str | int]] = ()
 
     def samples(self, count: int) -> list[Job]:
         """Returns the jobs of so many answers to the prompt; the seed of each, if any, is this seed plus its number."""
@@ -213,6 +226,7 @@ class Job:
         from constrain.llama.decoding.trace import Trace
 
         plan, settings = self.plan, self.plan.settings
+        sampling = _with_seed(self.used_sampling) if settings.certificate else self.used_sampling
         vocabulary = plan.model.vocabulary
         assert vocabulary.encode is not None
         notes_choices = settings.confidence or settings.unbias or settings.trace
@@ -223,7 +237,7 @@ class Job:
         draft_text = TextStream(cuts=False)
         answer = Answer(
             plan.tokens,
-            Chain(self.used_sampling, vocabulary.n_vocab, plan.model.n_ctx),
+            Chain(sampling, vocabulary.n_vocab, plan.model.n_ctx),
             self._start(),
             eos=frozenset(vocabulary.eos),
             encode=vocabulary.encode,
@@ -231,20 +245,20 @@ class Job:
             special_tokens=vocabulary.special_tokens,
             max_tokens=settings.max_tokens,
             wants_stop=lambda token: progress.feed(vocabulary.marked_bytes(token)),
-            call_or_content=None if plan.call_or_content is None else plan.call_or_content(self.used_sampling),
+            call_or_content=None if plan.call_or_content is None else plan.call_or_content(sampling),
             logprobs=logprobs,
             choices=Choices() if notes_choices else None,
             trace=Trace(self._start(), plan.describe_token) if settings.trace else None,
             prefix=plan.prefix,
-            draft=self._draft(draft_text),
+            draft=self._draft(draft_text, sampling),
             about_prompt=partial(plan.describe_shown, "show_schema=False leaves the schema out"),
         )
-        writing = Writing(self, answer, progress, text_tokens, draft_text, self._start())
+        writing = Writing(self, answer, progress, text_tokens, draft_text, self._start(), sampling)
         if settings.confidence:
             answer.questions = writing.field_questions
         return writing
 
-    def _draft(self, text: TextStream) -> Draft | None:
+    def _draft(self, text: TextStream, sampling: Sampling) -> Draft | None:
         """Makes the draft of an answer, which adds to ``text``; None for no draft."""
         from constrain.llama.decoding.sampler import Chain
 
@@ -253,7 +267,7 @@ class Job:
         plan, vocabulary = self.plan, self.plan.model.vocabulary
         return Draft(
             self.drafts.matcher,
-            Chain(self.used_sampling, vocabulary.n_vocab, plan.model.n_ctx),
+            Chain(sampling, vocabulary.n_vocab, plan.model.n_ctx),
             list(plan.request),
             lambda token: text.feed(vocabulary.token_bytes(token)),
             None if plan.settings.draft is True else plan.settings.draft,
@@ -293,6 +307,8 @@ class Writing:
     text_tokens: TextTokens | None
     draft_text: TextStream
     start: Callable[[int], Matcher] | None
+    sampling: Sampling
+    in_graph: bool = False  # whether tokens were chosen where the model is evaluated
     _last: list[StreamEvent] | None = None
     _confidence: Confidence | None = None
     _n_traced: int = 0  # tokens whose trace was reported
@@ -330,18 +346,20 @@ class Writing:
 
     def completion(self, cached_tokens: int, timings: Timings) -> Completion:
         """Returns the finished answer; call ``finish`` first. Raises ``OutputValidationError``."""
-        completion, parts = self.without_captures(cached_tokens, timings), self.capturing()
+        completion, parts = self.without_readings(cached_tokens, timings), self.capturing()
         vocabulary, whole = self.job.plan.model.vocabulary, self.job.plan.language
-        return with_captures(
+        completion = with_captures(
             completion,
             [
                 (part, part.find(vocabulary, self.job.constraint if whole and part.schema is whole.schema else None))
                 for part in parts
             ],
         )
+        proof = self.certifying()
+        return completion if proof is None else with_certificate(completion, proof.make(vocabulary, self.job.constraint))
 
-    def without_captures(self, cached_tokens: int, timings: Timings) -> Completion:
-        """Returns the finished answer as ``completion`` does, but without captures."""
+    def without_readings(self, cached_tokens: int, timings: Timings) -> Completion:
+        """Returns the finished answer as ``completion`` does, but without captures and certificate."""
         job, answer, outcome = self.job, self.answer, self.progress.outcome()
         drafted = 0 if answer.draft is None else len(answer.draft.tokens)
         return Completion(
@@ -423,6 +441,33 @@ class Writing:
         ]
 
 
+    def certifying(self) -> Certifying | None:
+        """Returns the finished answer as its certificate is made of; None for an answer without certificate."""
+        job, answer, language = self.job, self.answer, self.job.plan.language
+        plan, settings = job.plan, job.plan.settings
+        if not settings.certificate or language is None:
+            return None
+        origins = None if answer.choices is None else [answer.origin(number) for number in range(len(answer.tokens))]
+        draft = None if answer.draft is None else {"tokens": answer.draft.tokens, "request": list(plan.request)}
+        facts = {
+            "prompt": describe_prompt(plan.tokens, with_ids=settings.certificate == WITH_PROMPT),
+            "draft": draft,
+            "model": {"files": list(job.files), "n_ctx": plan.model.n_ctx},
+            "sampling": describe_sampling(self.sampling, in_graph=self.in_graph),
+            "settings": describe_settings(settings, plan.prefix),
+            "versions": versions(),
+            "origins": origins,
+            "finish_reason": answer.finish_reason,
+        }
+        limits = {name: getattr(settings, name) for name in SOFT_LIMITS}
+        return Certifying(language.schema, language.policies, tuple(answer.tokens), answer.limit, limits, facts)
+
+
+def _with_seed(sampling: Sampling) -> Sampling:
+    """Returns sampling options with a seed: a new one, if they have none."""
+    return replace(sampling, seed=secrets.randbelow(SEEDS)) if sampling.seed is None else sampling
+
+
 class Run:
     """One answer on a model's scheduler. ``request.done`` is set when the answer is complete.
 
@@ -450,14 +495,15 @@ class Run:
         last = self._writing.finish()
         return last, self._writing.completion(self.request.cached_tokens, self._timings())
 
-    def finish_without_captures(self) -> tuple[list[StreamEvent], Completion, list[Capturing]]:
-        """Returns the last events, the answer without captures, and its parts that may have any.
+    def finish_without_readings(self) -> tuple[list[StreamEvent], Completion, list[Capturing], Certifying | None]:
+        """Returns the last events, the answer without captures and certificate, and what both are made of.
 
-        For callers who find captures elsewhere. Raises ``OutputValidationError``.
+        For callers who have captures found and certificates made elsewhere. Raises ``OutputValidationError``.
         """
         writing = self._writing
         last = writing.finish()
-        return last, writing.without_captures(self.request.cached_tokens, self._timings()), writing.capturing()
+        completion = writing.without_readings(self.request.cached_tokens, self._timings())
+        return last, completion, writing.capturing(), writing.certifying()
 
     def _timings(self) -> Timings:
         request = self.request

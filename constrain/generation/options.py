@@ -33,6 +33,9 @@ MAX_TOP_LOGPROBS = 20
 WHOLE_PROMPT = "whole"
 """Value of the option ``cache_prompt`` that keeps all of a prompt."""
 
+WITH_PROMPT = "prompt"
+"""Value of the option ``certificate`` that also keeps the token ids of the prompt."""
+
 MIN_VOTERS = 2
 """Smallest number of answers that can vote."""
 
@@ -86,6 +89,10 @@ class Options(CompileOptions, total=False):
         trace: whether to report, in ``Completion.trace`` and ``TraceDelta``, what was known in the place of each token:
             how many tokens were allowed, what the model and the grammar expected; ``False`` by default. Answers stay
             the same, but for ties, and take somewhat longer.
+        certificate: whether ``Completion.certificate`` has a proof, which anyone can check, that the answer is one of
+            its schema or grammar; ``False`` by default. ``True`` keeps only the hash of the prompt; ``"prompt"`` also
+            its token ids, with which ``constrain verify`` can repeat the answer. It needs a schema, a grammar or
+            tools. Answers stay the same. The first certificate of a model reads the whole file, for its hash.
         prefix: beginning of the answer, which it keeps: a text or token ids; empty by default. A text is split into
             tokens as it is. The prefix counts for ``max_tokens``, and for the probabilities in ``fields`` and
             ``log_mass``. ``PrefixError``, a ``ValueError``, if no answer begins like this. Not with ``draft``.
@@ -130,6 +137,7 @@ class Options(CompileOptions, total=False):
     top_logprobs: int
     confidence: bool
     trace: bool
+    certificate: bool | Literal["prompt"]
     prefix: str | Sequence[int]
     unbias: bool
     cache_prompt: bool | Literal["whole"]
@@ -222,6 +230,14 @@ def refuse_unbias(options: Options) -> None:
         raise ValueError("unbias needs vote=True: it weights the answers that vote")
 
 
+def refuse_vote(options: Options) -> None:
+    """Raises ``ValueError`` for options that an answer by vote cannot have."""
+    if options.get("certificate"):
+        raise CertificateError(
+            "certificate needs an answer that the model wrote as a whole, and a vote merges several; leave vote out"
+        )
+
+
 def add_defaults(defaults: AnyOptions, given: ChatOptions) -> ChatOptions:
     """Returns options with defaults for missing ones. With ``unbias``, sampling has no other default than the seed."""
     used = {name: value for name, value in defaults.items() if not (given.get("unbias") and name in MODELS_OWN)}
@@ -304,6 +320,10 @@ class DraftError(ValueError):
     """A ``draft`` that the other options, the schema or the model leave no room for."""
 
 
+class CertificateError(ValueError):
+    """A ``certificate`` of an answer about which there is nothing to prove."""
+
+
 class PrefixError(ValueError):
     """A ``prefix`` that no answer begins with."""
 
@@ -321,6 +341,7 @@ class AnswerSettings:
     top_logprobs: int = 0
     confidence: bool = False
     trace: bool = False
+    certificate: bool | Literal["prompt"] = False
     prefix: str | Sequence[int] = ()
     unbias: bool = False
     cache_prompt: bool | Literal["whole"] = True
@@ -354,6 +375,8 @@ class AnswerSettings:
             raise ValueError("top_logprobs needs logprobs=True")
         if not (isinstance(self.cache_prompt, bool) or self.cache_prompt == WHOLE_PROMPT):
             raise ValueError(f"cache_prompt is {self.cache_prompt!r:.80}; it must be True, False or {WHOLE_PROMPT!r}")
+        if not (isinstance(self.certificate, bool) or self.certificate == WITH_PROMPT):
+            raise CertificateError(f"certificate is {self.certificate!r:.80}; it must be True, False or {WITH_PROMPT!r}")
         if self.timeout is not None and not self.timeout >= 0:
             raise ValueError(f"timeout is {self.timeout}; it must be 0 seconds or more")
         stops = (self.stop,) if isinstance(self.stop, str) else tuple(self.stop)

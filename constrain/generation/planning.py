@@ -29,6 +29,7 @@ from constrain.composition.parts import as_part
 from constrain.errors import UnsupportedSchemaError
 from constrain.generation.job import SCHEMA, TOOLS, Language, Plan
 from constrain.generation.options import (
+    CertificateError,
     DraftError,
     PrefixError,
     compile_options,
@@ -74,6 +75,10 @@ _IF_NO_CALL = "If you call no tool: "
 
 DRAFT_PLACE = "(the draft of the model)"
 """Text in the place of a draft, where a prompt is shown to people."""
+
+_NOTHING_TO_PROVE = (
+    "certificate needs a schema, a grammar or tools that may be called; of free text there is nothing to prove"
+)
 
 _THINK = "First think about it in plain text, in a few sentences. Do not give the answer in its final form yet."
 """Text that asks for a draft."""
@@ -126,6 +131,8 @@ def make_plan(model: Model, prompt: Prompt, schema: Any, given: Options) -> Plan
         raise ValueError(
             "unbias is for answers that are one text of a schema: without tools, refusals, reasoning, draft"
         )
+    if settings.certificate and schema is None and (answer is None or answer.calls is Calls.NONE):
+        raise CertificateError(_NOTHING_TO_PROVE)
     wants_reasoning = (schema is None and not settings.draft) if thinks is None else thinks
     about_schema = _describe_answer(
         settings, result, has_tools=bool(tools), allow_refusal=bool(options.get("allow_refusal"))
@@ -238,6 +245,8 @@ def plan_continuation(model: Model, tokens: list[int], schema: Any, options: Opt
     result = result_type(schema)
     schema = _as_text(schema)
     language = _text_language(schema, options)
+    if settings.certificate and language is None:
+        raise CertificateError(_NOTHING_TO_PROVE)
     result = with_quotes(result, schema, read_sources(options.get("sources") or {}))
     progress = _text_progress(result, settings, language)
     is_greedy = language is not None and leaves_temperature_open(options)

@@ -118,6 +118,7 @@ def _merged(job: Job, value: Ballot, sample: Completion) -> Completion | None:
                 "logprobs": None,
                 "text_logprobs": None,
                 "trace": None,
+                "certificate": None,
                 "fields": None,
                 "log_mass": None,
             }

@@ -21,6 +21,7 @@ from constrain.llama.costs.reporting import log_costs
 from constrain.llama.costs.table import ASSUMED
 from constrain.llama.embedding import Embedder
 from constrain.llama.graph.sampling import GraphSampling
+from constrain.llama.hashes import file_sha256
 from constrain.llama.loading import MAX_CONTEXT, collected_errors, load
 from constrain.llama.prompt_cache.identity import ModelFacts
 from constrain.llama.prompt_cache.prompts import PROMPT_CACHE_BYTES, ContextPrompts, PromptCache
@@ -381,6 +382,17 @@ class Model:
         costs = self._measured(self._facts, sequences.parameters, sequences.count, sequences.threads.most, measure)
         log_costs(self.llama.model_path, costs)
         return costs
+
+    def file_hashes(self) -> list[dict[str, str | int]]:
+        """Returns name, bytes and SHA-256 of each file of the model, as JSON.
+
+        The hashes are computed once and kept in the cache directory. Raises ``ModelError`` if a file cannot be read or
+        is no longer the one that was loaded.
+        """
+        return [
+            {"name": path.name, "bytes": path.stat().st_size, "sha256": file_sha256(path, self._directory)}
+            for path in self._facts.files()
+        ]
 
     @property
     def embedder(self) -> Embedder:

@@ -433,11 +433,11 @@ class Answer:
         if self.trace is not None:
             begun = time.thread_time()
             total = log_sum(logits) if total is None else total
-            self.trace.add(token, logits, total, self._origin(number), self.limit)
+            self.trace.add(token, logits, total, self.origin(number), self.limit)
             self._choice_seconds += time.thread_time() - begun
         self.logprobs.add(token, logits, total)
 
-    def _origin(self, number: int) -> Origin:
+    def origin(self, number: int) -> Origin:
         """Returns where a token of the answer comes from. Only with ``choices``."""
         assert self.choices is not None
         if number < len(self.prefix):

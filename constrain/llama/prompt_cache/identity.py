@@ -55,8 +55,7 @@ class ModelFacts:
 
         ``streams``: number of sequences with cells of their own; ``n_ctx``: the most tokens of one.
         """
-        if self._loaded is None or self._stamps() != self._loaded:
-            raise ModelError(f"{self._files[0]} is no longer the file that was loaded")
+        self.files()
         llama = self.llama
         facts = {
             "files": [fingerprint(path).hex() for path in self._files],
@@ -71,6 +70,12 @@ class ModelFacts:
             "devices": _devices(),
         }
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).digest()
+
+    def files(self) -> list[Path]:
+        """Returns the files of the model. Raises ``ModelError`` if they are no longer the ones that were loaded."""
+        if self._loaded is None or self._stamps() != self._loaded:
+            raise ModelError(f"{self._files[0]} is no longer the file that was loaded")
+        return [file for path in self._files for file in model_files(path)]
 
     def _stamps(self) -> list[tuple[int, int]] | None:
         """The size and time of each file; None if one cannot be found."""
