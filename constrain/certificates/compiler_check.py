@@ -5,6 +5,7 @@ The check draws small values from the raw source, asks the grammar about each (`
 independent validators, and reports where they differ. It finds wrong compilers; it proves nothing about other values.
 
 - Every value that the grammar accepts must be valid for all validators.
+- So must every text that differs from an accepted one in a single character; one that is no JSON must be refused.
 - Every valid value must be accepted in some order of its keys, or in each with ``property_order="any"``.
 - Values on which validators do not agree among themselves are counted apart, as disputed.
 - Values that a documented policy refuses are counted apart, as left out, with the policy.
@@ -41,8 +42,15 @@ MAX_ORDERS = 24
 MAX_TEXT = 1_000
 """Bytes of a text that is compared; a longer one is left out."""
 
+MAX_EDITED = 10
+"""Texts of the shortest, and of the longest, that are edited byte by byte."""
+
 MAX_REPORTED = 10
 """Differences and disputes that a report quotes; it counts all."""
+
+
+_EDITS = ':,]}"0-\\'
+"""Characters that edits put into texts."""
 
 
 @dataclass(frozen=True)
@@ -146,8 +154,8 @@ def check_compiler(
 
     Args:
         grammar: exported grammar, ``certificate["grammar"]``.
-        source: ``kind`` (``"json_schema"``, ``"regex"`` or ``"lark"``; others are not compared), ``text``, and
-            ``policies`` of a schema or ``dialect`` of a pattern.
+        source: the certificate's member ``source``. Of its kinds, ``"json_schema"``, ``"regex"`` and ``"lark"`` are
+            compared; for others the report says that they are not.
         answer: text of the answer, near which further values are drawn.
         max_values: most values to compare.
         max_seconds: seconds after which to stop; loading the validators does not count.
@@ -170,12 +178,15 @@ class _Schema:
     """The comparison of a grammar with a JSON Schema."""
 
     def __init__(self, grammar: dict[str, Any], source: Mapping[str, Any], max_values: int) -> None:
-        self._policies = source.get("policies", {})
+        self._policies = source["policies"]
+        self._closes = source["close_objects"]
+        self._quotes = '"x-quote"' in source["text"]
         self._acceptor = Acceptor(grammar)
         self._validators = Validators(source["text"], formats=self._policies.get("formats") != "annotation")
         self._drawn = Values(json.loads(source["text"], parse_float=Decimal))
         self._max_values, self._until = max_values, 0.0
         self._met: set[str] = set()
+        self._taken: list[str] = []
         self._report = CompilerReport("json_schema", self._validators.names)
         for package, reason in self._validators.missing.items():
             self._report.left_out[f"judge {package}: {reason}"] += 1
@@ -189,6 +200,7 @@ class _Schema:
             return self._report
         try:
             self._compare_by_size(self._max_values // 2)
+            self._compare_edited(self._max_values // 4)
             self._compare_near(answer)
         except _CutError as cut:
             self._report.cut = str(cut)
@@ -208,6 +220,38 @@ class _Schema:
                 if self._report.values >= most:
                     return
             self._report.complete_to = size
+
+    def _compare_edited(self, most: int) -> None:
+        """Compares texts that differ in one byte from texts that the grammar takes: many are no JSON."""
+        least, longest = self._report.values, sorted(self._taken, key=len)[-MAX_EDITED:]
+        for text in [*self._taken[:MAX_EDITED], *longest]:
+            for edited in _edited(text):
+                if edited in self._met:
+                    continue
+                self._met.add(edited)
+                self._require_time()
+                self._report.values += 1
+                if self._acceptor.accepts(edited.encode()):
+                    self._report.accepted += 1
+                    self._compare_taken(edited)
+                if self._report.values - least >= most:
+                    return
+
+    def _compare_taken(self, text: str) -> None:
+        """Compares a text that the grammar takes, and that may be no JSON."""
+        if error := _json_error(text):
+            self._report.add(Difference(text, "accepted", "RFC 8259", error))
+            return
+        verdicts = self._validators.judge(text)
+        if verdicts.are_invalid:
+            judge, error = next(iter(verdicts.errors.items()))
+            self._report.add(Difference(text, "accepted", judge, error))
+        elif not verdicts.are_valid:
+            self._dispute(text, verdicts.errors, is_taken=True)
+
+    def _require_time(self) -> None:
+        if time.monotonic() > self._until:
+            raise _CutError("time")
 
     def _compare_near(self, answer: str | None) -> None:
         """Compares values near those that are valid, the answer first, and near those found so."""
@@ -230,8 +274,7 @@ class _Schema:
         self._met.add(text)
         if len(self._met) > 10 * self._max_values or self._report.values >= self._max_values:
             raise _CutError(f"{self._max_values} values")
-        if time.monotonic() > self._until:
-            raise _CutError("time")
+        self._require_time()
         if len(text.encode()) > MAX_TEXT:
             self._report.left_out[f"texts of more than {MAX_TEXT} bytes"] += 1
             return None
@@ -241,6 +284,7 @@ class _Schema:
         taken, refused, furthest = self._try_orders(value, needs_all=needs_all)
         self._report.accepted += bool(taken)
         for written in taken[:1]:
+            self._taken.append(written)
             self._compare_repeated_key(value, written)
         if not verdicts.are_valid and not verdicts.are_invalid:
             self._dispute(text, verdicts.errors, is_taken=bool(taken))
@@ -293,7 +337,9 @@ class _Schema:
         """Returns why the grammar may refuse a valid value, such as a documented policy; ``""`` for no reason."""
         if not taken and count_orders(value) > MAX_ORDERS:
             return f"valid values refused in the first {MAX_ORDERS} orders of their keys, which have more"
-        if self._policies.get("close_objects") and self._has_unnamed_key(value):
+        if self._quotes:
+            return "valid values of a schema with x-quote, which validators do not know"
+        if self._closes and self._has_unnamed_key(value):
             return "valid values with keys that the schema does not name, refused by close_objects"
         return ""
 
@@ -301,6 +347,34 @@ class _Schema:
         if isinstance(value, dict):
             return EXTRA_KEY in value or any(map(self._has_unnamed_key, value.values()))
         return isinstance(value, list) and any(map(self._has_unnamed_key, value))
+
+
+def _edited(text: str) -> Iterator[str]:
+    """Yields a text with one character less, another, or one more."""
+    for at in range(len(text)):
+        yield text[:at] + text[at + 1 :]
+        for character in _EDITS:
+            yield text[:at] + character + text[at + 1 :]
+            yield text[:at] + character + text[at:]
+    yield from (text + character for character in _EDITS)
+
+
+def _json_error(text: str) -> str:
+    """Returns why a text is no JSON, or has a key twice; ``""`` if it is sound."""
+
+    def refuse(name: str) -> None:
+        raise ValueError(f"{name} is no JSON")
+
+    def read(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len(dict(pairs)) < len(pairs):
+            raise ValueError(f"a key stands twice among {[key for key, _ in pairs]}")
+        return dict(pairs)
+
+    try:
+        json.loads(text, parse_constant=refuse, object_pairs_hook=read)
+    except ValueError as error:
+        return f"$: {error}"
+    return ""
 
 
 class _CutError(Exception):

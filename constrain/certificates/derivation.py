@@ -192,9 +192,7 @@ class _Reading:
         """Returns whether the rule of an item may end in a place."""
         follows = place.is_ignored or not self._tables.follow[item.rule].isdisjoint(place.terminals)
         return (
-            follows
-            and item.state in self._tables.accepting[item.rule]
-            and self._fits(item.rule, item.origin, place.at)
+            follows and item.state in self._tables.accepting[item.rule] and self._fits(item.rule, item.origin, place.at)
         )
 
     def _complete(self, place: _Place, item: _Item) -> None:

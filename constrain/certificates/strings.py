@@ -52,8 +52,8 @@ class TextJudge:
 def judge_of(source: Mapping[str, Any]) -> TextJudge | str:
     """Returns the judge of a pattern or Lark grammar, or the reason why there is none."""
     if source["kind"] == "regex":
-        return _judge_of_regex(source["text"], source.get("dialect", "rust"))
-    return _judge_of_lark(source["text"])
+        return _judge_of_regex(source["pattern"], source["dialect"])
+    return _judge_of_lark(source["text"], source["start"])
 
 
 def _judge_of_regex(pattern: str, dialect: str) -> TextJudge | str:
@@ -74,12 +74,12 @@ def _judge_of_regex(pattern: str, dialect: str) -> TextJudge | str:
     return TextJudge("regress", lambda text: whole.find(text) is not None, pieces, likely)
 
 
-def _judge_of_lark(grammar: str) -> TextJudge | str:
+def _judge_of_lark(grammar: str, start: str) -> TextJudge | str:
     lark: Any = import_module("lark")
     ignored = _IGNORE.findall(grammar)
     inner = f"{_IGNORE.sub('', grammar)}\n{_ONLY_IGNORED}: ({' | '.join(ignored)})+\n"
     try:
-        accepts = _parser(grammar, "start")
+        accepts = _parser(grammar, start)
         is_ignored = _parser(inner, _ONLY_IGNORED) if ignored else None
     except (lark.exceptions.LarkError, re.error) as error:
         return f"lark does not read the grammar: {str(error).splitlines()[0]}"
