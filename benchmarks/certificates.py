@@ -16,6 +16,8 @@ Schemas and tools are those of ``CONSTRAIN_DATA``.
     tamper   changes one thing in a certificate, and judges it as a third party can: by ``constrain.verify``, by the
              vocabulary, and by compiling the source again. Everything must be refused, with its place. What is not
              refused is right all the same: another answer that the engine accepts, too, or the same language
+             Facts that no grammar knows, such as the prompt, are tampered with in signed certificates (if the
+             cryptography package is installed): without a signature, whoever makes the hashes again may change them
     cost     answers with and without a certificate, by the same seed
 
 ``--report FILE`` adds a result to a JSON file.
@@ -36,6 +38,7 @@ import time
 from collections import Counter
 from contextlib import redirect_stdout
 from functools import lru_cache
+from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
 from random import Random
@@ -48,6 +51,7 @@ import constrain
 from constrain import grammars, verify
 from constrain.certificates.certificate import certify
 from constrain.certificates.export import grammar_to_json
+from constrain.certificates.signing import sign, verify_signature
 from constrain.engine.compiling import compile_any, describe_source
 from constrain.engine.constraint import Constraint
 from constrain.generation.proofs.sources import grammar_of_source, source_to_json
@@ -70,7 +74,8 @@ CHAIN = 5
 
 PLACE = re.compile(
     r"step \d+ of the derivation, at byte \d+|hash of the (certificate|grammar)|tokens do not spell|budget of"
-    r"|another .*before|token \d+|the grammar is not that of the source|the source"
+    r"|another .*before|no constrain certificate|the format|the signature|token \d+"
+    r"|the grammar is not that of the source|the source"
 )
 """What a refusal names: a step and a byte, a token, a hash, the budget, the chain, or the source."""
 
@@ -91,16 +96,12 @@ def tasks(seed: int) -> Iterator[tuple[str, Any, dict[str, Any]]]:
     for schema, call in zip(schemas, itertools.cycle(calls), strict=False):
         yield "schema", "Write an example.", {"schema": schema}
         if rng.random() < 0.3:
-            yield "tools", call["messages"], {"tools": [_tool(each) for each in call["tools"]]}
+            yield "tools", call["messages"], {"tools": call["tools"]}
         if rng.random() < 0.2:
             yield "grammar", "Write an example.", {"schema": grammars.load(next(ready))}
         if rng.random() < 0.1:
             answer = {"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer"}}}
             yield "composition", "Who are you?", {"schema": constrain.sequence("My data: ", answer, ".")}
-
-
-def _tool(each: dict[str, Any]) -> dict[str, Any]:
-    return each
 
 
 def answers(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -235,6 +236,7 @@ class Workshop:
         for token in range(vocabulary.n_vocab):
             if text := vocabulary.token_bytes(token):
                 self.by_length.setdefault(len(text), []).append(token)
+        self.private_key, self.public_key = key_pair() if find_spec("cryptography") else (None, b"")
         self.constraint = lru_cache(maxsize=64)(self._constraint)
         self.hash_of_source = lru_cache(maxsize=256)(self._hash_of_source)
 
@@ -256,10 +258,11 @@ class Workshop:
         """Returns why a certificate is refused; None if it holds."""
         try:
             verify.verify(certificate)
+            if "signature" in certificate:
+                verify_signature(certificate, self.public_key)
             for number, (token, text, *name) in enumerate(certificate["tokens"]):
                 if not name and (
-                    not 0 <= token < self.vocabulary.n_vocab
-                    or self.vocabulary.token_bytes(token) != verify.data(text)
+                    not 0 <= token < self.vocabulary.n_vocab or self.vocabulary.token_bytes(token) != verify.data(text)
                 ):
                     return f"token {number} has another text in the vocabulary"
             if self.hash_of_source(json.dumps(certificate["source"])) != certificate["grammar_sha256"]:
@@ -275,6 +278,16 @@ class Workshop:
         matcher = self.constraint(json.dumps(certificate["source"])).matcher(certificate["budget"]["max_tokens"])
         tokens = [token for token, *_ in certificate["tokens"]]
         return matcher.accept_many(tokens) == len(tokens) and (matcher.is_accepting or matcher.is_finished)
+
+
+def key_pair() -> tuple[bytes, bytes]:
+    """Returns a new private key and its public key, in PEM."""
+    from cryptography.hazmat.primitives import serialization as s
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    key = Ed25519PrivateKey.generate()
+    private = key.private_bytes(s.Encoding.PEM, s.PrivateFormat.PKCS8, s.NoEncryption())
+    return private, key.public_key().public_bytes(s.Encoding.PEM, s.PublicFormat.SubjectPublicKeyInfo)
 
 
 def sealed(certificate: Certificate) -> Certificate:
@@ -296,19 +309,23 @@ def spelled(certificate: Certificate) -> Certificate:
     return certificate
 
 
-def other_token(shop: Workshop, made: Certificate, rng: Random) -> Certificate:
+def other_token(shop: Workshop, made: Certificate, rng: Random) -> Certificate | None:
     """Another token of the same length, the text with it."""
     number = rng.randrange(len(made["tokens"]))
     length = len(verify.data(made["tokens"][number][1]))
-    made["tokens"][number] = shop.entry(rng.choice(shop.by_length.get(length, shop.by_length[1])))
+    chosen = rng.choice(shop.by_length.get(length, shop.by_length[1]))
+    if chosen == made["tokens"][number][0]:
+        return None
+    made["tokens"][number] = shop.entry(chosen)
     return sealed(spelled(made))
 
 
-def text_byte(shop: Workshop, made: Certificate, rng: Random) -> Certificate:
+def text_byte(_: Workshop, made: Certificate, rng: Random) -> Certificate:
     """Another byte of the text, in the token, too."""
     number = rng.randrange(len(made["tokens"]))
     text = bytearray(verify.data(made["tokens"][number][1]) or b"x")
-    text[rng.randrange(len(text))] = rng.choice(b'{}[]":,0123456789abzAZ. -\\')
+    at = rng.randrange(len(text))
+    text[at] = rng.choice([byte for byte in b'{}[]":,0123456789abzAZ. -\\' if byte != text[at]])
     try:
         made["tokens"][number][1] = text.decode()
     except UnicodeDecodeError:
@@ -319,8 +336,8 @@ def text_byte(shop: Workshop, made: Certificate, rng: Random) -> Certificate:
 def text_alone(_: Workshop, made: Certificate, rng: Random) -> Certificate:
     """Another byte of the text, but not in the tokens."""
     text = bytearray(verify.data(made["text"]))
-    text[rng.randrange(len(text)) if text else 0 :][:1] = b"~"
-    made["text"] = {"hex": (bytes(text) + b"~").hex()}
+    text.insert(rng.randrange(len(text) + 1), ord("~"))
+    made["text"] = {"hex": bytes(text).hex()}
     return sealed(made)
 
 
@@ -457,6 +474,25 @@ def hash_of_grammar(_: Workshop, made: Certificate, rng: Random) -> Certificate:
     return {**made, "sha256": verify.digest(body)}
 
 
+def facts(shop: Workshop, made: Certificate, rng: Random) -> Certificate | None:
+    """Another fact in a signed certificate, with the old signature."""
+    if shop.private_key is None:
+        return None
+    signature = sign(made, shop.private_key)["signature"]
+    way = rng.randrange(5)
+    if way == 0 and made["budget"]["max_tokens"] is not None:
+        made["budget"]["max_tokens"] += 1
+    elif way == 1:
+        made["vocabulary"]["size"] += 1
+    elif way == 2:
+        made["prompt"] = {"sha256": "0" * 64, "count": 1}
+    elif way == 3:
+        made["model"] = {"name": "another"}
+    else:
+        made["previous"] = "0" * 64
+    return sealed({**made, "signature": signature})
+
+
 TAMPERINGS: dict[str, Tampering] = {
     each.__name__: each
     for each in (
@@ -475,6 +511,7 @@ TAMPERINGS: dict[str, Tampering] = {
         source_text,
         unsealed,
         hash_of_grammar,
+        facts,
     )
 }
 SAME_ANSWER = {"span", "edge", "step"}
@@ -489,7 +526,7 @@ def tamper(arguments: argparse.Namespace) -> dict[str, Any]:
     shop, rng = Workshop(arguments.files, _vocabulary(arguments)), Random(arguments.seed)
     counts: dict[str, Counter[str]] = {name: Counter() for name in [*TAMPERINGS, "chain"]}
     wrong, places, made = [], Counter[str](), 0
-    order = itertools.cycle(TAMPERINGS)
+    order = itertools.cycle(name for name in TAMPERINGS if name != "facts" or shop.private_key is not None)
     while made < arguments.count * 19 // 20:
         name, number = next(order), rng.randrange(len(shop.certificates))
         forged = TAMPERINGS[name](shop, copy.deepcopy(shop.certificates[number]), rng)
@@ -544,12 +581,13 @@ def broken_chain(shop: Workshop, rng: Random) -> str:
     else:
         rows[at], rows[at + 1] = rows[at + 1], rows[at]
     with tempfile.TemporaryDirectory() as folder, redirect_stdout(StringIO()) as printed:
-        path = Path(folder) / "chain.jsonl"
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-        status = verify.main([str(path)])
+        paths = [Path(folder) / f"row{index}.json" for index in range(len(rows))]
+        for path, row in zip(paths, rows, strict=True):
+            path.write_text(json.dumps(row))
+        status = verify.main([str(path) for path in paths])
     if status == 0:
         return "accepted"
-    return "refused" if re.search(rf"{at + 1}: refused: .*before", printed.getvalue()) else "refused elsewhere"
+    return "refused" if re.search(rf"row{at}\.json: .*refused: .*before", printed.getvalue()) else "refused elsewhere"
 
 
 # Cost
