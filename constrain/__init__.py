@@ -56,6 +56,7 @@ from constrain.vocabulary.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from constrain import grammars
+    from constrain.certificates.certificate import verify_certificate
     from constrain.chat.reading.reply import Refusal, Reply
     from constrain.chat.tools.annotations import ToolContext
     from constrain.chat.tools.arguments import Arguments
@@ -185,6 +186,7 @@ __all__ = [
     "tool",
     "tool_from_json",
     "tool_to_json",
+    "verify_certificate",
 ]
 
 
@@ -244,6 +246,7 @@ _MODULES = {
     "tool": "constrain.chat.tools.definition",
     "tool_from_json": "constrain.chat.tools.openai",
     "tool_to_json": "constrain.chat.tools.openai",
+    "verify_certificate": "constrain.certificates.certificate",
 }
 """Where the names are that cost time to import, or bring in what does: they are imported when they are asked for."""
 

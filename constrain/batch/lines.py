@@ -45,8 +45,11 @@ if TYPE_CHECKING:
 
 Id: TypeAlias = str | int | float | None
 
-_FIELDS = frozenset(("prompt", "messages", "id", "schema", "n", "vote", *ChatOptions.__annotations__)) - {"trace"}
-"""Fields of a line. Answers of batches have no traces, which are a hundred times as long as their texts."""
+_NO_FIELDS = {"certificate", "trace"}
+"""Options that lines do not have: answers of batches have no certificates, and no traces, which are long."""
+
+_FIELDS = frozenset(("prompt", "messages", "id", "schema", "n", "vote", *ChatOptions.__annotations__)) - _NO_FIELDS
+"""Fields of a line."""
 
 _SOFT_LIMITS = ("max_string_tokens", "max_number_tokens", "max_reasoning_tokens")
 _FLAGS = ("logprobs", "confidence", "parallel_tool_calls", "allow_refusal", "thinking", "strict")

@@ -5,6 +5,8 @@
 with the engine. ``generation.proofs`` makes the certificates of finished answers.
 """
 
+from __future__ import annotations
+
 from constrain.certificates.certificate import certify
 from constrain.certificates.signing import sign, verify_signature
 

@@ -105,7 +105,10 @@ def verify_certificate(certificate: Mapping[str, Any]) -> str:
     >>> verify_certificate(answer.certificate) == answer.certificate["sha256"]
     True
     """
-    return verify(dict(certificate))
+    try:
+        return verify(dict(certificate))
+    except (LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
+        raise ValueError(f"the certificate is malformed: {error!r:.200}") from error
 
 
 def _export(constraint: Constraint) -> _Exported:

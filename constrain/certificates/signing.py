@@ -69,7 +69,9 @@ def read_private_key(pem: bytes | str) -> Ed25519PrivateKey:
             "this is no private key in PEM without a password; 'openssl genpkey -algorithm ed25519' writes one"
         ) from error
     if not isinstance(key, Ed25519PrivateKey):
-        raise ValueError(f"the key is none of {ALGORITHM}; 'openssl genpkey -algorithm ed25519' writes one")
+        raise ValueError(  # noqa: TRY004 - what is wrong is the text
+            f"the key is none of {ALGORITHM}; 'openssl genpkey -algorithm ed25519' writes one"
+        )
     return key
 
 
@@ -87,7 +89,9 @@ def read_public_key(pem: bytes | str) -> Ed25519PublicKey:
             "this is no public key in PEM; 'openssl pkey -in KEY.pem -pubout' writes that of a private key"
         ) from error
     if not isinstance(key, Ed25519PublicKey):
-        raise ValueError(f"the key is none of {ALGORITHM}")
+        raise ValueError(  # noqa: TRY004 - what is wrong is the text
+            f"the key is none of {ALGORITHM}"
+        )
     return key
 
 

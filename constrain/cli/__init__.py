@@ -2,6 +2,7 @@
 
 ``constrain.__main__`` calls ``main`` in ``program``: read it first. Each larger command has a module of its own
 (``grammars``, ``models``, ``play``), and ``chat`` a package; ``weights`` has ``prepare`` and ``check --model``,
-``tracing`` what ``generate --explain`` and ``--trace`` write. ``shared`` has the options that several commands take;
-``streams`` prepares standard input and output. Only this package imports ``typer`` and ``rich``.
+``tracing`` what ``generate --explain`` and ``--trace`` write, ``verify`` what ``--certificate`` writes. ``shared``
+has the options that several commands take; ``streams`` prepares standard input and output. Only this package imports
+``typer`` and ``rich``.
 """

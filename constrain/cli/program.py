@@ -32,6 +32,7 @@ try:
     from constrain.cli.serve import serve
     from constrain.cli.streams import read_prompt, settle_streams
     from constrain.cli.tracing import print_trace, require_place, write_run
+    from constrain.cli.verify import require_certificate, verify, write_certificate
     from constrain.cli.weights import measure, prepare, print_report, report_as_json
 except ModuleNotFoundError as error:
     raise SystemExit(f"constrain: {error.name} is missing; pip install 'constrain-llm[cli]'") from error
@@ -55,7 +56,8 @@ def main() -> None:
     """Runs the command line.
 
     Exit status: 0 for success; 1 for failure, wrong schemas and grammars included (``explain``: 2); 2 for wrong usage;
-    3 for a finished batch with failed lines; 130 for an interruption.
+    3 for a finished batch with failed lines; 4 for a certificate whose answer the model writes differently now; 130 for
+    an interruption.
     """
     try:
         settle_streams()
@@ -125,6 +127,18 @@ def generate(
         Path | None,
         typer.Option(metavar="FILE", help="Write a page that shows the answer token by token, and opens offline."),
     ] = None,
+    certificate: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write the proof that the answer is one of its schema; see constrain verify."
+        ),
+    ] = None,
+    certificate_prompt: Annotated[
+        bool, typer.Option("--certificate-prompt", help="Keep the token ids of the prompt in the certificate.")
+    ] = False,
+    sign: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="PEM file with an Ed25519 key that signs the certificate.")
+    ] = None,
     stream: Annotated[
         str | None,
         shared.one_of(
@@ -142,8 +156,11 @@ def generate(
     _check_vote(options, vote, stream)
     if vote is not None and (explain or trace is not None):
         raise typer.BadParameter("a vote has many answers, and one is traced; leave --vote out", param_hint="--vote")
+    if vote is not None and certificate is not None:
+        raise typer.BadParameter("a vote merges answers, and a certificate is about one", param_hint="--vote")
     if trace is not None:
-        require_place(trace)
+        require_place(trace, "--trace")
+    certifies = require_certificate(certificate, sign, with_prompt=certificate_prompt)
     found: CompileOptions = {**shared.read_registry(registry), **shared.read_sources(sources)}
     console = Console(stderr=True)
     with shared.show_progress(console, f"Loading {model.name if model else 'the default model'}"):
@@ -156,6 +173,8 @@ def generate(
             n_gpu_layers=shared.ALL_LAYERS if n_gpu_layers is None else n_gpu_layers,
         )
     settings: Options = {**options, **policies, **found, "seed": seed, "trace": explain or trace is not None}
+    if certifies:
+        settings["certificate"] = certifies
     if show_prompt:
         from constrain.generation.planning import shown_prompt
 
@@ -173,6 +192,8 @@ def generate(
         print_trace(Console(stderr=True, highlight=False), completion)
     if trace is not None:
         write_run(trace, loaded, asked, wanted, settings, completion, model.name if model else "the default model")
+    if certificate is not None:
+        write_certificate(certificate, completion, sign)
     if completion.fields is not None:
         _show_fields(completion.fields)
     shared.show_warnings(() if completion.report is None else completion.report.warnings)
@@ -320,6 +341,7 @@ app.command()(models)
 app.command()(play)
 app.command()(prepare)
 app.command()(serve)
+app.command()(verify)
 
 
 @app.command()

@@ -88,12 +88,12 @@ def _quote(text: str) -> str:
     return repr(text).translate(shared.HARMLESS)
 
 
-def require_place(path: Path) -> None:
-    """Raises ``BadParameter`` for a file that cannot be written where it should be."""
+def require_place(path: Path, flag: str) -> None:
+    """Raises ``BadParameter`` for a file that cannot be written where it should be; ``flag`` names it."""
     if path.is_dir():
-        raise typer.BadParameter(f"{path} is a folder; name a file in it", param_hint="--trace")
+        raise typer.BadParameter(f"{path} is a folder; name a file in it", param_hint=flag)
     if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-        raise typer.BadParameter(f"no file can be written in {path.parent}", param_hint="--trace")
+        raise typer.BadParameter(f"no file can be written in {path.parent}", param_hint=flag)
 
 
 def write_run(

@@ -10,17 +10,18 @@ from constrain.generation.options import read_voters, refuse_unbias, refuse_vote
 from constrain.llama.lookup import as_model
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
 
     from typing_extensions import Unpack
 
     from constrain.chat.prompt.messages import Prompt
     from constrain.chat.reading.events import StreamEvent
-    from constrain.generation.job import Job
+    from constrain.generation.job import Job, Writing
     from constrain.generation.options import ChatOptions
     from constrain.generation.partial import PartialEvents
     from constrain.language.grammar import Grammar
     from constrain.language.source import Source
+    from constrain.llama.decoding.decode import Decoding
     from constrain.llama.lookup import AnyModel
     from constrain.partial.reader import FieldEvent
 
@@ -171,9 +172,17 @@ def _fields(
 
 
 def _run(job: Job) -> Iterator[StreamEvent | Finished]:
+    writing = job.begin()
+    decoding, queue_seconds = yield from decode(job, writing)
+    yield from writing.finish()
+    timings = Timings(job.compile_seconds, queue_seconds, decoding.prompt_seconds, decoding.generation_seconds)
+    yield Finished(writing.completion(decoding.cached_tokens, timings))
+
+
+def decode(job: Job, writing: Writing) -> Generator[StreamEvent, None, tuple[Decoding, float]]:
+    """Writes an answer in this thread, and yields its events; returns the decoding, and the seconds of waiting."""
     from constrain.llama.decoding.decode import Decoding
 
-    writing = job.begin()
     answer = writing.answer
     waiting = time.perf_counter()
     with job.plan.model.turn() as context:
@@ -189,6 +198,4 @@ def _run(job: Job) -> Iterator[StreamEvent | Finished]:
             decoding = Decoding(context, answer, job.plan.shared, speculation, in_graph)
             for _ in decoding.steps():
                 yield from writing.take()
-    yield from writing.finish()
-    timings = Timings(job.compile_seconds, queue_seconds, decoding.prompt_seconds, decoding.generation_seconds)
-    yield Finished(writing.completion(decoding.cached_tokens, timings))
+    return decoding, queue_seconds

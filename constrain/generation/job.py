@@ -356,7 +356,9 @@ class Writing:
             ],
         )
         proof = self.certifying()
-        return completion if proof is None else with_certificate(completion, proof.make(vocabulary, self.job.constraint))
+        return (
+            completion if proof is None else with_certificate(completion, proof.make(vocabulary, self.job.constraint))
+        )
 
     def without_readings(self, cached_tokens: int, timings: Timings) -> Completion:
         """Returns the finished answer as ``completion`` does, but without captures and certificate."""
@@ -439,7 +441,6 @@ class Writing:
             )
             for part in self.progress.parts(data)
         ]
-
 
     def certifying(self) -> Certifying | None:
         """Returns the finished answer as its certificate is made of; None for an answer without certificate."""

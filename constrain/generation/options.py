@@ -316,6 +316,12 @@ _COMPILE_KEYS = frozenset(CompileOptions.__annotations__)
 _SAMPLING_KEYS = frozenset(("temperature", "top_p", "top_k", "min_p", "seed", "logit_bias", *_PENALTIES))
 
 
+def _require_flag(name: str, value: object, text: str) -> None:
+    """Raises ``ValueError`` unless a value is ``True``, ``False`` or a text."""
+    if not (isinstance(value, bool) or value == text):
+        raise ValueError(f"{name} is {value!r:.80}; it must be True, False or {text!r}")
+
+
 class DraftError(ValueError):
     """A ``draft`` that the other options, the schema or the model leave no room for."""
 
@@ -373,10 +379,8 @@ class AnswerSettings:
             raise ValueError(f"top_logprobs is {self.top_logprobs}; it must be 0 to {MAX_TOP_LOGPROBS}")
         if self.top_logprobs and not self.logprobs:
             raise ValueError("top_logprobs needs logprobs=True")
-        if not (isinstance(self.cache_prompt, bool) or self.cache_prompt == WHOLE_PROMPT):
-            raise ValueError(f"cache_prompt is {self.cache_prompt!r:.80}; it must be True, False or {WHOLE_PROMPT!r}")
-        if not (isinstance(self.certificate, bool) or self.certificate == WITH_PROMPT):
-            raise CertificateError(f"certificate is {self.certificate!r:.80}; it must be True, False or {WITH_PROMPT!r}")
+        _require_flag("cache_prompt", self.cache_prompt, WHOLE_PROMPT)
+        _require_flag("certificate", self.certificate, WITH_PROMPT)
         if self.timeout is not None and not self.timeout >= 0:
             raise ValueError(f"timeout is {self.timeout}; it must be 0 seconds or more")
         stops = (self.stop,) if isinstance(self.stop, str) else tuple(self.stop)

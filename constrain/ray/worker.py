@@ -147,6 +147,8 @@ def check_options(n: int | None, *, vote: bool, options: ChatOptions) -> None:
             raise ValueError(f"n is {n}; it must be 1 or more")
     if options.get("trace"):
         raise ValueError("trace is not for tables: a trace is a hundred times as long as its answer; ask complete")
+    if options.get("certificate"):
+        raise ValueError("certificate is not for tables; ask complete")
     split_options(options)
 
 

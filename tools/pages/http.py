@@ -65,6 +65,8 @@ _MEANINGS = {
     "cache_prompt": 'what is kept of the prompt on disk: the shared beginning, `"whole"`, or (`false`) nothing: '
     "[The prompt cache](../guides/prompt-cache.md)",
     "confidence": "whether `constrain.fields` has the probabilities of the answer's parts, by JSON Pointer",
+    "certificate": "whether `constrain.certificate` has the proof that the answer is one of its schema or grammar; "
+    '`"prompt"`: with the token ids of the prompt',
     "completion_window": "time to answer all requests: `24h`, or another number of hours or days (`2h`, `7d`)",
     "context_management": "edits of the conversation are refused, except for keeping all thinking",
     "dimensions": "length of the vectors; only the model's own length is accepted",

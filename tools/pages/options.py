@@ -51,7 +51,7 @@ _GROUPS = {
         "frequency_penalty",
     ),
     "The prompt": ("show_schema", "cache_prompt"),
-    "Probabilities": ("logprobs", "top_logprobs", "confidence", "trace", "unbias"),
+    "Probabilities": ("logprobs", "top_logprobs", "confidence", "trace", "certificate", "unbias"),
     "The schema": (*CHOICES, "strict", "registry", "sources"),
     "Tools, refusals and thinking": (
         "tools",

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
-from constrain.certificates.certificate import certify
+from constrain.certificates.certificate import certify, digest
 from constrain.certificates.derivation import CERTIFICATE_LIMIT
 from constrain.engine import compiling as _compiling
 from constrain.errors import LimitError, deep_enough
@@ -75,13 +75,16 @@ class Certifying:
         needed = [matcher.min_tokens_left]
         for token in self.tokens:
             if not matcher.accept(token):
-                raise RuntimeError(f"token {token} is in the answer, but its proof refuses it: {matcher.explain(token)}")
+                raise RuntimeError(
+                    f"token {token} is in the answer, but its proof refuses it: {matcher.explain(token)}"
+                )
             needed.append(matcher.min_tokens_left)
         return needed
 
     def _describe_source(self, vocabulary: Vocabulary) -> dict[str, Any]:
         found = _compiling.describe_source(self.schema, vocabulary, close_objects=True, **self.policies)
-        return source_to_json(found)
+        source = source_to_json(found)
+        return {**source, "sha256": digest(source)}
 
 
 def with_certificate(completion: Completion, certificate: dict[str, Any] | None) -> Completion:
@@ -103,9 +106,7 @@ def describe_prompt(tokens: Sequence[int], *, with_ids: bool) -> dict[str, Any]:
 
 def describe_sampling(sampling: Sampling, *, in_graph: bool) -> dict[str, Any]:
     """Returns the member ``sampling``; ``in_graph``: whether tokens were chosen where the model is evaluated."""
-    biases = {
-        str(token): bias if math.isfinite(bias) else str(bias) for token, bias in sampling.logit_bias.items()
-    }
+    biases = {str(token): bias if math.isfinite(bias) else str(bias) for token, bias in sampling.logit_bias.items()}
     return {**asdict(sampling), "logit_bias": biases, "in_graph": in_graph}
 
 

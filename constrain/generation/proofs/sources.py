@@ -32,8 +32,11 @@ from constrain.work import compilation
 GRAMMAR = "grammar"
 """The kind of a ``Grammar`` that was made by hand. Its rules are the member ``grammar`` of the certificate."""
 
+ANSWER = "answer"
+"""The kind of an answer with tools, refusals or reasoning."""
+
 _KINDS: dict[str, type[Any]] = {
-    "answer": AnswerLanguage,
+    ANSWER: AnswerLanguage,
     "argument_style": ArgumentStyle,
     "calls": Calls,
     "composition": Composition,
@@ -81,19 +84,20 @@ def grammar_of_source(written: Mapping[str, Any]) -> Grammar:
         return grammar_of_description(written)
     if written.get("kind") == GRAMMAR:
         raise ValueError("the source is a Grammar made by hand: the grammar in the certificate is all there is")
+    source = decode_source(written)
     with compilation(), deep_enough():
-        source = _decode(written)
-        if not isinstance(source, Source):
-            raise ValueError(f"the source is of the kind {written.get('kind')!r:.80}, which is no language")
         return source.grammar()
 
 
-def answer_of_source(written: Mapping[str, Any]) -> AnswerLanguage:
-    """Returns the language of an answer with tools, refusal or reasoning that was written as JSON."""
+def decode_source(written: Mapping[str, Any]) -> Source:
+    """Returns a source that was written as JSON and is no JSON Schema. Raises ValueError."""
     with deep_enough():
-        found = _decode(written)
-    assert isinstance(found, AnswerLanguage)
-    return found
+        source = _decode({name: member for name, member in written.items() if name != "sha256"})
+    if not isinstance(source, Source):
+        raise ValueError(  # noqa: TRY004 - what is wrong is the JSON
+            f"the source is of the kind {written.get('kind')!r:.80}, which is no language"
+        )
+    return source
 
 
 def _encode(value: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from constrain.fields.logprobs import read_confidence, read_logprobs
+from constrain.fields.logprobs import read_certificate, read_confidence, read_logprobs
 from constrain.fields.sampling import (
     read_cache_prompt,
     read_draft,
@@ -90,6 +90,6 @@ def read_chat_request(body: Mapping[str, Any], settings: Settings) -> ChatReques
     places = Places("messages", name, tools.field, tools.places)
     n = read_n(body)
     vote = read_vote(body, n, stream=streaming.is_wanted, logprobs=options.get("logprobs", False))
-    options |= read_unbias(body, vote=vote)
+    options |= {**read_unbias(body, vote=vote), **read_certificate(body, vote=vote)}
     question = Question(messages, content, options, places, n, vote)
     return ChatRequest(model, question, tools.all, has_functions, streaming)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from constrain.fields.logprobs import logprobs_options
+from constrain.fields.logprobs import logprobs_options, read_certificate
 from constrain.fields.sampling import read_cache_prompt, read_max_tokens, read_sampling
 from constrain.fields.values import boolean, integer
 from constrain.fields.votes import read_unbias, read_vote
@@ -93,6 +93,7 @@ def read_completion_request(body: Mapping[str, Any], settings: Settings) -> Comp
             code="invalid_value",
         )
     options: ChatOptions = {**read_sampling(body, RANGES), **read_unbias(body, vote=vote), **read_cache_prompt(body)}
+    options |= read_certificate(body, vote=vote)
     if top_logprobs is not None or best_of > n:  # log-probabilities decide which answers are the best
         options |= logprobs_options(top_logprobs or 0)
     content = read_format(body.get("response_format"), RESPONSE_FORMAT, settings.strict_subset)

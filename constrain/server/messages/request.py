@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from constrain.fields.logprobs import read_confidence
+from constrain.fields.logprobs import read_certificate, read_confidence
 from constrain.fields.sampling import (
     read_cache_prompt,
     read_draft,
@@ -94,6 +94,7 @@ def _read(body: Mapping[str, Any], settings: Settings) -> MessagesRequest:
     messages = read_conversation(body)
     options: ChatOptions = {**read_sampling(body, _RANGES), **read_show_schema(body)}
     options |= {**read_draft(body), **read_confidence(body), **read_cache_prompt(body)}
+    options |= read_certificate(body)
     if body.get("stop_sequences") is not None:
         array(body["stop_sequences"], "stop_sequences")  # one text alone is no value of this field
         options["stop"] = read_stop(body, "stop_sequences", MAX_STOP_SEQUENCES) or []

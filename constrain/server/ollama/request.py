@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from constrain.fields.logprobs import read_logprobs
+from constrain.fields.logprobs import read_certificate, read_logprobs
 from constrain.fields.sampling import read_cache_prompt, read_parallel
 from constrain.fields.values import array, boolean, optional_text
 from constrain.server.http.errors import convert_field_errors
@@ -117,6 +117,7 @@ def _read_common(body: Mapping[str, Any]) -> tuple[ChatOptions, int | None, bool
     check_overflow(body)
     given = read_options(body)
     options: ChatOptions = {**given.generation, **read_logprobs(body), **read_cache_prompt(body)}
+    options |= read_certificate(body)
     options |= thinking_options(body, options.get("max_tokens"))
     return options, given.num_ctx, read_keep_alive(body)
 

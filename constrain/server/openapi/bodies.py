@@ -11,7 +11,7 @@ from openai.types.responses import Response, ResponseStreamEvent
 from openai.types.responses.response_create_params import ResponseCreateParamsNonStreaming as ResponseParams
 
 from constrain.fields.sampling import BIAS_KEY
-from constrain.generation.options import MAX_TOP_LOGPROBS, WHOLE_PROMPT
+from constrain.generation.options import MAX_TOP_LOGPROBS, WHOLE_PROMPT, WITH_PROMPT
 from constrain.server.openapi.shapes import Schema, Shape, reference
 from constrain.server.requests.limits import (
     GIVEN_SEEDS,
@@ -64,6 +64,9 @@ SAMPLING: dict[str, Schema] = {
     "top_k": range_schema((0, MAX_TOP_K), "integer"),
 }
 """Members of all requests that write text, in addition to OpenAI's fields or in their place."""
+
+PROOF: dict[str, Schema] = {"certificate": {"anyOf": [FLAG, {"enum": [WITH_PROMPT]}]}}
+"""Members of all requests whose answers can have a certificate."""
 
 SHOWING: dict[str, Schema] = {
     "confidence": FLAG,
@@ -140,13 +143,14 @@ EXTENSION: dict[str, Schema] = {
             "limited": {
                 "type": "object",
                 "properties": {
-                    "masks": {"type": "integer", "minimum": 1},
+                    "masks": {"type": "integer", "minimum": 0},
                     "limits": {"type": "array", "items": {"type": "string"}},
                 },
                 "required": ["masks", "limits"],
             },
             "agreement": {"type": "object", "additionalProperties": _SHARE},
             "fields": {"type": "object", "additionalProperties": _FIELD},
+            "certificate": {"type": "object"},
         },
     }
 }
@@ -216,7 +220,16 @@ CHAT_REQUEST = Shape(
         "top_p": range_schema(SHARES),
     },
     own={
-        "": {**SAMPLING, **SHOWING, **_VOTING, **CONTENT, "logprobs": FLAG, "model": MODEL_NAME, "stream": FLAG},
+        "": {
+            **SAMPLING,
+            **PROOF,
+            **SHOWING,
+            **_VOTING,
+            **CONTENT,
+            "logprobs": FLAG,
+            "model": MODEL_NAME,
+            "stream": FLAG,
+        },
         **_STREAM_OPTIONS,
     },
     required={"": ("model",), "JSONSchema": ("schema",)},
@@ -313,6 +326,7 @@ RESPONSES_REQUEST = Shape(
     own={
         "": {
             **SAMPLING,
+            **PROOF,
             **SHOWING,
             **_VOTING,
             **CONTENT,
@@ -409,6 +423,7 @@ COMPLETION_REQUEST = Shape(
     own={
         "": {
             **SAMPLING,
+            **PROOF,
             **_VOTING,
             **CONTENT,
             "model": MODEL_NAME,

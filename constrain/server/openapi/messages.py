@@ -8,6 +8,7 @@ from constrain.server.openapi.bodies import (
     FLAG,
     MODEL_NAME,
     PENALTY,
+    PROOF,
     SAMPLING,
     SHOWING,
     range_schema,
@@ -91,6 +92,7 @@ _OUTPUT_CONFIG = _object(
 )
 _ASKED: dict[str, Schema] = {
     **{name: schema for name, schema in SAMPLING.items() if name != "stop"},
+    **PROOF,
     **SHOWING,
     **CONTENT,
     "cache_control": _or_null(_OBJECT),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from constrain.generation.options import MAX_TOP_LOGPROBS
 from constrain.server.ollama.options import MAX_OLLAMA_STOPS, OPTION_RANGES
-from constrain.server.openapi.bodies import CONTENT, EXTENSION, FLAG, SAMPLING, range_schema
+from constrain.server.openapi.bodies import CONTENT, EXTENSION, FLAG, PROOF, SAMPLING, range_schema
 from constrain.server.openapi.ollama_types import (
     OllamaChatAnswer,
     OllamaChatBody,
@@ -61,6 +61,7 @@ _OPTIONS: Schema = {
 _ASKING: dict[str, Schema] = {
     **CONTENT,
     "cache_prompt": SAMPLING["cache_prompt"],
+    **PROOF,
     "format": _FORMAT,
     "keep_alive": _KEEP_ALIVE,
     "model": _NAME,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from openai.types.responses import ResponseIncludable
 
 from constrain.chat.tools.kinds import CustomTool
-from constrain.fields.logprobs import logprobs_options, read_confidence, read_top_logprobs
+from constrain.fields.logprobs import logprobs_options, read_certificate, read_confidence, read_top_logprobs
 from constrain.fields.sampling import (
     read_cache_prompt,
     read_draft,
@@ -135,7 +135,7 @@ def read_request(body: Mapping[str, Any], *, strict_subset: StrictSubset = "stru
     options |= {**max_tokens, **tools.options(parallel=parallel), **_logprobs(body)}
     stream = read_stream(body)
     n = _read_voters(body, stream=stream, logprobs=options.get("logprobs", False))
-    options |= read_unbias(body, vote=n > 1)
+    options |= {**read_unbias(body, vote=n > 1), **read_certificate(body, vote=n > 1)}
     instructions = optional_text(body, "instructions")
     repeated = {
         **repeat_sampling(options),

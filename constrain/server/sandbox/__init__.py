@@ -2,6 +2,6 @@
 
 ``serving`` opens a ``session`` for a request. Read ``worker`` first (the program that forks a process per request),
 then ``workers`` and ``children`` (the program and its processes, seen from outside) and ``session``. ``reading`` reads
-bodies in such a process, ``compiling`` compiles constraints, ``capturing`` finds captures in answers; ``parts`` names
-the part of a request that takes too long.
+bodies in such a process, ``compiling`` compiles constraints, ``capturing`` finds captures in answers, ``certifying``
+makes their certificates; ``parts`` names the part of a request that takes too long.
 """

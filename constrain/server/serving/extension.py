@@ -10,7 +10,13 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from constrain.engine.captures import captures_object
-from constrain.generation.completion import agreement_object, fields_object, limits_object, quotes_object
+from constrain.generation.completion import (
+    agreement_object,
+    certificate_object,
+    fields_object,
+    limits_object,
+    quotes_object,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,6 +51,7 @@ def extension(completion: Completion, *, is_cut: bool) -> dict[str, Any]:
     facts |= agreement_object(completion)
     facts |= fields_object(completion)
     facts |= quotes_object(completion)
+    facts |= certificate_object(completion)
     return {NAME: facts} if facts else {}
 
 

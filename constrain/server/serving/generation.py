@@ -16,7 +16,7 @@ from constrain.errors import BudgetError, ConstrainError, ModelError, OutputVali
 from constrain.fields.values import array
 from constrain.generation.completion import Finished
 from constrain.generation.job import Run
-from constrain.generation.options import DraftError, PrefixError, add_defaults
+from constrain.generation.options import CertificateError, DraftError, PrefixError, add_defaults
 from constrain.generation.planning import make_plan, plan_continuation
 from constrain.generation.voting import decide
 from constrain.server.http.account import current
@@ -24,6 +24,7 @@ from constrain.server.http.errors import ApiError, context_overflow, convert_fie
 from constrain.server.requests.limits import MAX_MESSAGES
 from constrain.server.requests.texts import text_tokens
 from constrain.server.sandbox.capturing import find_captures
+from constrain.server.sandbox.certifying import make_certificate
 from constrain.server.sandbox.compiling import compile_for
 from constrain.server.sandbox.parts import answer_error
 from constrain.server.sandbox.session import Session, Turns
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from constrain.generation.capturing import Capturing
     from constrain.generation.completion import Completion
     from constrain.generation.job import Job, Plan
+    from constrain.generation.proofs.certifying import Certifying
     from constrain.llama.model import Model
     from constrain.server.requests.question import Question
     from constrain.server.sandbox.worker import Limits
@@ -263,13 +265,14 @@ class Answers:
                 run.request.done.result()
                 self._metrics.add_masks(run.request.answer)
                 try:
-                    last, completion, parts = _finish(run)
+                    last, completion, parts, proof = _finish(run)
                 except ApiError as error:
                     yield number, error
                     continue
                 for each in last:
                     yield number, each
-                yield number, Finished(await find_captures(completion, parts, run.vocabulary, self._session))
+                completion = await find_captures(completion, parts, run.vocabulary, self._session)
+                yield number, Finished(await make_certificate(completion, proof, run.vocabulary, self._session))
         finally:
             self.close()
 
@@ -310,13 +313,13 @@ class Answers:
             self._loop.call_soon_threadsafe(self._events.put_nowait, (number, None))
 
 
-def _finish(run: Run) -> tuple[list[StreamEvent], Completion, list[Capturing]]:
-    """Returns the end of an answer; see ``Run.finish_without_captures``.
+def _finish(run: Run) -> tuple[list[StreamEvent], Completion, list[Capturing], Certifying | None]:
+    """Returns the end of an answer; see ``Run.finish_without_readings``.
 
     Raises ``ApiError`` for an answer that clients cannot parse: see ``MAX_ANSWER_NESTING``.
     """
     try:
-        return run.finish_without_captures()
+        return run.finish_without_readings()
     except OutputValidationError as error:
         raise ApiError(f"The answer cannot be read: {error.message}.", code="invalid_value") from error
 
@@ -356,7 +359,10 @@ def _make_job(
 ) -> Job:
     """Returns the job of a plan. Raises ``ApiError``."""
     with _convert_errors(served, question):
-        job = plan.job(constraint, seconds)
+        try:
+            job = plan.job(constraint, seconds)
+        except ModelError as error:  # its file cannot be read, for the hash in a certificate
+            raise unavailable(str(error)) from error
     n_ctx = served.model.n_ctx
     if job.plan.prompt_tokens >= n_ctx:
         about = job.plan.describe_shown("the request leaves the schema out with 'show_schema': false")
@@ -383,8 +389,8 @@ def _convert_errors(served: ServedModel, question: Question) -> Iterator[None]:
     except ConstrainError as error:
         tools = question.places.tools if question.options.get("tools") else ""
         raise answer_error(question.content, error, tools=tools) from error
-    except (DraftError, PrefixError) as error:
-        name = "draft" if isinstance(error, DraftError) else "prefix"
+    except (CertificateError, DraftError, PrefixError) as error:
+        name = {DraftError: "draft", PrefixError: "prefix"}.get(type(error), "certificate")
         raise ApiError(f"Invalid '{name}': {error}.", param=name, code="invalid_value") from error
     except ValueError as error:
         raise ApiError(str(error), param=question.places.prompt, code="invalid_value") from error
