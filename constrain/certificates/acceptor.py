@@ -1,16 +1,24 @@
 """``Acceptor``: whether a text is one of an exported grammar, by the JSON in a certificate alone.
 
 An Earley recogniser over bytes (Earley 1970) whose items carry the memory of their rule. It shares the matching of
-expressions and the equality of values with ``constrain.verify`` and nothing with the engine or the compilers. A text
-counts as accepted if it has any derivation; longest matches are not required. Limits on tokens are not checked, and
-terminals that stand for single tokens match no text.
+expressions with ``constrain.verify`` and nothing with the engine or the compilers. A text counts as accepted if it has
+any derivation; longest matches are not required. Limits on tokens are not checked, and terminals that stand for single
+tokens match no text.
 """
 
 from __future__ import annotations
 
+import json
+import math
+import re
+from decimal import Decimal
 from typing import Any, NamedTuple
 
-from constrain.verify import Match, Reader
+from constrain.verify import Match, data
+
+_NUMBER = re.compile(rb"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_SCALAR, _LABEL, _ORDERED, _LABELLED, _CLOSE = 1, 2, 3, 4, 5  # roles of lexemes
 
 _ANY_BYTE = (1 << 256) - 1
 _BEYOND_ASCII = _ANY_BYTE & ~((1 << 128) - 1)
@@ -52,7 +60,6 @@ class Acceptor:
         self._valued = _valued_rules(grammar)
         begins = _begins(grammar["expressions"])
         self._begins = [0 if "tokens" in each else begins[each["expression"]] for each in self._terminals]
-        self._reader = Reader({"grammar": grammar, "tokens": []})
 
     def accepts(self, text: bytes) -> bool:
         """Returns whether a text has a derivation."""
@@ -133,10 +140,10 @@ class Acceptor:
         """Returns the item behind a lexeme; None if the lexeme stands there again and must not."""
         _, symbol, _, _, _, excluding, distinct = edge
         memory, text = item.memory, self._text[at:end]
-        if excluding >= 0 and self._reader.common(text) in memory[excluding]:
+        if excluding >= 0 and self._string(text) in memory[excluding]:
             return None
         if distinct >= 0:
-            value = self._reader.common(text, by_value=True)
+            value = self._scalar(text)
             if value in memory[distinct]:
                 return None
             memory = _with(memory, distinct, memory[distinct] | {value})
@@ -163,15 +170,41 @@ class Acceptor:
             if action == 0:
                 memory = _with(memory, slot, min(memory[slot] + 1, slots[slot]))
             else:
-                memory = _with(memory, slot, memory[slot] | {self._reader.common(text)})
+                memory = _with(memory, slot, memory[slot] | {self._string(text)})
         return _Item(item.rule, edge[2], memory, item.origin, leaves)
 
     def _value(self, leaves: tuple[_Leaf, ...]) -> object:
         """Returns the value that lexemes write."""
-        reader = Reader({"grammar": self.grammar, "tokens": []})
-        for terminal, begin, end in leaves:
-            reader.add_to_value(self._terminals[terminal], self._text[begin:end])
-        return reader.groups[-1][2][-1]
+        groups: list[tuple[int, list[Any]]] = [(_ORDERED, [])]
+        labels: list[object] = [None]
+        for index, begin, end in leaves:
+            terminal, text = self._terminals[index], self._text[begin:end]
+            role = terminal.get("role", _SCALAR)
+            if role in (_ORDERED, _LABELLED):
+                groups.append((role, []))
+                labels.append(None)
+            elif role == _LABEL:
+                labels[-1] = data(terminal["label"]) if terminal.get("label") else self._string(text)
+            elif role == _CLOSE and len(groups) > 1:
+                kind, members = groups.pop()
+                labels.pop()
+                closed = tuple(members) if kind == _ORDERED else frozenset(members)
+                groups[-1][1].append((labels[-1], (kind, closed)))
+            elif role == _SCALAR:
+                groups[-1][1].append((labels[-1], self._scalar(text)))
+        return groups[-1][1][-1]
+
+    def _string(self, text: bytes) -> object:
+        """Returns a text as it is compared: a JSON string at its begin by what it spells."""
+        string = _STRING.match(text) if self.grammar["strings_by_value"] else None
+        return text if string is None else (json.loads(string[0], strict=False), text[string.end() :])
+
+    def _scalar(self, text: bytes) -> object:
+        """Returns a value without parts as it is compared: a number by its double, or as an exact decimal."""
+        if _NUMBER.fullmatch(text) is None:
+            return self._string(text)
+        double = float(text)
+        return double if self.grammar["numbers_by_double"] and math.isfinite(double) else Decimal(text.decode())
 
 
 def _with(memory: tuple[Any, ...], slot: int, value: object) -> tuple[Any, ...]:
