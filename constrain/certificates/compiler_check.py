@@ -18,7 +18,6 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 from decimal import Decimal
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from constrain.certificates import strings
@@ -268,13 +267,13 @@ class _Schema:
 
     def _compare(self, value: Any) -> bool | None:
         """Compares one value; returns whether validators take it, and None if it is not compared."""
+        self._require_time()
         text = spell(value)
         if text in self._met:
             return None
         self._met.add(text)
         if len(self._met) > 10 * self._max_values or self._report.values >= self._max_values:
             raise _CutError(f"{self._max_values} values")
-        self._require_time()
         if len(text.encode()) > MAX_TEXT:
             self._report.left_out[f"texts of more than {MAX_TEXT} bytes"] += 1
             return None
@@ -315,7 +314,7 @@ class _Schema:
         taken: list[str] = []
         refused: list[str] = []
         furthest = 0
-        for order in islice(orders(value), MAX_ORDERS):
+        for order in orders(value, MAX_ORDERS):
             written = spell(order)
             is_taken = self._acceptor.accepts(written.encode())
             (taken if is_taken else refused).append(written)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from decimal import Decimal
-from itertools import permutations, product
+from itertools import islice, permutations, product
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -29,14 +29,19 @@ def _digits(value: Decimal) -> str:
     return "0" if text in ("-0", "") else text
 
 
-def orders(value: Any) -> Iterator[Any]:
-    """Yields a value with its keys in all orders, the given one first."""
+def orders(value: Any, most: int) -> Iterator[Any]:
+    """Yields a value with its keys in other orders, the given one first; ``most``: the most to yield."""
+    yield from islice(_orders(value, most), most)
+
+
+def _orders(value: Any, most: int) -> Iterator[Any]:
     if isinstance(value, dict):
+        inner = {key: list(orders(member, most)) for key, member in value.items()}
         for keys in permutations(value):
-            for members in product(*(list(orders(value[key])) for key in keys)):
+            for members in product(*(inner[key] for key in keys)):
                 yield dict(zip(keys, members, strict=True))
     elif isinstance(value, list):
-        yield from (list(items) for items in product(*(list(orders(item)) for item in value)))
+        yield from (list(items) for items in product(*(list(orders(item, most)) for item in value)))
     else:
         yield value
 

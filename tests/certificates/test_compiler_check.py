@@ -17,7 +17,7 @@ from constrain.engine.compiling import compile_any, describe_source
 from constrain.generation.proofs.sources import source_to_json
 from tests.support import LONG, byte_vocabulary, maskbench
 
-SCHEMAS = 400 if LONG else 12
+SCHEMAS = 400 if LONG else 5
 VOCABULARY = byte_vocabulary()
 
 
