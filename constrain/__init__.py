@@ -7,7 +7,8 @@ has a line for every file:
   ``language.Grammar``; ``types`` turns Python types into JSON Schemas, ``conversion`` other grammars into Lark
 - ``exporting`` writes a ``Grammar`` in the notation of other programs
 - ``engine`` compiles a ``Grammar`` for a ``vocabulary`` and computes masks, in its native kernel ``engine.core``;
-  ``inspection`` explains and checks
+  ``inspection`` explains and checks; ``certificates`` proves that an answer is one of its grammar, and ``verify``,
+  which runs alone, checks the proof
 - ``llama`` runs models: ``decoding`` one answer, ``scheduling`` several at once
 - ``chat`` knows prompts, tools and model families
 - ``generation`` has the public calls (``generate``, ``stream``, ...); ``batch``, ``server`` and ``cli`` use it, and

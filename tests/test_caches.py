@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 SMALL = {
     "constrain.engine.cache._cache_of": "a path and a lock for each cache directory that the program names",
     "constrain.llama.costs.kept._known": "some thirty numbers for each model, and number of answers at once",
+    "constrain.llama.hashes._known": "a hash for each model file",
     "constrain.llama.lookup._loaded": "one model, the last",
     "constrain.chat.answers.call_or_content._known_first_bytes": "two bytes a token, while the vocabulary lives",
     "constrain.json_schema.formats.expressions._identifier": "four kinds of identifiers",

@@ -84,7 +84,8 @@ def verify(
             raise typer.Exit(shared.FAILED) from error
         sys.stdout.write(f"{name}: {'; '.join(said)}\n".translate(shared.HARMLESS))
         status = status if is_equal else DIFFERS
-    sys.stdout.write(f"not checked: {', '.join(checks.left_out())}\n")
+    if left_out := checks.left_out():
+        sys.stdout.write(f"not checked: {', '.join(left_out)}\n")
     if status:
         raise typer.Exit(status)
 
@@ -107,7 +108,7 @@ class _Checks:
         ``before``: hash of the certificate before it. Raises ``ValueError`` and ``ConstrainError``.
         """
         sha256 = verify_certificate(certificate)
-        if before is not None and certificate["previous"] not in (None, before):
+        if before is not None and certificate.get("previous") not in (None, before):
             raise ValueError("it names another certificate before it: one is missing, or out of order")
         count = len(certificate["tokens"])
         said = [f"the text of {count} tokens is one of the grammar, within its budget", _judge(certificate)]
@@ -130,7 +131,7 @@ class _Checks:
         """Returns what was not checked."""
         found = [] if self.public_key is not None else ["signatures (--public-key)"]
         if self.path is not None:
-            return found or ["nothing that this command can check"]
+            return found
         found += [] if self.recompile else ["whether grammars are those of their schemas (--recompile)"]
         return [*found, "whether the model writes these tokens for the prompt (--model)"]
 

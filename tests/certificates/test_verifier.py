@@ -1,0 +1,189 @@
+"""``constrain/verify.py``: it stands alone, reads files of several certificates, and refuses what was changed."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import constrain
+from constrain import verify as verifier
+from constrain.certificates.certificate import canonical, certify, digest
+from tests.support import byte_vocabulary
+
+FILE = Path(verifier.__file__)
+SCHEMA = {
+    "type": "object",
+    "properties": {"n": {"type": "number", "multipleOf": 0.01}, "s": {"type": "string"}},
+    "required": ["n", "s"],
+}
+
+
+def made(text: str, *, previous: str | None = None) -> dict[str, Any]:
+    """The certificate of a text of ``SCHEMA``, each byte of which is a token."""
+    constraint = constrain.compile(SCHEMA, byte_vocabulary())
+    source = {"kind": "json_schema", "text": json.dumps(SCHEMA), "policies": {"precision": "double"}}
+    certificate = certify(constraint, list(text.encode()), previous=previous, facts={"source": source})
+    found: dict[str, Any] = json.loads(canonical(certificate))
+    return found
+
+
+def sealed(certificate: dict[str, Any], **changed: Any) -> dict[str, Any]:
+    """A certificate that was changed, with hashes that agree again."""
+    body = {**certificate, **changed}
+    del body["sha256"]
+    body["grammar_sha256"] = digest(body["grammar"])
+    return {**body, "sha256": digest(body)}
+
+
+def run_alone(file: Path, *arguments: object, flags: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    command = [sys.executable, *flags, file, *arguments]
+    return subprocess.run(list(map(str, command)), capture_output=True, text=True, env=environment, check=False)
+
+
+def test_it_is_short_and_imports_only_the_standard_library() -> None:
+    text = FILE.read_text()
+    assert len(text.splitlines()) <= 300
+    names = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            names |= {each.name.partition(".")[0] for each in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0
+            names.add(str(node.module).partition(".")[0])
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "import_module":
+            assert node.args[0].value in ("jsonschema", "referencing")  # type: ignore[attr-defined]
+    assert names <= sys.stdlib_module_names
+
+
+@pytest.mark.parametrize("flags", [(), ("-I",)], ids=["script", "isolated"])
+@pytest.mark.parametrize("is_copied", [False, True], ids=["in-place", "copied"])
+def test_it_runs_alone(tmp_path: Path, flags: tuple[str, ...], is_copied: bool) -> None:
+    file = Path(shutil.copy(FILE, tmp_path / "check.py")) if is_copied else FILE
+    (tmp_path / "c.json").write_text(canonical(made('{"n": 0.07, "s": "é"}')))
+    done = run_alone(file, tmp_path / "c.json", flags=flags)
+    assert done.returncode == 0, done.stdout + done.stderr
+    holds, last = done.stdout.splitlines()
+    assert "c.json: 1: holds, jsonschema agrees, sha256 " in holds
+    assert last.startswith("not checked: signatures, prompts, models")
+
+
+def test_a_file_may_hold_a_chain(tmp_path: Path) -> None:
+    chain: list[dict[str, Any]] = []
+    for number in range(3):
+        chain.append(made(f'{{"n": {number}, "s": ""}}', previous=chain[-1]["sha256"] if chain else None))
+    (tmp_path / "all.jsonl").write_text("".join(canonical(each) + "\n" for each in chain))
+    (tmp_path / "missing.jsonl").write_text("\n".join(map(canonical, [chain[0], chain[2]])))
+    (tmp_path / "pretty.json").write_text("\n".join(json.dumps(each, indent=2) for each in chain[:2]))
+    assert verifier.main([str(tmp_path / "all.jsonl")]) == 0
+    assert verifier.main([str(tmp_path / "pretty.json"), str(tmp_path / "all.jsonl")]) == 0
+    assert verifier.main([str(tmp_path / "missing.jsonl")]) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("[" * 100_000, "RecursionError"),
+        ("[]", "AttributeError"),
+        ("{}", "KeyError"),
+        ("no JSON", "JSONDecodeError"),
+        ('{"format": "constrain certificate 2"}', "the format is not 'constrain certificate 1'"),
+    ],
+)
+def test_what_is_no_certificate_is_refused(
+    tmp_path: Path, text: str, why: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "c.json").write_text(text)
+    assert verifier.main([str(tmp_path / "c.json")]) == 1
+    said = capsys.readouterr().out
+    assert "refused: " in said
+    assert why in said
+
+
+def test_malformed_certificates_are_value_errors() -> None:
+    good = made('{"n": 1, "s": "x"}')
+    for name in good:
+        broken = sealed({each: value for each, value in good.items() if each != "source"}, **{name: None})
+        if name not in ("sha256", "grammar_sha256", "source", "previous"):
+            with pytest.raises(ValueError, match="."):
+                constrain.verify_certificate(broken)
+    with pytest.raises(ValueError, match="malformed"):
+        constrain.verify_certificate({})
+
+
+def test_changes_are_refused() -> None:
+    good = made('{"n": 1, "s": "abc"}')
+    constrain.verify_certificate(good)
+    with pytest.raises(ValueError, match="the hash of the certificate does not agree"):
+        constrain.verify_certificate({**good, "text": '{"n": 2, "s": "abc"}'})
+    with pytest.raises(ValueError, match="the tokens spell another text"):
+        constrain.verify_certificate(sealed(good, text='{"n": 2, "s": "abc"}'))
+    with pytest.raises(ValueError, match="the hash of the grammar does not agree"):
+        body = {**good, "grammar_sha256": "0" * 64}
+        del body["sha256"]
+        constrain.verify_certificate({**body, "sha256": digest(body)})
+    steps = good["derivation"]
+    for number in range(len(steps)):
+        for changed in (steps[:number] + steps[number + 1 :], steps[: number + 1] + steps[number:]):
+            with pytest.raises(ValueError, match="of the derivation"):
+                constrain.verify_certificate(sealed(good, derivation=changed))
+
+
+@pytest.mark.parametrize(
+    ("limit", "needed", "holds"),
+    [
+        (18, [], True),
+        (17, [], False),
+        (None, [], True),
+        (None, [0] * 19, True),
+        (None, [0] * 18, False),
+        (18, [*range(18, -1, -1)], True),
+        (18, [*range(19, 0, -1), 0], False),
+        (17, [0] * 19, False),
+        (None, [0] * 18 + [1], False),
+    ],
+)
+def test_budgets(limit: int | None, needed: list[int], holds: bool) -> None:
+    certificate = sealed(made('{"n": 1, "s": "x"}'), budget={"max_tokens": limit, "needed": needed})
+    if holds:
+        constrain.verify_certificate(certificate)
+    else:
+        with pytest.raises(ValueError, match="budget of"):
+            constrain.verify_certificate(certificate)
+
+
+def test_the_schema_is_asked_too() -> None:
+    good = made('{"n": 0.07, "s": "x"}')
+    assert verifier.judge(good) == "jsonschema agrees"
+    other = {**good["source"], "text": json.dumps({**SCHEMA, "required": ["other"]})}
+    with pytest.raises(ValueError, match="jsonschema refuses the text: .*'other' is a required property"):
+        verifier.judge(sealed(good, source=other))
+    assert verifier.judge({**good, "source": {"kind": "lark"}}) == "not judged by jsonschema"
+    broken = {**good["source"], "text": '{"$ref": "https://example.com/none"}'}
+    assert verifier.judge({**good, "source": broken}).startswith("not judged by jsonschema: ")
+
+
+def test_canonical_json_is_the_same_in_all_processes() -> None:
+    program = (
+        "import json, constrain; from constrain.certificates.certificate import canonical, certify;"
+        "from tests.support import byte_vocabulary;"
+        "schema = {'type': 'object', 'additionalProperties': {'enum': ['a', 'b', 1, 2.5, None]},"
+        " 'patternProperties': {'^x': {'type': 'array', 'uniqueItems': True}}, 'minProperties': 1};"
+        "made = certify(constrain.compile(schema, byte_vocabulary(), cache=False), list(b'{\"k\": 2.5, \"xa\": [1, 2]}'));"
+        "print(canonical(made))"
+    )
+    found = set()
+    for seed in ("1", "2"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True)
+        found.add(done.stdout)
+    (text,) = found
+    constrain.verify_certificate(json.loads(text))
