@@ -159,18 +159,25 @@ def read_tokens(constraint: Constraint, tokens: Sequence[int]) -> tuple[bytes, L
         text = b"".join(map(vocabulary.marked_bytes, tokens))
         found = constraint._core.lexemes(text)
         if found is None:
-            raise ValueError("these tokens are no complete answer")
+            raise ValueError(f"these tokens are no complete answer: {_refused_place(constraint, tokens)}")
         return text, in_a_row(found), starts
     text, detours = classes.spell(tokens)
     graph = constraint._core.lexeme_graph(text, detours)
     if graph is None:
-        raise ValueError("these tokens are no complete answer")
+        raise ValueError(f"these tokens are no complete answer: {_refused_place(constraint, tokens)}")
     origin = _origins(constraint.grammar, resolve_special(constraint.grammar, vocabulary)[0])
     lexemes = as_graph(*graph)
     after = [
         [Lexeme(each.end, frozenset(origin.get(t, t) for t in each.terminals)) for each in row] for row in lexemes.after
     ]
     return text, Lexemes(lexemes.offsets, after), starts
+
+
+def _refused_place(constraint: Constraint, tokens: Sequence[int]) -> str:
+    """Returns the first token that the engine refuses, with its byte, or that the text is not complete."""
+    count = constraint.matcher().accept_many(tokens)
+    at = sum(len(constraint.vocabulary.token_bytes(token)) for token in tokens[:count])
+    return f"they end too early, at byte {at}" if count == len(tokens) else f"token {count} is refused, at byte {at}"
 
 
 def _origins(grammar: Grammar, resolved: Grammar) -> dict[int, int]:

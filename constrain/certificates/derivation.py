@@ -156,11 +156,13 @@ class _Reading:
         last: _Item | None = None
         first = _Item(0, 0, self._fresh[0], 0)
         sets[0][0, 0, first.memory, 0] = first
+        furthest = 0
         for at in range(count):
+            furthest = self._lexemes.offsets[at] if sets[at] else furthest
             last = self._read_set(at, sets)
             sets[at] = {}
         if last is None:
-            raise ValueError("the text is not one of the grammar")
+            raise ValueError(f"the text is not one of the grammar: no derivation goes beyond byte {furthest}")
         return last
 
     def _read_set(self, at: int, sets: list[dict[tuple[Any, ...], _Item]]) -> _Item | None:
