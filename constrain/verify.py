@@ -20,7 +20,8 @@ FORMAT = "constrain certificate 1"
 NUMBER = re.compile(rb"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 DECIMAL = re.compile(rb"-?([0-9]+)(?:\.([0-9]+))?")
 STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
-WIDE = rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}"
+WIDE = rb"[\xc2-\xdf][\x80-\xbf]|(?:\xe0[\xa0-\xbf]|\xed[\x80-\x9f]|[\xe1-\xec\xee\xef][\x80-\xbf])[\x80-\xbf]"
+WIDE += rb"|(?:\xf0[\x90-\xbf]|\xf4[\x80-\x8f]|[\xf1-\xf3][\x80-\xbf])[\x80-\xbf]{2}"
 BYTE = re.compile(b".", re.DOTALL)
 CHARACTER = re.compile(rb"[\x00-\x7f]|" + WIDE)
 SPELLED = re.compile(rb'\\(?:["\\bfnrt]|u00(?:0[0-7bef]|1[0-9a-f]))|[^\x00-\x1f"\\\x80-\xff]|' + WIDE)
@@ -57,6 +58,7 @@ class Match:
             key, steps = under_way[-1]
             try:
                 asked = steps.send(found)
+                require(asked[0] < key[0], "an expression contains itself")
                 if (found := self.known.get(asked)) is None:
                     under_way.append((asked, self._steps(*asked)))
             except StopIteration as end:
@@ -80,11 +82,10 @@ class Match:
         return found
 
     def _character(self, at: int, how: str) -> tuple[int, int]:
-        found = {"byte": BYTE, "char": CHARACTER, "json": SPELLED}[how].match(self.text, at)
-        if found is None:
+        if not (found := {"byte": BYTE, "char": CHARACTER, "json": SPELLED}[how].match(self.text, at)):
             return -1, at
-        text = found[0].decode(errors="ignore") or "\udc00"
-        return found[0][0] if how == "byte" else ord(json.loads(f'"{text}"') if how == "json" else text), found.end()
+        text = found[0] if how == "byte" else json.loads(b'"%b"' % found[0]) if how == "json" else found[0].decode()
+        return ord(text), found.end()
 
     def _class(self, at: int, ranges: list[list[int]], how: str) -> int:
         code, end = self._character(at, how)
@@ -113,11 +114,11 @@ class Match:
     def _multiple(self, at: int, divisor: int, scale: int) -> int:
         reads = [DECIMAL.fullmatch(self.text, at, end) for end in range(at + 1, len(self.text) + 1)]
         numbers = [(read.end(), int(read[1] + (read[2] or b"")), len(read[2] or b"")) for read in reads if read]
-        return sum(1 << end for end, digits, point in numbers if digits * 10**scale % (divisor * 10**point) == 0)
+        return sum(1 << end for end, n, point in numbers if n * 10 ** min(scale, 9999) % (divisor * 10**point) == 0)
 
     def _window(self, at: int, part: int, unit: int, least: int, most: int | None) -> Any:
         places, allowed, count, last, fits = 1 << at, 0, 0, 0, False
-        while places:
+        while places and places != last:
             last, fits = places, count >= least and (most is None or count <= most)
             allowed |= places * fits
             places, count = (yield unit, places), count + 1
@@ -186,6 +187,7 @@ class Reader:
         require((end is not None) == (symbol is not None and symbol >= 0), "the edge and the step differ in kind")
         if end is not None:
             self._lexeme(symbol, end)
+            self._add_to_value(self.grammar["terminals"][symbol], self.text[begin:end])
             text, value = self.common(self.text[begin:end]), self.common(self.text[begin:end], by_value=True)
             require(excluding < 0 or text not in memory[excluding], f"{text!r:.80} stands there again")
             if distinct >= 0:
@@ -215,7 +217,6 @@ class Reader:
         require(self.matched[index, text], f"terminal {terminal['name']} does not match {text!r:.80}")
         require(most is None or sum(begin <= start < end for start in self.starts) <= most, f"more than {most} tokens")
         self.at = end
-        self._add_to_value(terminal, text)
 
     def common(self, text: bytes, *, by_value: bool = False) -> object:
         """Returns what texts that count as equal have in common; ``by_value``: also all texts of a number."""
@@ -230,7 +231,7 @@ class Reader:
         if role in (ORDERED, LABELLED):
             self.groups.append([role, None, []])
         elif role == LABEL:
-            group[1] = data(terminal["label"]) if terminal.get("label") else self.common(text)
+            group[1] = self.common(data(terminal["label"]) if terminal.get("label") else text)
         elif role == SCALAR or (role == CLOSE and len(self.groups) > 1):
             value = self.common(text, by_value=True) if role == SCALAR else ()
             if role == CLOSE:
@@ -251,8 +252,9 @@ def verify(certificate: Any) -> str:
         reader.read(body["derivation"])
     except Exception as error:
         raise ValueError(f"step {reader.step} of the derivation, at byte {reader.at}: {error}") from error
-    count = len(reader.tokens) - bool(reader.tokens and reader.tokens[-1][0] in body["vocabulary"]["eos"])
-    fits = limit is None or all(index + least <= limit for index, least in enumerate(needed or [0] * (count + 1)))
+    last, eos = reader.tokens[-1:], body["vocabulary"]["eos"]
+    count = len(reader.tokens) - sum(len(each) > 2 and each[0] in eos for each in last)
+    fits = limit is None or all(0 <= least <= limit - at for at, least in enumerate(needed or [0] * (count + 1)))
     require(fits and needed[count:] == [0] * bool(needed), f"the budget of {limit} tokens was not kept")
     return str(certificate["sha256"])
 
@@ -264,14 +266,12 @@ def exact(text: str) -> int | Decimal:
 
 
 def judge(certificate: Any, read: Any = exact) -> str:
-    """Says whether jsonschema, if installed, agrees; ``read`` reads the numbers of the text. Raises ValueError."""
-    source = certificate.get("source") or {}
-    if source.get("kind") != "json_schema" or not util.find_spec("jsonschema"):
+    """Says whether jsonschema, if installed, agrees; ``read`` reads numbers of the text. Raises ValueError."""
+    if (source := certificate.get("source") or {}).get("kind") != "json_schema" or not util.find_spec("jsonschema"):
         return "not judged by jsonschema"
     jsonschema, registry = import_module("jsonschema"), import_module("referencing").Registry()  # it fetches nothing
     try:
-        value = json.loads(certificate["text"], parse_float=read)
-        schema = json.loads(source["text"], parse_float=exact)
+        value, schema = json.loads(certificate["text"], parse_float=read), json.loads(source["text"], parse_float=exact)
         jsonschema.validate(value, schema, registry=registry)
     except Exception as error:  # noqa: BLE001 - a schema may do anything to a library that is not ready for it
         require(not isinstance(error, jsonschema.ValidationError), f"jsonschema refuses the text: {error!r:.200}")

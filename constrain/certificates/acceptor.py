@@ -184,7 +184,7 @@ class Acceptor:
                 groups.append((role, []))
                 labels.append(None)
             elif role == _LABEL:
-                labels[-1] = data(terminal["label"]) if terminal.get("label") else self._string(text)
+                labels[-1] = self._string(data(terminal["label"]) if terminal.get("label") else text)
             elif role == _CLOSE and len(groups) > 1:
                 kind, members = groups.pop()
                 labels.pop()

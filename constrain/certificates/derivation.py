@@ -351,7 +351,7 @@ class _Reading:
             if role in (Role.OPEN_ORDERED, Role.OPEN_LABELLED):
                 groups.append([role, None, []])
             elif role is Role.LABEL:
-                group[1] = terminal.label or self._label(text)
+                group[1] = self._label(terminal.label or text)
             elif role is Role.CLOSE and len(groups) > 1:
                 kind, _, members = groups.pop()
                 closed = tuple(members) if kind is Role.OPEN_ORDERED else frozenset(members)
