@@ -8,6 +8,7 @@ with the engine. ``generation.proofs`` makes the certificates of finished answer
 ``acceptor`` asks the grammar and no engine, ``values`` draws values of a schema (``patterns`` has samples of patterns,
 ``spelling`` the texts), ``validators`` judges them; ``strings`` does all that for patterns and Lark grammars.
 """
+
 from __future__ import annotations
 
 from constrain.certificates.certificate import certify

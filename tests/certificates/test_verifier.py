@@ -177,13 +177,15 @@ def test_canonical_json_is_the_same_in_all_processes() -> None:
         "from tests.support import byte_vocabulary;"
         "schema = {'type': 'object', 'additionalProperties': {'enum': ['a', 'b', 1, 2.5, None]},"
         " 'patternProperties': {'^x': {'type': 'array', 'uniqueItems': True}}, 'minProperties': 1};"
-        "made = certify(constrain.compile(schema, byte_vocabulary(), cache=False), list(b'{\"k\": 2.5, \"xa\": [1, 2]}'));"
+        'made = certify(constrain.compile(schema, byte_vocabulary(), cache=False), list(b\'{"k": 2.5, "xa": [1, 2]}\'));'
         "print(canonical(made))"
     )
     found = set()
     for seed in ("1", "2"):
         environment = {**os.environ, "PYTHONHASHSEED": seed}
-        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True)
+        done = subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True
+        )
         found.add(done.stdout)
     (text,) = found
     constrain.verify_certificate(json.loads(text))
