@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 MAX_VALUES = 4_000
-"""Values of one comparison, half of them all of the smallest sizes, half near values that are valid."""
+"""Values of one comparison: half of them the smallest, a quarter edited texts, the rest near values that are valid."""
 
 MAX_SECONDS = 20.0
 """Seconds of one comparison; beyond, the report says that it was cut."""
@@ -183,7 +183,7 @@ class _Schema:
         self._acceptor = Acceptor(grammar)
         self._validators = Validators(source["text"], formats=self._policies.get("formats") != "annotation")
         self._drawn = Values(json.loads(source["text"], parse_float=Decimal))
-        self._max_values, self._until = max_values, 0.0
+        self._max_values, self._until, self._half = max_values, 0.0, 0.0
         self._met: set[str] = set()
         self._taken: list[str] = []
         self._report = CompilerReport("json_schema", self._validators.names)
@@ -192,15 +192,19 @@ class _Schema:
 
     def compared(self, answer: str | None, max_seconds: float) -> CompilerReport:
         """Compares all values and returns the report. The validators are loaded by now, which takes seconds."""
-        self._until = time.monotonic() + max_seconds
+        begin = time.monotonic()
+        self._until, self._half = begin + max_seconds, begin + max_seconds / 2
         if not self._validators.names:
             missing = "; ".join(f"{package}: {reason}" for package, reason in self._validators.missing.items())
             self._report.not_compared = f"there is no validator ({missing})"
             return self._report
+        waiting = [] if answer is None else [json.loads(answer, parse_float=Decimal)]
+        waiting += self._drawn.seeds()
         try:
+            seeds = [value for value in waiting if self._compare(value)]
             self._compare_by_size(self._max_values // 2)
             self._compare_edited(self._max_values // 4)
-            self._compare_near(answer)
+            self._compare_near(seeds)
         except _CutError as cut:
             self._report.cut = str(cut)
         except RecursionError:
@@ -216,7 +220,7 @@ class _Schema:
             size += 1
             for value in self._drawn.of_size(self._drawn.root, size):
                 self._compare(value)
-                if self._report.values >= most:
+                if self._report.values >= most or time.monotonic() > self._half:
                     return
             self._report.complete_to = size
 
@@ -252,14 +256,11 @@ class _Schema:
         if time.monotonic() > self._until:
             raise _CutError("time")
 
-    def _compare_near(self, answer: str | None) -> None:
-        """Compares values near those that are valid, the answer first, and near those found so."""
-        seeds = [] if answer is None else [json.loads(answer, parse_float=Decimal)]
-        waiting = [*seeds, *self._drawn.seeds()]
+    def _compare_near(self, seeds: list[Any]) -> None:
+        """Compares values near valid ones, the answer first, and near those found so."""
+        waiting = list(seeds)
         spread = {spell(value) for value in waiting}
         for value in waiting:
-            if self._compare(value) is False:
-                continue
             for other in self._drawn.near(value):
                 if self._compare(other) and (text := spell(other)) not in spread:
                     spread.add(text)

@@ -50,7 +50,7 @@ SOUND = [
 def test_a_right_grammar_agrees(schema: Any, policies: dict[str, str]) -> None:
     report = check(schema, max_values=800, **policies)
     assert report.agrees, list(report.lines())
-    assert report.accepted > 3
+    assert report.accepted >= 3
 
 
 def test_closed_objects_are_left_out_and_counted() -> None:
