@@ -106,6 +106,22 @@ def test_a_chain_is_followed(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "some.jsonl, certificate 2: refused: it names another certificate before it" in done.stderr
 
+    (tmp_path / "rest.jsonl").write_text("\n".join(map(canonical, chain[1:])))
+    assert "refused: it names another certificate before it" in run("verify", tmp_path / "rest.jsonl").stderr
+    assert run("verify", tmp_path / "rest.jsonl", "--after", chain[0]["sha256"]).returncode == 0
+
+
+def test_the_compiler_is_compared_with_validators(folder: Path) -> None:
+    done = run("verify", folder / "c.json", "--compiler")
+    assert done.returncode == 0, done.stderr
+    assert "compiler: agrees with jsonschema" in done.stdout
+    good = json.loads((folder / "c.json").read_text())
+    source = {**good["source"], "text": good["source"]["text"].replace('"name"', '"noun"')}
+    (folder / "wrong.json").write_text(canonical(sealed(good, source=source, text=good["text"])))
+    done = run("verify", folder / "wrong.json", "--compiler")
+    assert done.returncode == 1
+    assert "refuse" in done.stderr
+
 
 def test_checks_need_the_members_that_they_are_about(tmp_path: Path) -> None:
     (tmp_path / "c.json").write_text(canonical(made('{"n": 1, "s": ""}')))

@@ -113,7 +113,7 @@ def test_malformed_certificates_are_value_errors() -> None:
     for name in good:
         broken = sealed({each: value for each, value in good.items() if each != "source"}, **{name: None})
         if name not in ("sha256", "grammar_sha256", "source", "previous"):
-            with pytest.raises(ValueError, match="."):
+            with pytest.raises(ValueError, match=r"."):
                 constrain.verify_certificate(broken)
     with pytest.raises(ValueError, match="malformed"):
         constrain.verify_certificate({})
@@ -126,9 +126,8 @@ def test_changes_are_refused() -> None:
         constrain.verify_certificate({**good, "text": '{"n": 2, "s": "abc"}'})
     with pytest.raises(ValueError, match="the tokens spell another text"):
         constrain.verify_certificate(sealed(good, text='{"n": 2, "s": "abc"}'))
+    body = {name: value for name, value in good.items() if name != "sha256"} | {"grammar_sha256": "0" * 64}
     with pytest.raises(ValueError, match="the hash of the grammar does not agree"):
-        body = {**good, "grammar_sha256": "0" * 64}
-        del body["sha256"]
         constrain.verify_certificate({**body, "sha256": digest(body)})
     steps = good["derivation"]
     for number in range(len(steps)):
@@ -164,7 +163,7 @@ def test_the_schema_is_asked_too() -> None:
     good = made('{"n": 0.07, "s": "x"}')
     assert verifier.judge(good) == "jsonschema agrees"
     other = {**good["source"], "text": json.dumps({**SCHEMA, "required": ["other"]})}
-    with pytest.raises(ValueError, match="jsonschema refuses the text: .*'other' is a required property"):
+    with pytest.raises(ValueError, match=r"jsonschema refuses the text: .*'other' is a required property"):
         verifier.judge(sealed(good, source=other))
     assert verifier.judge({**good, "source": {"kind": "lark"}}) == "not judged by jsonschema"
     broken = {**good["source"], "text": '{"$ref": "https://example.com/none"}'}
@@ -177,8 +176,8 @@ def test_canonical_json_is_the_same_in_all_processes() -> None:
         "from tests.support import byte_vocabulary;"
         "schema = {'type': 'object', 'additionalProperties': {'enum': ['a', 'b', 1, 2.5, None]},"
         " 'patternProperties': {'^x': {'type': 'array', 'uniqueItems': True}}, 'minProperties': 1};"
-        'made = certify(constrain.compile(schema, byte_vocabulary(), cache=False), list(b\'{"k": 2.5, "xa": [1, 2]}\'));'
-        "print(canonical(made))"
+        "text = json.dumps({'k': 2.5, 'xa': [1, 2]}).encode();"
+        "print(canonical(certify(constrain.compile(schema, byte_vocabulary(), cache=False), list(text))))"
     )
     found = set()
     for seed in ("1", "2"):
