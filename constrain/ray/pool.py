@@ -111,12 +111,12 @@ class Pool:
             num_cpus=cpus, max_restarts=-1, max_task_retries=-1, max_concurrency=threads
         )
         try:
-            shipped = ship(model_options["model"], schema, options)
+            self._shipped = ship(model_options["model"], schema, options)  # kept for actors that begin again
         except Exception:
             ray.shutdown()
             raise
         given = {"n_threads": max(1, int(cpus)), **model_options}
-        self._waiting = {made.remote(given, schema, options, shipped): 0 for _ in range(actors)}
+        self._waiting = {made.remote(given, schema, options, self._shipped): 0 for _ in range(actors)}
         self._lock = threading.Lock()
         self.threads = actors * threads
         errors: list[Exception | None] = ray.get([actor.begin.remote() for actor in self._waiting])

@@ -62,11 +62,10 @@ def test_files_are_those_of_one_process(folder: Path) -> None:
 
 def begin(folder: Path, name: str) -> subprocess.Popen[bytes]:
     """Starts the command; returns when it has answered a few lines."""
-    program = subprocess.Popen(
-        [sys.executable, "-m", "constrain", *command(folder, name, *RAY)],
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
+    with (folder / "stderr.txt").open("w") as stderr:
+        program = subprocess.Popen(
+            [sys.executable, "-m", "constrain", *command(folder, name, *RAY)], stderr=stderr, start_new_session=True
+        )
     output = folder / f"{name}.jsonl"
     while not (output.exists() and output.read_bytes().count(b"\n") >= 3):
         assert program.poll() is None
@@ -84,7 +83,7 @@ def test_a_killed_actor_is_replaced(folder: Path) -> None:
     program = begin(folder, "ray")
     first, *_ = actors(program)
     first.kill()
-    assert program.wait(200) == 3
+    assert program.wait(200) == 3, (folder / "stderr.txt").read_text()
     assert answers(folder, "ray") == expected(folder)
 
 
