@@ -25,6 +25,7 @@ from constrain.certificates.acceptor import Acceptor
 from constrain.certificates.spelling import count_orders, orders, spell
 from constrain.certificates.validators import Validators
 from constrain.certificates.values import EXTRA_KEY, Values
+from constrain.errors import deep_enough
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -158,15 +159,18 @@ def check_compiler(
         answer: text of the answer, near which further values are drawn.
         max_values: most values to compare.
         max_seconds: seconds after which to stop; loading the validators does not count.
+
+    Raises ``LimitError`` for schemas and answers that are nested too deeply.
     """
     begin = time.monotonic()
     kind = source["kind"]
-    if kind == "json_schema":
-        report = _Schema(grammar, source, max_values).compared(answer, max_seconds)
-    elif kind in ("regex", "lark"):
-        report = _compare_texts(grammar, source, answer, max_values, max_seconds)
-    else:
-        report = CompilerReport(kind, not_compared=f"there is no independent judge for sources of kind {kind}")
+    with deep_enough():
+        if kind == "json_schema":
+            report = _Schema(grammar, source, max_values).compared(answer, max_seconds)
+        elif kind in ("regex", "lark"):
+            report = _compare_texts(grammar, source, answer, max_values, max_seconds)
+        else:
+            report = CompilerReport(kind, not_compared=f"there is no independent judge for sources of kind {kind}")
     if not report.values and not report.not_compared:
         report.not_compared = f"no value could be compared{f' ({report.cut})' if report.cut else ''}"
     report.seconds = time.monotonic() - begin

@@ -315,7 +315,7 @@ def test_an_error_while_answers_wait_uploads_them(tmp_path: Path) -> None:
     job = Job(*write_input(tmp_path, 5))
     with pytest.raises(MemoryError):
         job.run(broken, threads=1)
-    assert job.run()[-1].known == 3
+    assert job.run()[-1].known in (3, 4)  # the next line may be answered before the error is met
     assert values((tmp_path / "out.jsonl").read_bytes()) == expected(5)
 
 

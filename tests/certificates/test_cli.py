@@ -30,7 +30,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (made_in / "other.pem").write_bytes(public_pem(OTHER))
     (made_in / "prompt.txt").write_text(ASKED)
     sampled = ("--temperature", "0.9", "--sign", made_in / "key.pem")
-    done = run(*GENERATE, *sampled, "--certificate", made_in / "c.json", "--threads", "1")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(made_in)  # the checkout has no kernel
+        done = run(*GENERATE, *sampled, "--certificate", made_in / "c.json", "--threads", "1")
     assert done.returncode == 0, done.stderr
     return made_in
 
