@@ -152,7 +152,7 @@ PACKAGE = {
         exporting.plan._Inlining._in_place exporting.plan._Inlining._written
         exporting.reduction._Rules._rest exporting.reduction._Rules.body
         exporting.terminals.Terminals._inner exporting.terminals.Terminals._made""",
-    "the nesting of what a compiler check compares; what is deeper than Python's stack is a LimitError (deep_enough)": """
+    "the nesting of what a compiler check compares; deeper than Python's stack is a LimitError (deep_enough)": """
         certificates.compiler_check._Schema._has_unnamed_key
         certificates.patterns._of_node certificates.patterns._of_repetition certificates.patterns._of_sequence
         certificates.spelling._orders certificates.spelling.orders

@@ -59,7 +59,7 @@ def verify(
     public_key: Annotated[
         Path | None, typer.Option(help="PEM file with the Ed25519 key whose signature certificates must have.")
     ] = None,
-    after: Annotated[
+    previous: Annotated[
         str | None, typer.Option(metavar="HASH", help="Hash of the certificate before the first one of these.")
     ] = None,
     n_threads: shared.Threads = None,
@@ -84,7 +84,7 @@ def verify(
     except (OSError, ValueError, ModuleNotFoundError) as error:
         shared.show_error(error)
         raise typer.Exit(shared.WRONG_INPUT) from error
-    before, status = after, 0
+    before, status = previous, 0
     for name, certificate in listed:
         try:
             before, said, is_equal = checks.run(certificate, before)
@@ -120,7 +120,7 @@ class _Checks:
         """
         sha256 = verify_certificate(certificate)
         if certificate["previous"] not in (None, before):
-            raise ValueError("it names another certificate before it: one is missing, or out of order (see --after)")
+            raise ValueError("it names another certificate before it: one is missing, or out of order (see --previous)")
         count = len(certificate["tokens"])
         said = [f"the text of {count} tokens is one of the grammar, within its budget", _judge(certificate)]
         is_equal = True

@@ -53,7 +53,7 @@ def test_verify_says_what_holds_and_what_is_left_out(folder: Path) -> None:
     holds, left_out = done.stdout.splitlines()
     assert "is one of the grammar, within its budget; jsonschema agrees, with numbers as decimals and as" in holds
     assert "(--public-key)" in left_out
-    assert "(--recompile)" in left_out
+    assert "(--recompile, --compiler)" in left_out
     assert "(--model)" in left_out
 
 
@@ -110,7 +110,7 @@ def test_a_chain_is_followed(tmp_path: Path) -> None:
 
     (tmp_path / "rest.jsonl").write_text("\n".join(map(canonical, chain[1:])))
     assert "refused: it names another certificate before it" in run("verify", tmp_path / "rest.jsonl").stderr
-    assert run("verify", tmp_path / "rest.jsonl", "--after", chain[0]["sha256"]).returncode == 0
+    assert run("verify", tmp_path / "rest.jsonl", "--previous", chain[0]["sha256"]).returncode == 0
 
 
 def test_the_compiler_is_compared_with_validators(folder: Path) -> None:
