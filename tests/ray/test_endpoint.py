@@ -1,4 +1,7 @@
-"""The endpoint on a Ray cluster of this machine: answers, keys, stored responses, and streams through faults."""
+"""The endpoint on a Ray cluster of this machine: answers, keys, stored responses, and streams through faults.
+
+With ``CONSTRAIN_LONG``, 16 clients ask for long answers.
+"""
 
 from __future__ import annotations
 
@@ -40,6 +43,7 @@ SCHEMA = {
 }
 FORMAT = {"type": "json_schema", "json_schema": {"name": "names", "schema": SCHEMA, "strict": True}}
 KEY = {"Authorization": "Bearer secret"}
+CLIENTS, TOKENS = (16, 120) if os.environ.get("CONSTRAIN_LONG") else (8, 40)
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +125,7 @@ class Clients:
                 "model": self.model,
                 "messages": [{"role": "user", "content": f"Name some towns, list {number} of {turn}."}],
                 "response_format": FORMAT,
-                "max_tokens": 120,
+                "max_tokens": TOKENS,
                 "temperature": 1,
                 "stream": True,
             }
@@ -166,8 +170,8 @@ def until(condition: Any, seconds: float = 60) -> None:
 def test_streams_end_complete_or_with_an_error_through_faults(base: str) -> None:
     clients = Clients(base, model_of(base))
     assert len(replicas()) == 1
-    with ThreadPoolExecutor(16) as pool:
-        asked = [pool.submit(clients.run, number) for number in range(16)]
+    with ThreadPoolExecutor(CLIENTS) as pool:
+        asked = [pool.submit(clients.run, number) for number in range(CLIENTS)]
         try:
             until(lambda: clients.complete >= 8)
             until(lambda: len(replicas()) >= 2)  # scaled up, during streams
@@ -176,13 +180,13 @@ def test_streams_end_complete_or_with_an_error_through_faults(base: str) -> None
             lost = replicas()[0]
             os.kill(lost.pid, signal.SIGKILL)
             before = clients.complete
-            until(lambda: clients.complete >= before + 16)
+            until(lambda: clients.complete >= before + CLIENTS)
         finally:
             clients.stop.set()
         for each in asked:
             each.result(timeout=120)
     assert not clients.wrong
-    assert clients.told + clients.refused <= 16
+    assert clients.told + clients.refused <= CLIENTS
     last = Clients(base, clients.model)  # scaled down, during the streams of one client
     with ThreadPoolExecutor(1) as pool:
         asked = [pool.submit(last.run, 0)]
