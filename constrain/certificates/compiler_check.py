@@ -37,10 +37,10 @@ MAX_SECONDS = 20.0
 """Seconds of one comparison; beyond, the report says that it was cut."""
 
 MAX_ORDERS = 24
-"""Orders of the keys of one value that are tried; a valid value with more, of which none is taken, is left out."""
+"""Orders of the keys of one value that are tried. Beyond: a valid value that none of them makes acceptable is left out."""
 
 MAX_TEXT = 1_000
-"""Bytes of a text that is compared; a longer one is left out."""
+"""Bytes of a text that is compared. Beyond: it is left out."""
 
 MAX_EDITED = 10
 """Texts of the shortest, and of the longest, that are edited byte by byte."""

@@ -72,7 +72,7 @@ def _of_node(node: Any) -> Iterable[str]:
         return _of_class(value)
     if kind == "BRANCH":
         return (text for choice in value[1] for text in islice(_of_sequence(list(choice)), MOST_SAMPLES))
-    if kind in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
+    if kind.endswith("_REPEAT"):
         return _of_repetition(*value)
     if kind == "SUBPATTERN":
         return _of_sequence(list(value[3]))

@@ -19,7 +19,8 @@ MOST_PIECES = 10
 
 _IGNORE = re.compile(r"^%ignore\s+(.*)$", re.MULTILINE)
 _ONLY_IGNORED = "zz_only_ignored"
-_QUOTED = re.compile(r'"((?:[^"\\\n]|\\.)+)"|(?<![/\w])/((?:[^/\\\n]|\\.)+)/')
+_QUOTED = re.compile(r'"((?:[^"\\\n]|\\.)*)\\?("|$)|(?<![/\w])/((?:[^/\\\n]|\\.)*)\\?(/|$)', re.MULTILINE)
+"""A literal or a pattern, each with its end; without one, it reaches to the end of the line, so that it is read once."""
 
 
 @dataclass(frozen=True)
@@ -104,10 +105,10 @@ def _parser(grammar: str, start: str) -> Callable[[str], bool]:
 def _pieces_of_lark(grammar: str) -> list[str]:
     """Returns the literals of a grammar and samples of its patterns, shortest first."""
     found: dict[str, None] = {}
-    for literal, pattern in _QUOTED.findall(grammar):
-        if literal:
+    for literal, quote, pattern, slash in _QUOTED.findall(grammar):
+        if literal and quote:
             found[re.sub(r"\\(.)", lambda each: {"n": "\n", "t": "\t"}.get(each[1], each[1]), literal)] = None
-        elif patterns.can_read(pattern):
+        elif pattern and slash and patterns.can_read(pattern):
             found.update(dict.fromkeys(patterns.samples(pattern)[:3]))
     pieces = sorted((piece for piece in found if piece), key=len)
     return [*pieces[: MOST_PIECES - 1], "x"]
