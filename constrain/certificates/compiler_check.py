@@ -37,7 +37,7 @@ MAX_SECONDS = 20.0
 """Seconds of one comparison; beyond, the report says that it was cut."""
 
 MAX_ORDERS = 24
-"""Orders of the keys of one value that are tried. Beyond: a valid value that none of them makes acceptable is left out."""
+"""Orders of the keys of one value that are tried. Beyond: a valid value of which none is taken is left out."""
 
 MAX_TEXT = 1_000
 """Bytes of a text that is compared. Beyond: it is left out."""

@@ -20,7 +20,7 @@ MOST_PIECES = 10
 _IGNORE = re.compile(r"^%ignore\s+(.*)$", re.MULTILINE)
 _ONLY_IGNORED = "zz_only_ignored"
 _QUOTED = re.compile(r'"((?:[^"\\\n]|\\.)*)\\?("|$)|(?<![/\w])/((?:[^/\\\n]|\\.)*)\\?(/|$)', re.MULTILINE)
-"""A literal or a pattern, each with its end; without one, it reaches to the end of the line, so that it is read once."""
+"""A literal or a pattern, each with its end; without one, it reaches to the end of the line, and is read once."""
 
 
 @dataclass(frozen=True)
