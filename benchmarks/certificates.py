@@ -17,7 +17,7 @@ Schemas and tools are those of ``CONSTRAIN_DATA``.
              vocabulary, and by compiling the source again. Everything must be refused, with its place. What is not
              refused is right all the same: another answer that the engine accepts, too, or the same language
              Facts that no grammar knows, such as the prompt, are tampered with in signed certificates (if the
-             cryptography package is installed): without a signature, whoever makes the hashes again may change them
+             cryptography package is installed): without a signature, anyone can change them and make new hashes
     cost     answers with and without a certificate, by the same seed
 
 ``--report FILE`` adds a result to a JSON file.

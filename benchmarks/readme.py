@@ -456,7 +456,7 @@ def _cluster_plan(plan: dict[str, Any]) -> Iterator[str]:
         ("node-hours", f"{result['node_hours']:,.0f}"),
         ("cost", f"{result['cost']:,.0f}"),
         ("lost nodes; documents answered again", f"{result['lost_nodes']}; {result['repeated_documents']:,}"),
-        ("memory of a node, beside Ray's own", f"{plan['node_bytes'] / 2**30:.1f} GiB"),
+        ("memory of a node, without Ray's own", f"{plan['node_bytes'] / 2**30:.1f} GiB"),
     ]
     yield from table(("", ""), rows)
 

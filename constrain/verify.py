@@ -289,7 +289,7 @@ def main(arguments: list[str]) -> int:
                 before = verify(certificate := found.get("certificate", found))  # or a record with a certificate
                 require(certificate["previous"] in (None, last), "it names another certificate before it")
                 print(f"{path}: {number}: holds, {judge(certificate)}, sha256 {before}")
-    except Exception as error:  # noqa: BLE001 - whatever is wrong with it, it is no certificate
+    except Exception as error:  # noqa: BLE001 - any error refuses the file
         print(f"{path}: {number}: refused: {error!r}")
         return 1
     print("not checked: signatures, prompts, models, and whether each grammar is that of its source")

@@ -19,7 +19,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-sys.path.append(str(Path(__file__).parents[1]))  # beside the other benchmarks: about
+sys.path.append(str(Path(__file__).parents[1]))  # for the module about
 
 from about import origin
 from checking import check
@@ -37,7 +37,7 @@ def main() -> None:
     commands = parser.add_subparsers(dest="command", required=True)
     _add_measure(commands.add_parser("measure", help="measure the costs of this machine, and write them to a file"))
     _add_predict(commands.add_parser("predict", help="documents an hour, hours, cost and memory of a job on a cluster"))
-    _add_check(commands.add_parser("check", help="answer documents with Ray on this machine, beside the prediction"))
+    _add_check(commands.add_parser("check", help="compare the prediction with Ray on this machine"))
     arguments = parser.parse_args()
     commanded = {"measure": _measure, "predict": _predict, "check": _check}
     commanded[arguments.command](arguments)
@@ -62,8 +62,8 @@ def _add_predict(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--documents", type=int, default=10_000_000, help="documents (10,000,000)")
     parser.add_argument("--nodes", type=int, default=200, help="nodes (200)")
     parser.add_argument("--cpus-per-node", type=int, default=8, help="CPUs of a node (8)")
-    parser.add_argument("--cpus-per-actor", type=int, help="CPUs of an actor (those that were measured)")
-    parser.add_argument("--parallel", type=int, help="answers that an actor writes at once (those that were measured)")
+    parser.add_argument("--cpus-per-actor", type=int, help="CPUs of an actor (as measured)")
+    parser.add_argument("--parallel", type=int, help="answers that an actor writes at once (as measured)")
     parser.add_argument("--batch-size", type=int, help="rows of a call of an actor (8 for each answer at once)")
     parser.add_argument("--price", type=float, default=0.4, help="price of a node for an hour (0.40)")
     parser.add_argument("--lost", type=float, default=0.0, help="nodes that are lost, for each node and hour (0)")
@@ -139,7 +139,7 @@ def _predict(arguments: argparse.Namespace) -> None:
     print(f"simulated: {result.documents_per_hour:,.0f} documents an hour; {result.hours:.2f} hours")
     print(f"node-hours: {result.node_hours:,.1f}; cost: {result.cost:,.2f}")
     print(f"lost nodes: {result.lost_nodes}; documents answered again: {result.repeated_documents:,}")
-    print(f"memory of a node, beside Ray's own: {memory / 2**30:.1f} GiB")
+    print(f"memory of a node, without Ray's own: {memory / 2**30:.1f} GiB")
     if arguments.keep:
         report.setdefault("plans", [])
         report["plans"] = [one for one in report["plans"] if one["cluster"] != found["cluster"]] + [found]

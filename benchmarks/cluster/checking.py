@@ -1,4 +1,4 @@
-"""Has Ray answer documents on this machine, with one actor and with several, beside the prediction for these.
+"""Has Ray answer documents on this machine, with one actor and with several; compares the rates with the prediction.
 
 Each actor notes the moment in which it reads its first document, so that the start (of Ray's processes, of the model)
 is told from answering. The rows of both runs are compared with what ``constrain batch`` writes, bit by bit.

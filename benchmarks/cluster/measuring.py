@@ -223,7 +223,7 @@ class _Timer:
     def runs(self, words: int, prompts: Sequence[Any], step: float) -> tuple[int, float]:
         """Returns the tokens of a run, and its seconds: about a letter that is chosen, and so many words behind it.
 
-        Steps beside the runs are taken off with ``step`` seconds each.
+        The time of steps in between, ``step`` seconds each, is subtracted.
         """
         few, many = (constrain.Lark(f'start: run~{times}\nrun: /[a-z]/ "{" the" * words}"') for times in (FEW, MANY))
         short, long = (_read_answer(_answer(self._model, prompts, each, trace=True)[0]) for each in (few, many))

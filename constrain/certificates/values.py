@@ -350,7 +350,7 @@ _KINDS = {"number": ("integer", "number"), "boolean": ("boolean",)}
 
 
 def _in_order(value: dict[str, Any], keys: list[str]) -> dict[str, Any]:
-    """Returns an object with its keys in the order of a list, which has those that are drawn."""
+    """Returns an object with its keys in the order of a list of the keys that are drawn."""
     found = {key: value[key] for key in keys if key in value and key != EXTRA_KEY}
     return {**found, **{key: each for key, each in value.items() if key not in found}}
 

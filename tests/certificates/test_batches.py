@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import constrain
+import constrain.verify as verifier
 from constrain.batch.answering import answerer
 from constrain.batch.files import BatchFiles
 from constrain.batch.inputs import JsonLines
@@ -63,12 +64,14 @@ def test_the_command_adds_them_and_verify_sees_removed_rows(tmp_path: Path) -> N
     (error,) = records(tmp_path / "out.errors.jsonl")
     assert "certificate needs" in error["message"]
     assert run_command("verify", str(tmp_path / "out.jsonl")).returncode == 0
+    assert verifier.main([str(tmp_path / "out.jsonl")]) == 0
     lines = (tmp_path / "out.jsonl").read_text().splitlines()
     assert len(lines) == 3
     for kept in (lines[1:], [lines[0], lines[2]], [lines[1], lines[0], lines[2]]):
         (tmp_path / "kept.jsonl").write_text("\n".join(kept) + "\n")
         refused = run_command("verify", str(tmp_path / "kept.jsonl"))
         assert refused.returncode == 1
+        assert verifier.main([str(tmp_path / "kept.jsonl")]) == 1
         assert "before" in refused.stderr + refused.stdout
 
 

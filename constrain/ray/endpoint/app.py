@@ -33,7 +33,7 @@ MOST_REQUESTS = 10_000
 """Requests that a front has at once: 10,000; it does little for each."""
 
 WAITING_AT_REPLICA = 2
-"""Requests that wait at a replica, besides those that it answers: 2, so that its model never waits for one."""
+"""Requests that wait at a replica while it answers others: 2, so that its model always has a next one."""
 
 DRAIN_SECONDS = 30.0
 """Seconds, beyond the time of one request, in which a replica that is taken away ends its answers: 30."""
