@@ -138,7 +138,7 @@ def _outcomes(
                     return
                 done, pending = wait(pending, _TICK_SECONDS, return_when=FIRST_COMPLETED)
                 tick()
-                for future in done:
+                for future in sorted(done, key=lambda each: each.exception() is not None):  # an error loses no answer
                     yield future.result()
         finally:
             stop.set_result(None)
