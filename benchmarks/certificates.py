@@ -106,7 +106,8 @@ def tasks(seed: int) -> Iterator[tuple[str, Any, dict[str, Any]]]:
 
 def answers(arguments: argparse.Namespace) -> dict[str, Any]:
     """Writes certificates of the model's answers."""
-    model, found = constrain.Model(str(arguments.model or default_model_path()), n_ctx=2048), Counter[str]()
+    path = str(arguments.model or default_model_path())
+    model, found = constrain.Model(path, n_ctx=2048, n_threads=arguments.threads), Counter[str]()
     with arguments.output.open("a") as lines:
         for number, (kind, prompt, options) in enumerate(tasks(arguments.seed)):
             if sum(found[name] for name in found if not name.endswith(")")) >= arguments.count:
@@ -186,7 +187,7 @@ def walked(constraint: Constraint, rng: Random) -> tuple[list[int], list[int], i
 
 def check(arguments: argparse.Namespace) -> dict[str, Any]:
     """Verifies all certificates."""
-    seconds, sizes, refused = [], [], []
+    seconds, tokens, sizes, refused = [], 0, [], []
     for number, certificate in enumerate(read(arguments.files)):
         begin = time.perf_counter()
         try:
@@ -194,14 +195,16 @@ def check(arguments: argparse.Namespace) -> dict[str, Any]:
         except ValueError as error:
             refused.append(f"{number}: {error}")
         seconds.append(time.perf_counter() - begin)
-        sizes.append(len(certificate["tokens"]))
+        tokens += len(certificate["tokens"])
+        sizes.append(len(json.dumps(certificate)))
     for line in refused[:20]:
         print(line)
     return {
         "certificates": len(seconds),
         "refused": len(refused),
-        "tokens": sum(sizes),
-        "milliseconds": of_times(seconds),
+        "tokens": tokens,
+        "milliseconds": percentiles([1e3 * each for each in seconds]),
+        "kilobytes": percentiles([each / 1e3 for each in sizes]),
     }
 
 
@@ -212,9 +215,9 @@ def read(files: Sequence[Path]) -> Iterator[Certificate]:
             yield from map(json.loads, lines)
 
 
-def of_times(seconds: Sequence[float]) -> dict[str, float]:
-    """Returns the median, 99th percentile and maximum, in milliseconds."""
-    return {f"p{at}": round(float(np.percentile(seconds, at)) * 1e3, 2) for at in (50, 99, 100)}
+def percentiles(values: Sequence[float]) -> dict[str, float]:
+    """Returns the median, 99th percentile and maximum."""
+    return {f"p{at}": round(float(np.percentile(values, at)), 2) for at in (50, 99, 100)}
 
 
 # Tampering
@@ -638,6 +641,8 @@ def main() -> None:
         command.add_argument("--count", type=int, default={"tamper": 20_000, "cost": 50}.get(name, 1_000))
         if name in ("answers", "walks"):
             command.add_argument("--output", type=Path, required=True)
+        if name == "answers":
+            command.add_argument("--threads", type=int, help="threads of the model (one for each core)")
         if name == "walks":
             command.add_argument("--walks", type=int, default=5, help="walks of one grammar (default: %(default)s)")
         if name in ("verify", "tamper"):

@@ -461,6 +461,36 @@ def _cluster_plan(plan: dict[str, Any]) -> Iterator[str]:
     yield from table(("", ""), rows)
 
 
+def certificates(report: dict[str, Any]) -> Iterator[str]:
+    """Certificates that were checked and tampered with, their sizes, and what they cost."""
+    checked, tampered, cost = report["verify"], report["tamper"], report["cost"]
+    yield (
+        f"{checked['certificates']:,} certificates, of answers of the default model and of random walks over masks, "
+        f"{checked['tokens']:,} tokens: `constrain.verify` refuses {checked['refused']}."
+    )
+    yield ""
+    rows = [
+        ("check of a certificate", *(f"{checked['milliseconds'][at]:,.1f} ms" for at in ("p50", "p99", "p100"))),
+        ("size of a certificate", *(f"{checked['kilobytes'][at]:,.1f} kB" for at in ("p50", "p99", "p100"))),
+    ]
+    yield from table(("", "median", "99th percentile", "at most"), rows)
+    yield ""
+    verdicts = dict(tampered["tampered"])
+    total, refused = sum(verdicts.values()), verdicts.pop("refused")
+    right = sum(number for name, number in verdicts.items() if name in RIGHT_AFTER_TAMPERING)
+    yield (
+        f"{total:,} certificates in which one thing was changed: {refused:,} are refused with the place of the change; "
+        f"{right:,} are right all the same (another answer that the engine accepts, or the same language); "
+        f"{total - refused - right:,} are neither."
+    )
+    yield ""
+    yield (
+        f"{cost['answers']} answers of {cost['tokens']:,} tokens took {cost['seconds_with']:.1f} s with a certificate "
+        f"and {cost['seconds_without']:.1f} s without; in the median, a certificate takes "
+        f"{100 * cost['median_share']:.1f} % more time."
+    )
+
+
 def _micros(times: Mapping[str, float]) -> str:
     return f"{times['p50']:.1f}, {times['p99']:,.0f} µs"
 
@@ -482,7 +512,11 @@ SECTIONS: dict[str, Callable[[dict[str, Any]], Iterator[str]]] = {
     "processors": processors,
     "mcp_servers": mcp_servers,
     "cluster": cluster,
+    "certificates": certificates,
 }
+
+RIGHT_AFTER_TAMPERING = ("same answer, derived otherwise", "same language", "another answer of the language")
+"""Verdicts on tampered certificates that hold, and are right."""
 
 COMPARED = ("masks", "budget", "generation")
 """The reports that the comparison is made of."""

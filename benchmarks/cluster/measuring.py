@@ -18,6 +18,7 @@ from __future__ import annotations
 import importlib
 import multiprocessing
 import statistics
+import sys
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -84,8 +85,8 @@ def measure(setting: Setting, sample: int, rounds: int) -> tuple[Costs, dict[str
     context = multiprocessing.get_context("spawn")
     together, found = context.Barrier(setting.actors), context.SimpleQueue()
     processes = [
-        context.Process(target=_work, args=(setting, sample, rounds, time.time(), together, found), daemon=True)
-        for _ in range(setting.actors)
+        context.Process(target=_work, args=(setting, sample, rounds, time.time(), together, found, number), daemon=True)
+        for number in range(setting.actors)
     ]
     for process in processes:
         process.start()
@@ -128,8 +129,16 @@ def measure(setting: Setting, sample: int, rounds: int) -> tuple[Costs, dict[str
     return costs, about
 
 
-def _work(setting: Setting, sample: int, rounds: int, asked: float, together: Barrier, found: Any) -> None:
-    """Measures in one of several processes, and puts the costs into a queue."""
+def _work(setting: Setting, sample: int, rounds: int, asked: float, together: Barrier, found: Any, number: int) -> None:
+    """Measures in one of several processes, and puts the costs into a queue.
+
+    ``number``: 0 for the process that prints what is measured, which takes minutes.
+    """
+
+    def tell(what: str) -> None:
+        if not number:
+            print(f"{time.time() - asked:4.0f} s: {what}", file=sys.stderr, flush=True)
+
     importlib.import_module("constrain.ray")  # an actor imports it, so it belongs to the start
     first, *prompts = make_prompts(1 + sample, setting.prompts)  # the first one warms up; the sample is as others are
     schema = read_schema(setting.schema)
@@ -138,13 +147,18 @@ def _work(setting: Setting, sample: int, rounds: int, asked: float, together: Ba
         start = time.time() - asked
         together.wait(PATIENCE)
         timer = _Timer(model, together, rounds)
+        tell(f"{sample} answers to prompts of the job")
         constrain.complete_batch(model, [first], schema=schema, **setting.options())
         traced = constrain.complete_batch(model, prompts, schema=schema, trace=True, **setting.options())
         answers = tuple(map(_read_answer, traced))
+        tell(f"steps of 1 to {setting.parallel} answers at once")
         steps = {n: timer.steps(n, prompts) for n in _counts(setting.parallel)}
+        tell("forced text")
         runs = {1: steps[1], **dict(timer.runs(words, prompts[:1], steps[1]) for words in FORCED)}
+        tell("prompts")
         length = round(statistics.mean(each.evaluated for each in answers))
         rate = timer.prompt_rate(max(16, length), 2 * setting.parallel)
+        tell(f"twice {sample} answers to prompts of the job, for the time")
         seconds = timer.median(lambda: constrain.complete_batch(model, prompts, schema=schema, **setting.options()), 2)
         together.wait(PATIENCE)
         memory = psutil.Process().memory_full_info()

@@ -1,4 +1,4 @@
-"""Jobs on a cluster of two nodes: nothing is lost or doubled when a node, the program or the disk of the writer fails.
+"""Large jobs: nothing is lost or doubled when an actor, a node, the program or the disk of the writer fails.
 
 They take minutes, and run with ``CONSTRAIN_LONG``. ``CONSTRAIN_RAY_ROWS`` is the number of rows: 500, or at least 24.
 """
@@ -18,6 +18,7 @@ import pytest
 
 ray = pytest.importorskip("ray")
 
+import constrain  # noqa: E402
 from constrain.ray import Answers, answers  # noqa: E402
 
 pytestmark = [
@@ -80,9 +81,9 @@ class Counted:
     def __init__(self, folder: Path) -> None:
         self._folder = str(folder)
 
-    def __call__(self, row: Any) -> str:
+    def __call__(self, row: Any) -> Any:
         Path(self._folder, f"{row['id']}-{os.getpid()}").touch()
-        return str(row["prompt"])
+        return row["prompt"]
 
 
 @pytest.fixture
@@ -116,6 +117,35 @@ def test_a_lost_node_loses_no_row(tmp_path: Path, expected: dict[int, dict[str, 
     finally:
         ray.shutdown()
         cluster.shutdown()
+
+
+@pytest.mark.usefixtures("_apart")
+def test_a_killed_actor_loses_no_row_and_rows_without_a_prompt_have_errors(tmp_path: Path) -> None:
+    import pyarrow as pa
+
+    rows = [{**row, "prompt": None if row["id"] % 7 == 3 else row["prompt"]} for row in people()]
+    marks = tmp_path / "marks"
+    marks.mkdir()
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    try:
+        dataset = ray.data.from_items(rows, override_num_blocks=max(6, ROWS // 20))
+        with pytest.raises(constrain.SchemaError, match="strin"):
+            answers(dataset, concurrency=2, **{**JOB, "schema": {"type": "strin"}, "prompt": Counted(marks)})
+        assert not any(marks.iterdir()), "no actor has begun"
+        found: list[dict[str, Any]] = []
+        killed = None
+        for row in answers(dataset, concurrency=2, **{**JOB, "prompt": Counted(marks)}).iter_rows():
+            found.append(row)
+            actors = {int(each.name.partition("-")[2]) for each in marks.iterdir()}
+            if killed is None and len(actors) == 2:
+                killed = min(actors)
+                os.kill(killed, signal.SIGKILL)
+        assert killed is not None, "both actors answered"
+    finally:
+        ray.shutdown()
+    expected = by_id(Answers(**{**OPTIONS, "prompt": Counted(marks)})(pa.Table.from_pylist(rows)).to_pylist())
+    assert by_id(found) == expected
+    assert [number for number, row in expected.items() if row["error"]] == [*range(3, ROWS, 7)]
 
 
 @pytest.fixture
