@@ -136,13 +136,25 @@ def _outcomes(
                     pending.add(pool.submit(attempt, number, line, stop))
                 if not pending:
                     return
-                done, pending = wait(pending, _TICK_SECONDS, return_when=FIRST_COMPLETED)
+                wait(pending, _TICK_SECONDS, return_when=FIRST_COMPLETED)
+                yield from _take_answered(pending)
+                for future in [future for future in pending if future.done()]:
+                    future.result()  # raises
                 tick()
-                for future in sorted(done, key=lambda each: each.exception() is not None):  # an error loses no answer
-                    yield future.result()
+        except (Exception, KeyboardInterrupt):
+            yield from _take_answered(pending)  # no answer that is known is lost
+            raise
         finally:
             stop.set_result(None)
             pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _take_answered(pending: set[Future[_Outcome]]) -> Iterator[_Outcome]:
+    """Yields the outcomes that are known, and takes them out of ``pending``; futures with errors stay there."""
+    while done := [future for future in pending if future.done() and not future.exception()]:
+        for future in done:
+            pending.remove(future)
+            yield future.result()
 
 
 def settings(sha256: str, schema: str | Source | None, model: Path, options: Options) -> dict[str, object]:

@@ -97,10 +97,13 @@ def batch(
             help="Answer on a Ray cluster: its address, auto for the running one, local for a new one.",
         ),
     ] = None,
-    actors: Annotated[int, typer.Option(min=1, help="With --ray: number of actors, each with a model of its own.")] = 1,
+    actors: Annotated[
+        int | None, typer.Option(min=1, help="With --ray: number of actors, each with a model of its own. [default: 1]")
+    ] = None,
     cpus_per_actor: Annotated[
-        float, typer.Option(min=0.1, help="With --ray: CPUs of an actor, and threads of its model.")
-    ] = 1,
+        float | None,
+        typer.Option(min=0.1, help="With --ray: CPUs of an actor, and threads of its model. [default: 1]"),
+    ] = None,
 ) -> None:
     """Answers a file of prompts. After an interruption, the same command continues where it stopped.
 
@@ -126,6 +129,10 @@ def batch(
         raise typer.BadParameter("a vote merges answers, and a certificate is about one", param_hint="--vote")
     if certificate_prompts and not certificates:
         raise typer.BadParameter("it needs --certificates", param_hint="--certificate-prompts")
+    if ray is None:
+        for name, given_to_ray in (("--actors", actors), ("--cpus-per-actor", cpus_per_actor)):
+            if given_to_ray is not None:
+                raise typer.BadParameter("it needs --ray", param_hint=name)
     wanted = language.read()
     if certificates:
         options = {**options, "certificate": "prompt" if certificate_prompts else True}
@@ -156,7 +163,7 @@ def batch(
                 answer = answerer(opened.enter_context(Model(**sizes)), wanted, options)
                 threads = parallel + READY
             else:
-                pool = opened.enter_context(_pool(ray, actors, cpus_per_actor, sizes, wanted, options))
+                pool = opened.enter_context(_pool(ray, actors or 1, cpus_per_actor or 1, sizes, wanted, options))
                 answer, threads = pool.answer, pool.threads
         run = batches.run(given, files, answer, wanted, options, voters=vote, threads=threads)
         counts = _follow(console, scan.rows, run)

@@ -26,6 +26,7 @@ from tests.support import byte_vocabulary
 from tests.support.batch_files import SETTINGS, Batch, completion, echo, prompts, records
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from concurrent.futures import Future
     from pathlib import Path
 
@@ -305,6 +306,40 @@ def test_an_error_loses_no_answer_that_is_known(tmp_path: Path) -> None:
         with pytest.raises(MemoryError):
             list(progress)
     assert batch.values() == {number: f"p{number}" for number in (1, 6, 7, 8, 9)}
+
+
+@pytest.mark.parametrize("breaks", ["reading", "tick", "interrupt"])
+def test_answers_that_are_known_are_written_before_the_batch_ends(
+    breaks: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answered = threading.Semaphore(0)
+    batch = Batch(tmp_path, prompts(8))
+
+    def slow(task: Task, _: Future[None]) -> Completion:
+        try:
+            return completion(task.prompt)
+        finally:
+            answered.release()
+
+    def broken() -> None:
+        for _ in range(4):
+            assert answered.acquire(timeout=60)
+        time.sleep(0.2)  # the threads have told their answers
+        raise KeyboardInterrupt if breaks == "interrupt" else OSError("the store is gone")
+
+    class Input(JsonLines):
+        def read(self) -> Iterator[tuple[int, bytes]]:
+            for number, line in super().read():
+                if number == 5 and breaks == "reading":
+                    broken()
+                yield number, line
+
+    with BatchFiles(batch.output, batch.errors, SETTINGS, restart=False) as files:
+        if breaks != "reading":
+            monkeypatch.setattr(files, "flush_due", broken)
+        with pytest.raises((OSError, KeyboardInterrupt)):
+            list(run(Input(batch.prompts), files, slow, None, {}, threads=4))
+    assert batch.values().items() >= {number: f"p{number}" for number in range(1, 5)}.items()
 
 
 # What is written

@@ -119,6 +119,8 @@ def test_tables_are_answered_on_a_cluster(folder: Path) -> None:
     [
         (["--ray", "127.0.0.1:1"], "--ray"),
         (["--ray", "local", "--threads", "2"], "--cpus-per-actor gives the threads"),
+        (["--actors", "2"], "it needs --ray"),
+        (["--cpus-per-actor", "2"], "it needs --ray"),
     ],
 )
 def test_what_cannot_begin_is_told(more: list[str], message: str, folder: Path) -> None:
