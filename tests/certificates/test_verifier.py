@@ -92,7 +92,7 @@ def test_a_file_may_hold_a_chain(tmp_path: Path) -> None:
     ("text", "why"),
     [
         ("[" * 100_000, "RecursionError"),
-        ("[]", "AttributeError"),
+        ("[]", "TypeError"),
         ("{}", "KeyError"),
         ("no JSON", "JSONDecodeError"),
         ('{"format": "constrain certificate 2"}', "the format is not 'constrain certificate 1'"),
@@ -106,6 +106,125 @@ def test_what_is_no_certificate_is_refused(
     said = capsys.readouterr().out
     assert "refused: " in said
     assert why in said
+
+
+WORD: list[Any] = [["literal", ["ab"]]]
+
+
+def of_word(expressions: list[Any] = WORD, tokens: Any = None, **changed: Any) -> dict[str, Any]:
+    """A certificate of the text ``ab``, matched by the last expression; ``changed``: members, of the grammar, too."""
+    members = {
+        "tokens": [[10, "a"], [11, "b"]] if tokens is None else tokens,
+        "text": "ab",
+        "vocabulary": {"eos": [11]},
+        "budget": {"max_tokens": None, "needed": []},
+        "derivation": [[0, 2], -1],
+    }
+    grammar = {
+        "rules": [{"edges": [[0, 0, 1, [], [], -1, -1]], "accepting": [1], "slots": []}],
+        "terminals": [{"expression": len(expressions) - 1}],
+        "expressions": expressions,
+        "ignored": [],
+        "numbers_by_double": True,
+        "strings_by_value": False,
+    }
+    grammar |= {name: value for name, value in changed.items() if name in grammar}
+    members |= {name: value for name, value in changed.items() if name not in grammar}
+    facts = {"format": verifier.FORMAT, "previous": None, "grammar": grammar, "sha256": ""}
+    return sealed({**facts, **members})
+
+
+A, B = ["literal", ["a"]], ["literal", ["b"]]
+
+
+@pytest.mark.parametrize(
+    "expressions",
+    [
+        [["class", [[-5, -1]], "char"]],
+        [["class", [[0, 255]], "bytes"]],
+        [A, B, ["repeat", 0, 5, 2], ["all", [0, 2, 1]]],
+        [["literal", ["a", "b"]], ["repeat", 0, 0, -1]],
+        [["literal", ["a", "b"]], ["repeat", 0, 0, 2.5]],
+        [["literal", ["a", "b"]], ["repeat", 0, True, 2]],
+        [["steps", 1]],
+        [["character", "byte"]],
+        [A, B, ["both", []], ["all", [0, 2, 1]]],
+        [["all", [0]]],
+        [["literal", "ab"]],
+        [["literal", {"ab": 1}]],
+        [["literal", ["ab"], 1]],
+        [["not", 1], ["literal", ["x"]]],
+        [["substring", ["ab"], 0, None, "char", ["1x1"]]],
+        [["substring", ["ab"], 0, None, "char", ["10"] * 2]],
+        [["substring", ["ab"], 0, None, "char", ["1"]]],
+        [["substring", ["ab"], 0, -1, "char", []]],
+    ],
+    ids=json.dumps,
+)
+def test_expressions_that_the_format_does_not_know_match_nothing(expressions: list[Any]) -> None:
+    with pytest.raises(ValueError, match=r"malformed|does not match|contains itself|cuts"):
+        constrain.verify_certificate(of_word(expressions))
+
+
+EDGE = [0, 0, 1, [], [], -1, -1]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"tokens": [[10, "a"], [11, "b", "name"]], "budget": {"max_tokens": 1, "needed": []}},
+        *({"tokens": [[10, "a"], [name, "b"]]} for name in (None, "x", 1.0, True, -3)),
+        {"tokens": ["5a", "5b"]},
+        {"tokens": [[10, "a"], [11, "b"], [12, "", ""]]},
+        {"tokens": [[10, "a"], [11, {"hex": " 62"}]]},
+        {"vocabulary": {"eos": None}},
+        *({"derivation": steps} for steps in ([[0, 2.0], -1], [[False, 2], -1], [[0, 2], [-1, None]], [[0, 2], -1.0])),
+        *({"budget": {"max_tokens": most, "needed": []}} for most in (2.0, True, "2")),
+        *({"budget": {"max_tokens": None, "needed": [0, 0, end]}} for end in (0.0, False)),
+        *({"budget": {"max_tokens": None, "needed": [first, 0, 0]}} for first in (None, "x", 0.5)),
+        *({"rules": [{"edges": [EDGE], "accepting": found, "slots": []}]} for found in ("1", [1.0], {"1": 1}, [True])),
+        {"rules": [{"edges": [[0, 0, 1, [], [[2, 0]], -1, -1]], "accepting": [1], "slots": [-1]}]},
+        {"rules": [{"edges": [[0, 0, 1, [], [], -2, -1]], "accepting": [1], "slots": [-1]}]},
+        {"rules": [{"edges": [[0, 0, 1, [], [], 0, -1]], "accepting": [1], "slots": [-2]}]},
+        {"rules": [{"edges": [[0, 0, 1, [], [], -1, 0]], "accepting": [1], "slots": [-1]}]},
+        {"rules": [{"edges": [[0, 0, 1, [], [[1, 0]], -1, -1]], "accepting": [1], "slots": [-2]}]},
+        {"rules": [{"edges": [[0, 0, 1, {}, [], -1, -1]], "accepting": [1], "slots": []}]},
+        *({"terminals": [{"expression": 0, "role": role}]} for role in (6, -1, None, True, "1")),
+        *({"terminals": [{"expression": found}]} for found in (-1, 0.0, False, None)),
+        *({"numbers_by_double": value} for value in (None, 0, [])),
+    ],
+    ids=json.dumps,
+)
+def test_values_of_another_type_are_refused(changed: dict[str, Any]) -> None:
+    constrain.verify_certificate(of_word())
+    with pytest.raises((ValueError, TypeError)):
+        constrain.verify_certificate(of_word(**changed))
+
+
+def test_numbers_that_json_does_not_have_are_refused() -> None:
+    with pytest.raises(ValueError, match="Out of range float"):
+        constrain.verify_certificate(of_word(claim=float("inf")))
+
+
+@pytest.mark.parametrize("arguments", [[], ["0" * 64]])
+def test_no_file_is_not_a_file_that_holds(arguments: list[str]) -> None:
+    assert verifier.main(arguments) == 1
+
+
+def test_the_hash_of_the_certificate_before_stands_in_front(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("good.json").write_text(canonical(of_word()))
+    Path("bad.json").write_text(canonical({**of_word(), "text": "ac"}))
+    Path("0" * 64).write_text(canonical(of_word()))
+    assert verifier.main(["good.json"]) == 0
+    assert verifier.main(["bad.json", "0" * 64]) == 1
+
+
+def test_a_certificate_inside_a_certificate_is_a_claim(tmp_path: Path) -> None:
+    (tmp_path / "inside.json").write_text(canonical({**of_word(), "text": "evil", "certificate": of_word()}))
+    (tmp_path / "claim.json").write_text(canonical(of_word(certificate="a claim")))
+    assert verifier.main([str(tmp_path / "inside.json")]) == 1
+    assert verifier.main([str(tmp_path / "claim.json")]) == 0
 
 
 def test_malformed_certificates_are_value_errors() -> None:
