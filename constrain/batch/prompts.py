@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import string
+from collections import Counter
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from constrain.batch.lines import LineError, known_id
@@ -46,7 +48,7 @@ class NamedColumns:
         """Returns the columns that are read."""
         if self.prompt is None:
             return list(columns)
-        found = [self.prompt] if self.prompt in columns else template_columns(self.prompt)
+        found = prompt_columns(self.prompt, columns)
         return list(dict.fromkeys([*found, *([] if self.id_column is None else [self.id_column])]))
 
     def fields(self, row: Row) -> dict[str, Any]:
@@ -66,6 +68,13 @@ class NamedColumns:
             return {**others, **named}
         prompt = prompt_of(self.prompt, row, known_id(named))
         return {**named, ("prompt" if isinstance(prompt, str) else "messages"): prompt}
+
+
+def check_names(columns: Collection[str]) -> None:
+    """Raises ``ValueError`` if two columns of a table have one name."""
+    name, count = max(Counter(columns).items(), key=itemgetter(1), default=("", 0))
+    if count > 1:
+        raise ValueError(f"two columns are called {name!r}; rename one")
 
 
 def check_column(place: str, column: str | None, columns: Collection[str]) -> None:
@@ -90,6 +99,11 @@ def check_prompt(place: str, prompt: str, columns: Collection[str]) -> None:
                 f"{place} has {{{column}}}, and the table has the columns {', '.join(columns)}; write other braces "
                 "twice"
             )
+
+
+def prompt_columns(prompt: str, columns: Collection[str]) -> list[str]:
+    """Returns the columns of a table that a prompt is made of."""
+    return [prompt] if prompt in columns else template_columns(prompt)
 
 
 def prompt_of(prompt: str, row: Row, name: Id) -> str | list[dict[str, Any]]:

@@ -8,13 +8,23 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from constrain.batch.lines import LineError, Task
-from constrain.batch.prompts import Row, check_column, check_prompt, prompt_of, require_prompt
+from constrain.batch.prompts import (
+    Row,
+    check_column,
+    check_names,
+    check_prompt,
+    prompt_columns,
+    prompt_of,
+    require_prompt,
+)
+from constrain.batch.tables.cells import drop_nulls
 from constrain.llama.decoding.ranges import seed_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
     from constrain.batch.lines import Id
+    from constrain.batch.tables.cells import RawRow
     from constrain.generation.options import ChatOptions
 
 PromptOf: TypeAlias = "str | Callable[[Row], Any]"
@@ -44,15 +54,27 @@ class RowReader:
     n: int = 1
 
     def check(self, columns: Collection[str]) -> None:
-        """Raises ``ValueError`` for columns that are not there."""
+        """Raises ``ValueError`` for columns that are not there, and for two of one name."""
+        check_names(columns)
         check_column("id_column", self.id_column, columns)
         for name, column in self.source_columns.items():
             check_column(f"source_columns[{name!r}]", column, columns)
         if isinstance(self.prompt, str):
             check_prompt("prompt", self.prompt, columns)
 
-    def read(self, row: Row) -> Task:
+    def needed(self, columns: Collection[str]) -> list[str]:
+        """Returns the columns that are read: all of them for a function, which may look at any."""
+        if callable(self.prompt):
+            return list(columns)
+        named = [] if self.id_column is None else [self.id_column]
+        return list(dict.fromkeys([*prompt_columns(self.prompt, columns), *named, *self.source_columns.values()]))
+
+    def read(self, row: RawRow) -> Task:
         """Returns the task of a row. Raises ``LineError``."""
+        if isinstance(row, LineError):
+            raise row
+        if not callable(self.prompt):  # a function gets the row as it is
+            row = {column: drop_nulls(value) for column, value in row.items()}
         name = None if self.id_column is None else self._name(row[self.id_column])
         prompt = self._read_prompt(row, name)
         seed = self.options.get("seed") or 0

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from constrain.batch.answering import READY, compile_ahead, write_answers
 from constrain.batch.lines import LineError
+from constrain.batch.tables.cells import read_rows
 from constrain.batch.tables.columns import answer_columns
 from constrain.certificates.certificate import chain
 from constrain.errors import ConstrainError
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
+    from constrain.batch.tables.cells import RawRow
     from constrain.generation.options import ChatOptions
     from constrain.ray.rows import PromptOf
 
@@ -67,7 +69,7 @@ class Answers:
     or what ``constrain batch`` writes to its file of errors).
 
     Raises the errors of ``complete`` for options and schemas that no answer can have, and ``ValueError`` for columns
-    that are not there.
+    that are not there, and for two columns of one name.
     """
 
     def __init__(
@@ -116,7 +118,7 @@ class Answers:
         names = [self._prefix + name for name in added.names]
         if taken := sorted({*names} & {*table.column_names}):
             raise ValueError(f"the table has a column {taken[0]!r} already; give a column_prefix, such as 'answer_'")
-        outcomes = self._answer(table.to_pylist())
+        outcomes = self._answer(read_rows(table.select(self._reader.needed(table.column_names))))
         kept = table if self._n == 1 else table.take([row for row in range(len(table)) for _ in range(self._n)])
         records = self._records(outcomes)
         for name, column, kind in zip(names, added.names, added.types, strict=True):
@@ -135,7 +137,7 @@ class Answers:
                 found.append(self._columns.record(outcome, sample))
         return found
 
-    def _answer(self, rows: list[dict[str, Any]]) -> list[_Outcomes]:
+    def _answer(self, rows: list[RawRow]) -> list[_Outcomes]:
         """Returns the answers to each row, or errors in their places. If the call ends early, so do the answers."""
         stop: Future[None] = Future()
         threads = self._model.parallel + READY
@@ -146,7 +148,7 @@ class Answers:
                 stop.set_result(None)
                 pool.shutdown(wait=False, cancel_futures=True)
 
-    def _answer_row(self, row: dict[str, Any], stop: Future[None]) -> _Outcomes:
+    def _answer_row(self, row: RawRow, stop: Future[None]) -> _Outcomes:
         name, begun = None, time.monotonic()
         outcomes: _Outcomes
         try:

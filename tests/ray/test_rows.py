@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from constrain.batch.inputs import open_input
 from constrain.batch.lines import LineError, read_task
-from constrain.batch.prompts import template_columns
+from constrain.batch.prompts import NamedColumns, template_columns
 from constrain.ray.rows import RowReader, number_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 ROW = {
     "id": 4,
@@ -107,3 +113,43 @@ def test_sources_come_from_columns() -> None:
 def test_a_template_names_its_columns() -> None:
     assert template_columns("{{a}} {b} and {c}") == ["b", "c"]
     assert template_columns("none") == []
+
+
+CALL = pa.struct({"name": pa.string(), "arguments": pa.struct({"city": pa.string(), "unit": pa.string()})})
+MESSAGE = pa.struct({"role": pa.string(), "content": pa.string(), "tool_calls": pa.list_(CALL)})
+
+
+@pytest.mark.parametrize(
+    ("messages", "kind"),
+    [
+        (
+            [
+                {"role": "user", "content": "weather?"},
+                {"role": "assistant", "tool_calls": [{"name": "w", "arguments": {"city": "Oslo"}}]},
+            ],
+            MESSAGE,
+        ),
+        ([[("role", "user"), ("content", "x")]], pa.map_(pa.string(), pa.string())),
+    ],
+)
+def test_nulls_and_maps_in_messages_are_read_as_in_a_batch(messages: Any, kind: pa.DataType, tmp_path: Path) -> None:
+    table = pa.table({"messages": pa.array([messages], pa.list_(kind))})
+    pq.write_table(table, tmp_path / "in.parquet")
+    batch = open_input(tmp_path / "in.parquet", NamedColumns())
+    [(_, row)] = batch.read()
+    expected = batch.task(1, row, None, {}, None).prompt
+    assert "None" not in repr(expected)
+    assert reader("messages", id_column=None).read(table.to_pylist()[0]).prompt == expected
+
+
+@pytest.mark.parametrize(
+    ("prompt", "fields", "columns"),
+    [
+        ("text", {}, ["text", "id"]),
+        ("{name} is {age}", {"source_columns": {"letter": "text"}}, ["name", "age", "id", "text"]),
+        ("id", {"id_column": None}, ["id"]),
+        (str, {}, list(ROW)),
+    ],
+)
+def test_only_columns_that_are_named_are_read(prompt: Any, fields: dict[str, Any], columns: list[str]) -> None:
+    assert reader(prompt, **fields).needed(list(ROW)) == columns

@@ -91,6 +91,28 @@ def test_columns_that_are_taken_are_named(answering: Answers) -> None:
         answering(table().drop_columns(["id"]))
 
 
+YEAR_10000 = 253_402_300_800_000_000
+BAD_TEXT = pa.Array.from_buffers(
+    pa.string(), 3, [None, pa.py_buffer(np.array([0, 1, 3, 4], np.int32)), pa.py_buffer(b"a\xff\xfeb")]
+)
+
+
+@pytest.mark.parametrize("odd", [pa.array([0, YEAR_10000, 0], pa.timestamp("us")), BAD_TEXT])
+def test_a_cell_that_python_cannot_hold_matters_only_where_it_is_read(answering: Answers, odd: pa.Array) -> None:
+    given = table().append_column("odd", odd)
+    found = answering(given)
+    assert found["text"] == answering(table())["text"]
+    assert found["odd"].equals(pa.chunked_array([odd]))
+    found = worker(prompt="Who is {odd}?")(given)
+    assert [error is None for error in found["error"].to_pylist()] == [True, False, True]
+    assert "the column 'odd' cannot be read" in found["error"][1].as_py()["message"]
+
+
+def test_two_columns_of_one_name_are_refused(answering: Answers) -> None:
+    with pytest.raises(ValueError, match="two columns are called 'prompt'"):
+        answering(table().append_column("prompt", [PROMPTS]))
+
+
 def test_an_empty_table_has_the_columns(answering: Answers) -> None:
     found = answering(table().slice(0, 0))
     assert len(found) == 0

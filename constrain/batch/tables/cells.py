@@ -5,13 +5,19 @@ from __future__ import annotations
 import math
 import re
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from constrain.batch.lines import FIELDS, LineError, parse_json
 from constrain.language.policies import CHOICES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+RawRow: TypeAlias = "dict[str, Any] | LineError"
+"""The cells of a row by the names of their columns, or the reason why Python cannot hold one of them."""
+
+_UNREADABLE = (ValueError, OverflowError, LookupError, NotImplementedError)
+"""Errors of pyarrow for cells that Python cannot hold, such as the year 10000 or a text that is not UTF-8."""
 
 _JSON = frozenset(("messages", "schema", "tools", "logit_bias", "registry", "sources"))
 """Fields whose texts are JSON."""
@@ -66,6 +72,30 @@ def drop_nulls(value: Any) -> Any:
             elif isinstance(inner, dict | list):
                 waiting.append(inner)
     return whole[0]
+
+
+def read_rows(batch: Any) -> list[RawRow]:
+    """Returns the rows of an Arrow table or batch; in place of one that Python cannot hold, an error."""
+    try:
+        rows: list[RawRow] = batch.to_pylist()
+    except _UNREADABLE:  # one of the rows: which?
+        names = batch.schema.names
+        rows = [_read_row(names, [column[index] for column in batch.columns]) for index in range(len(batch))]
+    return rows
+
+
+def _read_row(names: list[str], cells: list[Any]) -> RawRow:
+    try:
+        return {name: _read_cell(name, cell) for name, cell in zip(names, cells, strict=True)}
+    except LineError as error:
+        return error
+
+
+def _read_cell(name: str, cell: Any) -> Any:
+    try:
+        return cell.as_py()
+    except _UNREADABLE as error:
+        raise LineError(f"the column {name!r} cannot be read: {error}") from error
 
 
 def _read_text(name: str, text: str) -> Any:

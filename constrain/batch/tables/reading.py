@@ -6,11 +6,9 @@ import contextlib
 import io
 import itertools
 import re
-from collections import Counter
 from dataclasses import dataclass
-from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.csv as pa_csv
@@ -18,8 +16,9 @@ import pyarrow.parquet as pq
 
 from constrain.batch.lines import FIELDS, LineError, read_fields
 from constrain.batch.locations import StoreError, open_read
+from constrain.batch.prompts import check_names
 from constrain.batch.scanning import OWN_LANGUAGE, HashingFile, Scan
-from constrain.batch.tables.cells import drop_nulls, line_fields
+from constrain.batch.tables.cells import drop_nulls, line_fields, read_rows
 from constrain.suggestions import unknown_names
 
 if TYPE_CHECKING:
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from constrain.batch.lines import Task
     from constrain.batch.locations import Location
     from constrain.batch.prompts import NamedColumns
+    from constrain.batch.tables.cells import RawRow
     from constrain.generation.options import Options
     from constrain.language.source import Source
 
@@ -43,8 +43,6 @@ _PARQUET_BUFFER_BYTES = 1 << 20
 
 MAX_CSV_COLUMNS = 1_000
 """Columns of a CSV file. Beyond: the command ends, with status 1."""
-
-RawRow: TypeAlias = "dict[str, Any] | LineError"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +100,8 @@ class Table:
         return read_fields(number, fields, schema, options, voters)
 
     def _check(self, names: list[str]) -> None:
-        name, count = max(Counter(names).items(), key=itemgetter(1), default=("", 0))
-        if count > 1:
-            raise ValueError(f"{self.location}: two columns are called {name!r}; rename one")
         try:
+            check_names(names)
             self.named.check(names)
         except ValueError as error:
             raise ValueError(f"{self.location}: {error}") from error
@@ -198,30 +194,12 @@ def _open_csv(file: BinaryIO | HashingFile) -> tuple[list[str], Any]:
 
 def _rows(batch: Any, *, as_text: bool) -> Iterator[RawRow]:
     """Yields the rows of a batch; in place of one that Python cannot hold, an error."""
-    names = batch.schema.names
     if not as_text:
-        try:
-            rows = batch.to_pylist()
-        except (ValueError, OverflowError):  # one of the rows: which?
-            rows = [_read_row(names, [column[index] for column in batch.columns]) for index in range(len(batch))]
-        yield from rows
+        yield from read_rows(batch)
         return
+    names = batch.schema.names
     for cells in zip(*(column.to_pylist() for column in batch.columns), strict=True):
         yield _decode_row(names, cells)
-
-
-def _read_row(names: list[str], cells: list[Any]) -> RawRow:
-    try:
-        return {name: _read_cell(name, cell) for name, cell in zip(names, cells, strict=True)}
-    except LineError as error:
-        return error
-
-
-def _read_cell(name: str, cell: Any) -> Any:
-    try:
-        return cell.as_py()
-    except (ValueError, OverflowError) as error:
-        raise LineError(f"the column {name!r} cannot be read: {error}") from error
 
 
 def _decode_row(names: list[str], cells: tuple[bytes | None, ...]) -> RawRow:
