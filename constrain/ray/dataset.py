@@ -7,6 +7,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from constrain.llama.model import DEFAULT_PARALLEL
+from constrain.ray.checkpoints import with_checkpoint
 from constrain.ray.rows import RowReader
 from constrain.ray.shipping import Shipped, receive, ship
 from constrain.ray.worker import Answers, check_options
@@ -70,13 +71,15 @@ def answers(
         batch_size: rows of one call of an actor, and of a block of the result, which is written at once; by default 8
             for each answer that the model writes at once.
         checkpoint: folder of Ray's checkpoint, which all nodes see: a later run leaves out the rows whose answers
-            were written. It needs ``id_column``.
+            were written. It needs rows that are read from files, and an ``id_column`` of these files, in which each
+            row has another text or number. The column is read once before the job.
         model_options: further arguments of ``Model``, such as ``{"n_ctx": 8192}``.
         actor_options: further arguments of ``map_batches`` for the actors, such as ``{"num_gpus": 1}``.
         options: options of ``complete``, for all answers. ``seed`` is 0 by default.
 
     Raises the errors of ``complete`` for options and schemas that no answer can have, and ``ValueError`` for columns
-    that are not there, as far as the dataset knows its columns before it is read.
+    that are not there, as far as the dataset knows its columns before it is read, and for a checkpoint of rows that are
+    not read from files, or whose ids are missing or occur twice.
     """
     from ray.data import ActorPoolStrategy
 
@@ -86,7 +89,7 @@ def answers(
     if known is not None:
         reader.check(known)
     if checkpoint is not None:
-        _set_checkpoint(dataset, id_column, checkpoint)
+        dataset = with_checkpoint(dataset, id_column, checkpoint)
     least, most = (concurrency, concurrency) if isinstance(concurrency, int) else concurrency
     parallel = (model_options or {}).get("parallel", DEFAULT_PARALLEL)
     cpus = choose_cpus(cpus_per_actor, "cpus_per_actor")
@@ -119,14 +122,6 @@ class _Actor(Answers):
 
     def compile(self, model: Model, schema: Any, options: ChatOptions) -> None:
         receive(model, schema, options, self._shipped)
-
-
-def _set_checkpoint(dataset: Dataset, id_column: str | None, path: str) -> None:
-    if id_column is None:
-        raise ValueError("checkpoint needs id_column: the rows that are done are known by their names")
-    from ray.data.checkpoint import CheckpointConfig
-
-    dataset.context.checkpoint_config = CheckpointConfig(id_column, path, delete_checkpoint_on_success=False)
 
 
 def choose_cpus(wanted: float | None, name: str) -> float:

@@ -151,3 +151,60 @@ def test_a_checkpoint_leaves_out_what_is_written(tmp_path: Any) -> None:
         asked = {**OPTIONS, "checkpoint": str(tmp_path / "checkpoint")}
         answers(dataset, concurrency=1, cpus_per_actor=1, **asked).write_parquet(str(tmp_path / "out"), mode="append")
     assert by_id(ray.data.read_parquet(str(tmp_path / "out"))) == expected(rows)
+
+
+def write_people(folder: Path, rows: list[dict[str, Any]]) -> Any:
+    ray.data.from_items(rows).write_parquet(str(folder), mode="overwrite")
+    return ray.data.read_parquet(str(folder))
+
+
+def test_a_checkpoint_is_that_of_its_job_only(tmp_path: Path) -> None:
+    dataset = write_people(tmp_path / "in", people(3))
+    paths = [str(tmp_path / "first"), str(tmp_path / "second")]
+    jobs = [answers(dataset, **{**OPTIONS, "checkpoint": path}) for path in paths]
+    assert [job.context.checkpoint_config.checkpoint_path for job in jobs] == paths
+    assert dataset.context.checkpoint_config is None
+    assert answers(dataset, **OPTIONS).context.checkpoint_config is None
+
+
+@pytest.mark.parametrize("of_memory", [lambda rows: rows, lambda rows: rows.materialize()])
+def test_rows_in_memory_have_no_checkpoint(of_memory: Any, tmp_path: Path) -> None:
+    rows = ray.data.from_items(people(2))
+    files = write_people(tmp_path / "in", people(2))
+    for dataset in (of_memory(rows), of_memory(rows).union(files).repartition(1), files.materialize()):
+        with pytest.raises(ValueError, match="write them with write_parquet"):
+            answers(dataset, **{**OPTIONS, "checkpoint": str(tmp_path / "checkpoint")})
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"),
+    [
+        ([1, 2, 3, 2], "the id 2 occurs 2 times"),
+        (["a", "b", "b", "b"], "the id 'b' occurs 3 times"),
+        ([1, None, 3, 4], "1 rows have no id"),
+        ([2**53, 2**53 + 1, 5, 6], None),
+    ],
+)
+def test_a_checkpoint_needs_an_id_for_each_row(ids: list[Any], message: str | None, tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    for number, part in enumerate((ids[:2], ids[2:])):
+        pq.write_table(pa.table({"id": part, "prompt": ["x"] * 2}), tmp_path / f"{number}.parquet")
+    dataset = ray.data.read_parquet(str(tmp_path)).map(_must_not_run)
+    asked = {**OPTIONS, "checkpoint": str(tmp_path / "checkpoint")}
+    if message is None:
+        assert answers(dataset, **asked) is not None
+    else:
+        with pytest.raises(ValueError, match=message):
+            answers(dataset, **asked)
+
+
+def _must_not_run(row: dict[str, Any]) -> dict[str, Any]:
+    raise AssertionError(row)
+
+
+def test_ids_of_a_checkpoint_are_in_the_files(tmp_path: Path) -> None:
+    dataset = write_people(tmp_path / "in", [{"prompt": "x"}]).map(_must_not_run)
+    with pytest.raises(ValueError, match="ids are in the files"):
+        answers(dataset, **{**OPTIONS, "checkpoint": str(tmp_path / "checkpoint")})
