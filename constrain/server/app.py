@@ -21,7 +21,7 @@ from constrain.server.completions.request import read_completion_request
 from constrain.server.embeddings.endpoint import Embeddings
 from constrain.server.embeddings.request import read_embedding_request
 from constrain.server.error_forms import MODELS, error_object_for
-from constrain.server.http.account import REQUEST_ID, Account, current
+from constrain.server.http.account import REQUEST_ID, RESPONSE_ID, Account, current
 from constrain.server.http.auth import owner_of, require_key
 from constrain.server.http.cors import cors_headers, preflight, require_origin
 from constrain.server.http.errors import ApiError, on_api_error, on_failure, on_http_error, unavailable
@@ -132,6 +132,7 @@ class Application:
             return
         account = Account(time.monotonic() + self._settings.timeout)
         account.id = scope.get(REQUEST_ID, account.id)
+        account.response_id = scope.get(RESPONSE_ID, "")
         current.set(account)
         headers, settings = Headers(scope=scope), self._settings
         account.error_object = error_object_for(scope["path"], headers)

@@ -11,8 +11,9 @@ import pytest
 pytest.importorskip("ray")
 
 from ray.exceptions import ActorDiedError, RayError
+from ray.serve.exceptions import RayServeException
 
-from constrain.server.http.account import REQUEST_ID
+from constrain.server.http.account import REQUEST_ID, RESPONSE_ID
 from constrain.server.settings import Settings
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ class Replicas:
 
 
 LOST = ActorDiedError()
+AWAY = RayServeException("no replica is there")
 
 
 def ask(
@@ -77,6 +79,7 @@ def ask(
     path: str = "/v1/chat/completions",
     body: bytes = b"{}",
     headers: Sequence[tuple[bytes, bytes]] = (),
+    method: str = "POST",
 ) -> list[Message]:
     """Asks a front; returns the messages of its response."""
     from constrain.ray.endpoint.front import Front
@@ -93,7 +96,7 @@ def ask(
 
     scope = {
         "type": "http",
-        "method": "POST",
+        "method": method,
         "path": path,
         "headers": list(headers),
         "query_string": b"",
@@ -124,11 +127,43 @@ def test_another_replica_is_asked_if_nothing_was_sent() -> None:
     assert lost.is_cancelled
 
 
-def test_the_request_fails_if_replica_after_replica_is_lost() -> None:
-    replicas = Replicas(*(Parts([], LOST) for _ in range(3)))
+@pytest.mark.parametrize(
+    ("errors", "calls"), [([LOST, LOST], 2), ([AWAY, LOST, LOST], 3), ([AWAY, LOST, AWAY], 3), ([AWAY, AWAY, AWAY], 3)]
+)
+def test_the_request_fails_if_replica_after_replica_is_lost(errors: list[Exception], calls: int) -> None:
+    replicas = Replicas(*(Parts([], error) for error in errors))
     status, error = error_of(ask(replicas))
     assert (status, error["code"]) == (503, "service_unavailable")
-    assert len(replicas.calls) == 3
+    assert len(replicas.calls) == calls
+
+
+def not_found() -> list[Message]:
+    headers = [(b"content-type", b"application/json"), (b"content-length", b"99")]
+    return [{"type": "http.response.start", "status": 404, "headers": headers}, part('{"error":', more=False)]
+
+
+def test_a_response_that_a_lost_replica_may_have_deleted_is_deleted() -> None:
+    path = "/v1/responses/resp_1"
+    start_, body = ask(Replicas(Parts([], LOST), Parts(not_found())), path, method="DELETE")
+    assert start_["status"] == 200
+    assert json.loads(body["body"]) == {"id": "resp_1", "object": "response", "deleted": True}
+    assert dict(start_["headers"]) == {
+        b"content-type": b"application/json",
+        b"content-length": str(len(body["body"])).encode(),
+    }
+    assert ask(Replicas(Parts(not_found())), path, method="DELETE")[0]["status"] == 404
+    for method, other in (("GET", path), ("DELETE", "/v1/chat")):
+        assert ask(Replicas(Parts([], LOST), Parts(not_found())), other, method=method)[0]["status"] == 404
+
+
+def test_a_request_that_is_sent_again_creates_one_response() -> None:
+    asked = [Replicas(Parts([], LOST), Parts([start(), part("a", more=False)])) for _ in range(2)]
+    for replicas in asked:
+        ask(replicas, "/v1/responses")
+    names = [[scope[RESPONSE_ID] for scope, _ in replicas.calls] for replicas in asked]
+    assert [len({*each}) for each in names] == [1, 1]
+    assert names[0] != names[1]
+    assert names[0][0].startswith("resp_")
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 from typing import TYPE_CHECKING, Any
@@ -12,10 +13,11 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect, Request
 
 from constrain.server.error_forms import error_object_for, stream_end
-from constrain.server.http.account import REQUEST_ID, Account, current
+from constrain.server.http.account import REQUEST_ID, RESPONSE_ID, Account, current
 from constrain.server.http.cors import cors_headers
 from constrain.server.http.errors import ApiError, failure, too_busy, unavailable
 from constrain.server.requests.body import too_large
+from constrain.server.responses.output import new_response_id
 
 if TYPE_CHECKING:
     from ray.serve.handle import DeploymentHandle
@@ -27,6 +29,11 @@ _log = logging.getLogger("constrain.server")
 
 ATTEMPTS = 3
 """Replicas that are asked for one response: 3, as each may be lost before it has sent anything."""
+
+CRASHES = 2
+"""Replicas that may crash with one request: 2. It may be the reason, and would take a third one, too."""
+
+_RESPONSES = "/v1/responses"
 
 _ID_HEADER = "x-request-id"
 
@@ -65,7 +72,7 @@ class Front:
         account.error_object = error_object_for(scope["path"], headers)
         account.id = _request_id(headers) or account.id
         current.set(account)
-        response = _Response(scope["path"], send)
+        response = _Response(scope["method"], scope["path"], send)
         try:
             await self._answer(Request(scope, receive), response)
         except ClientDisconnect:
@@ -89,34 +96,48 @@ class Front:
         body = await _read(request, self._settings.max_body_bytes)
         sent = {name: request.scope[name] for name in _SENT if name in request.scope}
         sent[REQUEST_ID] = current.get().id
+        if request.url.path == _RESPONSES:
+            sent[RESPONSE_ID] = new_response_id()  # one for all attempts: they store one response
+        crashes = 0
         for _ in range(ATTEMPTS):
-            if await self._attempt(sent, body, response):
+            lost = await self._attempt(sent, body, response)
+            if lost is None:
                 return
-            if response.has_begun:
+            crashes += isinstance(lost, RayActorError)
+            if response.has_begun or crashes == CRASHES:
                 break
+            response.is_repeated = True
         raise unavailable("The process that wrote the answer was lost.")
 
-    async def _attempt(self, sent: Scope, body: bytes, response: _Response) -> bool:
-        """Sends the response of one replica. Returns whether it was not lost. Raises ``ApiError``."""
+    async def _attempt(self, sent: Scope, body: bytes, response: _Response) -> Exception | None:
+        """Sends the response of one replica. Returns its error if it was lost. Raises ``ApiError``."""
         try:
             await response.send_all(self._replicas.answer.remote(sent, body))
         except BackPressureError as error:
             raise too_busy("all replicas are answering, and the queue is full") from error
         except (RayActorError, RayServeException) as error:  # the replica, its node or its process is gone
             _log.warning("a replica was lost: %s", error, extra={"event": "replica_lost"})
-            return False
+            return error
         except RayError as error:
             _log.exception("a replica failed")
             raise failure() from error
-        return True
+        return None
 
 
 class _Response:
-    """A response to a client, in so far as it was sent."""
+    """A response to a client, in so far as it was sent.
 
-    def __init__(self, path: str, send: Send) -> None:
+    Attributes:
+        is_repeated: whether another replica had the request before, and may have done it.
+        has_begun: whether anything was sent.
+    """
+
+    def __init__(self, method: str, path: str, send: Send) -> None:
+        self._deleted = path.removeprefix(_RESPONSES + "/") if method == "DELETE" else ""
         self._path = path
         self._send = send
+        self._is_over = False
+        self.is_repeated = False
         self._media_type = ""
         self._events = 0
         self.has_begun = False
@@ -141,7 +162,12 @@ class _Response:
         await self._send({"type": "http.response.body", "body": last, "more_body": False})
 
     async def _send_one(self, message: Message) -> None:
+        if self._is_over:
+            return
         if message["type"] == "http.response.start":
+            if self.is_repeated and message["status"] == 404 and self._deleted not in ("", self._path):
+                await self._confirm(message)
+                return
             headers = MutableHeaders(raw=list(message["headers"]))
             self._media_type = headers.get("content-type", "")
             del headers[_ID_HEADER]  # Ray adds it
@@ -150,6 +176,16 @@ class _Response:
             self._events += message.get("body", b"").count(b"\n\n")
         await self._send(message)
         self.has_begun = True
+
+    async def _confirm(self, message: Message) -> None:
+        """Confirms that a response was deleted, in place of a 404: the first replica may have deleted it."""
+        body = json.dumps({"id": self._deleted, "object": "response", "deleted": True}).encode()
+        headers = MutableHeaders(raw=list(message["headers"]))
+        headers["content-length"] = str(len(body))
+        headers["content-type"] = "application/json"
+        await self._send_one({**message, "status": 200, "headers": headers.raw})
+        await self._send_one({"type": "http.response.body", "body": body, "more_body": False})
+        self._is_over = True
 
 
 def _request_id(headers: Headers) -> str:

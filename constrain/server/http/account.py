@@ -34,6 +34,7 @@ class Account:
         owner: name of the key that sent the request, or for which it is answered (see ``auth.owner_of``).
         keeps_response: whether a response may be kept for later requests.
         id: name of the request in its response and in the log.
+        response_id: id of the response that the request creates; ``""`` if none is chosen yet.
         begun: time of arrival (``time.monotonic()``).
         has_answer: whether a model has begun the answer, which will be ended in time. If not, no byte was sent yet.
         status: status of the response; 0 if there is none yet.
@@ -50,6 +51,7 @@ class Account:
     owner: str = ""
     keeps_response: bool = True
     id: str = field(default_factory=lambda: f"req_{secrets.token_hex(12)}")
+    response_id: str = ""
     begun: float = field(default_factory=time.monotonic)
     has_answer: bool = False
     status: int = 0
@@ -75,6 +77,10 @@ class Account:
 
 REQUEST_ID = "constrain.request_id"
 """Member of an ASGI scope with the name of a request, if a process in front of this one has named it."""
+
+RESPONSE_ID = "constrain.response_id"
+"""Member of an ASGI scope with the id of the response that a request creates, if a process in front of this one has
+chosen it: a request that is sent again then creates one response."""
 
 current: ContextVar[Account] = ContextVar("constrain_account")
 """The record of the request that is being answered."""

@@ -112,7 +112,8 @@ class Responses(Endpoint):
                 async with self._serving.models.lease(asked.model) as served:
                     answers = await generator.start(served, (question,), session)
                     temperature = answers.jobs[0].used_sampling.temperature
-                    head = ResponseHead(asked, new_response_id(), time.time(), asked.model, temperature)
+                    name = current.get().response_id or new_response_id()
+                    head = ResponseHead(asked, name, time.time(), asked.model, temperature)
                     with contextlib.closing(answers):
                         made = _Made(head, previous, owner, served)
                         if asked.stream:

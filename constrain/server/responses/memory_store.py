@@ -57,6 +57,8 @@ class MemoryStore(ResponseStore):
         """Keeps a response."""
         size = stored.whole_size
         with self._lock:
+            if stored.response["id"] in self._entries:
+                self._drop(stored.response["id"])
             self._entries[stored.response["id"]] = _Entry(stored, owner, self._clock() + self._max_age, size)
             self._size += size
             self._shrink()

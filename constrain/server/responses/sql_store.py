@@ -95,6 +95,7 @@ class SqlStore(ResponseStore):
             "conversation_size": stored.size,
         }
         with self._begin() as connection:
+            connection.execute(sql.delete(_responses).where(self._is(owner, stored.response["id"])))
             connection.execute(sql.insert(_responses), row)
             if now - self._shrunk >= self._shrink_seconds:
                 self._shrink(connection, now)

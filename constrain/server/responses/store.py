@@ -104,7 +104,7 @@ class ResponseStore(ABC):
 
     @abstractmethod
     def write(self, owner: str, stored: StoredResponse) -> None:
-        """Keeps a response; the oldest ones may have to go. Raises ``ApiError``."""
+        """Keeps a response, in place of one with the same id; the oldest ones may have to go. Raises ``ApiError``."""
 
     @abstractmethod
     def read(self, owner: str, response_id: str) -> StoredResponse | None:

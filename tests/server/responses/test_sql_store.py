@@ -10,6 +10,7 @@ import sqlalchemy as sql
 
 from constrain.server.app import Application
 from constrain.server.config import ServerConfig, read_config
+from constrain.server.http.account import RESPONSE_ID
 from constrain.server.http.errors import ApiError
 from constrain.server.responses.opening import open_store
 from constrain.server.responses.sql_store import SqlStore
@@ -124,6 +125,23 @@ def test_a_response_in_a_database_is_continued_by_another_server(model: constrai
     assert more["usage"]["input_tokens"] > made["usage"]["input_tokens"]
     assert ask(one, "DELETE", f"/v1/responses/{made['id']}").json()["deleted"] is True
     assert ask(other, "GET", f"/v1/responses/{made['id']}").status_code == 404
+    for application in (one, other):
+        application.close()
+
+
+def test_a_request_that_is_sent_again_stores_one_response(model: constrain.Model, tmp_path: Path) -> None:
+    settings = Settings(response_store=f"sqlite:///{tmp_path}/responses.db")
+    one, other = (Application(served_as(model, "small"), settings) for _ in range(2))
+
+    def sent_by_front(application: Application) -> Any:
+        async def send_on(scope: Any, receive: Any, send: Any) -> None:
+            await application({**scope, RESPONSE_ID: "resp_chosen"}, receive, send)
+
+        return send_on
+
+    assert [respond(sent_by_front(each)).json()["id"] for each in (one, other)] == ["resp_chosen"] * 2
+    assert ask(one, "DELETE", "/v1/responses/resp_chosen").json()["deleted"] is True
+    assert ask(other, "GET", "/v1/responses/resp_chosen").status_code == 404
     for application in (one, other):
         application.close()
 

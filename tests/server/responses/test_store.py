@@ -119,6 +119,18 @@ def test_a_deleted_response_is_not_there(make: Make) -> None:
     assert not _is_there(store, "resp_1")
 
 
+def test_a_response_that_is_created_again_takes_the_place_of_the_first(make: Make) -> None:
+    store = make(max_responses=2)
+    request = _request()
+    for completed_at in (1.0, 2.0):
+        store.put("me", request, {**_response("resp_1", request), "completed_at": completed_at})
+    assert store.get("me", "resp_1").response["completed_at"] == 2.0
+    _keep(store, "resp_2")
+    assert _is_there(store, "resp_1")
+    store.delete("me", "resp_1")
+    assert not _is_there(store, "resp_1")
+
+
 def test_the_oldest_responses_make_room(make: Make) -> None:
     store = make(max_responses=2)
     for response_id in ("resp_1", "resp_2", "resp_3"):
