@@ -4,8 +4,8 @@ Users import from here; it needs the extra ``ray``, and ``serve_app`` the extra 
 when ``answers`` or ``serve_app`` is called. ``Answers`` also works in ``mapInArrow`` and ``mapInPandas`` of Spark and
 ``map_partitions`` of Dask, which want to know its columns: ``answer_schema``. Read ``rows`` first (a row becomes a task
 of a batch), then ``worker`` with its ``metrics``, then ``dataset``, with ``shipping`` for the constraint of all actors
-and ``checkpoints`` for jobs that go on. ``pool`` has the actors of ``constrain batch --ray``, ``endpoint`` the server on
-a cluster.
+and ``checkpoints`` for jobs that go on. ``pool`` has the actors of ``constrain batch --ray``, whose losses ``seats``
+counts, and ``endpoint`` the server on a cluster.
 """
 
 from __future__ import annotations

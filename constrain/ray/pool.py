@@ -7,18 +7,19 @@ import logging
 import math
 import os
 import socket
-import threading
+import time
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from typing import TYPE_CHECKING, Any
 
 from constrain.batch.answering import READY, write_answers
 from constrain.batch.lines import LineError
-from constrain.errors import ConstrainError
+from constrain.errors import ConstrainError, ModelError
 from constrain.llama.model import Model
+from constrain.ray.seats import Seats
 from constrain.ray.shipping import Shipped, receive, ship
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from types import TracebackType
 
     from typing_extensions import Self
@@ -32,6 +33,14 @@ _log = logging.getLogger("constrain.ray")
 
 CONNECT_SECONDS = 10
 """Seconds to wait for the address of a cluster."""
+
+
+ATTEMPTS = 3
+"""Actors that are asked for one answer: 3; then its line fails. The last one answers no other line meanwhile, so that a
+line that ends its process fails alone."""
+
+START_SECONDS = 60
+"""Seconds after which the log names the actors that have not begun."""
 
 
 class _Worker:
@@ -73,7 +82,7 @@ def _require_reachable(address: str) -> None:
 
 
 class Pool:
-    """Actors on a Ray cluster. Threads call ``answer``; a task whose actor dies is answered by its successor.
+    """Actors on a Ray cluster. Threads call ``answer``; a task whose actor is lost is answered by another one.
 
     Args:
         address: address of a cluster; ``"local"`` starts one on this machine, ``"auto"`` finds the running one.
@@ -108,7 +117,7 @@ class Pool:
             _log.warning("%s actors take %s CPUs, and the cluster has %s; some wait for a node", actors, needed, found)
         threads = model_options["parallel"] + READY
         made: Any = ray.remote(_Worker).options(
-            num_cpus=cpus, max_restarts=-1, max_task_retries=-1, max_concurrency=threads
+            num_cpus=cpus, max_restarts=-1, max_task_retries=0, max_concurrency=threads
         )
         try:
             self._shipped = ship(model_options["model"], schema, options)  # kept for actors that begin again
@@ -116,14 +125,15 @@ class Pool:
             ray.shutdown()
             raise
         given = {"n_threads": max(1, int(cpus)), **model_options}
-        self._waiting = {made.remote(given, schema, options, self._shipped): 0 for _ in range(actors)}
-        self._lock = threading.Lock()
+        self._actors = [made.remote(given, schema, options, self._shipped) for _ in range(actors)]
+        self._seats = Seats(self._actors, self._recall, _tell_waiting)
+        self._is_closed = False
         self.threads = actors * threads
-        errors: list[Exception | None] = ray.get([actor.begin.remote() for actor in self._waiting])
-        for error in errors:
-            if error is not None:
-                self.close()
-                raise error
+        try:
+            self._await_start()
+        except BaseException:
+            self.close()
+            raise
 
     def __enter__(self) -> Self:
         return self
@@ -135,25 +145,93 @@ class Pool:
 
     def close(self) -> None:
         """Ends the actors."""
-        for actor in self._waiting:
+        self._is_closed = True
+        for actor in self._actors:
             self._ray.kill(actor)
         self._ray.shutdown()
 
     def answer(self, task: Task, stop: Future[None]) -> Completion:
         """Returns the answer to a task. Raises its errors, and ``CancelledError`` once ``stop`` is done."""
-        with self._lock:
-            actor = min(self._waiting, key=lambda each: self._waiting[each])
-            self._waiting[actor] += 1
-        try:
-            found: Future[Any] = actor.answer.remote(task).future()
-            wait((found, stop), return_when=FIRST_COMPLETED)
-            if not found.done():
-                raise CancelledError
-            result = found.result()
-        finally:
-            with self._lock:
-                self._waiting[actor] -= 1
+        for attempt in range(1, ATTEMPTS + 1):
+            alone = attempt == ATTEMPTS
+            seat = self._seats.take(stop, alone=alone)
+            lost = False
+            try:
+                return self._ask(seat.actor, task, stop)
+            except _lost_errors() as error:
+                lost = True
+                _log.warning("line %s: its actor was lost (%s of %s): %s", task.line, attempt, ATTEMPTS, _short(error))
+            finally:
+                self._seats.give_back(seat, alone=alone, lost=lost)
+        raise ModelError(
+            f"{ATTEMPTS} processes that wrote this answer were lost, the last one while it had no other line; the line "
+            "may crash them, or need more memory than they have"
+        )
+
+    @staticmethod
+    def _ask(actor: Any, task: Task, stop: Future[None]) -> Completion:
+        found: Future[Any] = actor.answer.remote(task).future()
+        wait((found, stop), return_when=FIRST_COMPLETED)
+        if not found.done():
+            raise CancelledError
+        result = found.result()
         if isinstance(result, Exception):
             raise result
         completion: Completion = result
         return completion
+
+    def _await_start(self) -> None:
+        """Waits until all actors have begun. Raises the error of the model or the schema, if there is one."""
+        waiting = {_begin(actor): number for number, actor in enumerate(self._actors, 1)}
+        begun = time.monotonic()
+        while waiting:
+            done, _ = self._ray.wait([*waiting], num_returns=len(waiting), timeout=START_SECONDS)
+            for each in done:
+                del waiting[each]
+                error: Exception | None = self._ray.get(each)
+                if error is not None:
+                    raise error
+            if waiting:
+                named = ", ".join(map(str, waiting.values()))
+                seconds = time.monotonic() - begun
+                _log.warning("actors %s of %s have not begun after %.0f s", named, len(self._actors), seconds)
+
+    def _recall(self, actor: Any, returned: Callable[[bool], None]) -> None:
+        """Calls a function once the successor of a lost actor has begun, with whether it can answer."""
+
+        def tell(found: Future[Any]) -> None:
+            try:
+                error = found.result()
+            except BaseException as raised:  # noqa: BLE001 - nobody would see it here
+                error = raised
+            if error is not None and not self._is_closed:
+                _log.error("an actor cannot begin again: %s", _short(error))
+            returned(error is None)
+
+        _begin(actor).future().add_done_callback(tell)
+
+
+def _begin(actor: Any) -> Any:
+    """Asks for the error of an actor; the answer waits until the actor, or its successor, has begun."""
+    return actor.begin.options(max_task_retries=-1).remote()
+
+
+def _tell_waiting(seconds: float) -> None:
+    _log.warning(
+        "a line has waited for %.0f s for an actor; all of them were lost or are answering lines alone", seconds
+    )
+
+
+def _lost_errors() -> tuple[type[Exception], ...]:
+    """Returns the errors of Ray for an actor, its process or its node that is gone, perhaps with an answer."""
+    found = importlib.import_module("ray.exceptions")
+    names = ("RayActorError", "WorkerCrashedError", "NodeDiedError", "OutOfMemoryError", "ObjectLostError")
+    return tuple(getattr(found, name) for name in names)
+
+
+def _short(error: BaseException) -> str:
+    return " ".join(str(error).split())[:_LONGEST_REASON]
+
+
+_LONGEST_REASON = 300
+"""Characters of an error of Ray that the log has."""
