@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import logging
+import math
 from typing import TYPE_CHECKING, Any
 
 from constrain.llama.model import DEFAULT_PARALLEL
@@ -100,14 +101,16 @@ def answers(
         "source_columns": source_columns, "column_prefix": column_prefix, "model_options": sizes, **options
     }  # fmt: skip
     rows = ROWS_AT_ONCE * parallel if batch_size is None else batch_size
+    spare = 1 if checkpoint is None else 2  # CPUs for reading and for the checkpoint
+    fewest = max(1, least - math.ceil(spare / cpus))  # idle actors make room where a lost node had CPUs to spare
     return dataset.repartition(target_num_rows_per_block=rows).map_batches(  # Ray's blocks have 128 MB: whole jobs
         _Actor,
         fn_constructor_args=(shipped,),
         fn_constructor_kwargs=given,
         batch_format="pyarrow",
         batch_size=rows,
-        compute=ActorPoolStrategy(min_size=least, max_size=most),
-        num_cpus=_reserved_cpus(cpus, least, 1 if checkpoint is None else 2),
+        compute=ActorPoolStrategy(min_size=fewest, max_size=most, initial_size=least),
+        num_cpus=_reserved_cpus(cpus, least, spare),
         udf_modifying_row_count=bool(n and not vote and n > 1),
         **(actor_options or {}),
     )
