@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 def write_file(path: Path) -> Iterator[BinaryIO]:
     """Yields a file for the content of a path. At the end it takes the place of an older one, and is on the disk.
 
-    After an error, the older file stays as it was.
+    After an error, the older file stays as it was. Behind a symbolic link, the file that it names is written.
     """
+    path = path.resolve()
     new = path.with_name(f"{path.name}.{secrets.token_hex(8)}.new")
     try:
         with new.open("wb") as file:

@@ -215,11 +215,17 @@ class AnswerFile:
 
 
 class ErrorFile:
-    """A file of errors on this machine; an empty one is removed at the end."""
+    """A file of errors on this machine; an empty one is removed at the end. Arguments and errors: ``BatchFiles``."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._file = path.open("wb", buffering=0)
+        self._file = path.open("a+b", buffering=0)
+        try:
+            _lock(self._file, path)
+            self._file.truncate(0)
+        except BaseException:
+            self._file.close()
+            raise
 
     def append(self, record: Mapping[str, object]) -> None:
         """Writes one error; on return it is on the disk. Raises ``OSError``."""
@@ -231,15 +237,17 @@ class ErrorFile:
     flush = flush_due
 
     def read(self) -> Iterator[bytes]:
-        """Yields the lines of all errors."""
-        with self._path.open("rb") as file:
+        """Yields the lines of all errors, also if the file was moved meanwhile."""
+        with os.fdopen(os.dup(self._file.fileno()), "rb") as file:
+            file.seek(0)
             yield from file
 
     def close(self) -> None:
-        """Closes the file."""
-        self._file.close()
-        if self._path.stat().st_size == 0:
-            self._path.unlink()
+        """Closes the file. One that was moved meanwhile stays, and so does another one in its place."""
+        with self._file:
+            own = os.fstat(self._file.fileno())
+            if own.st_size == 0 and self._path.exists() and os.path.samestat(own, self._path.stat()):
+                self._path.unlink(missing_ok=True)
 
 
 def check_locations(prompts: Location, written: Iterable[Location], *, read: Iterable[Path]) -> None:
@@ -273,11 +281,11 @@ def notes_of(lines: Location) -> Location:
     return note_path(lines) if isinstance(lines, Path) else parts_folder(lines)
 
 
-def _close(lines: Lines) -> OSError | None:
-    """Closes lines; returns the error of their last upload."""
+def _close(lines: Lines) -> OSError | ValueError | None:
+    """Closes lines; returns the error of their last upload, or that of a lock which is none any more."""
     try:
         lines.close()
-    except OSError as error:
+    except (OSError, ValueError) as error:
         return error
     return None
 

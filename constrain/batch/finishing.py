@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 
 from constrain.batch.files import notes_of
 from constrain.batch.inputs import table_kind
-from constrain.batch.locations import StoredFile, remove, require_pyarrow, size_of, write_whole
+from constrain.batch.locations import StoredFile, open_read, remove, require_pyarrow, size_of, write_whole
 from constrain.batch.notes import compare_note
+from constrain.batch.records import is_error
 from constrain.batch.stores.parts import StoredErrors
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from constrain.batch.locations import Location
     from constrain.batch.scanning import Scan
     from constrain.language.source import Source
+
+_LONGEST_ERROR = 64 << 20
+"""Bytes of a first line that are read to see whether it is an error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +58,22 @@ class Target:
         if size_of(self.location) is not None and size_of(notes_of(self.lines)) is None:
             compare_note(None, {}, str(self.location), str(notes_of(self.lines)))
 
+    def require_errors(self) -> None:
+        """Raises ``ValueError`` for a file with a content that is not the errors of a batch: it would be lost."""
+        for location in self.written()[:-1]:
+            if not size_of(location):
+                continue
+            if location == self.location and self.table is not None:
+                from constrain.batch.tables.writing import has_errors
+
+                known = has_errors(location, self.table)
+            else:
+                with open_read(location) as file:
+                    known = is_error(file.readline(_LONGEST_ERROR))
+            if not known:
+                fix = "name another file with --errors, or delete this one"
+                raise ValueError(f"{location} exists, and has no errors of a batch; {fix}")
+
 
 def target_of(location: Location) -> Target:
     """Returns the target in a file. Raises ``MissingExtraError`` for a table without pyarrow, and ``ValueError``."""
@@ -67,9 +87,10 @@ def target_of(location: Location) -> Target:
 
 
 def errors_beside(output: Location) -> Location:
-    """Returns the file of errors for an output: JSON Lines also for a table."""
-    suffix = ".jsonl" if table_kind(output) else output.suffix
-    return output.with_name(f"{output.stem}.errors{suffix}")
+    """Returns the file of errors for an output: JSON Lines also for a table, whose name it has as a whole."""
+    if table_kind(output):
+        return output.with_name(f"{output.name}.errors.jsonl")
+    return output.with_name(f"{output.stem}.errors{output.suffix}")
 
 
 def finish(files: BatchFiles, output: Target, errors: Target, schema: str | Source | None, scan: Scan) -> None:
@@ -143,8 +164,11 @@ def _join(target: Location, lines: Iterable[bytes]) -> int:
 
 @contextlib.contextmanager
 def _open_lines(kept: Location, lines: Iterable[bytes]) -> Iterator[BinaryIO]:
-    """Yields the lines as a file in which one can seek; those of a store are copied to this machine."""
-    if isinstance(kept, Path):
+    """Yields the lines as a file in which one can seek; those of a store are copied to this machine.
+
+    So are those of a file that was moved meanwhile.
+    """
+    if isinstance(kept, Path) and kept.is_file():
         with kept.open("rb") as file:
             yield file
         return

@@ -7,6 +7,7 @@ import importlib
 import io
 import re
 import secrets
+import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -23,8 +24,17 @@ _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _ALLOWED_IN_URLS = ":/?[]@!$&'()*+,;=%-._~"
 """Characters of a URL that stay as they are; ``#`` is part of a name here, and is encoded."""
 
-_WHOLE_WHEN_CLOSED = frozenset(("s3", "gcs", "abfs"))
-"""Stores whose files appear when they are closed. In others, a file gets its name when it is whole."""
+_WITHOUT_FOLDERS = frozenset(("s3", "gcs", "abfs"))
+"""Stores in which a folder is part of a name, and is there when a file is."""
+
+_WITHOUT_MOVES = frozenset(("abfs",))
+"""Stores that do not move files for all accounts. A file there appears when it is closed, be it too early."""
+
+_MAX_S3_COPY_BYTES = 5 << 30
+"""Bytes of a file that S3 copies. Beyond: the file is read and written again."""
+
+_COPIED_AT_ONCE = 16 << 20
+"""Bytes that are read and written again at once."""
 
 _READ_AHEAD = 1 << 20
 """Bytes that are read from a store at once."""
@@ -95,7 +105,7 @@ class StoredFile:
 
     def is_folder(self) -> bool:
         """Returns whether the path is a folder, in a store that has folders. Raises ``StoreError``."""
-        if self.store.type_name in _WHOLE_WHEN_CLOSED:
+        if self.store.type_name in _WITHOUT_FOLDERS:
             return False
         with self.name_failures("found"):
             return bool(self.store.get_file_info(self.path).type.name == "Directory")
@@ -132,7 +142,7 @@ class StoredFile:
 
     def require_folder(self) -> None:
         """Makes the folder of this name in a store that has folders. Raises ``StoreError``."""
-        if self.store.type_name not in _WHOLE_WHEN_CLOSED:
+        if self.store.type_name not in _WITHOUT_FOLDERS:
             with self.name_failures("made"):
                 self.store.create_dir(self.path, recursive=False)
 
@@ -239,25 +249,44 @@ def write_whole(location: Location) -> Iterator[BinaryIO]:
 
 @contextlib.contextmanager
 def _write_stored(file: StoredFile) -> Iterator[BinaryIO]:
-    """Yields a stream for the content of a stored file."""
-    at_once = file.store.type_name in _WHOLE_WHEN_CLOSED
+    """Yields a stream for the content of a stored file, which takes the place of an older one when it is whole."""
+    at_once = file.store.type_name in _WITHOUT_MOVES
     target = file if at_once else file.with_name(f"{file.name}.{secrets.token_hex(4)}.new")
+    stream = None
     with file.name_failures("written"):
-        stream = file.store.open_output_stream(target.path)
         try:
+            stream = file.store.open_output_stream(target.path)
             yield stream
+            size = stream.tell()
             stream.close()
             if not at_once:
-                file.store.move(target.path, file.path)
-        except BaseException:
-            _discard(stream, target)
+                _move(target, file, size)
+        except BaseException as error:
+            _discard(stream, target, is_there=stream is not None or not isinstance(error, OSError))
             raise
 
 
-def _discard(stream: Any, target: StoredFile) -> None:
-    """Deletes what a broken-off writing left. Its failures are no news: the error that broke it off is raised."""
-    if stream.closed:
+def _move(source: StoredFile, target: StoredFile, size: int) -> None:
+    """Moves a file. One that the store cannot copy is written again; broken off, the target is missing."""
+    store = source.store
+    if store.type_name != "s3" or size <= _MAX_S3_COPY_BYTES:
+        store.move(source.path, target.path)
         return
+    stream = store.open_output_stream(target.path)
+    try:
+        with source.open_read() as content:
+            shutil.copyfileobj(content, stream, _COPIED_AT_ONCE)
+        stream.close()
+    except BaseException:
+        _discard(stream, target, is_there=True)
+        raise
+    store.delete_file(source.path)
+
+
+def _discard(stream: Any, target: StoredFile, *, is_there: bool) -> None:
+    """Deletes what a broken-off writing left. Its failures are no news: the error that broke it off is raised."""
     with contextlib.suppress(OSError):
-        stream.close()  # publishes what was written so far, in stores where nothing else ends a stream
-        target.store.delete_file(target.path)
+        if stream is not None and not stream.closed:
+            stream.close()  # publishes what was written so far, in stores where nothing else ends a stream
+        if is_there:
+            target.store.delete_file(target.path)

@@ -54,6 +54,17 @@ def line_number(line: bytes) -> int | None:
     return found if isinstance(found, int) else None
 
 
+def is_error(line: bytes) -> bool:
+    """Returns whether a line is an error in place of an answer, or the beginning of one that was not written whole."""
+    if not line.endswith(b"\n"):
+        return line.startswith(b'{"line": ')
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(record, dict) and {"line", "error", "message"} <= record.keys()
+
+
 def last_certificate(lines: Iterable[bytes]) -> str | None:
     """Returns the hash of the last certificate in lines of answers; ``None`` without certificates."""
     last = None

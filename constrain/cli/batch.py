@@ -196,6 +196,7 @@ def _locate(
     failures = target_of(errors_beside(target.location) if errors is None else locate(errors))
     check_locations(source, [*target.written(), *failures.written()], read=read)
     target.require_known(restart=restart)
+    failures.require_errors()
     return given, target, failures
 
 

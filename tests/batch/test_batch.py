@@ -557,6 +557,31 @@ def test_one_process_writes_an_output_at_a_time(tmp_path: Path) -> None:
     assert batch.run()[-1] == Progress(0, 1)
 
 
+def test_one_process_writes_a_file_of_errors_at_a_time(tmp_path: Path) -> None:
+    batch = Batch(tmp_path, prompts(1))
+    with BatchFiles(tmp_path / "other.jsonl", batch.errors, SETTINGS, restart=False) as files:
+        files.error({"line": 1, "error": "LineError"})
+        with pytest.raises(ValueError, match=r"another process is writing .*errors\.jsonl"):
+            batch.run()
+    assert [each["line"] for each in records(batch.errors)] == [1]
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+@pytest.mark.parametrize("failed", [False, True])
+def test_a_file_of_errors_may_be_moved_meanwhile(replaced: bool, failed: bool, tmp_path: Path) -> None:
+    batch = Batch(tmp_path, prompts(1))
+    moved = tmp_path / "moved.jsonl"
+    with BatchFiles(batch.output, batch.errors, SETTINGS, restart=False) as files:
+        batch.errors.rename(moved)
+        if replaced:
+            batch.errors.touch()
+        if failed:
+            files.error({"line": 1})
+        assert len([*files.errors.read()]) == failed
+    assert batch.errors.exists() == replaced
+    assert moved.exists()
+
+
 def test_files_have_one_purpose_each(tmp_path: Path) -> None:
     names = {name: tmp_path / name for name in ("in", "out", "errors", "schema", "model")}
     for name in ("in", "schema", "model"):

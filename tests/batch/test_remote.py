@@ -15,6 +15,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 
+from constrain.batch.lines import LineError
 from constrain.batch.locations import StoredFile, StoreError, key_of, locate
 from constrain.batch.stores import parts
 from tests.support.batch_files import echo, prompts
@@ -36,10 +37,10 @@ def _server() -> Iterator[Store]:
 
 
 @pytest.fixture
-def store(_server: Store) -> Store:
-    for name in _server.names():
+def store(_server: Store) -> Iterator[Store]:
+    yield _server
+    for name in _server.names():  # all stores of this process have the same files
         _server.delete(name)
-    return _server
 
 
 # Names
@@ -317,6 +318,87 @@ def test_an_error_while_answers_wait_uploads_them(tmp_path: Path) -> None:
         job.run(broken, threads=1)
     assert job.run()[-1].known == 4
     assert values((tmp_path / "out.jsonl").read_bytes()) == expected(5)
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_an_interruption_of_an_upload_loses_nothing(
+    is_there: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parts, "PART_ANSWERS", 4)
+    write = StoredFile.write
+
+    def interrupt(self: StoredFile, data: bytes) -> None:
+        if not self.name.startswith("000002"):
+            write(self, data)
+            return
+        if is_there:
+            write(self, data)
+        raise KeyboardInterrupt
+
+    job = Job(*write_input(tmp_path, 10))
+    with monkeypatch.context() as patched:
+        patched.setattr(StoredFile, "write", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            job.run(threads=1)
+    assert not (tmp_path / "out.jsonl.parts" / "lock.json").exists()
+    assert job.run()[-1].known == 8
+    assert values((tmp_path / "out.jsonl").read_bytes()) == expected(10)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["s3", "file"])
+def test_an_interruption_of_the_end_leaves_the_older_output(
+    kind: str, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(task: Task, stop: Future[None]) -> Completion:
+        if task.line == 6:
+            raise LineError("no")
+        return echo(task, stop)
+
+    read = parts.StoredAnswers.read
+
+    def interrupt(self: parts.StoredAnswers) -> Iterator[bytes]:
+        for number, line in enumerate(read(self)):
+            if number == 3:
+                raise KeyboardInterrupt
+            yield line
+
+    store.put("in.jsonl", prompts(6))
+    (tmp_path / "in.jsonl").write_bytes(prompts(6))
+    job = Job(store.url("in.jsonl"), store.url("out.jsonl")) if kind == "s3" else Job(*write_input(tmp_path, 6))
+    job.run(failing)
+    with monkeypatch.context() as patched:
+        patched.setattr(parts.StoredAnswers, "read", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            job.run()
+    names = store.names() if kind == "s3" else [path.name for path in tmp_path.iterdir()]
+    assert not [name for name in names if name.endswith(".new")]
+    assert values(store.get("out.jsonl") if kind == "s3" else (tmp_path / "out.jsonl").read_bytes()) == expected(5)
+    assert job.run()[-1].known == 6
+    assert values(store.get("out.jsonl") if kind == "s3" else (tmp_path / "out.jsonl").read_bytes()) == expected(6)
+
+
+@pytest.mark.slow
+def test_errors_in_a_store_do_not_replace_a_file_that_no_batch_has_made(store: Store) -> None:
+    store.put("in.jsonl", prompts(1) + b"{\n")
+    for name in ("bad.jsonl", "bad.csv", "bad.parquet"):
+        job = Job(store.url("in.jsonl"), store.url("out.jsonl"), errors=store.url(name))
+        store.put(name, b"mine")
+        with pytest.raises(ValueError, match=f"{name} exists, and has no errors of a batch; "):
+            job.run()
+        assert store.get(name) == b"mine"
+        store.delete(name)
+        for _ in range(2):
+            assert job.run()[-1].failed == 1
+
+
+@pytest.mark.slow
+def test_a_file_that_is_too_large_for_a_copy_is_written_again(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("constrain.batch.locations._MAX_S3_COPY_BYTES", 10)
+    store.put("in.jsonl", prompts(6))
+    Job(store.url("in.jsonl"), store.url("out.jsonl")).run()
+    assert values(store.get("out.jsonl")) == expected(6)
+    assert not [name for name in store.names() if name.endswith(".new")]
 
 
 # Failures

@@ -235,6 +235,16 @@ def test_an_id_column_alone_names_rows_with_fields(tmp_path: Path) -> None:
         ("a.csv", b"prompt,\xff\na,1\n", {}, "the names of its columns are not UTF-8"),
         ("a.csv", "prompt\na\n".encode("utf-16"), {}, "it is UTF-16; write it as UTF-8"),
         ("a.csv", "prompt\n" + "x" * 300, {}, "a row has more than 100 bytes"),
+        ("a.csv", 'prompt,id\n"a,1\nb,2', {}, "line 2: a quote begins a cell and is not closed; put quotes around"),
+        ("a.csv", 'prompt\r\na\r\n"b""\r\n', {}, "line 3: a quote begins a cell and is not closed"),
+        ("a.csv", '"prompt\na\n', {}, "line 1: a quote begins a cell and is not closed"),
+        (
+            "a.csv",
+            'prompt\n"a 5" screen"\nb\n',
+            {},
+            "line 2: text follows a closing quote; .* each quote within it twice",
+        ),
+        ("a.csv", 'prompt\n"a\nb\n"c"\n', {}, "line 4: text follows a closing quote, of a cell that begins in line 2"),
         ("a.parquet", b"prompt\na\n", {}, "cannot be read as Parquet: "),
         ("a.parquet", b"", {}, "cannot be read as Parquet: "),
     ],
@@ -247,6 +257,38 @@ def test_a_wrong_table_is_refused_before_any_answer(
     with pytest.raises(ValueError, match=message):
         Job(source, tmp_path / "out.jsonl", **named).run()
     assert not (tmp_path / "out.jsonl").exists()
+
+
+@pytest.mark.parametrize("block", [16, 4 << 20])
+def test_quotes_that_are_right_are_accepted(block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "MAX_CSV_BLOCK_BYTES", block)
+    cells = ['"a\n""\n,"', '5" x', '"b"""', "x", '""', 'y"', '"z"']
+    source = write_csv(tmp_path / "in.csv", '\ufeff"prompt",id\r\n' + "".join(f"{cell},1\r\n" for cell in cells))
+    found = [task.prompt for task in tasks_of(source).values() if not isinstance(task, str)]
+    assert found == ['a\n"\n,', '5" x', 'b"', "x", "", 'y"', "z"]
+
+
+def test_a_broken_page_of_parquet_is_refused_before_any_answer(tmp_path: Path) -> None:
+    columns = {"prompt": [f"prompt {number}" for number in range(900)], "other": ["x"] * 900}
+    source = tmp_path / "in.parquet"
+    pq.write_table(pa.table(columns), source, row_group_size=300)
+    content = bytearray(source.read_bytes())
+    begin = pq.read_metadata(source).row_group(2).column(0).data_page_offset
+    content[begin : begin + 100] = bytes([255]) * 100
+    source.write_bytes(content)
+    with pytest.raises(
+        ValueError, match=r"in\.parquet: this cannot be read as Parquet: the rows behind row \d{3} are broken"
+    ):
+        Job(source, tmp_path / "out.jsonl", prompt="prompt").run()
+    assert not (tmp_path / "out.jsonl").exists()
+    assert Job(source, tmp_path / "out.jsonl", prompt="other").run()[-1].answered == 900
+
+
+def test_an_empty_map_is_an_object(tmp_path: Path) -> None:
+    bias = pa.array([[], [("3", 1.0)], None], pa.map_(pa.string(), pa.float64()))
+    source = write_parquet(tmp_path / "in.parquet", {"prompt": ["a", "b", "c"], "logit_bias": bias})
+    found = [task.options for task in tasks_of(source).values() if not isinstance(task, str)]
+    assert found == [{"logit_bias": {}}, {"logit_bias": {3: 1.0}}, {}]
 
 
 def test_columns_of_parquet_are_checked_too(tmp_path: Path) -> None:
@@ -263,7 +305,7 @@ def test_columns_of_parquet_are_checked_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize("output", ["out.parquet", "out.csv", "out.jsonl"])
 def test_an_empty_table_has_no_answers(name: str, output: str, tmp_path: Path) -> None:
     if name == "in.csv":
-        source = write_csv(tmp_path / name, "prompt,id\n")
+        source = write_csv(tmp_path / name, "prompt,id")
     else:
         source = write_parquet(tmp_path / name, {"prompt": pa.array([], pa.string()), "id": pa.array([], pa.int64())})
     assert len(Job(source, tmp_path / output).run()) == 1
@@ -451,6 +493,68 @@ def test_a_table_that_no_batch_has_made_is_left_alone(tmp_path: Path) -> None:
     assert (tmp_path / "out.parquet").read_bytes() == b"mine"
     job.run(restart=True)
     assert pq.read_table(tmp_path / "out.parquet").num_rows == 1
+
+
+def test_a_table_goes_to_the_file_that_a_link_names(tmp_path: Path) -> None:
+    source = write_csv(tmp_path / "in.csv", "prompt\na\n")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "out.parquet").symlink_to(tmp_path / "elsewhere" / "real.parquet")
+    Job(source, tmp_path / "out.parquet").run()
+    assert (tmp_path / "out.parquet").is_symlink()
+    assert pq.read_table(tmp_path / "elsewhere" / "real.parquet").num_rows == 1
+    assert len([*(tmp_path / "elsewhere").iterdir()]) == 1
+
+
+def test_batches_of_one_folder_have_their_own_errors(tmp_path: Path) -> None:
+    source = tmp_path / "in.jsonl"
+    source.write_bytes(prompts(2) + b"{\n")
+    names = {
+        "answers.jsonl": "answers.errors.jsonl",
+        "answers.csv": "answers.csv.errors.jsonl",
+        "answers.parquet": "answers.parquet.errors.jsonl",
+    }
+    for output in names:
+        Job(source, tmp_path / output).run()
+    for errors in names.values():
+        assert [each["line"] for each in records(tmp_path / errors)] == [3]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("notes.txt", b"my notes"),
+        ("notes.jsonl", b'{"line": 1, "value": 2}\n'),
+        ("notes.jsonl", b"[]\n"),
+        ("notes.csv", b"a,b\n1,2\n"),
+        ("notes.csv", b"\xff"),
+        ("notes.parquet", b"PAR1"),
+    ],
+)
+def test_errors_do_not_replace_a_file_that_no_batch_has_made(name: str, content: bytes, tmp_path: Path) -> None:
+    source = tmp_path / "in.jsonl"
+    source.write_bytes(prompts(2))
+    errors = tmp_path / name
+    errors.write_bytes(content)
+    for restart in (False, True):
+        with pytest.raises(
+            ValueError, match=r"notes.* exists, and has no errors of a batch; name another file with --errors"
+        ):
+            Job(source, tmp_path / "out.jsonl", errors=errors).run(restart=restart)
+    assert errors.read_bytes() == content
+    assert not (tmp_path / "out.jsonl").exists()
+
+
+@pytest.mark.parametrize("name", ["bad.txt", "bad.jsonl", "bad.csv", "bad.parquet"])
+def test_errors_of_an_earlier_batch_are_replaced(name: str, tmp_path: Path) -> None:
+    source = tmp_path / "in.jsonl"
+    source.write_bytes(b"{\n")
+    for output in ("one.jsonl", "two.jsonl"):
+        Job(source, tmp_path / output, errors=tmp_path / name).run()
+    (tmp_path / "empty.txt").touch()
+    (tmp_path / "torn.txt").write_bytes(b'{"line": 4, "er')
+    for errors in ("empty.txt", "torn.txt"):
+        Job(source, tmp_path / "three.jsonl", errors=tmp_path / errors).run()
+        assert len(records(tmp_path / errors)) == 1
 
 
 def test_files_of_tables_have_one_purpose_each(tmp_path: Path) -> None:

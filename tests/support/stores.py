@@ -106,6 +106,7 @@ class Job:
 
     def run(self, answer: Answerer = echo, *, threads: int = 3, restart: bool = False) -> list[Progress]:
         self.output.require_known(restart=restart)
+        self.errors.require_errors()
         scan = self.given.scan(find_languages=True)
         settings: dict[str, object] = {"input": {"sha256": scan.sha256}}
         with BatchFiles(self.output.lines, self.errors.lines, settings, restart=restart) as files:

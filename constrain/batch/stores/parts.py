@@ -2,15 +2,17 @@
 
     answers.jsonl.parts/run.json               settings behind the answers
     answers.jsonl.parts/lock.json              the command that writes
-    answers.jsonl.parts/000001-3fa4c1d2.jsonl  answers: a number, and the owner of the lock
+    answers.jsonl.parts/000001-3fa4c1d2-51e8b4a0.jsonl  answers: a number, the owner of the lock, a digest of settings
 
 A part is there whole or not at all, and is never written twice, so that two writers cannot overwrite each other. After
 ``kill -9``, at most the answers of the last ``PART_SECONDS`` are missing; they are answered again. A line that two
-writers answered is read once.
+writers answered is read once. Parts of other settings are not read: a command without its lock may leave some.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 import secrets
 import time
@@ -35,7 +37,8 @@ PART_ANSWERS = 1_000
 PART_BYTES = 16 << 20
 """Bytes of the answers after which a part is uploaded."""
 
-_PART = re.compile(r"(\d{6,})-[0-9a-f]{8}\.jsonl")
+_PART = re.compile(r"(\d{6,})-[0-9a-f]{8}(?:-([0-9a-f]{8}))?\.jsonl")
+"""Names of parts; those of earlier versions have no digest."""
 
 
 def parts_folder(target: StoredFile) -> StoredFile:
@@ -44,10 +47,14 @@ def parts_folder(target: StoredFile) -> StoredFile:
 
 
 class Parts:
-    """Lines that go into numbered parts of a folder."""
+    """Lines that go into numbered parts of a folder.
 
-    def __init__(self, folder: StoredFile, writer: str) -> None:
-        self._folder, self._writer = folder, writer
+    ``writer``: end of the names of new parts; ``digest``: digest of the settings of the parts that are read.
+    """
+
+    def __init__(self, folder: StoredFile, writer: str, digest: str | None = None) -> None:
+        self._folder, self._digest = folder, digest
+        self._writer = writer if digest is None else f"{writer}-{digest}"
         found = [_PART.fullmatch(each.name) for each in folder.children()]
         self._number = max((int(each[1]) for each in found if each is not None), default=0)
         self._waiting: list[bytes] = []
@@ -75,10 +82,13 @@ class Parts:
         return not self._waiting
 
     def upload(self) -> None:
-        """Uploads the records that wait. Raises ``StoreError``; they wait on then."""
-        part = self._folder.child(f"{self._number + 1:06}-{self._writer}.jsonl")
-        part.write(b"".join(self._waiting))
+        """Uploads the records that wait. Raises ``StoreError``; they wait on then.
+
+        A second attempt has another number: the first one may have been broken off after the part was there.
+        """
         self._number += 1
+        part = self._folder.child(f"{self._number:06}-{self._writer}.jsonl")
+        part.write(b"".join(self._waiting))
         self._waiting, self._bytes = [], 0
 
     def files(self) -> list[StoredFile]:
@@ -86,8 +96,11 @@ class Parts:
         return [each for each in self._folder.children() if _PART.fullmatch(each.name)]
 
     def read(self) -> Iterator[tuple[StoredFile, bytes]]:
-        """Yields the lines of the parts. A last line that was not written whole is left out."""
+        """Yields the lines of the parts with these settings. A last line that was not written whole is left out."""
         for part in self.files():
+            found = _PART.fullmatch(part.name)
+            if found is None or found[2] not in (None, self._digest):
+                continue
             with part.open_read() as file:
                 for line in file:
                     if line.endswith(b"\n"):
@@ -111,8 +124,9 @@ class StoredAnswers:
         folder.require_folder()
         self._lock = StoreLock(folder.child("lock.json"))
         try:
-            self._parts = Parts(folder, self._lock.token)
+            self._parts = Parts(folder, self._lock.token, _digest(settings))
             if restart:
+                self._lock.require()
                 if self._note.size() is not None:
                     self._note.delete()  # first, so that parts which are left are not taken for answers of this run
                 self._parts.clear()
@@ -140,7 +154,7 @@ class StoredAnswers:
         try:
             self._lock.require()
             self._parts.upload()
-        except BaseException:
+        except OSError:
             self._failed = True
             raise
 
@@ -153,9 +167,11 @@ class StoredAnswers:
             if number not in seen:
                 seen.add(number)
                 yield line
+        self._lock.require()  # before an output that is made of the lines takes the place of another one
 
     def note_finished(self, finished: Finished) -> None:
         """Notes that an output was made of the answers. Raises ``StoreError``."""
+        self._lock.require()
         self.finished = finished
         self._note.write(note_text(self._settings, finished))
 
@@ -180,6 +196,7 @@ class StoredAnswers:
             return
         if note is None and not restart and self._output.size() is not None:
             compare_note(None, self._settings, str(self._output), str(self._note))
+        self._lock.require()
         self._note.write(note_text(self._settings))
 
     def _number_of(self, part: StoredFile, line: bytes) -> int:
@@ -187,6 +204,12 @@ class StoredAnswers:
         if found is None:
             raise ValueError(f"{part}: this has a line that is not an answer; repair it, or start over with --restart")
         return found
+
+
+def _digest(settings: Mapping[str, object]) -> str:
+    """Returns a digest of settings; one that is ``None`` counts as missing, as in notes."""
+    given = {key: value for key, value in settings.items() if value is not None}
+    return hashlib.sha256(json.dumps(given, sort_keys=True).encode()).hexdigest()[:8]
 
 
 class StoredErrors:
@@ -215,7 +238,7 @@ class StoredErrors:
             return
         try:
             self._parts.upload()
-        except BaseException:
+        except OSError:
             self._failed = True
             raise
 

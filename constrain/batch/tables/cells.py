@@ -76,11 +76,17 @@ def drop_nulls(value: Any) -> Any:
 
 def read_rows(batch: Any) -> list[RawRow]:
     """Returns the rows of an Arrow table or batch; in place of one that Python cannot hold, an error."""
+    import pyarrow as pa
+
     try:
         rows: list[RawRow] = batch.to_pylist()
     except _UNREADABLE:  # one of the rows: which?
         names = batch.schema.names
         rows = [_read_row(names, [column[index] for column in batch.columns]) for index in range(len(batch))]
+    maps = [field.name for field in batch.schema if pa.types.is_map(field.type)]
+    for row in rows if maps else ():
+        if isinstance(row, dict):
+            row.update({name: {} for name in maps if row[name] == []})  # pairs of a map are a list, also none of them
     return rows
 
 

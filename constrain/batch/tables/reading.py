@@ -19,11 +19,11 @@ from constrain.batch.locations import StoreError, open_read
 from constrain.batch.prompts import check_names
 from constrain.batch.scanning import OWN_LANGUAGE, HashingFile, Scan
 from constrain.batch.tables.cells import drop_nulls, line_fields, read_rows
+from constrain.batch.tables.csv_text import CsvText, QuoteError
 from constrain.suggestions import unknown_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import BinaryIO
 
     from constrain.batch.lines import Task
     from constrain.batch.locations import Location
@@ -67,7 +67,6 @@ class Table:
                 rows, schema = self._scan_csv(hashing)
             else:
                 rows, schema = self._scan_parquet()
-                self._check(schema.names)
             sha256 = hashing.digest()
         own = self.named.prompt is None and not OWN_LANGUAGE.isdisjoint(schema.names)
         return Scan(sha256, rows, own, self._id_type(schema))
@@ -76,13 +75,10 @@ class Table:
         """Yields the rows with their numbers. Raises ``ValueError`` where the file is broken."""
         if not self.is_csv:
             with self._name_errors(), self._open_parquet() as source, pq.ParquetFile(source, **_LAZY) as parquet:
-                columns = self.named.needed(parquet.schema_arrow.names)
-                # A dot in a name also stands for a part of a struct.
-                only = None if any("." in name for name in columns) else columns
-                yield from self._number(parquet.iter_batches(ROWS, columns=only), columns)
+                yield from self._number(self._batches(parquet), self.named.needed(parquet.schema_arrow.names))
             return
         with open_read(self.location) as file, self._name_errors():
-            header, batches = _open_csv(file)
+            header, batches = _open_csv(CsvText(file))
             yield from self._number(batches, self.named.needed(header))
 
     def task(self, number: int, row: RawRow, schema: str | Source | None, options: Options, voters: int | None) -> Task:
@@ -124,13 +120,36 @@ class Table:
 
     def _scan_csv(self, hashing: HashingFile) -> tuple[int, pa.Schema]:
         with self._name_errors():
-            header, batches = _open_csv(hashing)
-            self._check(header)
-            return sum(len(batch) for batch in batches), pa.schema([(name, pa.string()) for name in header])
+            text = CsvText(hashing)
+            while text.read(MAX_CSV_BLOCK_BYTES):  # wrong quotes are found before Arrow begins to read ahead
+                pass
+            with open_read(self.location) as file:
+                header, batches = _open_csv(CsvText(file))
+                self._check(header)
+                rows = sum(len(batch) for batch in batches)
+            return rows, pa.schema([(name, pa.string()) for name in header])
 
     def _scan_parquet(self) -> tuple[int, pa.Schema]:
+        """Returns the number of rows, and the schema. All columns that are needed are decoded once."""
         with self._name_errors(), self._open_parquet() as source, pq.ParquetFile(source, **_LAZY) as parquet:
-            return parquet.metadata.num_rows, parquet.schema_arrow
+            schema = parquet.schema_arrow
+            self._check(schema.names)
+            rows = 0
+            try:
+                for batch in self._batches(parquet):
+                    rows += len(batch)
+            except (pa.ArrowException, OSError) as error:
+                if isinstance(error, StoreError) or getattr(error, "errno", None) is not None:
+                    raise  # the file is not there any more, or the disk cannot be read
+                raise pa.ArrowInvalid(f"the rows behind row {rows} are broken: {error}") from error
+            return rows, schema
+
+    def _batches(self, parquet: Any) -> Iterator[pa.RecordBatch]:
+        """Yields the rows of a Parquet file, with at least the columns that are needed."""
+        columns = self.named.needed(parquet.schema_arrow.names)
+        # A dot in a name also stands for a part of a struct.
+        only = None if any("." in name for name in columns) else columns
+        yield from parquet.iter_batches(ROWS, columns=only)
 
     def _open_parquet(self) -> Any:
         if isinstance(self.location, Path):
@@ -152,7 +171,7 @@ class Table:
             yield
         except StoreError:
             raise
-        except (pa.ArrowException, UnicodeDecodeError) as error:
+        except (pa.ArrowException, UnicodeDecodeError, QuoteError) as error:
             raise ValueError(f"{self.location}: this cannot be read as {kind}: {_explain(error)}") from error
         except OSError as error:
             raise OSError(f"{self.location}: it could not be read: {' '.join(str(error).split())}") from error
@@ -161,13 +180,13 @@ class Table:
 _LAZY: Any = {"buffer_size": _PARQUET_BUFFER_BYTES, "pre_buffer": False}
 
 
-def _open_csv(file: BinaryIO | HashingFile) -> tuple[list[str], Any]:
+def _open_csv(text: CsvText) -> tuple[list[str], Any]:
     """Returns the names in the header of a CSV file, and an iterator of batches of its other rows.
 
     Cells are bytes, so that one that is not UTF-8 costs its own row only.
     """
-    buffered = io.BufferedReader(file, MAX_CSV_BLOCK_BYTES) if isinstance(file, HashingFile) else file
-    if buffered.peek(2)[:2] in (b"\xff\xfe", b"\xfe\xff"):  # type: ignore[attr-defined]
+    buffered = io.BufferedReader(text, MAX_CSV_BLOCK_BYTES)
+    if buffered.peek(2)[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise pa.ArrowInvalid("it is UTF-16; write it as UTF-8")
     reader = pa_csv.open_csv(
         buffered,
@@ -221,7 +240,7 @@ def _explain(error: Exception) -> str:
     if isinstance(error, UnicodeDecodeError):
         return f"the names of its columns are not UTF-8 ({error}); save it as UTF-8"
     if "straddl" in str(error):
-        return f"a row has more than {MAX_CSV_BLOCK_BYTES} bytes (MAX_CSV_BLOCK_BYTES); is a quote not closed?"
+        return f"a row has more than {MAX_CSV_BLOCK_BYTES} bytes (MAX_CSV_BLOCK_BYTES)"
     said = " ".join(str(error).removeprefix("CSV parse error: ").split())
     return re.sub(r"^Row #(\d+): Expected", lambda found: f"row {int(found[1]) - 1}: expected", said)[:_LONGEST_REASON]
 

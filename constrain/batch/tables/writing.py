@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import csv
 import json
 from array import array
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +14,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
-from constrain.batch.locations import write_whole
+from constrain.batch.locations import open_read, write_whole
 from constrain.batch.records import json_text
 from constrain.batch.tables.columns import AnswerColumns, answer_columns
 
@@ -33,6 +35,9 @@ _EXACT = range(-(2**53), 2**53 + 1)
 
 _CSV = {name: pa.string() for name in ("value", "text", "finish_reason", "usage", "confidence", "details")}
 """Columns of answers in CSV. Values, usage and details are JSON."""
+
+_LONGEST_HEADER = 10_000
+"""Bytes of a header that are read to see whether a table has errors."""
 
 _ERRORS = {name: pa.string() for name in ("error", "message", "pointer", "text")}
 
@@ -71,6 +76,27 @@ def _have_certificates(lines: BinaryIO) -> bool:
 def write_errors(lines: BinaryIO, target: Location, kind: str) -> int:
     """Writes the table of errors, sorted by line; returns their number. Raises ``OSError``."""
     return _write(lines, target, kind, pa.schema(list(_ERRORS.items())), None, lambda error: error)
+
+
+def has_errors(location: Location, kind: str) -> bool:
+    """Returns whether a table has the columns of errors. Raises ``OSError``."""
+    try:
+        if kind == "parquet":
+            with _open_parquet(location) as source:
+                names = pq.read_schema(source).names
+        else:
+            with open_read(location) as file:
+                names = next(csv.reader([file.readline(_LONGEST_HEADER).decode()]), [])
+    except (pa.ArrowException, UnicodeDecodeError, csv.Error):
+        return False
+    return bool(names == ["line", "id", *_ERRORS])
+
+
+def _open_parquet(location: Location) -> Any:
+    if isinstance(location, Path):
+        return pa.OSFile(str(location))
+    with location.name_failures("read"):
+        return location.store.open_input_file(location.path)
 
 
 def _write(

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from constrain.batch.locations import StoreError
+from constrain.batch.files import BatchFiles
+from constrain.batch.locations import StoreError, locate
 from constrain.batch.stores import locks, parts
 from tests.support.batch_files import echo
 from tests.support.stores import Job, expected, part_names, values, write_input
@@ -94,6 +95,64 @@ def test_a_command_whose_lock_was_taken_over_ends(tmp_path: Path, monkeypatch: p
     lock_of(tmp_path).unlink()
     assert 0 < job.run()[-1].known < 6
     assert values((tmp_path / "out.jsonl").read_bytes()) == expected(6)
+
+
+def test_a_command_without_its_lock_leaves_the_note_of_the_next_one(tmp_path: Path) -> None:
+    output, errors = locate(f"file://{tmp_path}/out.jsonl"), locate(f"file://{tmp_path}/errors.jsonl")
+    note = tmp_path / "out.jsonl.parts" / "run.json"
+    with BatchFiles(output, errors, {"seed": 2}, restart=False) as second:
+        second.answer({"line": 1, "value": "second"})
+        second.flush()
+        found = json.loads(lock_of(tmp_path).read_text())
+        lock_of(tmp_path).write_text(json.dumps({**found, "time": 5}))
+        with BatchFiles(output, errors, {"seed": 3}, restart=True) as third:
+            third.answer({"line": 1, "value": "third"})
+            third.flush()
+            with pytest.raises(StoreError, match="this lock was taken over"):
+                second.answers.note_finished({"answers": 1, "bytes": 9})
+            assert json.loads(note.read_bytes()) == {"seed": 3}
+
+
+def test_a_command_that_loses_its_lock_at_once_writes_no_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    output, errors = locate(f"file://{tmp_path}/out.jsonl"), locate(f"file://{tmp_path}/errors.jsonl")
+    begin = parts.StoredAnswers._begin
+
+    def lose(self: parts.StoredAnswers, *, restart: bool) -> None:
+        found = json.loads(lock_of(tmp_path).read_text())
+        lock_of(tmp_path).write_text(json.dumps({**found, "owner": "other", "host": "elsewhere"}))
+        begin(self, restart=restart)
+
+    monkeypatch.setattr(parts.StoredAnswers, "_begin", lose)
+    with pytest.raises(StoreError, match="this lock was taken over on elsewhere"):
+        BatchFiles(output, errors, {"seed": 2}, restart=False)
+    assert not (tmp_path / "out.jsonl.parts" / "run.json").exists()
+
+
+def test_parts_of_other_settings_are_not_read(tmp_path: Path) -> None:
+    output, errors = locate(f"file://{tmp_path}/out.jsonl"), locate(f"file://{tmp_path}/errors.jsonl")
+    note = tmp_path / "out.jsonl.parts" / "run.json"
+    for seed in (1, 2):
+        with BatchFiles(output, errors, {"seed": seed, "vote": None}, restart=False) as files:
+            assert files.answered == set()
+            files.answer({"line": seed, "value": seed})
+        note.write_text(json.dumps({"seed": 3 - seed}))  # as of a command that had lost its lock
+    old = tmp_path / "out.jsonl.parts" / "000007-00000000.jsonl"
+    old.write_text('{"line": 7, "value": 7}\n')
+    with BatchFiles(output, errors, {"seed": 1}, restart=False) as files:
+        assert files.answered == {1, 7}
+        assert [json.loads(line)["value"] for line in files.answers.read()] == [1, 7]
+    with BatchFiles(output, errors, {"seed": 3}, restart=True) as files:
+        assert part_names(tmp_path) == []
+
+
+def test_errors_are_uploaded_though_the_lock_is_no_lock_any_more(tmp_path: Path) -> None:
+    output, errors = locate(f"file://{tmp_path}/out.jsonl"), locate(f"file://{tmp_path}/errors.jsonl")
+    files = BatchFiles(output, errors, {}, restart=False)
+    files.error({"line": 1, "error": "LineError"})
+    lock_of(tmp_path).write_text("not JSON")
+    with pytest.raises(ValueError, match="this is not a lock of a batch"), files:
+        pass
+    assert len([*(tmp_path / "errors.jsonl.parts").iterdir()]) == 1
 
 
 def test_lines_that_two_writers_answered_are_in_the_output_once(tmp_path: Path) -> None:
