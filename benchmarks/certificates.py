@@ -73,7 +73,8 @@ CHAIN = 5
 """Certificates of one chain."""
 
 PLACE = re.compile(
-    r"step \d+ of the derivation, at byte \d+|hash of the (certificate|grammar)|tokens (?:do not )?spell|budget of"
+    r"step \d+ of the derivation, at byte \d+|\w+: number \d+ is malformed"
+    r"|hash of the (certificate|grammar)|tokens (?:do not )?spell|budget of"
     r"|another .*before|no constrain certificate|the format|the signature|token \d+"
     r"|the grammar is not that of the source|the source"
 )

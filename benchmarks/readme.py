@@ -463,7 +463,7 @@ def _cluster_plan(plan: dict[str, Any]) -> Iterator[str]:
 
 def certificates(report: dict[str, Any]) -> Iterator[str]:
     """Certificates that were checked and tampered with, their sizes, and what they cost."""
-    checked, tampered, cost = report["verify"], report["tamper"], report["cost"]
+    checked, tampered, cost = report["verify"], report["tamper"], report.get("cost")
     yield (
         f"{checked['certificates']:,} certificates, of answers of the default model and of random walks over masks, "
         f"{checked['tokens']:,} tokens: `constrain.verify` refuses {checked['refused']}."
@@ -483,6 +483,8 @@ def certificates(report: dict[str, Any]) -> Iterator[str]:
         f"{right:,} are right all the same (another answer that the engine accepts, or the same language); "
         f"{total - refused - right:,} are neither."
     )
+    if cost is None:
+        return
     yield ""
     yield (
         f"{cost['answers']} answers of {cost['tokens']:,} tokens took {cost['seconds_with']:.1f} s with a certificate "
