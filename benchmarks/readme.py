@@ -622,6 +622,7 @@ def main() -> None:
             "docs/guides/transformers.md",
             "docs/guides/ray-sizes.md",
             "docs/guides/measured-accuracy.md",
+            "docs/reference/certificate-format.md",
             "docs/start.md",
         )
     ]
