@@ -181,6 +181,7 @@ PACKAGE = {
         voting.election._count
         voting.similarity.similarity""",
     "answers to one prompt, in a list: 2 calls": "generation.batch._values",
+    "the status is 200 then: 2 calls": "ray.endpoint.front._Response._confirm ray.endpoint.front._Response._send_one",
     "MAX_FORMAT_NESTING of structural tags": """
         structural.showing._item structural.showing.show
         structural.grammar._Emitter.add structural.grammar._Emitter.add_choice structural.grammar._Emitter.add_tag
@@ -356,8 +357,8 @@ PACKAGE = {
         llama.contexts.slots.Slots.end_to_keep
         llama.contexts.slots.Slots.evaluate
         llama.contexts.slots.Slots.keep
-        batch.files.AnswerFile.close batch.files.ErrorFile.close
         batch.files.BatchFiles.flush
+        batch.files.AnswerFile.close
         batch.files.BatchFiles.flush_due
         batch.locations.StoredFile.name
         batch.locations.StoredFile.read

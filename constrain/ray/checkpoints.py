@@ -45,16 +45,18 @@ def _dag(dataset: Dataset) -> Any:
 
 def _readers(operator: Any) -> Iterator[Any]:
     """Yields the operators that read the files of a dataset. Raises ``ValueError`` if rows come from elsewhere."""
-    if type(operator).__name__ in _READERS:
-        yield operator
-        return
-    if not operator.input_dependencies:
-        raise ValueError(
-            "checkpoint is for rows that are read from files, and some of these rows are in memory, so that none would "
-            "be left out; write them with write_parquet, and give answers what read_parquet reads"
-        )
-    for each in operator.input_dependencies:
-        yield from _readers(each)
+    left = [operator]
+    while left:
+        each = left.pop()
+        if type(each).__name__ in _READERS:
+            yield each
+        elif each.input_dependencies:
+            left.extend(each.input_dependencies)
+        else:
+            raise ValueError(
+                "checkpoint is for rows that are read from files, and some of these rows are in memory, so that none "
+                "would be left out; write them with write_parquet, and give answers what read_parquet reads"
+            )
 
 
 def _leaf(dataset: Dataset, reader: Any) -> Dataset:

@@ -307,7 +307,7 @@ def test_the_prompt_is_what_was_sent(shown: Shown) -> None:
     assert "Who was the first programmer?" in text
     assert "<|im_start|>" in text
     shown.page.click("#tab-timing")
-    assert re.search(r"[0-9]+ masks, [0-9.]+ µs", shown.page.inner_text("#panel-timing"))
+    assert re.search(r"[0-9,]+ masks, [0-9.,]+ µs", shown.page.inner_text("#panel-timing"))
 
 
 def test_the_budget_shows_where_the_end_comes(shown: Shown) -> None:
