@@ -19,7 +19,7 @@ NUMBER = re.compile(rb"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 STRING, BYTE = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL), re.compile(b".", re.DOTALL)
 WIDE = rb"[\xc2-\xdf][\x80-\xbf]|(?:\xe0[\xa0-\xbf]|\xed[\x80-\x9f]|[\xe1-\xec\xee\xef][\x80-\xbf])[\x80-\xbf]"
 WIDE += rb"|(?:\xf0[\x90-\xbf]|\xf4[\x80-\x8f]|[\xf1-\xf3][\x80-\xbf])[\x80-\xbf]{2}"
-CHARACTER, DECIMAL = re.compile(rb"[\x00-\x7f]|" + WIDE), re.compile(rb"-?([0-9]+)(?:\.([0-9]+))?")
+CHARACTER, DECIMAL = re.compile(rb"[\x00-\x7f]|" + WIDE), re.compile(rb"-?([0-9]+)((?:\.[0-9]+)?)")
 SPELLED = re.compile(rb'\\(?:["\\bfnrt]|u00(?:0[0-7bef]|1[0-9a-f]))|[^\x00-\x1f"\\\x80-\xff]|' + WIDE)
 SCALAR, LABEL, ORDERED, LABELLED, CLOSE = 1, 2, 3, 4, 5
 TYPES = {"[": r"\[", "]": r"\]", "{": r"\{", "}": r"\}", "<": r"\[(?:", ">": r"(?:,|(?=\])))*\]"}  # <N>: array of N
@@ -109,7 +109,7 @@ class Match:
 
     def _multiple(self, at: int, divisor: int, scale: int) -> int:
         reads = [DECIMAL.fullmatch(self.text, at, end) for end in range(at + 1, len(self.text) + 1)]
-        power, numbers = 10**scale, [(r.end(), int(r[1] + (r[2] or b"")), len(r[2] or b"")) for r in reads if r]
+        power, numbers = 10 ** min(scale, 99999), [(r.end(), int(r[1] + r[2][1:]), len(r[2][1:])) for r in reads if r]
         return sum(1 << end for end, n, point in numbers if n * power % (divisor * 10**point) == 0)
 
     def _window(self, at: int, part: int, unit: int, least: int, most: int | None) -> int:

@@ -65,5 +65,6 @@ def _prompt_of(line: Any, place: str) -> Any:
 
 def _note(rng: np.random.Generator) -> str:
     name, city, job = (str(rng.choice(each)) for each in (_NAMES, _CITIES, _JOBS))
+    # One event of several that are drawn: the notes stay those of benchmarks/results/cluster.json.
     event = rng.choice(_EVENTS, size=rng.integers(1, 6), replace=False)[0]
     return f"Note {rng.integers(1000, 9999)}: {name}, {rng.integers(18, 90)}, a {job} of {city}, {event}. Who?"

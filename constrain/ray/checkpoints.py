@@ -25,22 +25,18 @@ _NAMED = 1_000
 def with_checkpoint(dataset: Dataset, id_column: str | None, path: str) -> Dataset:
     """Returns a copy of a dataset with a checkpoint; others that come from the same dataset have none.
 
-    Reads the column of ids once. Raises ``ValueError`` if rows could be lost: if the dataset is not read from files,
-    of whose rows Ray leaves out those that were written, or if ids are missing or occur twice.
+    Reads the column of ids once. Raises ``ValueError`` if rows could be lost or answered again: if ids are missing or
+    occur twice, or if rows do not come from files, since Ray checks only rows from files against the checkpoint.
     """
     if id_column is None:
         raise ValueError("checkpoint needs id_column: the rows that are done are known by their names")
     from ray.data import Dataset
     from ray.data.checkpoint import CheckpointConfig
 
-    _require_ids([_leaf(dataset, each) for each in _readers(_dag(dataset))], id_column)
+    _require_ids([_leaf(dataset, each) for each in _readers(dataset._logical_plan.dag)], id_column)
     found: Dataset = Dataset.copy(dataset, _deep_copy=True)  # a shallow copy shares its context
     found.context.checkpoint_config = CheckpointConfig(id_column, path, delete_checkpoint_on_success=False)
     return found
-
-
-def _dag(dataset: Dataset) -> Any:
-    return dataset._logical_plan.dag
 
 
 def _readers(operator: Any) -> Iterator[Any]:

@@ -67,7 +67,8 @@ def answers(
         n: number of answers to each row.
         vote: whether the ``n`` answers become one.
         column_prefix: beginning of the names of the new columns.
-        concurrency: number of actors, or the least and the most; each has a model of its own.
+        concurrency: number of actors, or the least and the most; each has a model of its own. Actors without work may
+            end below the least, so that reading has a CPU where a node was lost.
         cpus_per_actor: CPUs of an actor, and threads of its model; by default 4, or those of the largest node.
         batch_size: rows of one call of an actor, and of a block of the result, which is written at once; by default 8
             for each answer that the model writes at once.

@@ -34,13 +34,15 @@ _log = logging.getLogger("constrain.ray")
 CONNECT_SECONDS = 10
 """Seconds to wait for the address of a cluster."""
 
-
 ATTEMPTS = 3
 """Actors that are asked for one answer: 3; then its line fails. The last one answers no other line meanwhile, so that a
 line that ends its process fails alone."""
 
 START_SECONDS = 60
 """Seconds after which the log names the actors that have not begun."""
+
+_LONGEST_REASON = 300
+"""Characters of an error of Ray that the log has."""
 
 
 class _Worker:
@@ -231,7 +233,3 @@ def _lost_errors() -> tuple[type[Exception], ...]:
 
 def _short(error: BaseException) -> str:
     return " ".join(str(error).split())[:_LONGEST_REASON]
-
-
-_LONGEST_REASON = 300
-"""Characters of an error of Ray that the log has."""

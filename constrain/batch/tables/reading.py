@@ -74,7 +74,7 @@ class Table:
     def read(self) -> Iterator[tuple[int, RawRow]]:
         """Yields the rows with their numbers. Raises ``ValueError`` where the file is broken."""
         if not self.is_csv:
-            with self._name_errors(), self._open_parquet() as source, pq.ParquetFile(source, **_LAZY) as parquet:
+            with self._name_errors(), open_parquet(self.location) as source, pq.ParquetFile(source, **_LAZY) as parquet:
                 yield from self._number(self._batches(parquet), self.named.needed(parquet.schema_arrow.names))
             return
         with open_read(self.location) as file, self._name_errors():
@@ -131,7 +131,7 @@ class Table:
 
     def _scan_parquet(self) -> tuple[int, pa.Schema]:
         """Returns the number of rows, and the schema. All columns that are needed are decoded once."""
-        with self._name_errors(), self._open_parquet() as source, pq.ParquetFile(source, **_LAZY) as parquet:
+        with self._name_errors(), open_parquet(self.location) as source, pq.ParquetFile(source, **_LAZY) as parquet:
             schema = parquet.schema_arrow
             self._check(schema.names)
             rows = 0
@@ -150,11 +150,6 @@ class Table:
         # A dot in a name also stands for a part of a struct.
         only = None if any("." in name for name in columns) else columns
         yield from parquet.iter_batches(ROWS, columns=only)
-
-    def _open_parquet(self) -> Any:
-        if isinstance(self.location, Path):
-            return pa.OSFile(str(self.location))
-        return self.location.store.open_input_file(self.location.path)
 
     def _number(self, batches: Any, columns: list[str]) -> Iterator[tuple[int, RawRow]]:
         number = 0
@@ -175,6 +170,14 @@ class Table:
             raise ValueError(f"{self.location}: this cannot be read as {kind}: {_explain(error)}") from error
         except OSError as error:
             raise OSError(f"{self.location}: it could not be read: {' '.join(str(error).split())}") from error
+
+
+def open_parquet(location: Location) -> Any:
+    """Returns a file of Arrow in which one can seek. Raises ``OSError``."""
+    if isinstance(location, Path):
+        return pa.OSFile(str(location))
+    with location.name_failures("read"):
+        return location.store.open_input_file(location.path)
 
 
 _LAZY: Any = {"buffer_size": _PARQUET_BUFFER_BYTES, "pre_buffer": False}

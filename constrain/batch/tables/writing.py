@@ -6,7 +6,6 @@ import contextlib
 import csv
 import json
 from array import array
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +16,7 @@ import pyarrow.parquet as pq
 from constrain.batch.locations import open_read, write_whole
 from constrain.batch.records import json_text
 from constrain.batch.tables.columns import AnswerColumns, answer_columns
+from constrain.batch.tables.reading import open_parquet
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -82,7 +82,7 @@ def has_errors(location: Location, kind: str) -> bool:
     """Returns whether a table has the columns of errors. Raises ``OSError``."""
     try:
         if kind == "parquet":
-            with _open_parquet(location) as source:
+            with open_parquet(location) as source:
                 names = pq.read_schema(source).names
         else:
             with open_read(location) as file:
@@ -90,13 +90,6 @@ def has_errors(location: Location, kind: str) -> bool:
     except (pa.ArrowException, UnicodeDecodeError, csv.Error):
         return False
     return bool(names == ["line", "id", *_ERRORS])
-
-
-def _open_parquet(location: Location) -> Any:
-    if isinstance(location, Path):
-        return pa.OSFile(str(location))
-    with location.name_failures("read"):
-        return location.store.open_input_file(location.path)
 
 
 def _write(
