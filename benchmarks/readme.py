@@ -611,36 +611,23 @@ def written(pages: Mapping[Path, str], results: Path) -> tuple[dict[Path, str], 
 
 def main() -> None:
     here = Path(__file__).parent
-    pages = [
-        here.parent / name
-        for name in (
-            "README.md",
-            "docs/guides/speed.md",
-            "docs/guides/weights.md",
-            "docs/guides/guesses.md",
-            "docs/guides/mcp.md",
-            "docs/guides/transformers.md",
-            "docs/guides/ray-sizes.md",
-            "docs/guides/measured-accuracy.md",
-            "docs/reference/certificate-format.md",
-            "docs/start.md",
-        )
-    ]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--write", action="store_true", help="write the tables")
     what.add_argument("--check", action="store_true", help="only compare them")
     parser.add_argument("--results", type=Path, default=here / "results", help="where the reports are (%(default)s)")
-    parser.add_argument("--page", type=Path, action="append", help="in place of these pages")
+    parser.add_argument("--page", type=Path, action="append", help="in place of the README and the docs")
     arguments = parser.parse_args()
     for path in arguments.results.glob("*.json"):
         if path.stem not in SECTIONS:
             parser.error(f"{path}: a report is named as its benchmark: {', '.join(SECTIONS)}")
-    before = {path: path.read_text(encoding="utf-8") for path in arguments.page or pages}
+    pages = arguments.page or [here.parent / "README.md", *sorted((here.parent / "docs").rglob("*.md"))]
+    before = {path: path.read_text(encoding="utf-8") for path in pages}
     texts, changed = written(before, arguments.results)
     if arguments.write:
         for path, text in texts.items():
-            path.write_text(text, encoding="utf-8")
+            if text != before[path]:
+                path.write_text(text, encoding="utf-8")
         print(f"written: {', '.join(changed) or 'nothing, all tables are those of their reports'}")
     elif changed:
         raise SystemExit(f"not those of their reports: {', '.join(changed)}; python benchmarks/readme.py --write")
