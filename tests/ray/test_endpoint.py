@@ -222,8 +222,8 @@ def test_responses_are_found_from_every_replica(base: str) -> None:
 def test_the_numbers_of_replicas_are_with_those_of_ray(base: str) -> None:
     (node,) = ray.nodes()
     address = f"http://{node['NodeManagerAddress']}:{node['MetricsExportPort']}/metrics"
-    until(lambda: "ray_constrain_requests_total{" in httpx.get(address).text)
-    assert "ray_constrain_tokens_total{" in httpx.get(address).text
+    for name in ("requests", "tokens"):
+        until(lambda name=name: f"ray_constrain_{name}_total{{" in httpx.get(address).text)
     assert httpx.get(f"{base}/health").status_code == 200
 
 
