@@ -198,7 +198,7 @@ EDGE = [0, 0, 1, [], [], -1, -1]
 )
 def test_values_of_another_type_are_refused(changed: dict[str, Any]) -> None:
     constrain.verify_certificate(of_word())
-    with pytest.raises(ValueError, match=r"."):
+    with pytest.raises(ValueError, match=r"^(\w+: number \d is malformed$|step 0 of the derivation, at byte 2: )"):
         constrain.verify_certificate(of_word(**changed))
 
 
@@ -255,7 +255,9 @@ def test_malformed_certificates_are_value_errors() -> None:
     for name in good:
         broken = sealed({each: value for each, value in good.items() if each != "source"}, **{name: None})
         if name not in ("sha256", "grammar_sha256", "source", "previous"):
-            with pytest.raises(ValueError, match=r"."):
+            with pytest.raises(
+                ValueError, match=rf"^{name}: number 0 is malformed$|^the certificate is malformed|^the format is"
+            ):
                 constrain.verify_certificate(broken)
     with pytest.raises(ValueError, match="malformed"):
         constrain.verify_certificate({})
