@@ -220,6 +220,18 @@ def _spans(part: Located) -> list[tuple[Path, _Span]]:
     return sorted(found, key=lambda each: (each[1].begin, -each[1].end))
 
 
+def paths_at(parts: Sequence[Located], positions: Sequence[int]) -> tuple[Path, ...]:
+    """Returns the path of the innermost value at each position in the bytes of an answer, each path once."""
+    found: dict[Path, None] = {}
+    for position in positions:
+        for part in parts:
+            at = _byte_positions(part)
+            inside = [path for path, span in _spans(part) if at[span.begin] <= position < at[span.end]]
+            if inside:
+                found[(*part.path, *inside[-1])] = None
+    return tuple(found)
+
+
 def _byte_positions(part: Located) -> Sequence[int]:
     """Returns the position of each character of a text, and of its end, in the bytes of the answer."""
     if part.text.isascii():

@@ -20,6 +20,7 @@ from constrain.engine.scopes import Run, Scopes, scoped_rules, with_marks_for
 from constrain.engine.special import resolve_special
 from constrain.engine.terminals import ExpectedTerminal, name_terminal
 from constrain.errors import deep_enough
+from constrain.language.grammar import WORD_TOKENS
 from constrain.language.special import special_name
 
 if TYPE_CHECKING:
@@ -395,9 +396,9 @@ class Constraint:
                 only tokens after which the text can be completed within the limit, so a loop that follows the masks
                 always ends with a complete text. Near the limit, masks also leave out tokens that begin something new.
             max_string_tokens: soft limit on the tokens of one string, including the token in which it begins. At the
-                limit no new word begins. After up to 8 more tokens, or at once where there are no words, masks allow
-                only tokens that bring the string's end nearer. A string that the language requires to be longer gets
-                the length it needs. Keys that a schema names, and constants, are not limited.
+                limit, masks allow only tokens that bring the string's end nearer; a string of any characters may first
+                finish a word, in 8 more tokens. A string that the language requires to be longer gets the length it
+                needs. Keys that a schema names, and constants, are not limited.
             max_number_tokens: soft limit on the tokens of one number, likewise.
             max_reasoning_tokens: soft limit on the tokens of a reasoning section, likewise.
 
@@ -409,7 +410,8 @@ class Constraint:
         limits = (max_string_tokens, max_number_tokens, max_reasoning_tokens)
         counts = [_count("max_tokens", max_tokens, 0)]
         counts += [_count(name, limit, 1) for name, limit in zip(_LIMITS, limits, strict=True)]
-        given = counts[0], (None, *counts[1:])
+        text = None if counts[1] is None else counts[1] + WORD_TOKENS
+        given = counts[0], (None, *counts[1:], text)  # by ``Kind``
         if self.has_scopes:
             return _MatcherOfScopes(self, max_tokens=given[0], lexeme_limits=given[1])
         made = Matcher if self._classes is None else _MatcherOfReadings

@@ -192,8 +192,8 @@ class Readings:
 
     # Masks
 
-    def _words(self) -> NDArray[np.uint32]:
-        """The mask of the next token."""
+    def _words(self, *, unlimited: bool = False) -> NDArray[np.uint32]:
+        """The mask of the next token; ``unlimited``: without regard to the budget."""
         import numpy as np
 
         marked = self._classes.marked
@@ -203,18 +203,18 @@ class Readings:
         if self._has_ended:
             return words[:n_words]
         for reading in self._readings:
-            reading.fill_bitmask(row)
+            reading.fill_bitmask(row, unlimited)
             words |= row
         if (marks := words[n_words:]).any():
             words[:n_words] |= self._classes.words(marks.tobytes())
         return words[:n_words]
 
-    def fill_bitmask(self, bitmask: Buffer) -> None:
+    def fill_bitmask(self, bitmask: Buffer, unlimited: bool = False) -> None:  # noqa: FBT001, FBT002 - as in core.Matcher
         """Writes the mask of the next token (see ``core.Matcher``)."""
         words = _array("bitmask", bitmask, "uint32", self._classes.marked.first // 32, is_written=True)
-        words[:] = self._words()
+        words[:] = self._words(unlimited=unlimited)
 
-    def fill_candidates(self, logits: Buffer, candidates: Buffer) -> int:
+    def fill_candidates(self, logits: Buffer, candidates: Buffer, unlimited: bool = False) -> int:  # noqa: FBT001, FBT002 - as in core.Matcher
         """Writes the allowed tokens with their logits for llama.cpp's samplers; returns their number."""
         import numpy as np
 
@@ -224,11 +224,26 @@ class Readings:
         if room.nbytes < 12 * n_vocab:
             raise ValueError(f"candidates must hold {n_vocab} llama_token_data (12 bytes each)")
         out: Any = np.frombuffer(room, np.dtype([("id", "i4"), ("logit", "f4"), ("p", "f4")]), n_vocab)
-        bits = np.unpackbits(self._words().view(np.uint8), count=n_vocab, bitorder="little")
+        bits = np.unpackbits(self._words(unlimited=unlimited).view(np.uint8), count=n_vocab, bitorder="little")
         tokens = np.flatnonzero(bits)
         found = out[: len(tokens)]
         found["id"], found["logit"], found["p"] = tokens, scores[tokens], 0
         return len(tokens)
+
+    @property
+    def lexeme(self) -> tuple[int, bytes, int, int, int | None]:
+        """No lexeme: each reading has its own. Private."""
+        return 0, b"", 0, 0, None
+
+    @property
+    def near_limit(self) -> bool:
+        """Whether a limit may narrow one of the next masks, in some reading. Private."""
+        return not self._has_ended and any(reading.near_limit for reading in self._readings)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether no token of the budget is left, and the text could go on."""
+        return not self._has_ended and all(reading.is_cut for reading in self._readings)
 
     @property
     def knows_mask(self) -> bool:

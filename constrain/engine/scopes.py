@@ -314,12 +314,22 @@ class Reading:
         """Whether nothing but the end of generation, or of the scope, is possible."""
         return self._here.is_finished
 
-    def fill_bitmask(self, row: Any) -> None:
-        """Writes the mask of the next token; marks of scopes are not in it."""
-        self._here.fill_bitmask(row)
+    def fill_bitmask(self, row: Any, unlimited: bool = False) -> None:  # noqa: FBT001, FBT002 - as in core.Matcher
+        """Writes the mask of the next token; marks of scopes are not in it. The limit of the scope always applies."""
+        self._here.fill_bitmask(row, unlimited and (self.inside is None or self._has_less_left()))
         if self.inside is not None:
             row &= self.run.scopes.not_eos
         row &= self.run.scopes.not_marks
+
+    @property
+    def near_limit(self) -> bool:
+        """Whether the budget or a limit may narrow one of the next masks."""
+        return self._here.near_limit
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether no token of the budget is left, and the text could go on."""
+        return self._here.is_cut
 
     @property
     def knows_mask(self) -> bool:
@@ -363,10 +373,13 @@ class Reading:
 
     def _is_short(self) -> bool:
         """Returns whether the budget of the text, rather than the limit of the scope, has removed tokens in it."""
-        if self.inside is None or self.scope is None:
-            return False
+        return self.inside is not None and self._has_less_left() and self.inside.is_narrowed_by_budget
+
+    def _has_less_left(self) -> bool:
+        """Returns whether the budget of the text leaves less for the scope than its own limit."""
+        assert self.scope is not None
         left = self._left_for(self.scope, self.around)
-        return left is not None and left < self.scope.most and self.inside.is_narrowed_by_budget
+        return left is not None and left < self.scope.most
 
     @property
     def n_shortened(self) -> int:

@@ -68,6 +68,8 @@ class Completion:
         finish_reason: ``"stop"`` if the answer ended by itself or at a ``stop`` text; ``"length"`` if ``max_tokens``
             removed tokens that the schema allows (without a schema: cut the answer); ``"timeout"`` if the time was up.
         report: ``Constraint.report`` of the schema; ``None`` without a schema.
+        ended_early: paths of the strings that ``max_tokens`` or ``max_string_tokens`` closed after a word, and of the
+            other values in which ``max_tokens`` removed what the model would have written, as in ``fields``.
         shortened: number of strings and numbers that ``max_string_tokens`` or ``max_number_tokens`` ended, and of
             lexemes that the ``max_tokens`` of a grammar narrowed. They do not change ``finish_reason``.
         limited_masks: number of masks without some allowed tokens, because a limit of the kernel was met. The answer
@@ -111,6 +113,7 @@ class Completion:
     timings: Timings
     finish_reason: FinishReason
     report: Report | None
+    ended_early: tuple[tuple[str | int, ...], ...] = ()
     shortened: int = 0
     limited_masks: int = 0
     limits_met: tuple[str, ...] = ()
@@ -137,10 +140,16 @@ class Completion:
 
 
 def limits_object(completion: Completion) -> dict[str, Any]:
-    """Returns the member ``limited`` of an answer as JSON: limited masks and the limits met; empty if none was met."""
-    if not completion.limits_met:
-        return {}
-    return {"limited": {"masks": completion.limited_masks, "limits": list(completion.limits_met)}}
+    """Returns the members of an answer as JSON that tell of limits; empty if none was met.
+
+    ``early``: JSON Pointers of the values that ended early; ``limited``: limited masks and the limits met.
+    """
+    found: dict[str, Any] = {}
+    if completion.ended_early:
+        found["early"] = [pointer_to(path) for path in completion.ended_early]
+    if completion.limits_met:
+        found["limited"] = {"masks": completion.limited_masks, "limits": list(completion.limits_met)}
+    return found
 
 
 def agreement_object(completion: Completion) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from constrain.chat.reading.events import ReasoningDelta, TraceDelta
@@ -15,7 +16,7 @@ from constrain.chat.reading.reply import Refusal, Reply
 from constrain.chat.reading.text import TextStream
 from constrain.chat.reading.text_tokens import TextTokens
 from constrain.confidence.alternatives import Replay
-from constrain.confidence.fields import Confidence, sum_mass
+from constrain.confidence.fields import Confidence, paths_at, sum_mass
 from constrain.engine import compiling as _compiling
 from constrain.engine.captures import Captures
 from constrain.generation.capturing import Capturing, with_captures
@@ -372,7 +373,8 @@ class Writing:
             timings=timings,
             finish_reason=answer.finish_reason,
             report=None if job.constraint is None else job.constraint.report,
-            shortened=0 if answer.matcher is None else answer.matcher.n_shortened,
+            ended_early=self._ended_early(),
+            shortened=answer.n_shortened + (0 if answer.matcher is None else answer.matcher.n_shortened),
             limited_masks=0 if answer.matcher is None else answer.matcher.limited_masks,
             limits_met=() if answer.matcher is None else answer.matcher.limits_met,
             reasoning=outcome.reasoning,
@@ -390,6 +392,14 @@ class Writing:
             n_masks=answer.n_masks,
             mask_seconds=answer.mask_seconds,
         )
+
+    def _ended_early(self) -> tuple[Path, ...]:
+        """Returns the paths of the values that ended early."""
+        answer, vocabulary = self.answer, self.job.plan.model.vocabulary
+        if not answer.ended_early:
+            return ()
+        begins = [0, *accumulate(len(vocabulary.marked_bytes(token)) for token in answer.tokens)]
+        return paths_at(self.progress.located(), [begins[token] + offset for token, offset in answer.ended_early])
 
     def _logprobs(self) -> list[float]:
         """Returns the logarithms of the model's own probabilities of the tokens."""

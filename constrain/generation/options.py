@@ -45,12 +45,12 @@ class Options(CompileOptions, total=False):
 
     Attributes:
         max_tokens: the most tokens of the answer, without the end of generation; ``None`` (the default) for the rest of
-            the context. An answer with a schema is complete within the limit: near it, words are finished, and open
-            strings, arrays and objects are closed. ``BudgetError`` if no answer fits.
+            the context. An answer with a schema is complete within the limit: at it, open strings end after their last
+            whole word, and arrays and objects are closed. ``BudgetError`` if no answer fits.
         max_string_tokens: soft limit on the tokens of one string; ``None`` (the default) for no limit. It stops models
-            that repeat themselves inside a string. At the limit no new word begins, and the string ends within 8 more
-            tokens. A string that the schema requires to be longer gets the length it needs. Keys that the schema does
-            not name are limited like strings; constants are not limited.
+            that repeat themselves inside a string. At the limit the string ends after its current word, or after the
+            word before it if that takes more than 8 further tokens. A string that the schema requires to be longer
+            gets the length it needs. Keys that the schema does not name are limited, too; constants are not.
         max_number_tokens: soft limit on the tokens of one number (64); ``None`` for no limit. It stops models that
             write digits without end: a 64-bit float needs at most 17 digits, a 128-bit integer 39.
         temperature: divisor of the logits; 0 or more. At 0 the most likely allowed token is taken, and ``top_p``,

@@ -46,12 +46,21 @@ class Role(IntEnum):
 
 
 class Kind(IntEnum):
-    """The kind of a lexeme, for limits on tokens: each kind has a limit of its own."""
+    """The kind of a lexeme, for limits on tokens: each kind has a limit of its own.
+
+    An answer that runs out of tokens cuts ``TEXT`` after a word, and ``REASONING`` and ``PROSE`` anywhere.
+    """
 
     OTHER = 0  # no limit
-    STRING = 1
+    STRING = 1  # a string with a pattern, a format or parts
     NUMBER = 2
     REASONING = 3
+    TEXT = 4  # a string of any characters
+    PROSE = 5  # free text
+
+
+WORD_TOKENS = 8
+"""Tokens beyond its limit that a ``TEXT`` may take to finish a word."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from constrain.chat.answers.choices import FunctionCalls, Reasoning
 from constrain.chat.answers.language import AnswerLanguage
 from constrain.generation.job import Language
 from constrain.language import tree
-from constrain.language.grammar import Grammar, GrammarBuilder
+from constrain.language.grammar import Grammar, GrammarBuilder, Kind
 from constrain.regex.source import Regex
 from tests.support import LONG, allowed, byte_vocabulary, maskbench_that_compiles, real_vocabulary, small_vocabulary
 from tests.support.chat.forms import TAGS
@@ -283,23 +283,20 @@ def test_the_matcher_tells_whether_the_budget_narrowed_the_mask() -> None:
     assert matcher.is_accepting
 
 
-def test_near_the_end_words_are_finished_and_none_begun() -> None:
-    constraint = constrain.compile({"type": "object", "properties": {"a": {"type": "string"}}}, vocabulary())
-    matcher, row = constraint.matcher(max_tokens=40), constraint.allocate_bitmask()[0]
-    for byte in b'{"a": "':
-        assert matcher.accept(byte)
-    begun = []
-    while not matcher.is_finished:
-        texts = {vocabulary().token_bytes(token) for token in allowed(matcher, row).tolist()}
-        begun.append(any(text.startswith(b" ") for text in texts))
-        assert begun[-1] or texts & {b'"', b'"}'}
-        if not matcher.accept(ord("x")):
-            break
-    assert begun[0]
-    assert not begun[-1]
-    closing = begun.index(False)
-    assert not any(begun[closing:])
-    assert 3 <= len(begun) - closing <= 16, "a few tokens are left to finish the word"
+def test_near_the_end_a_string_may_go_on_until_it_must_be_closed() -> None:
+    constraint = constrain.compile({"type": "array", "items": {"type": "string"}}, vocabulary())
+    matcher, row = constraint.matcher(max_tokens=90), constraint.allocate_bitmask()[0]
+    assert matcher.accept_many(b'["') == 2
+    free = set(allowed(matcher, row).tolist())
+    assert not matcher.near_limit
+    while 90 - matcher.n_accepted > matcher.min_tokens_left:
+        assert ord(" ") in allowed(matcher, row), "a space would be missed, and the next word glued to this one"
+        matcher.fill_bitmask(row, unlimited=True)
+        assert set(np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little")).tolist()) == free
+        assert matcher.accept(ord(" "))
+    assert matcher.near_limit
+    assert ord(" ") not in allowed(matcher, row)
+    assert matcher.lexeme[:4] == (Kind.TEXT, b'"', matcher.n_accepted - 1, 0)
 
 
 @pytest.mark.slow

@@ -160,14 +160,19 @@ def test_no_number_is_longer_than_its_limit() -> None:
     assert max(count for _, count in counts) in (20, 21)  # there may be no digit yet after the point
 
 
-def test_a_word_is_finished_beyond_the_limit_and_no_other_begun() -> None:
+def test_a_string_may_go_on_a_little_beyond_its_limit_and_then_ends() -> None:
     constraint = compiled("strings")
     matcher, row = constraint.matcher(max_string_tokens=4), constraint.allocate_bitmask()[0]
     assert matcher.accept_many(b'["a foo') == 7
     ids = set(allowed(matcher, row))
-    assert {ord("x"), ord('"'), ord(".")} <= ids
-    assert not ids & {ord(" "), 256, 258}  # " foo" and " a"
-    assert 260 in ids  # ' b"', which ends the string
+    assert {
+        ord("x"),
+        ord('"'),
+        ord("."),
+        ord(" "),
+        256,
+    } <= ids  # without spaces, words would be glued
+    assert matcher.lexeme == (Kind.TEXT, b'"', 6, 0, GRACE - 2)
     assert matcher.accept_many(b"xyzxyzxyz") == GRACE - 2  # of them, two stand beyond the limit already
     assert set(allowed(matcher, row)) == {ord('"'), 259, 260, 261, 262}
 
@@ -276,15 +281,16 @@ def test_keys_and_constants_have_no_limit() -> None:
 def test_the_matcher_tells_whether_a_limit_narrowed_the_mask() -> None:
     constraint = compiled("strings")
     matcher, row = constraint.matcher(500, max_string_tokens=4), constraint.allocate_bitmask()[0]
-    for text, count in ((b'["abc', 0), (b'd",', 1), (b'"', 1), (b"xyz", 1), (b"w", 2)):
+    for text, count in ((b'["abcdefghijk', 0), (b'",', 1), (b'"', 1), (b"xyzxyzxyzxy", 1)):
         assert matcher.accept_many(text) == len(text)
         assert matcher.n_shortened == count
+    matcher.fill_bitmask(row)
+    assert matcher.n_shortened == 2
     assert matcher.is_narrowed
     assert not matcher.is_narrowed_by_budget
     assert "a limit on the tokens of the lexeme leaves it out" in matcher.explain(256)
     assert "is allowed" in matcher.explain(ord('"'))
     assert "fails at byte 0" in matcher.explain(0)
-    matcher.fill_bitmask(row)
     matcher.rollback(5)
     assert matcher.n_shortened == 1
 

@@ -102,15 +102,15 @@ class _Form:
             not_at_begin += [sequence(Literal(mark), ANY_BYTES) for mark in marks]
         outer = [Complement(union(not_at_begin))] if not_at_begin else []
         plain = Intersection((self.made.without(marks if form.text_before else ()), *outer))
-        self.made.read(start, plain, END, "text")
+        self.made.read(start, plain, END, "text", Kind.PROSE)
         for mark, node in self.trees.joined.items():
             if isinstance(mark, SpecialName):
                 before = self.made.state()
-                self.made.read(start, plain, before, "text")
+                self.made.read(start, plain, before, "text", Kind.PROSE)
                 self.made.read(before, mark.literal, self.place(node), "call")
             else:
                 joined = Intersection((up_to(mark, marks), *outer))
-                self.made.read(start, joined, self.place(node), "text and call")
+                self.made.read(start, joined, self.place(node), "text and call", Kind.PROSE)
 
     def add_section(self, source: int, reached: int) -> None:
         """Adds the inside of a section: content, or text before calls."""
@@ -128,9 +128,8 @@ class _Form:
         joined = form.preamble is not None and form.preamble.begin == form.content.begin
         if form.preamble is not None and has_preamble(self.answer) and (reached == PREAMBLE or joined):
             endings.append((form.preamble.end, self.place(self.trees.calls)))
-        self.made.read_up_to(
-            source, endings, "text", (form.preamble.end,) if form.preamble is not None and joined else ()
-        )
+        others = (form.preamble.end,) if form.preamble is not None and joined else ()
+        self.made.read_up_to(source, endings, "text", others, Kind.PROSE)
 
     def add_value(self, start: int, target: int) -> list[Expression]:
         """Adds content that is a value or a text of a language, or a refusal; returns its possible beginnings."""
@@ -144,7 +143,7 @@ class _Form:
         if self.answer.refusal:
             self.check_apart(REFUSAL.encode(), first)
             refusal = sequence(Literal(REFUSAL.encode()), _VISIBLE, ANY_TEXT)
-            self.made.read(start, refusal, target, "refusal")
+            self.made.read(start, refusal, target, "refusal", Kind.PROSE)
             first = [*first, refusal]
         return first
 

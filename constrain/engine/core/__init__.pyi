@@ -267,20 +267,33 @@ class Matcher:
     def is_finished(self) -> bool:
         """Whether end of generation was accepted, or nothing else is possible."""
 
-    def fill_bitmask(self, bitmask: Buffer) -> None:
+    def fill_bitmask(self, bitmask: Buffer, unlimited: bool = False) -> None:
         """Writes the mask of the next token: every word of ``bitmask``, uint32 of shape (ceil(n_vocab / 32),).
 
         Bit ``token % 32`` of word ``token // 32`` is set if and only if the text so far and this token can be
-        completed. The bits of end-of-generation ids are set where the text may end. Raises TypeError or ValueError
-        for another buffer.
+        completed. The bits of end-of-generation ids are set where the text may end. ``unlimited``: as if there were
+        neither budget nor limits on lexemes. Raises TypeError or ValueError for another buffer.
         """
 
-    def fill_candidates(self, logits: Buffer, candidates: Buffer) -> int:
+    def fill_candidates(self, logits: Buffer, candidates: Buffer, unlimited: bool = False) -> int:
         """Writes the allowed tokens with their logits, ascending by id, for llama.cpp's samplers; returns their number.
 
         ``logits``: float32 of shape (n_vocab,). ``candidates``: room for n_vocab ``llama_token_data`` of 12 bytes
-        (int32 id, float32 logit, float32 p = 0). Raises TypeError or ValueError for other buffers.
+        (int32 id, float32 logit, float32 p = 0). ``unlimited``: also writes the tokens that only the budget or a limit
+        on lexemes leaves out; ``accept`` refuses these. Raises TypeError or ValueError for other buffers.
         """
+
+    @property
+    def lexeme(self) -> tuple[int, bytes, int, int, int | None]:
+        """The current lexeme: kind, shortest end, number of tokens, its offset in the first, tokens left. Private."""
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether no token of the budget is left, and the text could go on."""
+
+    @property
+    def near_limit(self) -> bool:
+        """Whether the budget, or a limit of the lexeme, may narrow one of the next masks. Private."""
 
     def forced_bytes(self) -> bytes:
         """Returns the next bytes that every allowed text has; empty where there is a choice, or the text may end."""

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from constrain.errors import UnsupportedSchemaError
+from constrain.json_schema.emission.scalars import string_kind
 from constrain.json_schema.shapes.strings import content
 from constrain.json_schema.spelling.punctuation import Punctuation
-from constrain.language.grammar import Kind, Role, Terminal
+from constrain.language.grammar import Role, Terminal
 from constrain.language.tree import (
     ANY_BYTE,
     ANY_BYTES,
@@ -96,7 +97,7 @@ class Outermost:
                 f"every string allowed here contains {self.behind_value!r}, which ends a value in this form",
                 pointer="",
             )
-        return Terminal("string", expression, kind=Kind.STRING)
+        return Terminal("string", expression, kind=string_kind(shapes))
 
 
 @dataclass(frozen=True, slots=True)

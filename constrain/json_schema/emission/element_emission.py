@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from constrain.errors import UnsupportedSchemaError
 from constrain.json_schema.emission.elements import LIKE_JSON, is_token
 from constrain.json_schema.emission.emitting import TERMINAL_STEPS, UndeclaredKey
+from constrain.json_schema.emission.scalars import string_kind
 from constrain.json_schema.shapes.data import BOOLEAN, NO_SHAPES, NULL, ArrayShape
 from constrain.json_schema.shapes.keys import unquoted
 from constrain.json_schema.shapes.strings import content, identity
@@ -227,7 +228,7 @@ class ElementEmission:
                 empty = [EMPTY_TEXT] if among_elements else []
                 on_a_line = [_ON_A_LINE] if among_elements and self.form.line_breaks else []
                 texts = Intersection((texts, Complement(union([LIKE_JSON, *empty, *on_a_line]))))
-            plain = Terminal("string", self.form.plain(texts, behind), kind=Kind.STRING)
+            plain = Terminal("string", self.form.plain(texts, behind), kind=string_kind(strings))
             self._strings[key] = strings, plain if has_text((plain.expression,)) else None
         found = self._strings[key][1]
         if found is not None:

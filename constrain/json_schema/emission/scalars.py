@@ -21,6 +21,8 @@ from constrain.language.grammar import Kind, Terminal
 from constrain.language.tree import NOTHING, Expression, Literal, LiteralSet
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from constrain.json_schema.documents.locations import Location
 
 
@@ -30,7 +32,7 @@ SIMPLE_VALUE = Terminal("constant", LiteralSet((b"true", b"false", b"null")))
 INTEGER = Terminal("integer", number_expression(integer=True, by_double=True), kind=Kind.NUMBER)
 LONG_INTEGER = Terminal("integer", number_expression(integer=True), kind=Kind.NUMBER)
 NUMBER = Terminal("number", number_expression(integer=False), kind=Kind.NUMBER)
-STRING = Terminal("string", JSON_STRING, kind=Kind.STRING)
+STRING = Terminal("string", JSON_STRING, kind=Kind.TEXT)
 _SIMPLE = {NULL: b"null", FALSE: b"false", TRUE: b"true"}
 _SIMPLE_TERMINALS = {NULL: NULL_VALUE, FALSE | TRUE: BOOLEAN_VALUE}
 
@@ -103,9 +105,14 @@ def _add_string(
     shape: StringShape, location: Location | None, terminals: list[Terminal], literals: list[bytes]
 ) -> None:
     if shape.values is None:
-        terminals.append(Terminal("string", quoted(content(shape)), _pointer(location), kind=Kind.STRING))
+        terminals.append(Terminal("string", quoted(content(shape)), _pointer(location), kind=string_kind((shape,))))
     else:
         literals += map(spell_string, shape.values)
+
+
+def string_kind(shapes: Iterable[StringShape]) -> Kind:
+    """Returns the kind of a terminal that reads the strings of some shapes."""
+    return Kind.STRING if any(shape.parts or shape.values is not None for shape in shapes) else Kind.TEXT
 
 
 def _pointer(location: Location | None) -> str:

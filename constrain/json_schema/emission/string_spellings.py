@@ -36,7 +36,7 @@ class StringSpellings:
         return known[1]
 
     def _widened(self, terminal: Terminal) -> Terminal:
-        if terminal.kind is Kind.STRING:
+        if terminal.kind in (Kind.STRING, Kind.TEXT):
             return replace(terminal, expression=self.of(terminal.expression))
         texts: tuple[bytes, ...] = ()
         match terminal.expression:  # constants of any kind

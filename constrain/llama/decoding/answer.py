@@ -8,7 +8,16 @@ Where the grammar leaves only one continuation, forced tokens follow the chosen 
 finds them). They are not sampled, so biases and penalties do not apply, and all are evaluated together.
 
 A constrained answer always ends: its matcher knows how many tokens are left and allows only tokens after which the
-answer can be completed (``Matcher::fill_within_budget`` in engine/core/src/matcher.cpp). After a deadline, the
+answer can be completed (``Matcher::fill_within_budget`` in engine/core/src/matcher.cpp). Near a limit, the model first
+chooses as if there were none. If the matcher refuses this token, the answer ends something early instead of taking the
+next best token, which might continue a word without its space:
+
+    the answer may end here           it ends
+    inside a string of any characters its last words that are not whole are taken back, and the string is closed
+    inside free text or reasoning     it is closed
+    elsewhere                         the model chooses among the allowed tokens
+
+Tokens of a word that may be taken back are held: streams show them once the word is whole. After a deadline, the
 matcher's own completion ends the answer, without evaluation.
 
 A draft may stand before the answer (``draft``). It has its own matcher; when the draft ends, the words that ask for the
@@ -25,7 +34,9 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from constrain.engine.forced import certain_tokens
 from constrain.errors import BudgetError, ModelError
+from constrain.language.grammar import WORD_TOKENS, Kind
 from constrain.llama.decoding.chosen import log_sum
+from constrain.llama.decoding.words import find_word_end
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
@@ -51,6 +62,12 @@ FinishReason = Literal["stop", "length", "timeout"]
 
 _CONTEXT_TOKENS = 8
 """Tokens of text before a forced text with which it is tokenized; tokenizers look no further than a word or so."""
+
+_HELD_BEFORE_END = 24
+"""Tokens before the last moment to end a string, from which on words are held until they are whole. A word of more
+tokens is cut at the limit."""
+
+_QUOTE = b'"'
 
 _EASY_SECONDS = 0.005
 _EASY_CHOICES = 4
@@ -126,6 +143,9 @@ class Answer:
             and evaluates the tokens before them again for their logits.
         is_done: whether the answer is complete.
         finish_reason: why the answer ended, once it is done.
+        ended_early: places at which a string or another value was ended for want of tokens: number of the token, and
+            offset in it.
+        n_shortened: how many strings ended at their own limit (``max_string_tokens``).
         n_masks, n_computed_masks: number of masks used, and of those that had to be computed.
         mask_seconds: wall-clock time spent on masks.
     """
@@ -157,6 +177,8 @@ class Answer:
     n_taken_back: int = field(default=0, init=False)
     is_done: bool = field(default=False, init=False)
     finish_reason: FinishReason = field(default="stop", init=False)
+    ended_early: list[tuple[int, int]] = field(default_factory=list, init=False)
+    n_shortened: int = field(default=0, init=False)
     n_masks: int = field(default=0, init=False)
     n_computed_masks: int = field(default=0, init=False)
     mask_seconds: float = field(default=0.0, init=False)
@@ -164,6 +186,9 @@ class Answer:
     _n_easy: int = field(default=0, init=False)
     _limit: int = field(default=0, init=False)
     _closing: int | None = field(default=None, init=False)  # number of the first token that completes the answer
+    _is_cut: bool = field(default=False, init=False)  # whether the budget refused what the model would have written
+    _holds: bool = field(default=False, init=False)  # whether the tokens in doubt are those of a word
+    _ending: tuple[bytes, bytes] | None = field(default=None, init=False)  # end of a word, and of its string
     _n_ctx: int = field(default=0, init=False)
     _asking: Questions[None] | None = field(default=None, init=False)
 
@@ -265,16 +290,22 @@ class Answer:
             return self._close(matcher, "timeout")
         if self.draft is not None and not self.tokens and (forced := self._forced(matcher, None)):
             return self._follow(matcher, forced)
-        count = self._fill(matcher, logits, candidates)
-        if self.choices is not None:
-            self.choices.see(candidates.buffer[:count], total)
-        if self.call_or_content is not None and not self.call_or_content.allows(
-            self.tokens, logits, candidates.buffer[:count]
-        ):
+        if self._ending is not None:
+            return self._write_ending(matcher)
+        is_near = matcher.near_limit
+        token, count = self._draw(matcher, logits, candidates, total, unlimited=is_near)
+        if token is None:
             self._take_back(matcher)
             return ()
-        token = candidates.first() if count == 1 else self.chain.choose(candidates, count, matcher.temperature)
-        self._accept(matcher, token)
+        if not is_near:
+            self._accept(matcher, token)
+        elif not self._fits(matcher, token):
+            ended = self._end_early(matcher, token)
+            if ended is not None:
+                return ended
+            token, count = self._draw(matcher, logits, candidates, total)
+            assert token is not None
+            self._accept(matcher, token)
         if self.choices is not None and count > 1:
             self.choices.take(len(self.tokens), token, logits)
         if token in self.eos:
@@ -283,17 +314,174 @@ class Answer:
             self.tokens.append(token)
             self.n_doubtful += 1
             return (token,)
-        stopped = self._settle()
-        return self._follow(matcher, self._forced(matcher, token), stopped=stopped)
+        tokens = self._forced(matcher, token)
+        if is_near and self._may_take_back_word(matcher):
+            return self._hold(matcher, tokens)
+        stopped = self._settle(self.n_doubtful)
+        return self._follow(matcher, tokens, stopped=stopped)
 
-    def _fill(self, matcher: AnswerMatcher, logits: NDArray[np.float32], candidates: Candidates) -> int:
+    def _draw(
+        self,
+        matcher: AnswerMatcher,
+        logits: NDArray[np.float32],
+        candidates: Candidates,
+        total: float,
+        *,
+        unlimited: bool = False,
+    ) -> tuple[int | None, int]:
+        """Returns the token that the model chooses, and the number of tokens to choose from.
+
+        The token is ``None`` if the answer must first take back tokens in doubt.
+        """
+        count = self._fill(matcher, logits, candidates, unlimited=unlimited)
+        if self.choices is not None:
+            self.choices.see(candidates.buffer[:count], total)
+        if self.call_or_content is not None and not self.call_or_content.allows(
+            self.tokens, logits, candidates.buffer[:count]
+        ):
+            return None, count
+        return candidates.first() if count == 1 else self.chain.choose(candidates, count, matcher.temperature), count
+
+    def _fill(
+        self, matcher: AnswerMatcher, logits: NDArray[np.float32], candidates: Candidates, *, unlimited: bool = False
+    ) -> int:
         """Writes the allowed tokens into ``candidates``; returns their number."""
         self.n_masks += 1
         self.n_computed_masks += not matcher.knows_mask
         started = time.perf_counter()
-        count = matcher.fill_candidates(logits, candidates.buffer)
+        count = matcher.fill_candidates(logits, candidates.buffer, unlimited)
         self.mask_seconds += time.perf_counter() - started
         return count
+
+    def _fits(self, matcher: AnswerMatcher, token: int) -> bool:
+        """Accepts a token, unless a limit refuses it or it begins a word in a string that has reached its limit."""
+        kind, _, _, _, left = matcher.lexeme
+        if kind == Kind.TEXT and left is not None and left <= WORD_TOKENS:
+            text, is_json = self._string(matcher)
+            before, _ = find_word_end(text, is_json=is_json)
+            after, ends = find_word_end(text + self.token_bytes(token), is_json=is_json)
+            if after != before and not ends:
+                return False
+        return matcher.accept(token)
+
+    def _string(self, matcher: AnswerMatcher) -> tuple[bytes, bool]:
+        """Returns the current string so far, without an opening quote, and whether it is spelled as in JSON."""
+        _, rest, n_tokens, begin, _ = matcher.lexeme
+        text = b"".join(map(self.token_bytes, self.tokens[len(self.tokens) - n_tokens :]))[begin:]
+        is_json = text.startswith(_QUOTE) and rest.endswith(_QUOTE)
+        return text[is_json:], is_json
+
+    def _end_early(self, matcher: AnswerMatcher, token: int) -> tuple[int, ...] | None:
+        """Ends the answer, or the text that it is in, because a limit refuses ``token``; returns the tokens taken.
+
+        ``None`` if the model has to choose among the allowed tokens.
+        """
+        kind, _, _, _, left = matcher.lexeme
+        by_limit = left is not None and left <= (WORD_TOKENS if kind == Kind.TEXT else 0)
+        if kind == Kind.TEXT:
+            return self._end_string(matcher, token, by_limit=by_limit)
+        if by_limit or not self.token_bytes(token).strip():
+            return None
+        self._is_cut = True
+        if matcher.is_accepting:
+            self._settle(self.n_doubtful)
+            return self._finish("length")
+        if kind in (Kind.PROSE, Kind.REASONING):
+            return self._leave(matcher, kind)
+        self.ended_early.append((len(self.tokens), 0))
+        return None
+
+    def _end_string(self, matcher: AnswerMatcher, token: int, *, by_limit: bool) -> tuple[int, ...] | None:
+        """Takes back what is behind the last whole word of the current string, and closes the string."""
+        _, rest, _, _, _ = matcher.lexeme
+        text, is_json = self._string(matcher)
+        end, ends = find_word_end(text + self.token_bytes(token), is_json=is_json)
+        n_back, word = self._behind(len(text) - end)
+        if n_back and self._closes(matcher, n_back, word, _QUOTE if is_json else rest):
+            rest = _QUOTE if is_json else rest
+        elif is_json and rest != _QUOTE:
+            return None
+        else:
+            n_back, word = 0, b""
+        if not ends:
+            if by_limit:
+                self.n_shortened += 1
+            self._is_cut |= not by_limit
+            self.ended_early.append((len(self.tokens) - n_back, len(word)))
+        self._settle(self.n_doubtful - n_back)
+        self._ending = word, rest
+        if n_back:
+            self._take_back(matcher)
+            return ()
+        return self._write_ending(matcher)
+
+    def _behind(self, size: int) -> tuple[int, bytes]:
+        """Returns how many last tokens hold the last ``size`` bytes, and the bytes of these tokens before them.
+
+        No tokens if not all of them are held.
+        """
+        n_back, held = 0, b""
+        while len(held) < size and n_back < self.n_doubtful:
+            n_back += 1
+            held = self.token_bytes(self.tokens[-n_back]) + held
+        return (n_back, held[: len(held) - size]) if 0 < size <= len(held) else (0, b"")
+
+    def _closes(self, matcher: AnswerMatcher, n_back: int, word: bytes, rest: bytes) -> bool:
+        """Returns whether ``rest`` closes the string with ``word`` in place of the last tokens; changes nothing."""
+        back = self.tokens[len(self.tokens) - n_back :]
+        matcher.rollback(n_back)
+        tokens = self.encode(word) if word else []
+        taken = matcher.accept_many(tokens)
+        closes = taken == len(tokens) and matcher.lexeme[1] == rest
+        matcher.rollback(taken)
+        if matcher.accept_many(back) < n_back:
+            raise ModelError("the matcher refused tokens that it had accepted")
+        return closes
+
+    def _write_ending(self, matcher: AnswerMatcher) -> tuple[int, ...]:
+        """Writes the end of a string that ends early, and forced tokens behind it."""
+        assert self._ending is not None
+        tokens, self._ending = self.encode(b"".join(self._ending)), None
+        taken = matcher.accept_many(tokens)
+        if taken < len(tokens):
+            matcher.rollback(taken)
+            return self._leave(matcher, Kind.TEXT)
+        followed = self._follow(matcher, tokens)
+        return followed if self.is_done else (*followed, *self._follow(matcher, self._forced(matcher, None)))
+
+    def _leave(self, matcher: AnswerMatcher, kind: int) -> tuple[int, ...]:
+        """Takes the tokens that end the current text soonest."""
+        taken: list[int] = []
+        for token in matcher.completion_tokens():
+            if token in self.eos:
+                break
+            self._accept(matcher, token)
+            taken.append(token)
+            if matcher.lexeme[0] != kind:
+                break
+        return self._follow(matcher, taken)
+
+    def _may_take_back_word(self, matcher: AnswerMatcher) -> bool:
+        """Returns whether the answer is in a string of any characters that it may soon have to end."""
+        kind, _, _, _, left = matcher.lexeme
+        if kind != Kind.TEXT:
+            return False
+        by_budget = self.limit - len(self.tokens) - matcher.min_tokens_left
+        return min(by_budget, _UNLIMITED if left is None else left - WORD_TOKENS) <= _HELD_BEFORE_END
+
+    def _hold(self, matcher: AnswerMatcher, tokens: list[int]) -> tuple[int, ...]:
+        """Takes tokens of a string; settles those before the end of the last whole word."""
+        self._holds = True
+        for token in tokens:
+            self.chain.accept(token)
+        self.tokens += tokens
+        self.n_doubtful += len(tokens)
+        text, is_json = self._string(matcher)
+        n_back, _ = self._behind(len(text) - find_word_end(text, is_json=is_json)[0])
+        if n_back and self._settle(self.n_doubtful - n_back):
+            self._settle(self.n_doubtful)
+            return (*tokens, *self._close(matcher, "stop"))
+        return tuple(tokens)
 
     def _write_draft(
         self, draft: Draft, matcher: AnswerMatcher, logits: NDArray[np.float32], candidates: Candidates
@@ -325,7 +513,7 @@ class Answer:
 
     def _take_back(self, matcher: AnswerMatcher) -> None:
         """Removes the uncommitted tokens from the matcher, the answer and the log-probabilities."""
-        count, self.n_doubtful = self.n_doubtful, 0
+        count, self.n_doubtful, self._holds = self.n_doubtful, 0, False
         matcher.rollback(count)
         del self.tokens[len(self.tokens) - count :]
         if self.logprobs is not None:
@@ -336,14 +524,16 @@ class Answer:
             self.trace.cut(len(self.tokens))
         self.n_taken_back = count
 
-    def _settle(self) -> bool:
-        """Commits to the last tokens, which could still be removed; returns whether one of them stops the answer."""
-        settled = self.tokens[len(self.tokens) - self.n_doubtful :]
-        self.n_doubtful = 0
+    def _settle(self, count: int) -> bool:
+        """Commits to the first tokens that could still be removed; returns whether one of them stops the answer."""
+        first = len(self.tokens) - self.n_doubtful
+        self.n_doubtful -= count
         stopped = False
-        for token in settled:
-            self.chain.accept(token)
+        for token in self.tokens[first : first + count]:
+            if not self._holds:
+                self.chain.accept(token)
             stopped |= self.wants_stop(token)
+        self._holds &= self.n_doubtful > 0
         return stopped
 
     def take(self, token: int) -> tuple[int, ...]:
@@ -590,7 +780,7 @@ class Answer:
         return closing
 
     def _end(self, matcher: AnswerMatcher) -> tuple[int, ...]:
-        return self._finish("length" if matcher.is_narrowed_by_budget else "stop")
+        return self._finish("length" if self._is_cut or matcher.is_cut else "stop")
 
     def _finish(self, reason: FinishReason) -> tuple[int, ...]:
         self.is_done = True

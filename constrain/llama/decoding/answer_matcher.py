@@ -15,8 +15,27 @@ class AnswerMatcher(Protocol):
     def is_finished(self) -> bool:
         """Whether no token can follow."""
 
-    def fill_candidates(self, logits: Any, out: Any, /) -> int:
-        """Writes the allowed tokens with their logits into ``out`` (``CANDIDATE``), by id; returns their number."""
+    def fill_candidates(self, logits: Any, out: Any, unlimited: bool = False, /) -> int:  # noqa: FBT001, FBT002
+        """Writes the allowed tokens with their logits into ``out`` (``CANDIDATE``), by id; returns their number.
+
+        ``unlimited``: also those that only the budget or a limit on lexemes leaves out.
+        """
+
+    @property
+    def lexeme(self) -> tuple[int, bytes, int, int, int | None]:
+        """The current lexeme: its ``Kind`` (0: none), shortest end, tokens, offset in the first one, tokens left."""
+
+    @property
+    def near_limit(self) -> bool:
+        """Whether the budget, or a limit of the lexeme, may narrow one of the next masks."""
+
+    @property
+    def is_accepting(self) -> bool:
+        """Whether the answer may end here."""
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether no token of the budget is left, and the answer could go on."""
 
     def fill_bitmask(self, bitmask: Any, /) -> None:
         """Writes the allowed tokens into ``bitmask``: uint32 of shape (ceil(n_vocab / 32),), a bit for each."""
@@ -30,16 +49,16 @@ class AnswerMatcher(Protocol):
     def accept_many(self, token_ids: Sequence[int], /) -> int:
         """Moves past tokens until one is not allowed; returns how many were accepted."""
 
+    @property
+    def min_tokens_left(self) -> int:
+        """Number of tokens that ``completion_tokens`` returns."""
+
     def completion_tokens(self) -> list[int]:
         """Tokens that complete the answer, no more than are left."""
 
     @property
     def temperature(self) -> float | None:
         """The temperature that the grammar asks for the next token; ``None`` for that of the chain."""
-
-    @property
-    def is_narrowed_by_budget(self) -> bool:
-        """Whether the number of tokens left has narrowed a mask."""
 
     @property
     def n_shortened(self) -> int:

@@ -176,7 +176,7 @@ class Decoding:
                 self._evaluate(pending)
             tokens = self._next()
             if answer.n_taken_back:
-                held.clear()
+                del held[len(held) - answer.n_taken_back :]
                 self._row, self._ahead, self._n_ahead = -1, [], 0
                 if not answer.is_complete:
                     known = [*answer.preceding, *answer.tokens[: len(answer.tokens) - len(tokens)]]
@@ -186,9 +186,9 @@ class Decoding:
             pending = self._score(tokens) if answer.unscored else tokens
             self.generation_seconds += time.perf_counter() - started
             held += tokens
-            if not answer.n_doubtful:
-                yield from held
-                held.clear()
+            n_settled = len(held) - answer.n_doubtful
+            yield from held[:n_settled]
+            del held[:n_settled]
         self._answer_questions()
 
     def _evaluate(self, tokens: tuple[int, ...]) -> None:

@@ -44,11 +44,12 @@ class GraphSampling:
     def is_ready(self, matcher: AnswerMatcher) -> bool:
         """Whether the token after the next evaluation is chosen in the graph.
 
-        It is not if the grammar asks for a temperature of its own; from there on, tokens are chosen in main memory.
+        It is not if the grammar asks for a temperature of its own, or near a limit on tokens; from there on, tokens are
+        chosen in main memory.
 
         Raises ``ModelError`` if llama.cpp cannot use the samplers.
         """
-        if matcher.temperature is not None:
+        if matcher.temperature is not None or matcher.near_limit:
             self._detach()
             return False
         if not self._is_attached:

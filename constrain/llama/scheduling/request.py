@@ -150,7 +150,7 @@ class Scheduled:
         """Removes the last ``count`` tokens, which were not delivered."""
         self.end -= count
         self.goal = self.end
-        self.held = ()
+        self.held = self.held[: len(self.held) - count]
 
     def replace(self, groups: Sequence[Sequence[int]]) -> int:
         """Has other tokens evaluated in place of the answer's, group by group; returns how many need no evaluation."""

@@ -557,11 +557,11 @@ class Scheduler:
                 answer.n_taken_back = 0
             sequence.append(taken)
             sequence.goal -= answer.is_done
-            if answer.n_doubtful or answer.unscored:
-                sequence.held += taken
-            elif tokens := sequence.held + taken:
-                sequence.held = ()
-                sequence.request.receive(tokens)
+            sequence.held += taken
+            n_settled = 0 if answer.unscored else len(sequence.held) - answer.n_doubtful
+            if n_settled:
+                settled, sequence.held = sequence.held[:n_settled], sequence.held[n_settled:]
+                sequence.request.receive(settled)
         except BaseException as error:  # noqa: BLE001 - ends this request only
             self._end(sequence, error)
             return

@@ -139,6 +139,7 @@ EXTENSION: dict[str, Schema] = {
         "properties": {
             "ended_early": {"enum": ["length", "timeout"]},
             "shortened": {"type": "integer", "minimum": 1},
+            "early": {"type": "array", "items": {"type": "string"}},
             "warnings": {"type": "array", "items": {"type": "string"}},
             "limited": {
                 "type": "object",

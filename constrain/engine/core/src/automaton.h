@@ -61,7 +61,7 @@ class Automaton {
   Completions completions_{stepping_, paths_, token_limits_};
   Masks masks_{stepping_, vocabulary_, independent_, completions_};
   Budget budget_{stepping_, vocabulary_, independent_, ends_, token_limits_, masks_, completions_, paths_};
-  LexemeLimits lexeme_limits_{stepping_, vocabulary_, ends_};
+  LexemeLimits lexeme_limits_{stepping_, ends_};
 };
 
 }  // namespace constrain

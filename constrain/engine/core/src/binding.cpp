@@ -193,11 +193,11 @@ void prepare(Matcher& matcher) {
 }
 
 // Writes the current mask; computes it without the GIL if it is not known.
-void fill(Matcher& matcher, std::span<uint32_t> words) {
+void fill(Matcher& matcher, std::span<uint32_t> words, bool unlimited = false) {
   if (matcher.ended()) return std::fill(words.begin(), words.end(), 0u);
   if (is_quick(matcher)) return matcher.fill(*matcher.known_mask(), words);
   nb::gil_scoped_release release;
-  matcher.fill(matcher.mask(), words);
+  unlimited ? matcher.fill_unlimited(matcher.mask(), words) : matcher.fill(matcher.mask(), words);
 }
 
 std::span<const std::string_view> token_views(const nb::tuple& tokens, std::vector<std::string_view>& views) {
@@ -642,20 +642,20 @@ void bind_reading(nb::class_<Matcher>& matcher) {
 void bind_masks(nb::class_<Matcher>& matcher) {
   matcher
       .def("fill_bitmask",
-           [](Matcher& self, nb::handle bitmask) {
+           [](Matcher& self, nb::handle bitmask, bool unlimited) {
              Buffer buffer(bitmask, "bitmask", "IiLl", 4, self.grammar().vocabulary().words(), true);
              std::span<uint32_t> words = buffer.as<uint32_t>();
              Locked lock(self);
-             fill(self, words);
+             fill(self, words, unlimited);
            },
-           nb::arg("bitmask").none(),
-           nb::sig("def fill_bitmask(self, bitmask: Buffer) -> None"),
+           nb::arg("bitmask").none(), nb::arg("unlimited") = false,
+           nb::sig("def fill_bitmask(self, bitmask: Buffer, unlimited: bool = False) -> None"),
            "Writes the mask of the next token: every word of ``bitmask``, uint32 of shape (ceil(n_vocab / 32),).\n\n"
            "Bit ``token % 32`` of word ``token // 32`` is set if and only if the text so far and this token can be\n"
-           "completed. The bits of end-of-generation ids are set where the text may end. Raises TypeError or ValueError\n"
-           "for another buffer.")
+           "completed. The bits of end-of-generation ids are set where the text may end. ``unlimited``: as if there were\n"
+           "neither budget nor limits on lexemes. Raises TypeError or ValueError for another buffer.")
       .def("fill_candidates",
-           [](Matcher& self, nb::handle logits, nb::handle candidates) {
+           [](Matcher& self, nb::handle logits, nb::handle candidates, bool unlimited) {
              const Vocabulary& vocabulary = self.grammar().vocabulary();
              Buffer scores(logits, "logits", "f", 4, vocabulary.size(), false);
              Py_buffer out;
@@ -673,14 +673,36 @@ void bind_masks(nb::class_<Matcher>& matcher) {
              auto* target = static_cast<Candidate*>(out.buf);
              Locked lock(self);
              std::vector<uint32_t> words(vocabulary.words());
-             fill(self, words);
+             fill(self, words, unlimited);
              return gather(words, values, target);
            },
-           nb::arg("logits").none(), nb::arg("candidates").none(),
-           nb::sig("def fill_candidates(self, logits: Buffer, candidates: Buffer) -> int"),
+           nb::arg("logits").none(), nb::arg("candidates").none(), nb::arg("unlimited") = false,
+           nb::sig("def fill_candidates(self, logits: Buffer, candidates: Buffer, unlimited: bool = False) -> int"),
            "Writes the allowed tokens with their logits, ascending by id, for llama.cpp's samplers; returns their number.\n\n"
            "``logits``: float32 of shape (n_vocab,). ``candidates``: room for n_vocab ``llama_token_data`` of 12 bytes\n"
-           "(int32 id, float32 logit, float32 p = 0). Raises TypeError or ValueError for other buffers.")
+           "(int32 id, float32 logit, float32 p = 0). ``unlimited``: also writes the tokens that only the budget or a limit\n"
+           "on lexemes leaves out; ``accept`` refuses these. Raises TypeError or ValueError for other buffers.")
+      .def_prop_ro("lexeme",
+                   [](Matcher& self) {
+                     Locked lock(self);
+                     Lexeme found = self.lexeme();
+                     std::optional<uint64_t> left;
+                     if (found.left != LexemeLimits::none) left = found.left;
+                     return std::tuple(found.kind, nb::bytes(found.rest.data(), found.rest.size()), found.tokens, found.begin, left);
+                   },
+                   "The current lexeme: kind, shortest end, number of tokens, its offset in the first, tokens left. Private.")
+      .def_prop_ro("is_cut",
+                   [](Matcher& self) {
+                     Locked lock(self);
+                     return self.cut();
+                   },
+                   "Whether no token of the budget is left, and the text could go on.")
+      .def_prop_ro("near_limit",
+                   [](Matcher& self) {
+                     Locked lock(self);
+                     return self.near_limit();
+                   },
+                   "Whether the budget, or a limit of the lexeme, may narrow one of the next masks. Private.")
       .def_prop_ro("knows_mask",
                    [](Matcher& self) {
                      Locked lock(self);

@@ -146,7 +146,6 @@ Budget::Narrowed Budget::fill_fitting(const Mask& mask, const Place& place, cons
     questions.note(error.limit);
   }
   met.add(questions.met());
-  if (remaining.soft && !place.fresh) vocabulary_.words_begun().remove_from(words);
   if (remaining.plan_token != Vocabulary::no_token) set_bit(words, remaining.plan_token);
   for (uint32_t token : vocabulary_.eos()) {
     if (has_bit(all, token)) set_bit(words, token);
@@ -174,9 +173,9 @@ void Budget::add_fitting(const Mask& mask, const Place& place, const Remaining& 
   }
 }
 
-// Adds the tokens that stay in the lexeme and fit; all of these tokens are `known`.
-void Budget::add_fitting_ends(const Place& place, const Remaining& remaining, Bitmask& known, std::span<uint32_t> words,
-                              BudgetQuestions& questions) {
+// Adds the tokens that stay in the lexeme and fit; all of these tokens are `known`. They begin no new value.
+void Budget::add_fitting_ends(const Place& place, Remaining remaining, Bitmask& known, std::span<uint32_t> words, BudgetQuestions& questions) {
+  remaining.soft = false;
   const std::shared_ptr<const IndependentTokens> alone = independent_.of(place.lexer);
   if (alone->base) std::copy(alone->base->begin(), alone->base->end(), known.begin());
   for (uint32_t token : alone->remove) clear_bit(known, token);

@@ -30,7 +30,7 @@ class Budget {
     size_t read;          // at most the bytes of the longest remembered text or value
     uint64_t needed;      // tokens of the plan
     uint32_t plan_token;  // always allowed; Vocabulary::no_token if the plan ends here
-    bool soft;            // close open values, and begin no new ones
+    bool soft;            // begin no new values
   };
   struct Narrowed {
     bool by_budget;
@@ -70,7 +70,7 @@ class Budget {
   Hash completion_key(const Place& place, bool by_rules);
   void add_fitting(const Mask& mask, const Place& place, const Remaining& remaining, const Bitmask& all, std::span<uint32_t> words,
                    BudgetQuestions& questions);
-  void add_fitting_ends(const Place& place, const Remaining& remaining, Bitmask& known, std::span<uint32_t> words, BudgetQuestions& questions);
+  void add_fitting_ends(const Place& place, Remaining remaining, Bitmask& known, std::span<uint32_t> words, BudgetQuestions& questions);
 
   Stepping& stepping_;
   const Vocabulary& vocabulary_;

@@ -35,7 +35,7 @@ uint64_t LexemeLimits::rest_of(LexId lexer) {
   return rest;
 }
 
-void LexemeLimits::keep_nearer(LexId lexer, bool words_only, std::span<uint32_t> words) {
+void LexemeLimits::keep_nearer(LexId lexer, std::span<uint32_t> words) {
   stepping_.allow_mask();
   const uint64_t rest = rest_of(lexer);
   const size_t enough = lexer_.expressions().work() + stepping_.limits().mask_work;
@@ -50,11 +50,6 @@ void LexemeLimits::keep_nearer(LexId lexer, bool words_only, std::span<uint32_t>
   Bitmask farther(words.size());
   for (const LexemeEnd& end : ends_.of(lexer)) {
     if (!is_nearer(end.lexer)) end.tokens->add_to(farther);
-  }
-  if (words_only) {
-    Bitmask begun(words.size());
-    vocabulary_.words_begun().add_to(begun);
-    for (size_t i = 0; i < words.size(); ++i) farther[i] &= begun[i];
   }
   for (size_t i = 0; i < words.size(); ++i) words[i] &= ~farther[i];
 }

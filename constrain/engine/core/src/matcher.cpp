@@ -14,8 +14,7 @@ namespace {
 constexpr size_t max_forced_bytes = 4096;      // bytes forced at a time
 constexpr size_t tokens_between_checks = 64;  // between checks of the tables' size, if no mask is asked for
 constexpr uint64_t max_margin = 16;           // tokens
-constexpr uint32_t max_word_tokens = 8;       // beyond a lexeme's limit, without a shorter rest; after that only nearer ones
-constexpr uint64_t near_end = 32;             // bytes of a lexeme's rest; a longer one needs new words
+constexpr uint64_t near_end = 32;             // tokens before the last moment, and before the limit of a lexeme
 
 // Length of `text` without an unfinished UTF-8 character at its end.
 size_t whole_characters(std::string_view text) {
@@ -104,7 +103,6 @@ bool Matcher::is_full() const { return !settled() && tokens_.size() % tokens_bet
 bool Matcher::accept(uint32_t token) {
   if (ended_) return false;
   if (is_full()) grammar_->renew_if_full();
-  const bool at_limit = limit_reached();
   if (!settled() && !begins_plan(token)) settle(token);
   if (words_ && !has_bit(*words_, token)) return false;
   Place place = here();
@@ -115,8 +113,7 @@ bool Matcher::accept(uint32_t token) {
   } else {
     if (!step_over(place, token)) return false;
     const std::string_view bytes = grammar_->vocabulary().token(token);
-    if (grammar_->grammar().limits_tokens && least_limit_ == LexemeLimits::none && place.used != places_.back().used + 1) progress.shortened = false;
-    if (least_limit_ != LexemeLimits::none) count_lexeme_tokens(progress, places_.back(), place, bytes, at_limit);
+    if (tracks()) count_lexeme_tokens(progress, places_.back(), place, bytes);
     if (tracks()) go_on(progress, places_.back(), place, bytes);
   }
   progress.limited = false;
@@ -422,6 +419,15 @@ bool Matcher::finished() {
   }
 }
 
+bool Matcher::cut() {
+  if (ended_ || !max_tokens_ || left() > 0) return false;
+  try {
+    return goes_on();
+  } catch (const LimitError&) {  // other continuations are unknown
+    return true;
+  }
+}
+
 // Whether any token but the end of generation may follow.
 bool Matcher::goes_on() {
   if (!grammar_->grammar().limits_tokens) return !automaton_->stepping().next_bytes(places_.back()).empty();
@@ -504,15 +510,11 @@ const Bitmask& Matcher::limited(const Mask& mask) {
   automaton_->masks().fill(mask, place, all);
   Bitmask left = all;
   try {
-    const bool in_word = progress_.back().word_tokens < max_word_tokens;
-    if (!in_word || automaton_->lexeme_limits().rest_of(place.lexer) <= near_end) {
-      if (in_word) automaton_->lexeme_limits().keep_nearer(place.lexer, true, left);
-      if (left == all) automaton_->lexeme_limits().keep_nearer(place.lexer, false, left);
-      automaton_->stepping().allow_call();
-      const Progress& progress = planned();
-      const uint32_t token = grammar_->vocabulary().first_token(*progress.plan, progress.at);
-      if (token != Vocabulary::no_token) set_bit(left, token);
-    }
+    automaton_->lexeme_limits().keep_nearer(place.lexer, left);
+    automaton_->stepping().allow_call();
+    const Progress& progress = planned();
+    const uint32_t token = grammar_->vocabulary().first_token(*progress.plan, progress.at);
+    if (token != Vocabulary::no_token) set_bit(left, token);
   } catch (const LimitError&) {  // no way to finish was found, so all tokens stay
     left = all;
   }
@@ -525,26 +527,66 @@ const Bitmask& Matcher::limited(const Mask& mask) {
   return *limited_;
 }
 
-// Counts `token`, which led from one place to another; `at_limit`: the lexeme there had reached its limit.
-void Matcher::count_lexeme_tokens(Progress& progress, const Place& from, const Place& place, std::string_view token, bool at_limit) {
+// Counts `token`, which led from one place to another.
+void Matcher::count_lexeme_tokens(Progress& progress, const Place& from, const Place& place, std::string_view token) {
   if (from.fresh || place.set != from.set || !automaton_->lexeme_limits().stays(from.lexer, token)) {
     progress.lexeme_tokens = 1;
-    progress.word_tokens = 0;
-    progress.least_rest = LexemeLimits::endless;
     progress.shortened = false;
     return;
   }
   ++progress.lexeme_tokens;
-  if (!at_limit) return;
+}
+
+Lexeme Matcher::lexeme() {
+  Lexeme found;
+  const Place& place = here();
+  if (ended_ || place.fresh || !tracks()) return found;
   automaton_->stepping().allow_call();
-  uint64_t rest = LexemeLimits::endless;
+  const Lexer& lexer = automaton_->stepping().lexer();
+  uint64_t shortest = LexemeLimits::none;
   try {
-    progress.least_rest = std::min(progress.least_rest, automaton_->lexeme_limits().rest_of(from.lexer));
-    rest = automaton_->lexeme_limits().rest_of(place.lexer);
-  } catch (const LimitError&) {  // not verified
+    for (const Lexer::Entry& entry : automaton_->stepping().lexer().copy_of_entries(place.lexer)) {
+      if (entry.expression == ExprId::epsilon || lexer.is_none(entry.terminal)) continue;
+      const std::string rest = automaton_->stepping().expressions().shortest(entry.expression);
+      const uint8_t kind = grammar_->grammar().kinds[index(lexer.base_terminal(entry.terminal))];
+      if (kind < found.kind || (kind == found.kind && rest.size() >= shortest)) continue;
+      shortest = rest.size();
+      found.kind = kind;
+      found.rest = rest;
+    }
+  } catch (const LimitError&) {  // how the lexeme ends is unknown
+    return {};
   }
-  if (rest >= progress.least_rest) ++progress.word_tokens;
-  progress.least_rest = std::min(progress.least_rest, rest);
+  found.tokens = std::min<size_t>(progress_.back().lexeme_tokens, tokens_.size());
+  if (found.tokens == 0) return found;
+  const size_t first = tokens_.size() - found.tokens;
+  const std::string_view bytes = grammar_->vocabulary().token(tokens_[first]);
+  Place at = places_[first];
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    const Place before = at;
+    automaton_->stepping().step(at, static_cast<uint8_t>(bytes[i]));
+    if (before.fresh || at.set != before.set) found.begin = i;
+  }
+  const uint64_t limit = automaton_->lexeme_limits().limit_of(place.lexer, limits_);
+  if (limit != LexemeLimits::none) found.left = limit - std::min<uint64_t>(limit, progress_.back().lexeme_tokens);
+  return found;
+}
+
+bool Matcher::near_limit() {
+  if (ended_) return false;
+  const uint64_t lexeme_end = progress_.back().lexeme_tokens + near_end;
+  if (lexeme_end >= least_limit_ && lexeme_end >= automaton_->lexeme_limits().limit_of(here().lexer, limits_)) return true;
+  if (!max_tokens_) return false;
+  const Mask& mask = this->mask();
+  const uint64_t after = left();
+  return after <= near_end + 1 || !mask.tokens->limits.empty() ||
+         !automaton_->budget().any_surely_fits(mask, places_.back(), progress_.back().read, after - near_end - 1);
+}
+
+void Matcher::fill_unlimited(const Mask& mask, std::span<uint32_t> words) {
+  if (plain(mask) || !mask.tokens->limits.empty()) return fill(mask, words);
+  automaton_->masks().fill(mask, places_.back(), words);
+  if (const TokenSet* out = refused(mask)) out->remove_from(words);
 }
 
 const TokenSet* Matcher::refused(const Mask& mask) {

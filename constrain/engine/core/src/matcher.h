@@ -26,6 +26,15 @@ struct Explanation {
   std::vector<uint32_t> terminals;
 };
 
+// The current lexeme. Where several terminals may still match, it is that of the highest kind.
+struct Lexeme {
+  uint8_t kind = 0;            // of the terminal; 0 if no lexeme is being read
+  std::string rest;            // shortest end of the lexeme
+  size_t tokens = 0;           // tokens read, the one in which the lexeme begins included
+  size_t begin = 0;            // offset of the lexeme in this token
+  uint64_t left = LexemeLimits::none;  // tokens left before the limit of the lexeme
+};
+
 // All methods: with the grammar's mutex held. Invariant: places_ and progress_ have one entry more than tokens_.
 //
 // With a budget, a place has a plan (a way to finish within the tokens left), or all ways on from it are known to fit.
@@ -61,6 +70,7 @@ class Matcher {
   bool ample(const Mask& mask);
   bool plain(const Mask& mask);  // the mask need only be copied
   void fill(const Mask& mask, std::span<uint32_t> words);
+  void fill_unlimited(const Mask& mask, std::span<uint32_t> words);  // without regard to the budget and limits of lexemes
   void prepare();  // computes all that `fill` needs
   bool accepting();
   bool finished();
@@ -72,7 +82,10 @@ class Matcher {
   uint64_t shortened() const { return progress_.back().shortened_lexemes; }  // lexemes that a limit narrowed
   uint64_t limited_masks() const { return progress_.back().limited_masks; }  // on the way here, this one included
   LimitSet limits_met() const { return progress_.back().limits; }            // by these masks
+  bool cut();  // no token is left, and the text could go on
   bool limit_reached();
+  Lexeme lexeme();    // only with a budget or limits
+  bool near_limit();  // the budget, or the limit of the lexeme, may narrow one of the next 32 masks
   bool knows_refused() { return !grammar_->grammar().limits_tokens || ended_ || automaton_->token_limits().knows_refused(here()); }
   bool knows_words() { return words_ || limited_ || !limit_reached(); }  // or no such mask is needed
   bool known_plain() const { return plain_; }
@@ -92,9 +105,7 @@ class Matcher {
     size_t lexeme = 0;                 // at most the bytes of the current lexeme, if it is remembered
     bool narrowed = false;
     bool shortened = false;         // a limit has narrowed the current lexeme
-    uint32_t lexeme_tokens = 0;     // of the current lexeme, the first one included; counted only with limits
-    uint32_t word_tokens = 0;       // tokens since the limit, or since the rest last became shorter
-    uint64_t least_rest = LexemeLimits::endless;  // bytes of the shortest rest since the limit
+    uint32_t lexeme_tokens = 0;     // of the current lexeme, the first one included
     uint32_t shortened_lexemes = 0;  // on the way here
     bool limited = false;            // limits of the kernel narrowed the present mask
     uint32_t limited_masks = 0;      // on the way here
@@ -121,7 +132,7 @@ class Matcher {
   void go_on(Progress& progress, const Place& from, const Place& place, std::string_view token);
   LimitSet fill_within_budget(const Mask& mask, std::span<uint32_t> words);
   const Bitmask& limited(const Mask& mask);  // the tokens allowed at the limit of a lexeme, budget ignored
-  void count_lexeme_tokens(Progress& progress, const Place& from, const Place& place, std::string_view token, bool at_limit);
+  void count_lexeme_tokens(Progress& progress, const Place& from, const Place& place, std::string_view token);
 
   std::shared_ptr<CompiledGrammar> grammar_;
   std::shared_ptr<Automaton> automaton_;

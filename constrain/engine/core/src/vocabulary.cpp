@@ -103,7 +103,6 @@ Vocabulary::Vocabulary(std::vector<std::string_view> tokens, std::vector<uint32_
   trie_.each_child(Trie::root, [this](uint32_t child) {
     const uint8_t byte = trie_.byte(child);
     if (!trie_.tokens(child).empty()) bytes_.add(byte);
-    if (byte == ' ' || byte == '\n' || byte == '\t') words_begun_.add(trie_.tokens_below(child), words());
   });
 }
 
@@ -247,8 +246,7 @@ size_t Vocabulary::memory_bytes() const {
     std::scoped_lock lock(mutex_);
     for (const Suffixes& each : suffixes_) suffixes += each.found ? each.found->capacity() * sizeof(std::string_view) : 0;
   }
-  return suffixes + text_.capacity() + 4 * (offsets_.capacity() + special_.capacity() + eos_.capacity() + singles_.capacity() + pairs_.capacity()) + trie_.memory_bytes() +
-         words_begun_.memory_bytes();
+  return suffixes + text_.capacity() + 4 * (offsets_.capacity() + special_.capacity() + eos_.capacity() + singles_.capacity() + pairs_.capacity()) + trie_.memory_bytes();
 }
 
 size_t Vocabulary::store_bytes() const {

@@ -202,8 +202,6 @@ class Vocabulary {
 
   // The bytes that are tokens by themselves.
   const ByteSet& bytes() const { return bytes_; }
-  // Tokens that begin with a space, a line break or a tab.
-  const TokenSet& words_begun() const { return words_begun_; }
 
   size_t memory_bytes() const;
   size_t store_bytes() const;
@@ -228,7 +226,6 @@ class Vocabulary {
   std::vector<uint32_t> eos_;
   Trie trie_;
   ByteSet bytes_;
-  TokenSet words_begun_;
   size_t longest_token_ = 0;
   std::vector<uint32_t> singles_, pairs_;  // by a token's first byte, first two bytes: node or root
 

@@ -1,0 +1,225 @@
+"""Answers near a limit on tokens: strings end after a whole word, free text is cut, and nothing is glued together."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import constrain
+from constrain.language import tree
+from constrain.language.grammar import Grammar, GrammarBuilder, Kind
+from constrain.llama.binding import Candidates
+from constrain.llama.decoding.answer import Answer
+from constrain.llama.decoding.decode import Decoding
+from constrain.llama.decoding.sampler import Chain, Sampling
+from constrain.llama.decoding.words import find_word_end
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+WORDS = [b" dog", b" was", b" hap", b"py", b",", b'"}', b'","', b'":"', b" very", b"...", b" wag", b"ging", b"call"]
+TOKENS = [bytes([byte]) for byte in range(256)] + WORDS + [b""]
+END = len(TOKENS) - 1
+
+
+def first_token(text: bytes) -> int:
+    words = [each for each in WORDS if text.startswith(each)]
+    return TOKENS.index(max(words, key=len)) if words else text[0]
+
+
+def encode(text: bytes) -> list[int]:
+    found = []
+    while text:
+        found.append(first_token(text))
+        text = text[len(TOKENS[found[-1]]) :]
+    return found
+
+
+VOCABULARY = constrain.Vocabulary.from_tokens(TOKENS, eos=[END], encode=encode)
+
+
+class Author:
+    """A model that writes one text; where the answer has left it, it repeats a word without a space."""
+
+    leaves_a_core = False
+
+    def __init__(self, text: bytes) -> None:
+        self.text = text
+        self.n_ctx = 400
+        self.candidates = Candidates(len(TOKENS))
+        self.evaluated: list[int] = []
+
+    def prefill(self, tokens: Sequence[int], deadline: float | None = None, **_: Any) -> int:  # noqa: ARG002
+        self.evaluated = list(tokens)
+        return 0
+
+    def decode(self, tokens: Sequence[int], _: Any = None) -> None:
+        self.evaluated += tokens
+
+    def logits(self, row: int = -1) -> np.ndarray[Any, np.dtype[np.float32]]:  # noqa: ARG002
+        logits = np.zeros(len(TOKENS), np.float32)
+        written = b"".join(TOKENS[token] for token in self.evaluated[1:])
+        logits[TOKENS.index(b"ging")] = 1  # what follows if nothing better is allowed
+        if self.text.startswith(written):
+            rest = self.text[len(written) :]
+            logits[first_token(rest) if rest else END] = 9
+        return logits
+
+    def sample(self, chain: Chain, row: int = -1) -> int:  # noqa: ARG002
+        raise AssertionError("there is a constraint")
+
+
+def write(text: bytes, language: Any, max_tokens: int, **limits: int) -> Answer:
+    policies: Any = {} if isinstance(language, Grammar) else {"whitespace": "compact"}
+    constraint = constrain.compile(language, VOCABULARY, **policies)
+    answer = Answer(
+        [0],
+        Chain(Sampling(temperature=0), len(TOKENS), 400),
+        lambda budget: constraint.matcher(budget, **limits),
+        eos=VOCABULARY.eos,
+        encode=encode,
+        token_bytes=VOCABULARY.token_bytes,
+        max_tokens=max_tokens,
+    )
+    assert list(Decoding(Author(text), answer).steps()) == answer.tokens
+    assert len(answer.tokens) <= max_tokens
+    return answer
+
+
+def text_of(answer: Answer) -> bytes:
+    return b"".join(TOKENS[token] for token in answer.tokens)
+
+
+STORY = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": False}
+TWO = {
+    "type": "object",
+    "properties": {"a": {"type": "string", "maxLength": 60}, "b": {"type": "string"}},
+    "required": ["a", "b"],
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize(
+    ("schema", "text"),
+    [
+        (STORY, "Max was very happy, wagging, his dog... was very big and was happy."),
+        (STORY, 'a "quoted" word,\nlines and \\ more \u00e9t\u00e9 words\tand\u2003tabs'),
+        (STORY, "犬はとても幸せでした。 and then"),
+        (STORY, "disestablishment"),
+        (TWO, "Max was very happy, wagging"),
+    ],
+)
+def test_a_string_is_closed_behind_a_whole_word(schema: Any, text: str) -> None:
+    value = {"a": text} if schema is STORY else {"a": text, "b": text}
+    whole = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    n_whole = len(write(whole, schema, 300).tokens)
+    seen = set()
+    for max_tokens in range(10, n_whole + 3, 1 if n_whole < 40 else 3):
+        answer = write(whole, schema, max_tokens)
+        found = json.loads(text_of(answer))["a"]
+        seen.add(found)
+        assert text.startswith(found)
+        behind = text[len(found) :]
+        assert not behind or not found or behind[0] in ' \n\t\u2003,."。\\' or found[-1] > "\u3000", (found, behind)
+        assert found == found.rstrip(" ,.\n。") or found == text
+        is_cut = text_of(answer) != whole
+        assert (answer.finish_reason == "length") == is_cut
+        assert bool(answer.ended_early) == is_cut
+        for token, offset in answer.ended_early:
+            assert b"".join(TOKENS[each] for each in answer.tokens[token:])[offset:].startswith(b'"')
+    assert len(seen) > 1
+
+
+def test_a_string_at_its_own_limit_finishes_its_word() -> None:
+    whole = b'{"a":"Max was very happy, wagging"}'
+    ends = {}
+    for limit in range(1, 14):
+        answer = write(whole, STORY, 200, max_string_tokens=limit)
+        ends[limit] = json.loads(text_of(answer))["a"]
+        assert answer.finish_reason == "stop", "the limit of a string does not end the answer"
+        assert answer.n_shortened == bool(answer.ended_early) == (ends[limit] != "Max was very happy, wagging")
+    assert ends[4] == "Max"  # the quote and three letters
+    assert ends[6] == "Max was very"
+    assert ends[7] == "Max was very happy", "not cut within the word"
+
+
+def test_a_string_that_must_be_longer_and_one_with_a_pattern_end_as_they_must() -> None:
+    for schema, text in (
+        ({"type": "string", "minLength": 20}, b'"Max was very happy, wagging, his dog"'),
+        ({"type": "string", "pattern": "^[A-Z][a-z ]+[.]$"}, b'"Max was very happy and wagging his dog."'),
+        ({"enum": ["New", "New York was very happy"]}, b'"New York was very happy"'),
+    ):
+        constraint = constrain.compile(schema, VOCABULARY)
+        least = constraint.matcher().min_tokens_left
+        for max_tokens in range(least, least + 30):
+            assert constraint.accepts(text_of(write(text, schema, max_tokens))), max_tokens
+
+
+def prose(end: bytes = b"") -> Grammar:
+    """Free text without ``<``, and then perhaps a call, or ``end``."""
+    builder = GrammarBuilder()
+    text = tree.Repetition(tree.ByteClass(((0, 59), (61, 127))), 1, None)
+    words = builder.terminal("text", text, kind=Kind.PROSE)
+    call = builder.terminal("call", tree.Literal(b"<call was very happy>"))
+    start = builder.rule("start")
+    builder.define(start, [[words, call], [words, builder.terminal("end", tree.Literal(end))] if end else [words]])
+    return builder.build()
+
+
+def test_free_text_is_cut_at_the_limit() -> None:
+    text = b"Max was very happy, wagging, his dog... was very big"
+    whole = encode(text)
+    for max_tokens in range(1, len(whole) + 2):
+        answer = write(text, prose(), max_tokens)
+        assert answer.tokens == whole[:max_tokens]
+        assert answer.finish_reason == ("length" if max_tokens <= len(whole) else "stop")
+        assert not answer.ended_early
+
+
+def test_free_text_ends_where_the_model_wants_a_call_that_does_not_fit() -> None:
+    text = b"Max was very<call was very happy>"
+    whole = encode(text)
+    for max_tokens in range(1, len(whole)):
+        answer = write(text, prose(), max_tokens)
+        assert answer.tokens == whole[: min(max_tokens, 5)]
+        assert answer.finish_reason == "length"
+    assert write(text, prose(), len(whole)).finish_reason == "stop"
+
+
+def test_text_with_an_end_of_its_own_is_cut_and_ended() -> None:
+    text = b"Max was very happy, wagging<>"
+    for max_tokens in range(5, 12):
+        found = text_of(write(text, prose(b"<>"), max_tokens))
+        assert found.endswith(b"<>")
+        assert text.startswith(found[:-2])
+
+
+@pytest.mark.parametrize(
+    ("text", "is_json", "found"),
+    [
+        (b"", True, (0, False)),
+        (b"Max", True, (0, False)),
+        (b"Max was", True, (3, False)),
+        (b"Max, ", True, (3, False)),
+        (b"Max was ...", True, (7, False)),
+        (b'Max"', True, (3, True)),
+        (b'Max\\" a', True, (3, False)),
+        (b'Max "', False, (3, False)),
+        (b"eared-to-ear, don't 5% C++ ", True, (26, False)),
+        (rb"Max\nwas", True, (3, False)),
+        (rb"Max\u0020was", True, (3, False)),
+        (rb"Max\nwas", False, (0, False)),
+        (b"Max\\", True, (0, False)),
+        ("犬は".encode(), True, (6, False)),
+        ("犬は。".encode(), True, (6, False)),
+        ("Max 犬".encode()[:-1], True, (3, False)),
+        ("हिन्दी शब्द".encode(), True, (18, False)),
+    ],
+)
+def test_words_end_before_white_space_and_at_wide_characters(
+    text: bytes, is_json: bool, found: tuple[int, bool]
+) -> None:
+    assert find_word_end(text, is_json=is_json) == found
