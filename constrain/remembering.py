@@ -67,6 +67,9 @@ def remembered(
 ) -> Callable[[F], F]:
     """Returns a decorator that caches results, as ``functools.lru_cache`` does, with a limit on bytes as well.
 
+    Equal arguments of different types, such as ``1`` and ``True``, have results of their own. Inside of an argument,
+    equal values must mean the same.
+
     ``size``: function from the arguments to the approximate bytes of arguments and result. With ``of_result``, ``size``
     counts the arguments alone and ``of_result`` the result. A result larger than ``max_bytes`` is not stored. The
     function gets its ``Memory`` as ``memory``.
@@ -77,7 +80,7 @@ def remembered(
 
         @wraps(function)
         def call(*args: Any, **named: Any) -> Any:
-            key = (args, *sorted(named.items())) if named else args
+            key = (args, *map(type, args), *sorted(named.items()), *map(type, named.values()))
             found = memory.find(key)
             if found is not _MISSING:
                 return found

@@ -43,6 +43,19 @@ def test_what_is_too_large_is_not_remembered_and_drops_nothing() -> None:
     assert made == ["a", "b" * 101, "b" * 101]
 
 
+def test_equal_arguments_of_other_types_or_names_have_results_of_their_own() -> None:
+    @remembered(10, 100, lambda *_, **__: 1)
+    def shown(*args: object, **named: object) -> str:
+        return f"{args} {named}"
+
+    for _ in range(2):
+        for number in (1, True, 1.0):
+            assert shown(number) == f"({number!r},) {{}}"
+            assert shown(a=number) == f"() {{'a': {number!r}}}"
+        assert shown(("a", 1), a=1) == "(('a', 1),) {'a': 1}"
+        assert shown(("a", 1), ("a", 1)) == "(('a', 1), ('a', 1)) {}"
+
+
 ALLOWANCE_MIB = 110
 """MiB that a process may take beside remembered constraints: the last one while it is made, and what malloc keeps."""
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
-from constrain.language.tree import INNER_NODES
+from constrain.language.grammar import Capture, Grammar, Rule, Terminal
+from constrain.language.tree import INNER_NODES, Expression
 
 if TYPE_CHECKING:
-    from constrain.language.grammar import Grammar
     from constrain.language.source import Source
-    from constrain.language.tree import Expression
+
+_EXPRESSIONS = get_args(Expression)
+_RECORDS = (Grammar, Terminal, Rule, Capture)
 
 
 def schema_digest(text: str, policies: object) -> bytes:
@@ -24,21 +26,19 @@ def source_digest(source: Source) -> bytes:
 
 
 def grammar_digest(grammar: Grammar) -> bytes:
-    """Returns the SHA-256 of a grammar; each shared part of its expressions is hashed once."""
-    digests: dict[int, bytes] = {}
-    digest = hashlib.sha256(b"grammar\n")
-    for terminal in grammar.terminals:
-        options = terminal.lazy, terminal.max_tokens, terminal.temperature
-        about = f"{(terminal.name, terminal.pointer, terminal.role, terminal.label, terminal.kind, *options)!r}\n"
-        digest.update(about.encode("utf-8", "surrogatepass"))
-        digest.update(expression_digest(terminal.expression, digests))
-    for rule in grammar.rules:
-        digest.update(f"{rule!r}\n".encode("utf-8", "surrogatepass"))
-    compared = f"{grammar.numbers_by_double!r} {grammar.strings_by_value!r}"
-    digest.update(f"{grammar.ignored!r} {grammar.self_delimiting!r} {compared}".encode())
-    if grammar.warnings:
-        digest.update(f"{grammar.warnings!r}".encode("utf-8", "surrogatepass"))
-    return digest.digest()
+    """Returns the SHA-256 of all fields of a grammar; each shared part of its expressions is hashed once."""
+    return hashlib.sha256(b"grammar\n" + _spell_value(grammar, {})).digest()
+
+
+def _spell_value(value: object, digests: dict[int, bytes]) -> bytes:
+    """Returns bytes that identify a grammar or a value in it. ``repr`` omits parts of large expressions."""
+    if isinstance(value, _RECORDS):
+        return b"(" + b"".join(_spell_value(getattr(value, name), digests) for name in value.__slots__) + b")"
+    if isinstance(value, _EXPRESSIONS):
+        return expression_digest(value, digests)
+    if isinstance(value, tuple) and value and isinstance(value[0], _RECORDS):
+        return b"[" + b"".join(_spell_value(part, digests) for part in value) + b"]"
+    return f"{value!r}\n".encode("utf-8", "surrogatepass")
 
 
 def expression_digest(root: Expression, digests: dict[int, bytes]) -> bytes:

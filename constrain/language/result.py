@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 
 TYPE_BYTES = 64 << 20
-"""Bytes of cached validators of types, measured by the length of their schemas; beyond it, the least recently used are
-dropped."""
+"""Bytes of cached result types of classes, measured by the length of their schemas; beyond it, the least recently used
+are dropped."""
 
 
 class Restoring(Protocol):
@@ -90,11 +90,8 @@ def result_type(schema: object) -> ResultType:
     if isinstance(schema, str):
         document = plain_schema(parse_schema(schema_text(schema)))  # numbers need not be exact, but printable
         return ResultType(document, None)
-    try:
-        hash(schema)
-    except TypeError:
-        return _of_type(schema)
-    return _of_hashable_type(schema)
+    validator = vars(schema).get("__pydantic_validator__") if isinstance(schema, type) else None
+    return _of_type(schema) if validator is None else _of_class(schema, validator)
 
 
 def _of_type(kind: Any) -> ResultType:
@@ -108,8 +105,12 @@ def _of_type(kind: Any) -> ResultType:
         raise SchemaError(f"no JSON Schema can be made of {kind!r}: {error}") from error
 
 
-@remembered(256, TYPE_BYTES, lambda _: 0, lambda result: 100 * len(repr(result.document)))
-def _of_hashable_type(kind: Any) -> ResultType:
+@remembered(256, TYPE_BYTES, lambda *_: 0, lambda result: 100 * len(repr(result.document)))
+def _of_class(kind: Any, _validator: object) -> ResultType:
+    """Returns the result type of a class that keeps its validator, such as a model; a rebuilt class has a new one.
+
+    Other types are made for each call: ``Union[A, B]`` and ``Union[B, A]`` are equal, and read values differently.
+    """
     return _of_type(kind)
 
 

@@ -383,7 +383,8 @@ class _Emitter:
         """Returns the symbol of a terminal of another grammar; equal ones of all schemas are one terminal."""
         self._alive.append(terminal.expression)
         about = terminal.role, terminal.label, terminal.kind, terminal.lazy, terminal.max_tokens, terminal.temperature
-        key = whole, about, expression_digest(terminal.expression, self._digests)
+        bare = terminal.bare and expression_digest(terminal.bare, self._digests)
+        key = whole, about, bare, expression_digest(terminal.expression, self._digests)
         if key not in self._shared:
             name = f"{terminal.name} ({where})"
             self._shared[key] = len(self.terminals)
