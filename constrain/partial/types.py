@@ -2,12 +2,14 @@
 
 A value that is not complete is an instance of its type without what has not been written: fields that have not begun
 are None. Only what is certain is shown: of a union, nothing as long as several of its types fit, and nothing of a type
-whose own validators read the whole value, until it is complete.
+whose own validators read the whole value, until it is complete. A text that grows is shown if every type of a union
+that may take it reads it as it is written: ``date | str`` may still read a date.
 """
 
 from __future__ import annotations
 
 import dataclasses
+from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import ValidationError
@@ -26,8 +28,8 @@ if TYPE_CHECKING:
 Schema = dict[str, Any]
 """A core schema of Pydantic, or a part of one."""
 
-_NEVER_TEXT = frozenset(("int", "float", "bool", "none", "complex"))
-"""Types whose values are no JSON strings."""
+_NEVER_TEXT = frozenset(("int", "float", "bool", "none"))
+"""Types whose values are not written as JSON strings."""
 
 _ARRAYS = frozenset(("list", "set", "frozenset", "tuple"))
 _OBJECTS = frozenset(("model", "dataclass", "typed-dict", "dict"))
@@ -87,7 +89,7 @@ class PartialType:
         """Returns the value of a schema so far. Raises ``UncertainError``."""
         fitting = self.fitting(schema, written)
         if written.kind == "string":
-            fitting = [each for each in fitting if each["type"] == "any" or self._keeps_text(each)]
+            fitting = self._reading_as_written(fitting)
         if len(fitting) != 1 or written.kind in ("other", "unseen"):
             raise UncertainError
         value = written.text if written.kind == "string" else self._build(fitting[0], written)
@@ -161,7 +163,7 @@ class PartialType:
                 kind not in _OBJECTS
                 and kind not in _ARRAYS
                 and kind not in _NEVER_TEXT
-                and kind not in ("str", "literal")
+                and kind not in ("str", "literal", "complex")
             )
         for number, each in enumerate(written.complete):
             if self._value_of_part(schema, written, number, each.step, each.text) is _INVALID:
@@ -173,10 +175,20 @@ class PartialType:
         part = self.part(schema, written.step)
         return part is None or bool(self.fitting(part, written.part))
 
+    def _reading_as_written(self, fitting: list[Schema]) -> list[Schema]:
+        """Returns one schema of texts, if every text that begins as written is the value; otherwise none."""
+        if not all(map(self._keeps_text, fitting)) or len({each.get(_ROOT_OF) for each in fitting}) > 1:
+            return []
+        return [each for each in fitting if each["type"] != "literal"][:1]  # a part of a literal is not of its type
+
     def _keeps_text(self, schema: Schema) -> bool:
-        """Returns whether the values of a schema are the texts as they are written."""
+        """Returns whether the value of each text that a schema reads is the text as it is written."""
+        if schema["type"] == "literal":
+            return not any(isinstance(each, Enum) for each in schema["expected"])
         config = self._configs.get(id(schema)) or {}
-        return schema["type"] == "str" and not any(schema.get(name, config.get(f"str_{name}")) for name in _REWRITING)
+        return schema["type"] == "any" or (
+            schema["type"] == "str" and not any(schema.get(name, config.get(f"str_{name}")) for name in _REWRITING)
+        )
 
     def _reads_numbers(self, schema: Schema) -> bool:
         """Returns whether a type of texts takes numbers, too."""

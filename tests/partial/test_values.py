@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import re
+from datetime import date, timedelta
 from decimal import Decimal
+from enum import Enum
+from ipaddress import IPv4Address
+from pathlib import Path
 from random import Random
 from typing import Annotated, Any, Literal, Optional, Union
+from uuid import UUID
 
 import pydantic
 import pytest
@@ -237,6 +243,77 @@ def test_texts_that_a_type_rewrites_appear_when_they_are_complete() -> None:
         assert event.partial.own in (None, final.own)
         if event.kind == "complete":
             assert equal(event.value, at(final, tuple("K" if step == "k" else step for step in event.path)))
+
+
+class Name(str, Enum):
+    ADA = "ada"
+
+
+TEXTS = [
+    "ada",
+    "2024-02-01",
+    "P1D",
+    "1+2j",
+    "1.5",
+    "12345678-1234-5678-1234-567812345678",
+    "10.0.0.1",
+    "http://a.b/",
+]
+OTHER_TEXTS: list[Any] = [
+    date,
+    timedelta,
+    complex,
+    Decimal,
+    UUID,
+    bytes,
+    Path,
+    IPv4Address,
+    pydantic.AnyUrl,
+    pydantic.SecretStr,
+    re.Pattern,
+    Name,
+    RootModel[str],
+    Annotated[str, pydantic.StringConstraints(to_upper=True)],
+    Annotated[str, pydantic.AfterValidator(str.title)],
+    Annotated[Union[int, str], Field(union_mode="left_to_right")],  # noqa: UP007
+]
+"""Types that may read a JSON string as another value than its text."""
+
+
+@pytest.mark.parametrize("other", OTHER_TEXTS)
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_text_that_may_become_another_value_is_shown_when_it_is_complete(other: Any, text: str) -> None:
+    for kind in (Union[other, str], Union[str, other]):  # noqa: UP007
+        events = read(kind, f'"{text}"')
+        final = TypeAdapter(kind).validate_json(f'"{text}"')
+        assert [event.partial for event in events] == [None] * (len(events) - 1) + [final]
+        assert type(events[-1].partial) is type(final)
+
+
+def test_a_text_that_may_become_a_member_of_an_enum_is_shown_when_it_is_not_that() -> None:
+    kind = Union[Literal[Name.ADA], str]  # noqa: UP007
+    assert [event.partial for event in read(kind, '"ads"')] == [None, None, None, "ads", "ads"]
+    assert read(kind, '"ada"')[-2].partial is None
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        str,
+        Any,
+        str | None,
+        int | str | bool,
+        str | list[str] | Line,
+        Literal["ada"] | Annotated[str, Field(min_length=3)],
+    ],
+)
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_text_that_only_types_of_texts_may_take_grows(kind: Any, text: str) -> None:
+    assert [event.partial for event in read(kind, f'"{text}"')] == [
+        "",
+        *(text[: end + 1] for end in range(len(text))),
+        text,
+    ]
 
 
 class Lenient(BaseModel):
