@@ -96,12 +96,13 @@ def result_type(schema: object) -> ResultType:
 
 def _of_type(kind: Any) -> ResultType:
     from pydantic import PydanticUserError, TypeAdapter
+    from pydantic_core import PydanticSerializationError
 
     try:
         adapter: TypeAdapter[Any] = TypeAdapter(kind)
         document = adapter.json_schema()
         return ResultType(document, adapter, may_quote="x-quote" in repr(document))
-    except PydanticUserError as error:
+    except (PydanticUserError, PydanticSerializationError) as error:
         raise SchemaError(f"no JSON Schema can be made of {kind!r}: {error}") from error
 
 

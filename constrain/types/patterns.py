@@ -62,6 +62,16 @@ def whole(pattern: str) -> str:
     return f"^(?:{pattern})$"
 
 
+def base64(minimum: int, maximum: int | None) -> str:
+    """Returns the spellings of so many bytes, in groups of three."""
+    forms = []
+    for rest, ending in enumerate(("", f"{_BASE64_CHARACTER}[AQgw]==", f"{_BASE64_CHARACTER}{{2}}[AEIMQUYcgkosw048]=")):
+        least, most = max(0, -(-(minimum - rest) // 3)), "" if maximum is None else (maximum - rest) // 3
+        if most == "" or least <= most:
+            forms.append(f"(?:{_BASE64_CHARACTER}{{4}}){{{least},{most}}}{ending}")
+    return "|".join(forms) or NO_TEXT
+
+
 def uuid(version: int) -> str:
     """Returns UUIDs of one version (RFC 9562, section 4)."""
     return f"{_HEX}{{8}}-{_HEX}{{4}}-{version}{_HEX}{{3}}-[89ABab]{_HEX}{{3}}-{_HEX}{{12}}"

@@ -1,24 +1,29 @@
 """The JSON Schema to compile for a Python type: Pydantic's own, tightened to what the type's validators accept.
 
 Pydantic's JSON Schema is wider than its validators if JSON Schema has no keyword for a constraint: the bounds of a
-date, the version of a UUID, the schemes of a URL, the digits of a ``Decimal``. This module adds patterns and bounds for
+date, the version of a UUID, the schemes of a URL, the digits of a ``Decimal``; and if the validators read another place
+or another text: paths of aliases, tags with a default, keys of dicts. This module adds patterns and bounds for
 standard types. Some types are narrowed to their usual spelling: bounded ``datetime`` values are written in UTC and
 whole seconds, bounded ``timedelta`` values in seconds, URLs with plain hosts. ``Json`` is refused, since a schema
-cannot look into a string, and so are types that need files, imports, classes or checksums. Values that a model's own
+cannot look into a string, and so are types that need files, imports, classes or checksums, and types of which Pydantic
+reads some value from no JSON text, such as a ``Literal`` of a plain enum's member. Values that a model's own
 validator functions reject are found when the answer is parsed (``OutputValidationError``).
 """
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
+from enum import Enum
 from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from pydantic.json_schema import GenerateJsonSchema, WithJsonSchema
+from pydantic.json_schema import GenerateJsonSchema, JsonRef, WithJsonSchema
+from pydantic_core import SchemaValidator, core_schema, to_json, to_jsonable_python
 
 from constrain.errors import UnsupportedSchemaError
 from constrain.types import patterns
@@ -51,6 +56,7 @@ _MAX_FLOAT_MULTIPLE = 1_000_000
 fixed tolerance, and from about ten times this distance on it rejects some multiples."""
 
 _BOUNDS = ("gt", "ge", "lt", "le")
+_ASCII = r"[\u0000-\u007f]*"
 _ALL_WHITESPACE = r"\s\u0085\u001c-\u001f"
 
 
@@ -102,6 +108,8 @@ class _RefusedTypeError(UnsupportedSchemaError):
 
 def _field_of(wanted: Any, part: Any, path: tuple[str, ...] = ()) -> tuple[str, ...] | None:
     """Returns class and field that contain a part of a core schema; ``None`` if none does."""
+    if isinstance(part, Mapping) and part.get("type") == "dataclass-field":
+        path = (*path[:1], part["name"])
     if part == wanted:
         return path
     if isinstance(part, Mapping):
@@ -116,8 +124,7 @@ def _field_of(wanted: Any, part: Any, path: tuple[str, ...] = ()) -> tuple[str, 
             elif key in NO_SCHEMAS:
                 continue
             else:
-                own = part.get("name") if part.get("type") == "dataclass-field" else None
-                found = _field_of(wanted, value, (*path[:1], own) if isinstance(own, str) else path)
+                found = _field_of(wanted, value, path)
             if found is not None:
                 return found
     elif isinstance(part, list | tuple):
@@ -130,6 +137,9 @@ class _Generator(GenerateJsonSchema):
 
     reads_numbers = True
     """Whether decimals are read from numbers with all their digits."""
+
+    _functions = 0
+    """The functions of the caller's that read a value before the type that is being written."""
 
     def default_schema(self, schema: Any) -> dict[str, Any]:
         """Returns the type without its default, which need not be JSON."""
@@ -246,7 +256,12 @@ class _Generator(GenerateJsonSchema):
     def generate_inner(self, schema: Any) -> dict[str, Any]:
         """Returns the schema of a type. Raises ``_RefusedTypeError``, unless the caller gave the type a schema."""
         _refuse_function(schema)
-        result: dict[str, Any] = super().generate_inner(schema)
+        is_own = schema["type"] in ("function-before", "function-wrap")
+        self._functions += is_own
+        try:
+            result: dict[str, Any] = super().generate_inner(schema)
+        finally:
+            self._functions -= is_own
         return result
 
     def is_subclass_schema(self, schema: Any) -> dict[str, Any]:
@@ -269,6 +284,8 @@ class _Generator(GenerateJsonSchema):
         if schema.get("strip_whitespace") and ("pattern" in result or "minLength" in result):
             kept = f"[^{_ALL_WHITESPACE}]"
             result["allOf"] = [_text(rf"(?:{kept}(?:[^]*{kept})?)?")]
+        if schema.get("ascii_only"):
+            result.setdefault("allOf", []).append(_text(_ASCII))
         return result
 
     def bytes_schema(self, schema: Any) -> dict[str, Any]:
@@ -279,31 +296,156 @@ class _Generator(GenerateJsonSchema):
             low, high = schema.get("min_length", 0), schema.get("max_length", "")
             return _text(f"(?:[0-9a-f]{{2}}){{{low},{high}}}")
         if encoding == "base64":
-            text = patterns.BASE64.replace("+/", "_-")
-            return _text(text)
+            return _text(_url_safe(patterns.base64(schema.get("min_length", 0), schema.get("max_length"))))
         if "minLength" in result or "maxLength" in result:
-            result["pattern"] = patterns.whole(r"[\u0000-\u007f]*")
+            result["pattern"] = patterns.whole(_ASCII)
         return {**result, _BYTES: True}
 
+    def literal_schema(self, schema: Any) -> dict[str, Any]:
+        """Returns the values of a Literal. Raises ``_RefusedTypeError`` if Pydantic reads one of them from no text."""
+        self._require_readable(schema, schema["expected"])
+        result: dict[str, Any] = super().literal_schema(schema)
+        return result
+
+    def enum_schema(self, schema: Any) -> dict[str, Any]:
+        """Returns the values of an enum. Raises ``_RefusedTypeError`` if Pydantic reads one of them from no text."""
+        self._require_readable(schema, schema["members"])
+        result: dict[str, Any] = super().enum_schema(schema)
+        return result
+
+    def model_field_schema(self, schema: Any) -> dict[str, Any]:
+        """Returns the type of a field. Raises ``_RefusedTypeError`` if the field is not read from a key."""
+        self._require_key(schema)
+        result: dict[str, Any] = super().model_field_schema(schema)
+        return result
+
+    def dataclass_field_schema(self, schema: Any) -> dict[str, Any]:
+        """Returns the type of a field. Raises ``_RefusedTypeError`` if the field is not read from a key."""
+        self._require_key(schema)
+        result: dict[str, Any] = super().dataclass_field_schema(schema)
+        return result
+
+    def typed_dict_field_schema(self, schema: Any) -> dict[str, Any]:
+        """Returns the type of a field. Raises ``_RefusedTypeError`` if the field is not read from a key."""
+        self._require_key(schema)
+        result: dict[str, Any] = super().typed_dict_field_schema(schema)
+        return result
+
+    def _require_key(self, field: Any) -> None:
+        alias = field.get("validation_alias")
+        if not isinstance(alias, list) or any(isinstance(path, list) and len(path) == 1 for path in alias):
+            return
+        if getattr(self._config, "populate_by_name", False) or getattr(self._config, "validate_by_name", False):
+            return
+        self._refuse(
+            "AliasPath reads the field from inside another value, which no JSON Schema can say; give the field an "
+            "alias, or AliasChoices with one, or write the other value as a model",
+            field,
+        )
+
+    def _require_readable(self, schema: Any, values: list[Any]) -> None:
+        """Refuses a Literal or an enum with a value that Pydantic reads from no JSON text."""
+        validator = SchemaValidator(schema) if values else None  # an empty enum is refused as a schema
+        for value in values:
+            assert validator is not None
+            if _reads(validator, value):
+                continue
+            cure = "use str, int or float"
+            if isinstance(value, Enum) and schema["type"] == "literal":
+                cure = "use a Literal of the value, or derive the enum from str or int, too: class Size(str, Enum)"
+            self._refuse(f"Pydantic reads the value {value!r} from no JSON text; {cure}", schema)
+
+    def _refuse(self, why: str, part: Any) -> None:
+        """Raises ``_RefusedTypeError``, unless a function of the caller's changes what is read there."""
+        if not self._functions:
+            raise _RefusedTypeError(why, part)
+
+    def tagged_union_schema(self, schema: Any) -> dict[str, Any]:
+        """Returns the choices, with the tag, which Pydantic reads even if its field has a default."""
+        result: dict[str, Any] = super().tagged_union_schema(schema)
+        if "discriminator" in result:
+            result["required"] = [result["discriminator"]["propertyName"]]
+        elif not callable(schema["discriminator"]):
+            result["anyOf"] = [{"required": path} for path in schema["discriminator"] if len(path) == 1]
+        return result
+
+    def _require_hashable(self, schema: Any) -> None:
+        items = schema.get("items_schema", {"type": "any"})
+        if (
+            items["type"] in ("list", "set", "dict", "typed-dict")
+            or getattr(items.get("cls"), "__hash__", True) is None
+        ):
+            self._refuse("the items of a set must be hashable; use a list, or frozen models", schema)
+
+    def set_schema(self, schema: Any) -> dict[str, Any]:
+        """Returns arrays of distinct items. Raises ``_RefusedTypeError`` for items that a set cannot hold."""
+        self._require_hashable(schema)
+        result: dict[str, Any] = super().set_schema(schema)
+        return result
+
+    def frozenset_schema(self, schema: Any) -> dict[str, Any]:
+        """Returns arrays of distinct items. Raises ``_RefusedTypeError`` for items that a set cannot hold."""
+        self._require_hashable(schema)
+        result: dict[str, Any] = super().frozenset_schema(schema)
+        return result
+
     def dict_schema(self, schema: Any) -> dict[str, Any]:
-        """Returns dictionaries; keys of other types are written as strings that match the pattern of their type."""
+        """Returns dictionaries; keys of other types are written as the strings that Pydantic reads them from."""
         result: dict[str, Any] = super().dict_schema(schema)
         if "patternProperties" in result:
             result.setdefault("additionalProperties", False)
-        keys = schema.get("keys_schema", {})
-        if keys.get("type") in patterns.KEYS and "patternProperties" not in result:
-            bounds = {name: Decimal(str(keys[name])) for name in _BOUNDS if name in keys}
-            if keys["type"] == "decimal":
-                names = _decimal_text(*_digits(keys), bounds)
-            else:
-                names = _text(patterns.KEYS[keys["type"]], **_text_bounds(bounds))
-            if "allOf" in names:
-                result["propertyNames"] = names
-            else:
+        elif "keys_schema" in schema and (names := self._names(schema["keys_schema"])) is not None:
+            if names.keys() == {"type", "pattern"}:
                 values = result.pop("additionalProperties", True)
                 result["patternProperties"] = {names["pattern"]: values}
                 result["additionalProperties"] = False
+            else:
+                result["propertyNames"] = names
         return result
+
+    def _names(self, keys: Any) -> dict[str, Any] | None:
+        """Returns the strings that keys are read from; ``None`` if Pydantic's schema of the keys says it."""
+        kind = keys["type"]
+        if kind in patterns.KEYS and "multiple_of" not in keys:
+            bounds = {name: Decimal(str(keys[name])) for name in _BOUNDS if name in keys}
+            if kind == "decimal":
+                return _decimal_text(*_digits(keys), bounds)
+            return _text(patterns.KEYS[kind], **_text_bounds(bounds))
+        if kind in ("literal", "enum"):
+            return self._listed_names(keys, keys["expected" if kind == "literal" else "members"])
+        if kind in ("nullable", "default", "function-after"):
+            return self._names(keys["schema"])
+        if kind == "union":
+            choices = [each[0] if isinstance(each, tuple) else each for each in keys["choices"]]
+            return {"anyOf": [self._names(each) or self.generate_inner(each) for each in choices]}
+        own: dict[str, Any] | None = self.generate_inner(keys)
+        if own and "$ref" in own:
+            own = self.get_schema_from_definitions(JsonRef(own["$ref"]))
+        if own != {} and (own is None or own.get("type") != "string"):
+            limit = "multiple_of" if kind in patterns.KEYS else f"all of this type ({kind})"
+            self._refuse(f"keys in JSON are strings, which cannot express {limit}; use list[tuple[K, V]]", keys)
+        return None
+
+    def _listed_names(self, keys: Any, values: list[Any]) -> dict[str, Any] | None:
+        names: dict[str, None] = {}
+        validator = SchemaValidator(core_schema.dict_schema(keys)) if values else None
+        for value in values:
+            assert validator is not None
+            plain = to_jsonable_python(value)
+            name = plain if isinstance(plain, str) else json.dumps(plain)
+            names[name] = None
+            if not _reads(validator, {name: None}):
+                self._refuse(f"keys in JSON are strings, and Pydantic reads {value!r} from none; use a string", keys)
+        return {"enum": list(names)}
+
+
+def _reads(validator: SchemaValidator, value: object) -> bool:
+    """Returns whether a validator reads a value from the JSON text of the value."""
+    try:
+        validator.validate_json(to_json(value, inf_nan_mode="constants"))
+    except ValueError:  # that of Pydantic's validator or serializer
+        return False
+    return True
 
 
 def _refuse_function(schema: Any) -> None:
@@ -488,4 +630,5 @@ _FORMATS: dict[str, Callable[[], dict[str, Any]]] = {
     "name-email": _known(lambda: f"[A-Za-z]{{1,20}}(?: [A-Za-z]{{1,20}}){{0,3}} <{patterns.EMAIL}>"),
     "fraction": _known(lambda: patterns.FRACTION),
     "zoneinfo": _time_zone,
+    "color": _known(lambda: "#[0-9a-f]{6}"),
 }

@@ -6,6 +6,7 @@ import enum
 import json
 import math
 import operator
+import re
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -114,6 +115,8 @@ class Movie(TypedDict):
 
 
 TODAY = date(2024, 2, 28)
+HAS_ASCII_ONLY = "ascii_only" in pydantic.StringConstraints.__dataclass_fields__
+"""Whether Pydantic has this constraint (since 2.13)."""
 
 SCALARS: dict[str, Any] = {
     "bool": bool,
@@ -149,6 +152,7 @@ SCALARS: dict[str, Any] = {
     "stripped pattern": Annotated[
         str, pydantic.StringConstraints(strip_whitespace=True, pattern="^[ab ]+$", min_length=1)
     ],
+    "ASCII": Annotated[str, pydantic.StringConstraints(ascii_only=True, max_length=9)] if HAS_ASCII_ONLY else str,
     "upper case": Annotated[str, pydantic.StringConstraints(to_upper=True)],
     "Literal": Literal["a", 1, True, None],  # noqa: PYI061
     "Enum": Size,
@@ -286,9 +290,45 @@ def test_sets_are_read_from_texts_of_their_grammar(kind: Any) -> None:
         assert len(json.loads(text)) == len(value)
 
 
-@pytest.mark.parametrize("key", [date, UUID, Size, Literal["a", "b"]])
+@pytest.mark.parametrize(
+    "key",
+    [
+        date,
+        UUID,
+        Size,
+        Level,
+        Literal["a", "b"],
+        int | bool,
+        Optional[int],  # noqa: UP045
+        Annotated[int, pydantic.AfterValidator(abs)],
+    ],
+)
 def test_dicts_are_read_with_the_keys_that_propertynames_allows(key: Any) -> None:
-    check(dict[key, int])
+    kind = Annotated[dict[key, int], Field(min_length=1)]
+    assert all(check(kind))
+
+
+class Circle(BaseModel):
+    kind: Literal["circle"] = "circle"
+    radius: int = 1
+
+
+class Square(BaseModel):
+    kind: Literal["square"] = Field("square", alias="Kind")
+    side: int = 1
+
+
+class Line(BaseModel):
+    kind: Literal["line"] = Field("line", alias="Kind")
+    next: Annotated[Square | Line, Field(discriminator="kind")] | None = None
+
+
+@pytest.mark.filterwarnings("ignore::pydantic.json_schema.PydanticJsonSchemaWarning")  # of a tag that refers to itself
+@pytest.mark.parametrize("kinds", [Circle | Dog, Square | Line])
+def test_a_tag_is_written_even_if_it_has_a_default(kinds: Any) -> None:
+    kind = Annotated[kinds, Field(discriminator="kind")]
+    for text, value in zip(texts(kind), check(kind), strict=True):
+        assert value.kind in json.loads(text).values()
 
 
 # Fields come back under the right names.
@@ -395,6 +435,14 @@ class Binary(BaseModel):
     span: timedelta
 
 
+class Base64Of(BaseModel):
+    model_config = ConfigDict(val_json_bytes="base64")
+    few: bytes = Field(min_length=2, max_length=4)
+    one: bytes = Field(min_length=1, max_length=1)
+    some: bytes = Field(min_length=4)
+    most: bytes = Field(max_length=2)
+
+
 class Hexadecimal(BaseModel):
     model_config = ConfigDict(val_json_bytes="hex")
     data: Annotated[bytes, Field(min_length=1, max_length=4)]
@@ -409,7 +457,7 @@ class Frozen(BaseModel):
 
 
 @pytest.mark.parametrize(
-    "model", [Forbidding, Allowing, Typed, Strict, Computed, Defaults, Binary, Hexadecimal, Frozen]
+    "model", [Forbidding, Allowing, Typed, Strict, Computed, Defaults, Binary, Base64Of, Hexadecimal, Frozen]
 )
 def test_configured_models_are_read_from_texts_of_their_grammar(model: type[BaseModel]) -> None:
     for value in check(model):
@@ -500,6 +548,92 @@ OUTSIDE: dict[str, Any] = {
     r"the field Referring\.path: FilePath": Settings,
     r"the field Tool\.code: ImportString": list[Tool],
 }
+
+
+class Plain(enum.Enum):
+    ONE = 1
+    PAIR = (1, 2)
+    DAY = date(2024, 2, 1)
+    BYTES = b"a"
+    ANY = object()
+
+
+class Pairs(enum.Enum):
+    PAIR = (1, 2)
+
+
+class Anything(enum.Enum):
+    ANY = object()
+
+
+class Days(enum.Enum):
+    DAY = date(2024, 2, 1)
+
+
+class Located(BaseModel):
+    first: int
+    second: Annotated[int, Field(validation_alias=AliasPath("values", 1))]
+
+
+@dataclass
+class Placed:
+    first: int
+    second: Annotated[int, Field(validation_alias=AliasChoices(AliasPath("a", 0), AliasPath("b", 0)))] = 1
+
+
+class Named(BaseModel):
+    size: Literal[Size.SMALL] | None = None
+
+
+UNREADABLE: list[tuple[str, Any]] = [
+    *((f"Pydantic reads the value {re.escape(repr(each))} .* Literal of the value", Literal[each]) for each in Plain),  # type: ignore[valid-type]
+    (r"the field Named\.size: Pydantic reads the value <Size\.SMALL", Named),
+    ("Pydantic reads the value <Size.SMALL", list[Literal[Size.SMALL, "other"]]),
+    (r"Pydantic reads the value <Pairs.PAIR.* use str, int or float", Pairs),
+    ("Pydantic reads the value <Days.DAY", Days),
+    ("Pydantic reads the value <Anything.ANY", Anything),
+    ("Pydantic reads the value b'a'", Literal[b"a"]),
+    (r"the field Located\.second: AliasPath", Located),
+    (r"the field Located\.second: AliasPath", dict[str, list[Located]]),
+    (r"the field Placed\.second: AliasPath", Placed),
+    (
+        r"the field Td\.a: AliasPath",
+        TypedDict("Td", {"a": Annotated[int, Field(validation_alias=AliasPath("x", "y"))]}),
+    ),
+    ("keys in JSON are strings, and Pydantic reads 1 from none", dict[Literal[1, "a"], int]),
+    (r"keys in JSON are strings.*\(tuple\); use list", dict[tuple[int, int], int]),
+    (r"keys in JSON are strings.*\(none\); use list", dict[None, int]),
+    (r"keys in JSON are strings.*\(model\); use list", dict[Cat, int]),
+    (r"keys in JSON are strings.* multiple_of", dict[Annotated[int, Field(multiple_of=7)], int]),
+    ("the items of a set must be hashable", set[list[int]]),
+    ("the items of a set must be hashable", frozenset[Cat]),
+]
+
+
+@pytest.mark.parametrize(("message", "kind"), UNREADABLE)
+def test_types_with_values_that_no_text_has_are_refused(message: str, kind: Any) -> None:
+    with pytest.raises(constrain.UnsupportedSchemaError, match=f"^{message}"):
+        constrain.compile(kind, byte_vocabulary())
+
+
+class Converting(BaseModel):
+    size: Annotated[Literal[Size.SMALL], pydantic.BeforeValidator(Size)]
+    place: int = Field(validation_alias=AliasPath("place", 0))
+
+    @pydantic.model_validator(mode="before")
+    @classmethod
+    def listed(cls, data: dict[str, Any]) -> dict[str, Any]:
+        return data | {"place": [data["place"]]}
+
+
+class ByName(BaseModel):
+    model_config = ConfigDict(populate_by_name=True)
+    place: int = Field(validation_alias=AliasPath("place", 0))
+
+
+@pytest.mark.parametrize("kind", [Converting, ByName, Level, Literal[Level.LOW], set[int | str]])
+def test_such_types_are_read_if_a_function_or_a_setting_helps(kind: Any) -> None:
+    check(kind)
 
 
 @pytest.mark.parametrize("message", OUTSIDE)
