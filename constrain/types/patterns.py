@@ -31,7 +31,6 @@ EMAIL = (
 )
 
 _BASE64_CHARACTER = "[A-Za-z0-9+/]"
-BASE64 = f"(?:{_BASE64_CHARACTER}{{4}})*(?:{_BASE64_CHARACTER}[AQgw]==|{_BASE64_CHARACTER}{{2}}[AEIMQUYcgkosw048]=)?"
 _FIRST, _SECOND, _THIRD = "[A-Za-f]", "[A-HQ-Xg-nw-z0-3]", "[ABEFIJMNQRUVYZcdghklopstwx014589]"
 BASE64_OF_ASCII = (
     f"(?:{_FIRST}{_SECOND}{_THIRD}{_BASE64_CHARACTER})*(?:{_FIRST}[AQgw]==|{_FIRST}{_SECOND}[AEIMQUYcgkosw048]=)?"
@@ -63,12 +62,12 @@ def whole(pattern: str) -> str:
 
 
 def base64(minimum: int, maximum: int | None) -> str:
-    """Returns the spellings of so many bytes, in groups of three."""
+    """Returns the spellings in Base64 of ``minimum`` to ``maximum`` bytes (``None``: any number)."""
     forms = []
     for rest, ending in enumerate(("", f"{_BASE64_CHARACTER}[AQgw]==", f"{_BASE64_CHARACTER}{{2}}[AEIMQUYcgkosw048]=")):
-        least, most = max(0, -(-(minimum - rest) // 3)), "" if maximum is None else (maximum - rest) // 3
-        if most == "" or least <= most:
-            forms.append(f"(?:{_BASE64_CHARACTER}{{4}}){{{least},{most}}}{ending}")
+        least, most = max(0, (minimum - rest + 2) // 3), None if maximum is None else (maximum - rest) // 3
+        if most is None or least <= most:
+            forms.append(f"(?:{_BASE64_CHARACTER}{{4}}){{{least},{'' if most is None else most}}}{ending}")
     return "|".join(forms) or NO_TEXT
 
 

@@ -588,7 +588,7 @@ def _finish(node: dict[str, Any]) -> None:
     if not isinstance(name, str) or node.get("type") != "string":
         return
     if name in ("base64", "base64url"):
-        text = patterns.BASE64 if is_bytes else patterns.BASE64_OF_ASCII
+        text = patterns.base64(0, None) if is_bytes else patterns.BASE64_OF_ASCII
         found: dict[str, Any] = {"pattern": patterns.whole(text if name == "base64" else _url_safe(text))}
     elif name in _FORMATS:
         found = _FORMATS[name]()
