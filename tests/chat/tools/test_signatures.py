@@ -515,7 +515,7 @@ REFUSED: list[tuple[Any, str]] = [
     (unfinished_model, "parameter 'a'"),
     (wrong_constraint, "parameter 'a'"),
     (choices, "'a'.*string"),
-    (path, "'a'.*string"),
+    (path, "'a'.*AliasPath.*alias"),
     (equal_aliases, "'a' and 'b'.*'x'"),
     (alias_of_a_name, "'a' and 'b'.*'b'"),
     (alias_of_variadic, "'a' and 'more'.*'more'"),
