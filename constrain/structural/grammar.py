@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from constrain.composition.texts import Text
-    from constrain.language.tree import Expression
     from constrain.structural.formats import Format, Mark, Trigger
     from constrain.structural.marks import Names, Piece
 
@@ -82,7 +81,7 @@ class _Emitter:
         self._symbols: dict[Text, tuple[int | None, bool]] = {}
         self._shared: dict[object, int] = {}
         self._digests: dict[int, bytes] = {}
-        self._alive: list[Expression] = []  # keeps alive the expressions that ``_digests`` knows by identity
+        self._alive: list[Terminal] = []  # keeps alive the expressions that ``_digests`` knows by identity
 
     def grammar(self, node: Format) -> Grammar:
         graph = Graph(self.regular.texts)
@@ -381,7 +380,7 @@ class _Emitter:
 
     def shared(self, terminal: Terminal, where: str, *, whole: bool) -> int:
         """Returns the symbol of a terminal of another grammar; equal ones of all schemas are one terminal."""
-        self._alive.append(terminal.expression)
+        self._alive.append(terminal)
         about = terminal.role, terminal.label, terminal.kind, terminal.lazy, terminal.max_tokens, terminal.temperature
         bare = terminal.bare and expression_digest(terminal.bare, self._digests)
         key = whole, about, bare, expression_digest(terminal.expression, self._digests)
