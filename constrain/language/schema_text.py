@@ -35,11 +35,12 @@ def schema_text(schema: object, *, tightened: bool = False) -> str:
         return json.dumps(read_short(schema)) if is_short(schema) else schema
     if is_type(schema):
         import pydantic
+        from pydantic_core import PydanticSerializationError
 
         try:
             adapter: pydantic.TypeAdapter[object] = pydantic.TypeAdapter(schema)  # type: ignore[arg-type]
             schema = _tightened(adapter) if tightened else adapter.json_schema()
-        except pydantic.errors.PydanticUserError as error:
+        except (pydantic.errors.PydanticUserError, PydanticSerializationError) as error:
             why, *_ = str(error).split("\n\n")  # the rest is advice on declaring types
             raise SchemaError(f"no JSON Schema can be made of {schema!r:.200}: {why}") from error
         except RecursionError as error:  # Pydantic recurs for each level

@@ -95,6 +95,7 @@ _REFUSED = {
 """Messages for refused types, whose validators check more than a schema can, by the validators' names in Pydantic."""
 
 
+_FIELDS = ("model-field", "dataclass-field", "typed-dict-field")
 _FUNCTIONS = ("function-before", "function-after", "function-plain", "function-wrap")
 
 
@@ -256,6 +257,8 @@ class _Generator(GenerateJsonSchema):
     def generate_inner(self, schema: Any) -> dict[str, Any]:
         """Returns the schema of a type. Raises ``_RefusedTypeError``, unless the caller gave the type a schema."""
         _refuse_function(schema)
+        if schema["type"] in _FIELDS:
+            self._require_key(schema)
         is_own = schema["type"] in ("function-before", "function-wrap")
         self._functions += is_own
         try:
@@ -313,24 +316,6 @@ class _Generator(GenerateJsonSchema):
         result: dict[str, Any] = super().enum_schema(schema)
         return result
 
-    def model_field_schema(self, schema: Any) -> dict[str, Any]:
-        """Returns the type of a field. Raises ``_RefusedTypeError`` if the field is not read from a key."""
-        self._require_key(schema)
-        result: dict[str, Any] = super().model_field_schema(schema)
-        return result
-
-    def dataclass_field_schema(self, schema: Any) -> dict[str, Any]:
-        """Returns the type of a field. Raises ``_RefusedTypeError`` if the field is not read from a key."""
-        self._require_key(schema)
-        result: dict[str, Any] = super().dataclass_field_schema(schema)
-        return result
-
-    def typed_dict_field_schema(self, schema: Any) -> dict[str, Any]:
-        """Returns the type of a field. Raises ``_RefusedTypeError`` if the field is not read from a key."""
-        self._require_key(schema)
-        result: dict[str, Any] = super().typed_dict_field_schema(schema)
-        return result
-
     def _require_key(self, field: Any) -> None:
         alias = field.get("validation_alias")
         if not isinstance(alias, list) or any(isinstance(path, list) and len(path) == 1 for path in alias):
@@ -345,11 +330,7 @@ class _Generator(GenerateJsonSchema):
 
     def _require_readable(self, schema: Any, values: list[Any]) -> None:
         """Refuses a Literal or an enum with a value that Pydantic reads from no JSON text."""
-        validator = SchemaValidator(schema) if values else None  # an empty enum is refused as a schema
-        for value in values:
-            assert validator is not None
-            if _reads(validator, value):
-                continue
+        for value in _unread(schema, values)[:1]:
             cure = "use str, int or float"
             if isinstance(value, Enum) and schema["type"] == "literal":
                 cure = "use a Literal of the value, or derive the enum from str or int, too: class Size(str, Enum)"
@@ -426,26 +407,28 @@ class _Generator(GenerateJsonSchema):
             self._refuse(f"keys in JSON are strings, which cannot express {limit}; use list[tuple[K, V]]", keys)
         return None
 
-    def _listed_names(self, keys: Any, values: list[Any]) -> dict[str, Any] | None:
-        names: dict[str, None] = {}
-        validator = SchemaValidator(core_schema.dict_schema(keys)) if values else None
-        for value in values:
-            assert validator is not None
-            plain = to_jsonable_python(value)
-            name = plain if isinstance(plain, str) else json.dumps(plain)
-            names[name] = None
-            if not _reads(validator, {name: None}):
-                self._refuse(f"keys in JSON are strings, and Pydantic reads {value!r} from none; use a string", keys)
-        return {"enum": list(names)}
+    def _listed_names(self, keys: Any, values: list[Any]) -> dict[str, Any]:
+        plain = map(to_jsonable_python, values)
+        names = [value if isinstance(value, str) else json.dumps(value) for value in plain]
+        for name in _unread(core_schema.dict_schema(keys), [{name: None} for name in names])[:1]:
+            self._refuse(f"keys in JSON are strings, and Pydantic does not read {[*name]} as one; use str", keys)
+        return {"enum": list(dict.fromkeys(names))}
 
 
-def _reads(validator: SchemaValidator, value: object) -> bool:
-    """Returns whether a validator reads a value from the JSON text of the value."""
-    try:
-        validator.validate_json(to_json(value, inf_nan_mode="constants"))
-    except ValueError:  # that of Pydantic's validator or serializer
-        return False
-    return True
+def _unread(schema: Any, values: list[Any]) -> list[Any]:
+    """Returns the values that the validator of a core schema does not read from their JSON texts."""
+    if not values:
+        return []  # Pydantic makes no validator of an empty enum
+    validator = SchemaValidator(schema)
+
+    def reads(value: object) -> bool:
+        try:
+            validator.validate_json(to_json(value, inf_nan_mode="constants"))
+        except ValueError:  # that of Pydantic's validator or serializer
+            return False
+        return True
+
+    return [value for value in values if not reads(value)]
 
 
 def _refuse_function(schema: Any) -> None:
