@@ -18,7 +18,7 @@ from constrain import grammars
 from constrain.errors import ConstrainError, ExportError, GrammarError, LimitError, PatternError, SchemaError
 from constrain.gbnf.source import Gbnf
 from constrain.generation.options import MAX_NUMBER_TOKENS, WHOLE_PROMPT, Options
-from constrain.language.policies import CHOICES, CompileOptions
+from constrain.language.policies import ABOUT, CHOICES, CompileOptions
 from constrain.language.schema_text import schema_text
 from constrain.language.short_schema import is_short
 from constrain.lark.source import Lark
@@ -141,31 +141,22 @@ def takes(**groups: Callable[..., Any]) -> Callable[[Callable[..., None]], Calla
     return extend
 
 
-def _choice(policy: str, about: str) -> Any:
-    return one_of(CHOICES[policy], about)
-
-
-def policies(
-    *,
-    whitespace: Annotated[str | None, _choice("whitespace", "White space between the parts of the JSON text.")] = None,
-    property_order: Annotated[
-        str | None, _choice("property_order", "Order of keys: as the schema lists them, or any.")
-    ] = None,
-    formats: Annotated[str | None, _choice("formats", "Whether formats are enforced.")] = None,
-    numbers: Annotated[str | None, _choice("numbers", "Spelling of numbers.")] = None,
-    precision: Annotated[
-        str | None, _choice("precision", "Whether numbers must match as doubles and as decimals, or only as decimals.")
-    ] = None,
-    escapes: Annotated[str | None, _choice("escapes", "Spelling of characters in strings.")] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Refuse schemas that OpenAI's strict mode refuses.")] = False,
-) -> CompileOptions:
+def policies(**given: Any) -> CompileOptions:
     """Returns the policies for compiling schemas that were given on the command line."""
-    found: dict[str, Any] = {
-        "whitespace": whitespace, "property_order": property_order, "formats": formats, "numbers": numbers,
-        "precision": precision, "escapes": escapes, "strict": strict or None,
-    }  # fmt: skip
-    asked: CompileOptions = {name: value for name, value in found.items() if value is not None}  # type: ignore[assignment]
+    asked: CompileOptions = {name: value for name, value in given.items() if value}  # type: ignore[assignment]
     return asked
+
+
+_STRICT = Annotated[bool, typer.Option("--strict", help="Refuse schemas that OpenAI's strict mode refuses.")]
+policies.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+    [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+        for name, default, annotation in (
+            *((name, None, Annotated[str | None, one_of(CHOICES[name], about)]) for name, about in ABOUT.items()),
+            ("strict", False, _STRICT),
+        )
+    ]
+)
 
 
 def options(

@@ -21,7 +21,7 @@ from constrain.vocabulary.vocabulary import as_vocabulary
 from constrain.work import compilation, garbage_kept
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from llama_cpp import Llama
     from typing_extensions import Unpack
@@ -43,16 +43,8 @@ def compile(  # noqa: A001 - the name of the public function
     schema: object,
     vocab: Vocabulary | HasVocabulary | Llama,
     *,
-    whitespace: str = "flexible",
-    property_order: str = "schema",
-    formats: str = "assert",
-    numbers: str = "canonical",
-    precision: str = "double",
-    escapes: str = "canonical",
-    strict: bool = False,
-    registry: object = None,
-    sources: Mapping[str, str | Sequence[str]] | None = None,
     cache: Directory = None,
+    **options: Unpack[CompileOptions],
 ) -> Constraint:
     r"""Compiles a schema or grammar for the tokens of a vocabulary. An equal call returns the same constraint, quickly.
 
@@ -66,8 +58,10 @@ def compile(  # noqa: A001 - the name of the public function
             ``"any"`` (all of RFC 8259).
         property_order: ``"schema"`` (keys in the order of ``properties``, then other named keys, then all others) or
             ``"any"``.
-        formats: ``"assert"`` (known formats are enforced), ``"annotation"`` (none is) or ``"strict"`` (unknown formats
-            raise ``UnsupportedSchemaError``).
+        formats: ``"assert"`` (known formats are enforced), ``"annotation"`` (none is) or ``"strict"`` (unknown and
+            inexact formats raise ``UnsupportedSchemaError``).
+        inexact: ``"narrow"`` (of a format that cannot be enforced exactly, such as ``regex``, a part is written;
+            ``Constraint.warnings`` says what is left out) or ``"refuse"`` (it raises ``UnsupportedSchemaError``).
         numbers: ``"canonical"`` (no exponent, no ``1.0`` for an integer) or ``"any"`` (also ``1.0``, ``1e2``, ``-0``;
             the value counts).
         precision: ``"double"`` (a number must be valid both as an exact decimal and as the IEEE double that most
@@ -97,21 +91,7 @@ def compile(  # noqa: A001 - the name of the public function
     >>> compile({"type": "integer", "minimum": 3}, vocabulary).accepts("12")
     True
     """
-    return compile_any(
-        schema,
-        as_vocabulary(vocab),
-        close_objects=False,
-        cache=cache,
-        whitespace=whitespace,
-        property_order=property_order,
-        formats=formats,
-        numbers=numbers,
-        precision=precision,
-        escapes=escapes,
-        strict=strict,
-        registry=registry,
-        sources=sources,
-    )
+    return compile_any(schema, as_vocabulary(vocab), close_objects=False, cache=cache, **options)
 
 
 def compile_any(

@@ -114,8 +114,8 @@ class Options(CompileOptions, total=False):
         sources: texts that strings with ``constrain.Quote`` (or the keyword ``x-quote``) are quoted from, by name: each
             is a text or a list of texts. The user's messages are the source ``"prompt"``, from which quotes come that
             name no source.
-        whitespace, property_order, formats, numbers, precision, escapes, strict, registry: as for ``compile``; for JSON
-            Schemas and types only.
+        whitespace, property_order, formats, inexact, numbers, precision, escapes, strict, registry: as for ``compile``;
+            for JSON Schemas and types only.
 
     Unknown names raise ``TypeError``, values out of range ``ValueError``.
     """

@@ -39,9 +39,8 @@ from constrain.generation.options import (
 )
 from constrain.generation.quoting import tool_quotes, with_quotes
 from constrain.generation.reasoning import read_reasoning, switch_reasoning
-from constrain.json_schema.policies import Policies
 from constrain.language.grammar import Grammar
-from constrain.language.policies import CHOICES, DEFAULTS, refuse_compile_options
+from constrain.language.policies import CHOICES, DEFAULTS, Policies, refuse_compile_options
 from constrain.language.result import result_type
 from constrain.language.schema_text import is_type, parse_schema, schema_text
 from constrain.language.source import Source

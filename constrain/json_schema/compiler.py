@@ -12,11 +12,11 @@ from constrain.json_schema.documents.dynamic_scope import DynamicScopeNeeded
 from constrain.json_schema.documents.references import References
 from constrain.json_schema.emission.emitter import Emitter
 from constrain.json_schema.keywords.expansion import Expansion
-from constrain.json_schema.policies import Policies
 from constrain.json_schema.spelling.languages import begin_compilation
 from constrain.json_schema.values.contradictions import why_empty
 from constrain.json_schema.values.doubles import settle_numbers, split_whole_numbers
 from constrain.json_schema.values.productivity import expand_all, mark_productive
+from constrain.language.policies import POLICY_DEFAULTS, Policies
 from constrain.work import compilation, garbage_kept, steps_taken
 
 if TYPE_CHECKING:
@@ -55,17 +55,12 @@ class _Options(NamedTuple):
 def compile_schema(
     schema: object,
     *,
-    whitespace: str = "flexible",
-    property_order: str = "schema",
-    formats: str = "assert",
-    numbers: str = "canonical",
-    precision: str = "double",
-    escapes: str = "canonical",
     close_objects: bool = False,
     registry: object = None,
     keys_apart: bool = False,
     plain_integers: bool = False,
     arguments: ArgumentForm | None = None,
+    **policies: str,
 ) -> CompiledSchema:
     """Returns the grammar whose texts are the JSON texts of the values of ``schema``, under the given policies.
 
@@ -73,16 +68,17 @@ def compile_schema(
     ``referencing.Registry``) for references that leave the document; nothing is ever fetched.
     ``keys_apart``: keys and colons are separate lexemes, so that two such grammars can be read side by side.
     ``plain_integers``: integers have neither a fraction nor an exponent, whatever ``numbers`` says.
-    ``arguments``: the form in which the object is written as the arguments of a call.
+    ``arguments``: the form in which the object is written as the arguments of a call. ``policies``: those of
+    ``language.policies.CHOICES``.
     Raises SchemaError (malformed), UnsupportedSchemaError (a keyword that cannot be enforced exactly),
     UnsatisfiableSchemaError (no value), PatternError and LimitError; ``pointer`` names the place.
 
     >>> compile_schema({"type": "array", "items": {"type": "boolean"}}).warnings
     ()
     """
-    policies = Policies(whitespace, property_order, formats, numbers, precision, escapes, close_objects)
-    policies.check()
-    options = _Options(Documents(registry), policies, keys_apart, plain_integers, arguments)
+    settled = Policies(**POLICY_DEFAULTS | policies, close_objects=close_objects)
+    settled.check()
+    options = _Options(Documents(registry), settled, keys_apart, plain_integers, arguments)
     with compilation(), garbage_kept(), limits_at(""):
         before = steps_taken()
         compiled = _in_its_dialect(schema, options)

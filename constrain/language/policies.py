@@ -1,8 +1,11 @@
-"""Policies: the options of ``compile`` and ``generate`` for JSON Schemas."""
+"""Policies: the options of ``compile`` and ``generate`` for JSON Schemas.
+
+A new policy is a row of CHOICES and of ABOUT, and a field of ``CompileOptions`` and of ``Policies``.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -11,12 +14,23 @@ CHOICES = {
     "whitespace": ("flexible", "compact", "any"),
     "property_order": ("schema", "any"),
     "formats": ("assert", "annotation", "strict"),
+    "inexact": ("narrow", "refuse"),
     "numbers": ("canonical", "any"),
     "precision": ("double", "decimal"),
     "escapes": ("canonical", "any"),
 }
 """The values of each policy, the default first."""
 
+ABOUT = {
+    "whitespace": "The white space between the parts of the JSON text.",
+    "property_order": "The order of the keys of an object.",
+    "formats": "Whether the keyword format is enforced.",
+    "inexact": "Whether a format that cannot be enforced exactly is narrowed or refused.",
+    "numbers": "How numbers are spelled.",
+    "precision": "Whether numbers are valid as doubles and as decimals, or only as decimals.",
+    "escapes": "How the characters of strings and keys are spelled.",
+}
+"""The subject of each policy."""
 
 POLICY_DEFAULTS = {policy: choices[0] for policy, choices in CHOICES.items()}
 """The default of each policy."""
@@ -28,6 +42,7 @@ class CompileOptions(TypedDict, total=False):
     whitespace: str
     property_order: str
     formats: str
+    inexact: str
     numbers: str
     precision: str
     escapes: str
@@ -37,16 +52,31 @@ class CompileOptions(TypedDict, total=False):
 
 
 DEFAULTS: CompileOptions = {
-    "whitespace": CHOICES["whitespace"][0],
-    "property_order": CHOICES["property_order"][0],
-    "formats": CHOICES["formats"][0],
-    "numbers": CHOICES["numbers"][0],
-    "precision": CHOICES["precision"][0],
-    "escapes": CHOICES["escapes"][0],
+    **POLICY_DEFAULTS,  # type: ignore[typeddict-item]
     "strict": False,
     "registry": None,
     "sources": None,
 }
+
+
+class Policies(NamedTuple):
+    """The policies of one compilation, and whether objects may have only keys that the schema names."""
+
+    whitespace: str
+    property_order: str
+    formats: str
+    inexact: str
+    numbers: str
+    precision: str
+    escapes: str
+    close_objects: bool
+
+    def check(self) -> None:
+        """Raises ValueError for an unknown value of a policy."""
+        for policy, choices in CHOICES.items():
+            value = getattr(self, policy)
+            if value not in choices:
+                raise ValueError(f"{policy} must be one of {', '.join(map(repr, choices))}, not {value!r}")
 
 
 def refuse_compile_options(options: CompileOptions, what: str) -> None:

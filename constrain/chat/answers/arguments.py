@@ -19,8 +19,8 @@ from constrain.work import apart, spend
 if TYPE_CHECKING:
     from constrain.chat.answers.choices import Choices, FunctionCalls
     from constrain.json_schema.compiler import CompiledSchema
-    from constrain.json_schema.policies import Policies
     from constrain.language.grammar import Grammar
+    from constrain.language.policies import Policies
 
 _WRITINGS = {
     ArgumentStyle.JSON: JSON_ARGUMENTS,

@@ -7,8 +7,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from constrain.chat.tools.checks import CALLED_NAME
-from constrain.json_schema.policies import Policies
-from constrain.language.policies import POLICY_DEFAULTS
+from constrain.language.policies import POLICY_DEFAULTS, Policies
 from constrain.language.source import Source
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from constrain.composition.source import Composition
 from constrain.engine.compiling import JSON_SCHEMA, grammar_of_description
 from constrain.errors import deep_enough
 from constrain.gbnf.source import Gbnf
-from constrain.json_schema.policies import Policies
 from constrain.language.grammar import Grammar
+from constrain.language.policies import Policies
 from constrain.language.source import Source
 from constrain.lark.named import NamedGrammar, NamedGrammars
 from constrain.lark.source import Lark

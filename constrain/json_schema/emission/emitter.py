@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
     from constrain.json_schema.emission.arguments import ArgumentForm, Outermost
     from constrain.json_schema.emission.string_spellings import StringSpellings
-    from constrain.json_schema.policies import Policies
     from constrain.json_schema.shapes.data import Combination, Shapes
     from constrain.json_schema.shapes.strings import StringShape
+    from constrain.language.policies import Policies
 
 MAX_EDGES = 2_000_000
 """Edges of one grammar; the largest real schemas have about 100,000. Beyond: LimitError."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from constrain.json_schema.policies import Policies
     from constrain.json_schema.shapes.data import Goal
     from constrain.json_schema.spelling.punctuation import Punctuation
     from constrain.language.grammar import Terminal
+    from constrain.language.policies import Policies
     from constrain.language.tree import Expression
 
 

@@ -8,6 +8,7 @@ as wide as the definitions, or wider if the definition is no regular language:
 - hostname, email: labels with ``--`` in third and fourth place, whether or not their Punycode is valid;
 - idn-hostname, idn-email: see ``idn.definitions``;
 - uri-template (RFC 6570): the reserved operators, too;
+- regex (ECMA-262): every text without a fault that ends a pattern in every dialect;
 - relative-json-pointer: index manipulation, too.
 """
 
@@ -30,7 +31,7 @@ _FRACTION = r"(?:\.\d+)?"
 
 
 def format_definition(name: str) -> Expression:
-    """Returns every text that may count as a string of one of WIDER_FORMATS."""
+    """Returns every text that may count as a string of one of the formats in LEFT_OUT."""
     return _DEFINITIONS[name]()
 
 
@@ -104,6 +105,12 @@ def _idn_email() -> Expression:
 
 
 @cache
+def _regex() -> Expression:
+    """Returns the texts that do not begin with a quantifier or a ``)`` and do not end within an escape."""
+    return tree(r"(?:(?:[^*+?)\\]|\\[\s\S])(?:[^\\]|\\[\s\S])*)?")
+
+
+@cache
 def _relative_json_pointer() -> Expression:
     number = tree(r"0|[1-9]\d*")
     return sequence(number, optional(r"[+\-]", number), either("#", json_pointer()))
@@ -117,6 +124,7 @@ _DEFINITIONS: dict[str, Callable[[], Expression]] = {
     "hostname": _hostname,
     "idn-email": _idn_email,
     "idn-hostname": _idn_hostname,
+    "regex": _regex,
     "relative-json-pointer": _relative_json_pointer,
     "time": _time,
     "uri-template": cache(lambda: template_of("[+#./;?&=,!@|]")),

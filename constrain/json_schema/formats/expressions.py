@@ -1,20 +1,12 @@
 r"""The string formats of JSON Schema (2020-12 Validation, section 7.3), and a few more, as expressions.
 
-Each expression matches the content of a JSON string, without the quotes. Within their definitions, formats are limited
-to values that Python's types hold (``definitions`` has the full definitions):
-
-- date, time, date-time (RFC 3339): years 0001 to 9999, real days, no second 60, 1 to 18 digits after the point;
-- duration (RFC 3339, appendix A): digit counts whose sum fits into a ``timedelta``;
-- hostname (RFC 1123): no label with ``--`` in third and fourth place, since the validity of Punycode is no regular
-  property; email (RFC 5321) accordingly;
-- uri-template (RFC 6570): the operators with a defined meaning;
-- relative-json-pointer: without index manipulation.
+Each expression matches the content of a JSON string, without the quotes. LEFT_OUT says which texts of a format's
+definition it leaves out, mostly those that Python's types do not hold; ``definitions`` has the full definitions.
 
 Some names come from Pydantic's schemas: ``uuid1`` to ``uuid8`` for UUIDs of one version (RFC
 9562), and ``ipvanyaddress``.
 
-``idn.expressions`` has the internationalized formats. ``regex`` is not a regular language and has no expression
-(IRREGULAR_FORMATS).
+``idn.expressions`` has the internationalized formats, ``patterns`` the format ``regex``.
 """
 
 from __future__ import annotations
@@ -23,6 +15,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from constrain.json_schema.formats.hosts import email_at, hostname, ipv4, ipv6
+from constrain.json_schema.formats.patterns import GROUP_NESTING, pattern
 from constrain.regex.builders import either, many, optional, sequence, tree
 
 if TYPE_CHECKING:
@@ -34,7 +27,7 @@ if TYPE_CHECKING:
 def format_expression(name: str) -> Expression | None:
     """Returns the content of a string of this format, spelled as in JSON; None if the format is not known.
 
-    >>> format_expression("regex") is None
+    >>> format_expression("colour") is None
     True
     """
     build = _EXPRESSIONS.get(name)
@@ -209,6 +202,7 @@ _EXPRESSIONS: dict[str, Callable[[], Expression]] = {
     "iri": lambda: _identifier(scheme=True, reference=False, more=_UCSCHAR, private=_PRIVATE),
     "iri-reference": lambda: _identifier(scheme=True, reference=True, more=_UCSCHAR, private=_PRIVATE),
     "json-pointer": json_pointer,
+    "regex": pattern,
     "relative-json-pointer": _relative_json_pointer,
     "time": _time,
     "uri": lambda: _identifier(scheme=True, reference=False, more="", private=""),
@@ -221,23 +215,29 @@ _EXPRESSIONS: dict[str, Callable[[], Expression]] = {
 KNOWN_FORMATS = frozenset(_EXPRESSIONS)
 """The formats that are enforced."""
 
-WIDER_FORMATS = frozenset(
-    (
-        "date",
-        "date-time",
-        "duration",
-        "email",
-        "hostname",
-        "idn-email",
-        "idn-hostname",
-        "relative-json-pointer",
-        "time",
-        "uri-template",
-    )
-)
-"""Formats whose definitions allow more than their expressions."""
+_LEAP_SECONDS = "leap seconds, and more than 18 digits after the point"
+_YEAR = f"the year 0000, {_LEAP_SECONDS}"
+_PUNYCODE = "labels with `--` in third and fourth place, such as `xn--`, since no expression tells valid Punycode"
+_IDN = f"{_PUNYCODE}; code points beyond U+FFFF; long labels beyond ASCII; names that readers may map to others"
 
-IRREGULAR_FORMATS = {
-    "regex": "the format 'regex' cannot be enforced exactly: groups nest, so patterns are no regular language",
+LEFT_OUT = {
+    "date": "the year 0000",
+    "date-time": _YEAR,
+    "duration": "numbers of so many digits that the sum may exceed Python's `timedelta`",
+    "email": _PUNYCODE,
+    "hostname": _PUNYCODE,
+    "idn-email": _IDN,
+    "idn-hostname": _IDN,
+    "regex": (
+        "backreferences, named groups, lookbehind, `\\p`, `\\c`, control characters, groups nested more than "
+        f"{GROUP_NESTING} deep, lookaheads with or within several groups, most ranges but those of digits and letters, "
+        "some `{m,n}`, counts beyond 999"
+    ),
+    "relative-json-pointer": "index manipulation, as in `0+1/a`",
+    "time": _LEAP_SECONDS,
+    "uri-template": "operators that RFC 6570 reserves, as in `{=a}`",
 }
-"""Formats that cannot be enforced, with the reason."""
+"""The texts that the expression of a format leaves out of its definition."""
+
+INEXACT_FORMATS = frozenset(("regex",))
+"""The formats of LEFT_OUT whose missing texts are in common use: ``inexact="refuse"`` refuses them."""

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from constrain.json_schema.documents.locations import Location
     from constrain.json_schema.documents.references import References
     from constrain.json_schema.keywords.unevaluated import Variants
-    from constrain.json_schema.policies import Policies
     from constrain.json_schema.shapes.data import Formula
     from constrain.json_schema.shapes.strings import StringShape
     from constrain.json_schema.spelling.cells import Number
     from constrain.json_schema.values.counting import Value
+    from constrain.language.policies import Policies
     from constrain.language.tree import Expression
 
 MAX_EXPLORED = 60_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from constrain.errors import SchemaError, UnsupportedSchemaError
-from constrain.json_schema.formats.expressions import IRREGULAR_FORMATS, WIDER_FORMATS, format_expression
+from constrain.json_schema.formats.expressions import INEXACT_FORMATS, LEFT_OUT, format_expression
 from constrain.json_schema.formats.generated import GENERATED_FORMATS
 from constrain.json_schema.shapes.strings import StringShape, WiderFormat
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 def format_(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """``format``: enforced in every draft if it is known; refused if exact enforcement is impossible.
+    """``format``: enforced in every draft if it is known.
 
-    Schemas of older drafts also use the formats of newer ones. An unknown format is an annotation, or refused under
-    ``formats="strict"``.
+    Schemas of older drafts also use the formats of newer ones. An unknown format is an annotation. Under
+    ``formats="strict"``, unknown and inexact formats are refused; under ``inexact="refuse"``, inexact ones.
     """
     if not isinstance(value, str):
         raise SchemaError(f"format must be a string, not {value!r:.80}", pointer=at.pointer("format"))
@@ -27,11 +27,15 @@ def format_(goals: Goals, at: Location, value: object, found: Assertions) -> Non
     if policy == "annotation":
         return
     expression = format_expression(value)
+    if value in INEXACT_FORMATS:
+        if policy == "strict" or goals.policies.inexact == "refuse":
+            refusal = f"the format {value!r} cannot be enforced exactly, only without {LEFT_OUT[value]}"
+            raise UnsupportedSchemaError(refusal, pointer=at.pointer("format"))
+        narrowed = f"the format {value!r} is narrowed: it is written without {LEFT_OUT[value]}"
+        goals.warnings.setdefault(f"{narrowed} (first at {at.pointer('format')})")
     if expression is not None:
         formats = (value,) if value in GENERATED_FORMATS else ()
         found.restrict_strings(StringShape((expression,), wider=_WIDER.get(value), formats=formats))
-    elif value in IRREGULAR_FORMATS:
-        raise UnsupportedSchemaError(IRREGULAR_FORMATS[value], pointer=at.pointer("format"))
     else:
         unknown = f"the format {value!r:.80} is not known"
         if policy == "strict":
@@ -39,4 +43,4 @@ def format_(goals: Goals, at: Location, value: object, found: Assertions) -> Non
         goals.warnings.setdefault(f"{unknown} and is not enforced (first at {at.pointer('format')})")
 
 
-_WIDER = {name: (WiderFormat(name),) for name in WIDER_FORMATS}
+_WIDER = {name: (WiderFormat(name),) for name in LEFT_OUT}

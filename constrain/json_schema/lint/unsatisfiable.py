@@ -16,11 +16,10 @@ from constrain.json_schema.documents.references import References
 from constrain.json_schema.documents.subschemas import Subschema, subschemas
 from constrain.json_schema.keywords.expansion import Expansion, goal_at
 from constrain.json_schema.lint.findings import Finding
-from constrain.json_schema.policies import Policies
 from constrain.json_schema.spelling.languages import begin_compilation
 from constrain.json_schema.values.contradictions import why_empty
 from constrain.json_schema.values.productivity import expand_all, mark_productive
-from constrain.language.policies import POLICY_DEFAULTS
+from constrain.language.policies import POLICY_DEFAULTS, Policies
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

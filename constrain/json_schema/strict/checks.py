@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from constrain.errors import LimitError, PatternError
 from constrain.json_schema.documents.dialects import escape
-from constrain.json_schema.formats.expressions import IRREGULAR_FORMATS, KNOWN_FORMATS
+from constrain.json_schema.formats.expressions import KNOWN_FORMATS
 from constrain.json_schema.strict.conversion import find
 from constrain.json_schema.strict.limits import Sizes
 from constrain.json_schema.strict.merging import types_of
@@ -209,7 +209,7 @@ class _Checks:
             return False
         if self.full:
             return name in FORMATS
-        return "string" not in types or "pattern" in node or name in KNOWN_FORMATS or name in IRREGULAR_FORMATS
+        return "string" not in types or "pattern" in node or name in KNOWN_FORMATS
 
     def object_schema(self, node: Schema, path: tuple[str, ...]) -> None:
         """Checks that an object is closed and requires exactly its properties."""
