@@ -90,9 +90,9 @@ class SchemaError(ConstrainError):
 class UnsupportedSchemaError(SchemaError):
     """A keyword cannot be enforced exactly, so the schema is refused; ``pointer`` names the keyword.
 
-    Raised for the format ``regex``, for instance; the reference of keywords has the others. What to do: remove the
-    keyword or write it in another way; pass ``formats="annotation"`` if it is a format, or ``precision="decimal"`` if
-    the message is about doubles. ``constrain check`` lists all refused places at once.
+    Raised for ``uniqueItems`` under ``not``, for instance; the reference of keywords has the others. What to do: remove
+    the keyword or write it in another way; pass ``formats="annotation"`` if it is a format, or ``precision="decimal"``
+    if the message is about doubles. ``constrain check`` lists all refused places at once.
     """
 
 

@@ -425,7 +425,12 @@ _SHOWN_PLACES = 3
 
 def _print_check(console: Console, name: str, found: Check, unit: str) -> None:
     lint, report = found.lint, found.report
-    verdict = "exact: every keyword is enforced" if lint.exact else f"{len(lint.refused)} refused"
+    enforced = (
+        f"every keyword is enforced, {len(lint.narrowed)} narrowed"
+        if lint.narrowed
+        else "exact: every keyword is enforced"
+    )
+    verdict = enforced if lint.exact else f"{len(lint.refused)} refused"
     console.print(f"{name}: {verdict}", style="bold", markup=False, soft_wrap=True)
     if report is not None:
         table = Table("keyword", "times", "places", title="Enforced")
@@ -445,9 +450,10 @@ def _print_check(console: Console, name: str, found: Check, unit: str) -> None:
             f"{found.typical_tokens} {unit}",
             markup=False,
         )
-    for title, findings in (("Refused", lint.refused), ("Unsatisfiable", lint.unsatisfiable), ("Advice", lint.advice)):
+    for title in ("refused", "narrowed", "unsatisfiable", "advice"):
+        findings: tuple[Finding, ...] = getattr(lint, title)
         if findings:
-            table = Table("rule", "where", "what", title=title)
+            table = Table("rule", "where", "what", title=title.capitalize())
             for finding in findings:
                 table.add_row(finding.rule, escape(describe_pointer(finding.pointer)), escape(finding.message))
             console.print(table)
@@ -463,6 +469,7 @@ def _as_json(name: str, found: Check, unit: str) -> dict[str, Any]:
         "schema": name,
         "exact": lint.exact,
         "refused": listed(lint.refused),
+        "narrowed": listed(lint.narrowed),
         "unsatisfiable": listed(lint.unsatisfiable),
         "advice": listed(lint.advice),
         "enforced": lint.enforced,

@@ -172,6 +172,7 @@ VALUES: dict[str, Any] = {
     "whitespace": "compact",
     "property_order": "any",
     "formats": "strict",
+    "inexact": "refuse",
     "numbers": "any",
     "precision": "decimal",
     "escapes": "any",

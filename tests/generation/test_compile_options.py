@@ -13,6 +13,7 @@ from constrain.engine.compiling import compile_any
 from constrain.generation.completion import Finished
 from constrain.language import tree
 from constrain.language.grammar import GrammarBuilder
+from constrain.language.policies import CHOICES
 from tests.support import small_vocabulary
 
 SCHEMA = {
@@ -87,7 +88,7 @@ def test_of_several_answers_those_with_a_schema_have_policies(model: constrain.M
     assert both[1].report is None
 
 
-@pytest.mark.parametrize("policy", ["whitespace", "property_order", "formats", "numbers", "precision", "escapes"])
+@pytest.mark.parametrize("policy", CHOICES)
 def test_a_value_that_a_policy_does_not_have(model: constrain.Model, policy: str) -> None:
     with pytest.raises(ValueError, match=f"{policy} must be one of .*'nothing'"):
         constrain.generate(model, "x", schema=SCHEMA, **{policy: "nothing"})  # type: ignore[call-overload]

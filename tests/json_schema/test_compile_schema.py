@@ -38,6 +38,7 @@ def test_policies_are_reported() -> None:
         "whitespace": "any",
         "property_order": "schema",
         "formats": "assert",
+        "inexact": "narrow",
         "numbers": "canonical",
         "precision": "double",
         "escapes": "canonical",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import constrain
 from constrain.json_schema.documents.dialects import DRAFT_4, DRAFT_6, DRAFT_7, DRAFT_2019, DRAFT_2020
 from constrain.json_schema.documents.keyword_sets import ANNOTATIONS
-from constrain.json_schema.formats.expressions import IRREGULAR_FORMATS, KNOWN_FORMATS, WIDER_FORMATS
+from constrain.json_schema.formats.expressions import INEXACT_FORMATS, KNOWN_FORMATS, LEFT_OUT
 from constrain.json_schema.formats.generated import GENERATED_FORMATS
 from constrain.json_schema.keywords.table import keywords_of
 from tools.pages.markdown import NOTE, byte_vocabulary, cell, code, table
@@ -92,13 +92,6 @@ REFUSALS = (
         "as for `pattern`",
     ),
     Refusal(
-        "format",
-        "the format `regex`",
-        {"format": "regex"},
-        constrain.UnsupportedSchemaError,
-        'remove it, or pass `formats="annotation"`',
-    ),
-    Refusal(
         "uniqueItems",
         "arrays that must not be unique, or only under a condition",
         {"not": {"type": "array", "uniqueItems": True}},
@@ -167,15 +160,18 @@ def page() -> str:
         "raises `UnsatisfiableSchemaError`. A Python type that no schema describes exactly raises "
         "`UnsupportedSchemaError` with the name of the field.\n"
     )
-    parts.append(f"\n## Formats\n\n{_ABOUT_FORMATS}\n{table(('format', 'enforced', 'remark'), _formats(), 'lcl')}")
+    parts.append(f"\n## Formats\n\n{_ABOUT_FORMATS}\n{table(('format', 'left out', 'remark'), _formats())}")
     return "".join(parts)
 
 
 _ABOUT_FORMATS = """\
 Known formats are enforced in every draft, unless `formats="annotation"`. An unknown format causes a warning, or an
-error with `formats="strict"`. Two remarks are about differences that are meant:
+error with `formats="strict"`. Every text that is written is of the format. Some texts are *left out*, mostly because
+common readers refuse them; `constrain check` says which for a schema. Under `not` and the like, they count as texts of
+the format. Two remarks:
 
-- *within its definition*: some texts that the definition allows are never written, since common readers refuse them;
+- *inexact*: common readers take what is left out, but no expression describes it. So there is a warning;
+  `inexact="refuse"` and `formats="strict"` refuse the format.
 - *narrower in `generate`*: `generate` keeps to what Pydantic, zod and the URL Standard read, as long as the rest of the
   schema leaves any of that. `compile` does not.
 """
@@ -227,8 +223,7 @@ def is_refused(refusal: Refusal) -> bool:
 
 
 def _formats() -> Iterator[tuple[str, ...]]:
-    for name in sorted(KNOWN_FORMATS | IRREGULAR_FORMATS.keys()):
-        remarks = ["within its definition"] if name in WIDER_FORMATS else []
+    for name in sorted(KNOWN_FORMATS):
+        remarks = ["inexact"] if name in INEXACT_FORMATS else []
         remarks += ["narrower in `generate`"] if name in GENERATED_FORMATS else []
-        remarks += ["refused: " + IRREGULAR_FORMATS[name].partition(": ")[2]] if name in IRREGULAR_FORMATS else []
-        yield code(name), "no" if name in IRREGULAR_FORMATS else "yes", "; ".join(remarks)
+        yield code(name), LEFT_OUT.get(name, ""), "; ".join(remarks)

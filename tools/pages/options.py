@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from docstring_parser import parse
 
 from constrain.generation.options import AnswerSettings, ChatOptions, Options
-from constrain.language.policies import CHOICES, DEFAULTS, CompileOptions
+from constrain.language.policies import ABOUT, CHOICES, DEFAULTS, CompileOptions
 from constrain.llama.decoding.sampler import Sampling
 from tools.pages.command_line import flags_of
 from tools.pages.markdown import NOTE, sentence
-from tools.pages.policies import ABOUT, MEANINGS
+from tools.pages.policies import MEANINGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

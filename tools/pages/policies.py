@@ -6,18 +6,8 @@ import json
 from typing import Any, NamedTuple
 
 import constrain
-from constrain.language.policies import CHOICES
+from constrain.language.policies import ABOUT, CHOICES
 from tools.pages.markdown import NOTE, byte_vocabulary, code, sentence, table
-
-ABOUT = {
-    "whitespace": "The white space between the parts of the JSON text.",
-    "property_order": "The order of the keys of an object.",
-    "formats": "Whether the keyword `format` is enforced.",
-    "numbers": "How numbers are spelled.",
-    "precision": "Which reading of numbers the schema is about.",
-    "escapes": "How the characters of strings and keys are spelled.",
-}
-"""The subject of each policy."""
 
 MEANINGS = {
     "whitespace": {
@@ -32,7 +22,11 @@ MEANINGS = {
     "formats": {
         "assert": "known formats are enforced, in every draft; unknown ones cause a warning.",
         "annotation": "no format is enforced.",
-        "strict": "known formats are enforced, and unknown ones raise `UnsupportedSchemaError`.",
+        "strict": "known formats are enforced; unknown and inexact ones raise `UnsupportedSchemaError`.",
+    },
+    "inexact": {
+        "narrow": "a part of the format is written, and a warning says what is [left out](keywords.md#formats).",
+        "refuse": "the format raises `UnsupportedSchemaError`.",
     },
     "numbers": {
         "canonical": "one spelling for each number: no exponent, and no `1.0` for an integer.",
@@ -68,6 +62,7 @@ _EXAMPLES = {
         _Example({"format": "ipv4"}, ('"127.0.0.1"', '"somewhere"')),
         _Example({"format": "colour"}, ('"red"',)),
     ),
+    "inexact": (_Example({"type": "string", "format": "regex"}, ('"a*"', '"(a)\\\\1"', '"(a"')),),
     "numbers": (_Example({"type": "integer"}, ("100", "1e2", "100.0", "-0")),),
     "precision": (_Example({"exclusiveMaximum": 1}, ("0.5", "0.99999999999999999999")),),
     "escapes": (_Example({"const": "a\n"}, ('"a\\n"', '"\\u0061\\n"', '"a\\u000a"')),),
@@ -76,7 +71,7 @@ _EXAMPLES = {
 _HEADER = f"""# Policies
 
 JSON Schema says which values are valid. It does not say how a value is written, in which order the keys of an object
-come, or whether `format` counts. Six policies decide that. Their defaults narrow the language on purpose: a model
+come, or whether `format` counts. Seven policies decide that. Their defaults narrow the language on purpose: a model
 writes better JSON if it has one way to write it.
 
 Pass a policy to [`compile`](python.md), to `generate` and its relatives ([options](options.md#the-schema)), or on the

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from constrain.errors import ConstrainError, LimitError, PatternError, SchemaError, UnsupportedSchemaError
 from constrain.json_schema.compiler import compile_schema
 from constrain.json_schema.documents.dialects import DIALECTS, escape
 from constrain.json_schema.documents.subschemas import subschemas
+from constrain.json_schema.formats.expressions import LEFT_OUT
 from constrain.json_schema.keywords.table import keywords_of
 from constrain.json_schema.lint.advice import advise
 from constrain.json_schema.lint.findings import Finding
 from constrain.json_schema.lint.unsatisfiable import find_unsatisfiable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 MAX_REFUSALS = 100
 """Refused keywords that are reported; each takes one more compilation, without the earlier ones."""
@@ -26,13 +31,14 @@ IDENTIFIERS = frozenset(("$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAn
 class Lint:
     """The findings about one schema.
 
-    ``refused``: keywords that cannot be enforced, and contradictions that leave no value; ``unsatisfiable``: parts
-    that no value can ever use; ``advice``: what works, and could be better. ``enforced``: the places of every keyword
-    that restricts values, by keyword. ``remaining``: the schema without the refused keywords; None where that is none,
-    or has no value.
+    ``refused``: keywords that cannot be enforced, and contradictions that leave no value; ``narrowed``: formats with
+    texts that are never written; ``unsatisfiable``: parts that no value can ever use; ``advice``: what works, and could
+    be better. ``enforced``: the places of every keyword that restricts values, by keyword. ``remaining``: the schema
+    without the refused keywords; None where that is none, or has no value.
     """
 
     refused: tuple[Finding, ...]
+    narrowed: tuple[Finding, ...]
     unsatisfiable: tuple[Finding, ...]
     advice: tuple[Finding, ...]
     enforced: dict[str, tuple[str, ...]]
@@ -54,11 +60,14 @@ def lint_schema(schema: object, *, registry: object = None, **policies: str) -> 
     ['unbounded-array']
     """
     refused, remaining = _without_refused(schema, registry, policies)
+    enforced = _enforced(schema, {finding.pointer for finding in refused})
+    asserts = policies.get("formats") != "annotation"
     return Lint(
         refused=tuple(refused),
+        narrowed=tuple(_narrowed(schema, enforced.get("format", ()))) if asserts else (),
         unsatisfiable=() if refused else find_unsatisfiable(schema, registry=registry, **policies),
         advice=advise(schema),
-        enforced=_enforced(schema, {finding.pointer for finding in refused}),
+        enforced=enforced,
         remaining=remaining,
     )
 
@@ -76,15 +85,26 @@ def _without_refused(schema: object, registry: object, policies: dict[str, str])
             removable = isinstance(error, (UnsupportedSchemaError, PatternError, LimitError))
             rule = "refused" if removable else "malformed" if type(error) is SchemaError else "no-value"
             refused.append(Finding(rule, error.pointer, error.message))
-            if not removable or not _remove(remaining, error.pointer):
+            holder = _holder(remaining, error.pointer)
+            if not removable or holder is None:
                 break
+            del holder[0][holder[1]]
         else:
             return refused, remaining
     return refused, None
 
 
-def _remove(schema: object, pointer: str) -> bool:
-    """Removes the keyword at a JSON Pointer from a schema; returns ``False`` if that is not possible."""
+def _narrowed(schema: object, places: tuple[str, ...]) -> Iterator[Finding]:
+    """Yields a finding for each of these formats that leaves out texts of its definition."""
+    for place in places:
+        holder = _holder(schema, place)
+        name = holder and holder[0]["format"]
+        if isinstance(name, str) and name in LEFT_OUT:
+            yield Finding("narrowed", place, f"the format {name!r} is written without {LEFT_OUT[name]}")
+
+
+def _holder(schema: object, pointer: str) -> tuple[dict[str, object], str] | None:
+    """Returns the schema that has the keyword at a JSON Pointer, and the keyword; ``None`` if there is none."""
     parts = [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
     for part in parts[:-1]:
         if isinstance(schema, dict) and part in schema:
@@ -92,11 +112,10 @@ def _remove(schema: object, pointer: str) -> bool:
         elif isinstance(schema, list) and part.isdecimal() and int(part) < len(schema):
             schema = schema[int(part)]
         else:
-            return False
+            return None
     if not parts or not isinstance(schema, dict) or parts[-1] not in schema:
-        return False
-    del schema[parts[-1]]
-    return True
+        return None
+    return schema, parts[-1]
 
 
 def _enforced(schema: object, without: set[str]) -> dict[str, tuple[str, ...]]:

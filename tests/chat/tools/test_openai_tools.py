@@ -183,10 +183,10 @@ def test_a_tool_without_function_cannot_be_run() -> None:
 
 
 def test_parameters_that_cannot_be_enforced_are_refused_with_the_place() -> None:
-    parameters = {"type": "object", "properties": {"a": {"type": "string", "format": "regex"}}}
+    parameters = {"type": "object", "properties": {"a": {"const": 1e300}}}
     with pytest.raises(constrain.UnsupportedSchemaError, match="tool 'f'") as caught:
         tool_from_json({"type": "function", "name": "f", "parameters": parameters})
-    assert caught.value.pointer == "/properties/a/format"
+    assert caught.value.pointer == "/properties/a/const"
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [

@@ -547,11 +547,11 @@ def test_what_no_tool_can_be_made_of_is_refused_at_definition(function: Any, sai
 
 
 def test_types_that_cannot_be_enforced_are_refused_at_definition_with_the_place() -> None:
-    def f(a: Annotated[str, Field(json_schema_extra={"format": "regex"})]) -> None: ...
+    def f(a: Annotated[list[int], Field(json_schema_extra={"not": {"uniqueItems": True}})]) -> None: ...
 
     with pytest.raises(constrain.UnsupportedSchemaError, match="tool 'f'") as caught:
         tool(f)
-    assert caught.value.pointer == "/properties/a/format"
+    assert caught.value.pointer == "/properties/a/not/uniqueItems"
 
 
 def test_types_without_values_are_refused_at_definition() -> None:

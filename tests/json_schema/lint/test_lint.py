@@ -12,6 +12,7 @@ import pytest
 import constrain
 from constrain.inspection.check import _Walker, check_schema, filled
 from constrain.json_schema.documents.subschemas import subschemas
+from constrain.json_schema.formats.expressions import LEFT_OUT
 from constrain.json_schema.lint.advice import RULES
 from constrain.json_schema.lint.linter import lint_schema
 from tests.support import LONG, byte_vocabulary, demo_vocabulary, maskbench
@@ -53,6 +54,21 @@ def test_all_refused_keywords_are_listed_with_their_places() -> None:
     assert lint.enforced["type"] == ("/type", "/properties/a/type", "/properties/c/type")
     assert "pattern" not in lint.enforced
     assert lint.remaining == object_of(**{"a": {"type": "string"}, "b~/": {"items": {}}, "c": STRING})
+
+
+def test_formats_that_leave_something_out_are_listed_with_their_places() -> None:
+    schema = object_of(a={"format": "regex"}, b={"format": "ipv4"}, c={"items": {"format": "date"}, "format": "colour"})
+    lint = lint_schema(schema)
+    assert [(finding.rule, finding.pointer) for finding in lint.narrowed] == [
+        ("narrowed", "/properties/a/format"),
+        ("narrowed", "/properties/c/items/format"),
+    ]
+    assert LEFT_OUT["date"] in lint.narrowed[1].message
+    assert lint.exact
+    assert lint_schema(schema, formats="annotation").narrowed == ()
+    refusing = lint_schema(schema, inexact="refuse")
+    assert [finding.pointer for finding in refusing.refused] == ["/properties/a/format"]
+    assert [finding.pointer for finding in refusing.narrowed] == ["/properties/c/items/format"]
 
 
 def test_a_schema_without_values() -> None:

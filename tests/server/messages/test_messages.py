@@ -223,7 +223,7 @@ def test_tokens_that_were_read_before_are_counted_apart(application: Application
 
 
 def test_a_count_of_a_wrong_request_is_refused(application: Application) -> None:
-    schema = {"type": "object", "properties": {"a": {"format": "regex"}}, "required": ["a"]}
+    schema = {"type": "object", "properties": {"a": {"const": 1e300}}, "required": ["a"]}
     error = error_of(post(application, COUNT, tools=[{"name": "f", "input_schema": schema}]))
     assert (error["status"], error["type"]) == (400, "invalid_request_error")
     assert "/properties/a" in error["message"]

@@ -98,9 +98,9 @@ def test_any_object_is_an_object(application: Application) -> None:
 
 
 def test_a_schema_that_cannot_be_enforced_is_refused_with_the_reason(application: Application) -> None:
-    refused = chat(application, format={"type": "string", "format": "regex"})
+    refused = chat(application, format={"const": 1e300})
     assert refused.status_code == 400
-    assert "regex" in error_of(refused)
+    assert "/const" in error_of(refused)
     nothing = chat(application, format={"type": "integer", "minimum": 3, "maximum": 2})
     assert nothing.status_code == 400
     assert "minimum" in error_of(nothing)

@@ -210,7 +210,7 @@ def test_a_draft_is_told_as_reasoning(application: Application) -> None:
     [
         ("json_schema", '{"type": "object",\n "properties": {"a": {"minimum": "x"}}}', (2, 34), "minimum"),
         ("json_schema", '{"type": \n nothing}', (2, 2), "not JSON"),
-        ("json_schema", '{"allOf": [{"format": "regex",\n "type": "string"}]}', (1, 23), "regex"),
+        ("json_schema", '{"allOf": [{"const": 1e300,\n "type": "number"}]}', (1, 22), "double"),
         ("short", "name, age itn", (1, 7), "itn"),
         ("lark", 'start: "a"\n  | gone', (2, 5), "gone"),
         ("gbnf", "root ::= x", (1, 10), "x"),
