@@ -54,11 +54,11 @@ def test_unknown_policy_values_are_errors_of_the_caller() -> None:
 def test_what_is_ignored_is_reported_with_its_first_place() -> None:
     schema = {
         "$schema": "https://example.com/dialect",
-        "properties": {"a": {"type": "string", "format": "int64", "x-note": 1}, "b": {"minLength": 1, "x-note": 2}},
+        "properties": {"a": {"type": "string", "format": "int64", "x-note": 1}, "b": {"format": "int64", "x-note": 2}},
     }
     warnings = compile_schema(schema).warnings
     assert any("'https://example.com/dialect'" in warning for warning in warnings)
-    assert any("'int64'" in warning and "/properties/a/format" in warning for warning in warnings)
+    assert ["/properties/a/format" in warning for warning in warnings if "'int64'" in warning] == [True]
     assert [warning for warning in warnings if "x-note" in warning] == [
         "the keyword 'x-note' is not one of draft 2020-12 and is ignored (first at /properties/a/x-note)"
     ]

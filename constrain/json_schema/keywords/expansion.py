@@ -68,7 +68,7 @@ class Expansion(Goals):
         self.references = references
         self.policies = policies
         self.pattern_pointers: dict[str, str] = {}
-        self.warnings: dict[str, None] = {}
+        self.warnings: dict[str, str | None] = {}  # with the first of several places
         self.numbers: list[tuple[Location, str, Sequence[Number]]] = []  # constants, with their pointers
         # Numbers with a fraction or an exponent that are no doubles: values, with their pointers; and bounds.
         self.long_floats: list[tuple[Location, str, Number]] = []
@@ -394,7 +394,8 @@ class Expansion(Goals):
 
     def report(self) -> tuple[str, ...]:
         """Returns the warnings, in the order of discovery."""
-        warnings = (*self.references.notes(), *self.warnings)
+        noted = (text if place is None else f"{text} (first at {place})" for text, place in self.warnings.items())
+        warnings = (*self.references.notes(), *noted)
         if not self._unknown:
             return warnings
         from constrain.json_schema.keywords.unknown import about_unknown

@@ -32,7 +32,7 @@ def format_(goals: Goals, at: Location, value: object, found: Assertions) -> Non
             refusal = f"the format {value!r} cannot be enforced exactly, only without {LEFT_OUT[value]}"
             raise UnsupportedSchemaError(refusal, pointer=at.pointer("format"))
         narrowed = f"the format {value!r} is narrowed: it is written without {LEFT_OUT[value]}"
-        goals.warnings.setdefault(f"{narrowed} (first at {at.pointer('format')})")
+        goals.warnings.setdefault(narrowed, at.pointer("format"))
     if expression is not None:
         formats = (value,) if value in GENERATED_FORMATS else ()
         found.restrict_strings(StringShape((expression,), wider=_WIDER.get(value), formats=formats))
@@ -40,7 +40,7 @@ def format_(goals: Goals, at: Location, value: object, found: Assertions) -> Non
         unknown = f"the format {value!r:.80} is not known"
         if policy == "strict":
             raise UnsupportedSchemaError(unknown, pointer=at.pointer("format"))
-        goals.warnings.setdefault(f"{unknown} and is not enforced (first at {at.pointer('format')})")
+        goals.warnings.setdefault(f"{unknown} and is not enforced", at.pointer("format"))
 
 
 _WIDER = {name: (WiderFormat(name),) for name in LEFT_OUT}

@@ -25,7 +25,7 @@ class Goals(Protocol):
     policies: Policies
     pattern_pointers: dict[str, str]
     pattern_expressions: dict[str, Expression]
-    warnings: dict[str, None]
+    warnings: dict[str, str | None]
     numbers: list[tuple[Location, str, Sequence[Number]]]
     long_floats: list[tuple[Location, str, Number]]
     float_bounds: set[Number]
