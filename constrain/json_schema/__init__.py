@@ -1,8 +1,8 @@
 """JSON Schema to grammar.
 
 ``compile_schema`` (in ``compiler``) is the one entrance; ``engine``, ``composition``, ``lark`` and ``chat`` call it.
-``policies`` holds the caller's choices. A schema location becomes a *goal*, a goal becomes a disjunction of *shapes*
-(one JSON type each), and shapes become the automata of rules. Read the packages in this order:
+``language.policies`` holds the caller's choices. A schema location becomes a *goal*, a goal becomes a disjunction of
+*shapes* (one JSON type each), and shapes become the automata of rules. Read the packages in this order:
 
 - ``documents``: the schema that a place or reference means (``dialects``: its draft); ``keywords``: its meaning, one
   function for each keyword
