@@ -29,7 +29,7 @@ def format_(goals: Goals, at: Location, value: object, found: Assertions) -> Non
     expression = format_expression(value)
     if value in INEXACT_FORMATS:
         if policy == "strict" or goals.policies.inexact == "refuse":
-            refusal = f"the format {value!r} cannot be enforced exactly, only without {LEFT_OUT[value]}"
+            refusal = f"the format {value!r} cannot be enforced exactly: it is written without {LEFT_OUT[value]}"
             raise UnsupportedSchemaError(refusal, pointer=at.pointer("format"))
         narrowed = f"the format {value!r} is narrowed: it is written without {LEFT_OUT[value]}"
         goals.warnings.setdefault(narrowed, at.pointer("format"))
