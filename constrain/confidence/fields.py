@@ -227,8 +227,7 @@ def paths_at(parts: Sequence[Located], positions: Sequence[int]) -> tuple[Path, 
         for part in parts:
             at = _byte_positions(part)
             inside = [path for path, span in _spans(part) if at[span.begin] <= position < at[span.end]]
-            if inside:
-                found[(*part.path, *inside[-1])] = None
+            found |= dict.fromkeys((*part.path, *path) for path in inside[-1:])
     return tuple(found)
 
 

@@ -393,7 +393,7 @@ class Answer:
 
     def _end_string(self, matcher: AnswerMatcher, token: int, *, by_limit: bool) -> tuple[int, ...] | None:
         """Takes back what is behind the last whole word of the current string, and closes the string."""
-        _, rest, _, _, _ = matcher.lexeme
+        _, rest, _, _, left = matcher.lexeme
         text, is_json = self._string(matcher)
         end, ends = find_word_end(text + self.token_bytes(token), is_json=is_json)
         n_back, word = self._behind(len(text) - end)
@@ -404,8 +404,7 @@ class Answer:
         else:
             n_back, word = 0, b""
         if not ends:
-            if by_limit:
-                self.n_shortened += 1
+            self.n_shortened += by_limit and (n_back > 0 or left != 0)  # otherwise the matcher counts it
             self._is_cut |= not by_limit
             self.ended_early.append((len(self.tokens) - n_back, len(word)))
         self._settle(self.n_doubtful - n_back)
