@@ -297,6 +297,8 @@ def key_pair() -> tuple[bytes, bytes]:
 def sealed(certificate: Certificate) -> Certificate:
     """Returns a certificate with all hashes made again, as a forger does."""
     certificate["grammar_sha256"] = verify.digest(certificate["grammar"])
+    source = {name: value for name, value in certificate["source"].items() if name != "sha256"}
+    certificate["source"] = {**source, "sha256": verify.digest(source)}
     body = {name: value for name, value in certificate.items() if name not in ("sha256", "signature")}
     return {**certificate, "sha256": verify.digest(body)}
 

@@ -59,11 +59,12 @@ class Acceptor:
         ]
         self._valued = _valued_rules(grammar)
         begins = _begins(grammar["expressions"])
+        self._match = Match(grammar["expressions"])
         self._begins = [0 if "tokens" in each else begins[each["expression"]] for each in self._terminals]
 
     def accepts(self, text: bytes) -> bool:
         """Returns whether a text has a derivation."""
-        self._text, self._match = text, Match(self.grammar["expressions"], text)
+        self._text = text
         self._found: dict[tuple[int, int], list[int]] = {}
         chart: list[set[_Item]] = [set() for _ in range(len(text) + 1)]
         self._waiting: list[dict[int, list[tuple[_Item, list[Any]]]]] = [{} for _ in chart]
@@ -124,11 +125,9 @@ class Acceptor:
         found = self._found.get((terminal, at))
         if found is None:
             about = self._terminals[terminal]
-            places = self._match.ends(about["expression"], 1 << at) >> at + 1 << at + 1
-            if about.get("lazy"):
-                places &= -places
-            found = [end for end in range(at + 1, places.bit_length()) if places >> end & 1]
-            found = [end for end in found if not {0xFE, 0xFF} & {*self._text[at:end]}]
+            text, _, _ = self._text[at:].replace(b"\xff", b"\xfe").partition(b"\xfe")
+            found = [at + length for length in self._match.ends(about["expression"], text)]
+            found = found[:1] if about.get("lazy") else found
             self._found[terminal, at] = found
         return found
 

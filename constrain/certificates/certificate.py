@@ -10,7 +10,7 @@ from constrain.certificates.derivation import Tables, derive
 from constrain.certificates.export import grammar_to_json, written
 from constrain.engine.derivation import Lexeme, Lexemes, as_graph, in_a_row
 from constrain.engine.special import resolve_special
-from constrain.language.special import mark, without_special
+from constrain.language.special import mark
 from constrain.verify import FORMAT, verify
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def certify(
             "size": vocabulary.n_vocab,
         },
         "tokens": entries,
-        "text": written(without_special(text)),
+        "text": written(b"".join(map(vocabulary.token_bytes, tokens))),
         "derivation": derive(exported.tables, text, lexemes, starts),
         "budget": {"max_tokens": max_tokens, "needed": list(needed)},
         "previous": previous,
@@ -103,11 +103,16 @@ def chain(certificate: Mapping[str, Any], previous: str | None) -> dict[str, Any
     return {**body, "sha256": digest(body)}
 
 
-def verify_certificate(certificate: Mapping[str, Any]) -> str:
+def verify_certificate(certificate: Mapping[str, Any], previous: str | None = None) -> str:
     """Checks a certificate as ``constrain/verify.py`` does, and returns its hash. Raises ValueError.
 
-    The tokens spell the text, the text is one of the grammar, limits on tokens are kept, and the hashes agree. Whether
-    the grammar is that of the schema, and whether the model wrote the tokens, only ``constrain verify`` can tell.
+    The tokens spell the text, the text is one of the grammar, limits on tokens are kept, the hashes agree, and the
+    certificate names ``previous`` or none before it. Whether the grammar is that of the schema, and whether the model
+    wrote the tokens, only ``constrain verify`` can tell.
+
+    Args:
+        certificate: the certificate.
+        previous: hash of the certificate before it; ``None`` for the first of a chain.
 
     >>> from constrain import complete
     >>> answer = complete(None, "Is the sky blue?", schema={"enum": ["yes", "no"]}, certificate=True)
@@ -115,7 +120,7 @@ def verify_certificate(certificate: Mapping[str, Any]) -> str:
     True
     """
     try:
-        return verify(dict(certificate))
+        return verify(dict(certificate), previous)
     except (LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         raise ValueError(f"the certificate is malformed: {error!r:.200}") from error
 

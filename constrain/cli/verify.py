@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from rich.console import Console
 
-from constrain.certificates.certificate import canonical, verify_certificate
+from constrain.certificates.certificate import canonical, digest, verify_certificate
 from constrain.certificates.signing import read_private_key, read_public_key, sign, verify_signature
 from constrain.cli import shared
 from constrain.cli.tracing import require_place
@@ -118,9 +118,7 @@ class _Checks:
 
         ``before``: hash of the certificate before it. Raises ``ValueError`` and ``ConstrainError``.
         """
-        sha256 = verify_certificate(certificate)
-        if certificate["previous"] not in (None, before):
-            raise ValueError("it names another certificate before it: one is missing, or out of order (see --previous)")
+        sha256 = verify_certificate(certificate, before)
         count = len(certificate["tokens"])
         said = [f"the text of {count} tokens is one of the grammar, within its budget", _judge(certificate)]
         is_equal = True
@@ -161,7 +159,7 @@ class _Checks:
         """Says how the grammar and independent validators of its source agree. Raises ``ValueError``."""
         from constrain.certificates.compiler_check import check_compiler
 
-        known = certificate["grammar_sha256"], certificate["source"]["sha256"]
+        known = certificate["grammar_sha256"], digest(certificate["source"])
         if known not in self._compared:
             report = check_compiler(certificate["grammar"], certificate["source"], answer=certificate["text"])
             lines = "; ".join(line.strip() for line in report.lines())
