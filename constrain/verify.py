@@ -32,6 +32,7 @@ State = frozenset[Any]
 TYPES = {"[": r"\[", "]": r"\]", "{": r"\{", "}": r"\}", "<": r"\[(?:", ">": r"(?:,|(?=\])))*\]"}  # <N>: array of N
 TYPES |= {"N": "[0-9]+", "Z": "-?[0-9]+", "M": "(?:[0-9]+|null)", "I": "(?:[0-9]+|-1)", "F": "(?:true|false)"}
 TYPES |= {"S": r'"(?:[^"\\]|\\.)*"', "B": r'(?:"(?:[^"\\]|\\.)*"|\{"hex":"(?:[0-9a-fA-F]{2})+"\})', "R": "[0-5]"}
+TYPES["H"] = '"(?:[0-9a-fA-F]{2})+"'
 EDGE = "[N,(?:N,N,<[N,N,M]>,<[(?:0|1),N]>,I,I|-N,N,<[N,N,M]>,<[0,N]>,-1,I|null,N,<[N,N,M]>,<[0,N]>,-1,-1)]"
 RULE = '{"accepting":<N>,"edges":<' + EDGE + '>(?:,"max_tokens":N)?,"slots":<(?:N|-1|-2)>}'
 TERMINAL = '{"expression":N(?:,"label":B)?(?:,"lazy":F)?(?:,"max_tokens":N)?(?:,"role":R)?(?:,"tokens":<[N,N]>)?}'
@@ -39,16 +40,17 @@ EXPRESSION = '[(?:"(?:all|any)",<N>|"both",[N(?:,N)*]|"not",N|"repeat",N,N,M|"cl
 EXPRESSION += '|"literal",<B>|"multiple",(?!0)N,N|"window",N,N,N,M|"substring",<S>,N,M,"(?:char|json)",<"(?:0|1)*">)]'
 SHAPES = {"tokens": '(?:[N,(?!"")B]|[N,"",(?!"")S])', "derivation": "(?:Z|[Z,Z])", "vocabulary": '{"eos":<N>}'}
 SHAPES |= {"budget": '{"max_tokens":M,"needed":<Z>}', "grammar": '{"numbers_by_double":F,"strings_by_value":F}'}
-SHAPES |= {"text": "B", "previous": "(?:null|S)"}
+SHAPES |= {"text": '(?:S|{"hex":H})', "previous": "(?:null|S)"}
 SHAPES |= {"rules": RULE, "terminals": TERMINAL, "expressions": EXPRESSION, "ignored": "N"}  # of each item, if arrays
 PATTERNS = {kind: re.compile("".join(TYPES.get(each, each) for each in shape)) for kind, shape in SHAPES.items()}
 SPACES = r"\t-\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"  # of ECMA-262
 OTHERS = r"\0-\x08\x0e-\x1f!-\x9f\xa1-\u167f\u1681-\u1fff\u200b-\u2027\u202a-\u202e\u2030-\u205e\u2060-\u2fff"
-IN_CLASS = {r"\s": SPACES, r"\S": OTHERS + r"\u3001-\ufefe\uff00-\U0010ffff", "[": r"\["}  # as Python writes them
+IN_CLASS = {r"\s": SPACES, r"\S": OTHERS + r"\u3001-\ufefe\uff00-\U0010ffff"}  # as Python writes them
+IN_CLASS |= {each: f"\\{each}" for each in "[&|~"}
 ALONE = {r"\s": f"[{SPACES}]", r"\S": f"[^{SPACES}]", r"\B": r"(?!\b)", ".": r"[^\n\r\u2028\u2029]", "$": r"\Z"}
 ALONE |= {"[]": "(?!)", "[^]": "(?s:.)"}
-PIECE, MEMBER = re.compile(r"\\.|\[(?:[^\]\\]|\\.)*\]|[.$]", re.DOTALL), re.compile(r"\\.|\[", re.DOTALL)
-UNLIKE = re.compile(r"\{,|\(\?(?![:=!<])|\\u[dD][89a-fA-F]|\\[sS]-[^]]|(?<!\[)(?<!\[\^)-\\[sS]")
+PIECE, MEMBER = re.compile(r"\\.|\[(?:[^\]\\]|\\.)*\]|[.$]", re.DOTALL), re.compile(r"\\.|[\[&|~]", re.DOTALL)
+UNLIKE = re.compile(r"\{,|--|\(\?(?![:=!<])|\\u[dD][89a-fA-F]|\\[sS]-[^]]|(?<!\[)(?<!\[\^)-\\[sS]")
 canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
 
 
