@@ -133,7 +133,7 @@ class Match:
             rests, self.work = set[Any](), work + len(state)
             for rest in state:
                 for at, part in enumerate(rest):
-                    rests |= {head + rest[at + 1 :] for head in self.steps(*part, byte)}
+                    rests |= {head + rest[at + 1 :] for head in self.steps(part, byte)}
                     if not self.may_end(part):
                         break
             if len(self.known) > MOST_KNOWN:
@@ -164,8 +164,9 @@ class Match:
                 return not spelled and is_cut and within(count, least, most)
         return kept is True  # a class
 
-    def steps(self, number: int, kept: Any, byte: int) -> Iterable[Any]:
+    def steps(self, part: Any, byte: int) -> Iterable[Any]:
         """Returns the rests that may follow a byte in a part."""
+        number, kept = part
         match self.nodes[number]:
             case ["all" | "any", _]:
                 return self.after(kept[0], byte)

@@ -85,7 +85,7 @@ class Reader:
         if (read := _DECIMAL.fullmatch(self.text, begin, end)) is None:
             return False
         decimals = read[2] or b""
-        return int(read[1] + decimals) * 10**scale % (divisor * 10 ** len(decimals)) == 0
+        return bool(int(read[1] + decimals) * 10**scale % (divisor * 10 ** len(decimals)) == 0)
 
     def _window(self, begin: int, end: int, part: int, unit: int, least: int, most: int | None) -> bool:
         count, at = 0, begin
