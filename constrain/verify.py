@@ -232,7 +232,9 @@ class Reader:
                 known = {n: part[n] for n in part if f'"{n}":' in SHAPES[kind]} if isinstance(part, dict) else part
                 require(pattern.fullmatch(canonical(known)), f"{kind}: number {number} is malformed")
         tokens = [(token, data(written), *name) for token, written, *name in self.tokens]
-        require(len({token for token, *_ in tokens}) == len({*tokens}), "a token has two texts")
+        known = {each[0]: each for each in tokens}
+        for number, each in enumerate(tokens):
+            require(known[each[0]] == each, f"token {number} has another text elsewhere")
         require(b"".join(text for _, text, *_ in tokens) == data(certificate["text"]), "the tokens spell another text")
         parts = [text or b"\xff" + name[0].encode() + b"\xfe" for _, text, *name in tokens]
         self.text, self.at, self.step, self.matched = b"".join(parts), 0, 0, dict[tuple[int, bytes], bool]()
