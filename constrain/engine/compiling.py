@@ -62,8 +62,8 @@ def compile(  # noqa: A001 - the name of the public function
             inexact formats raise ``UnsupportedSchemaError``).
         inexact: ``"narrow"`` (of a format that cannot be enforced exactly, such as ``regex``, a part is written;
             ``Constraint.warnings`` says what is left out) or ``"refuse"`` (it raises ``UnsupportedSchemaError``).
-        numbers: ``"canonical"`` (no exponent, no ``1.0`` for an integer) or ``"any"`` (also ``1.0``, ``1e2``, ``-0``;
-            the value counts).
+        numbers: ``"canonical"`` (one spelling for each number: no exponent, no ``1.50``, no ``-0``, no ``1.0`` for an
+            integer) or ``"any"`` (also ``1.0``, ``1e2``, ``-0``; the value counts).
         precision: ``"double"`` (a number must be valid both as an exact decimal and as the IEEE double that most
             readers make of it) or ``"decimal"`` (as an exact decimal).
         escapes: ``"canonical"`` (each character of a string has one spelling) or ``"any"`` (all spellings of JSON:

@@ -7,6 +7,9 @@ than C. So trees are O(log n) deep and O(n log n) bytes large, for all numbers:
 
 Magnitudes are pairs of strings: the integer part ("0", or without leading zeros) and the fraction (without trailing
 zeros, "" for an integer).
+
+With ``zeros``, fractions may end in any zeros. Without, a number has one fraction: one that ends in another digit, or
+``.0`` or none for an integer.
 """
 
 from __future__ import annotations
@@ -53,26 +56,28 @@ def naturals_from(low: str, digits: int) -> Expression:
     return union(parts)
 
 
-def fractions_from(low: Magnitude, *, low_open: bool, digits: int, integer_digits: int) -> Expression:
+def fractions_from(low: Magnitude, *, low_open: bool, digits: int, integer_digits: int, zeros: bool) -> Expression:
     """Returns decimal numbers not less than ``low``, with limited digits before and after the point."""
     integer, fraction = low
     if not fraction and not low_open:
-        return sequence(naturals_from(integer, integer_digits), any_fraction(digits))
-    parts = [sequence(Literal(integer.encode()), fraction_above(fraction, digits, strict=low_open))]
+        return sequence(naturals_from(integer, integer_digits), any_fraction(digits, zeros=zeros))
+    parts = [sequence(Literal(integer.encode()), fraction_above(fraction, digits, strict=low_open, zeros=zeros))]
     following = successor(integer)
     if len(following) <= integer_digits:
-        parts.append(sequence(naturals_from(following, integer_digits), any_fraction(digits)))
+        parts.append(sequence(naturals_from(following, integer_digits), any_fraction(digits, zeros=zeros)))
     return union(parts)
 
 
-def fractional_range(low: Magnitude, high: Magnitude, *, low_open: bool, high_open: bool, digits: int) -> Expression:
+def fractional_range(
+    low: Magnitude, high: Magnitude, *, low_open: bool, high_open: bool, digits: int, zeros: bool
+) -> Expression:
     """Returns the decimal numbers from ``low`` to ``high`` with at most ``digits`` digits after the point.
 
-    ``low <= high``; an open bound does not belong to the range itself. Fractions may end in zeros.
+    ``low <= high``; an open bound does not belong to the range itself.
     """
     (low_integer, low_fraction), (high_integer, high_fraction) = low, high
-    above = fraction_above(low_fraction, digits, strict=low_open)
-    below = fraction_below(high_fraction, digits, strict=high_open)
+    above = fraction_above(low_fraction, digits, strict=low_open, zeros=zeros)
+    below = fraction_below(high_fraction, digits, strict=high_open, zeros=zeros)
     if low_integer == high_integer:
         if not low_fraction and not low_open:
             inside = below
@@ -87,64 +92,61 @@ def fractional_range(low: Magnitude, high: Magnitude, *, low_open: bool, high_op
     else:
         parts.append(sequence(Literal(low_integer.encode()), above))
     if (len(between_low), between_low) <= (len(between_high), between_high):
-        parts.append(sequence(natural_range(between_low, between_high), any_fraction(digits)))
+        parts.append(sequence(natural_range(between_low, between_high), any_fraction(digits, zeros=zeros)))
     parts.append(sequence(Literal(high_integer.encode()), below))
     return union(parts)
 
 
-def any_fraction(digits: int) -> Expression:
+def any_fraction(digits: int, *, zeros: bool) -> Expression:
     """Returns the empty text, or a point and 1 to ``digits`` digits."""
-    return Repetition(Concatenation((_POINT, Repetition(DIGIT, 1, digits))), 0, 1)
+    some = Repetition(DIGIT, 1, digits) if zeros else Alternation((_ZERO, _some_digits(digits, zeros=False)))
+    return Repetition(Concatenation((_POINT, some)), 0, 1)
 
 
-def zero_fraction(digits: int) -> Expression:
-    """Returns the empty text, or a point and 1 to ``digits`` zeros."""
-    return Repetition(Concatenation((_POINT, Repetition(_ZERO, 1, digits))), 0, 1)
+def zero_fraction(digits: int, *, zeros: bool = True) -> Expression:
+    """Returns the empty text, or a point and 1 to ``digits`` zeros; without ``zeros`` one."""
+    return Repetition(sequence(_POINT, repetition(_ZERO, 1, digits if zeros else 1)), 0, 1)
 
 
-def fraction_above(fraction: str, digits: int, *, strict: bool) -> Expression:
+def fraction_above(fraction: str, digits: int, *, strict: bool, zeros: bool) -> Expression:
     """Returns point and digits of all fractions >= (``strict``: >) ``fraction``; the empty text if zero is one."""
     if not fraction and not strict:
-        return any_fraction(digits)
-    return sequence(_POINT, digits_above(fraction, digits, strict=strict))
+        return any_fraction(digits, zeros=zeros)
+    return sequence(_POINT, digits_above(fraction, digits, strict=strict, zeros=zeros))
 
 
-def digits_above(fraction: str, digits: int, *, strict: bool) -> Expression:
+def digits_above(fraction: str, digits: int, *, strict: bool, zeros: bool = True) -> Expression:
     """Returns the digits of all fractions >= (``strict``: >) ``fraction``; the empty text if zero is one."""
     rest = digits - len(fraction)
-    if not strict:
-        tail = _repeated(DIGIT, rest)
-    else:
-        tail = Intersection((_SOME_NONZERO, Repetition(DIGIT, 1, rest))) if rest else NOTHING
-    parts = [sequence(Literal(fraction.encode()), tail)] if fraction else [tail]
-    if fraction:
-        parts.insert(0, _fraction_greater(fraction, digits))
-    return union(parts)
+    tail = _some_digits(rest, zeros=zeros) if strict else _more_digits(rest, zeros=zeros)
+    if not fraction:
+        return tail
+    return union([_fraction_greater(fraction, digits, zeros=zeros), sequence(Literal(fraction.encode()), tail)])
 
 
-def fraction_below(fraction: str, digits: int, *, strict: bool) -> Expression:
+def fraction_below(fraction: str, digits: int, *, strict: bool, zeros: bool) -> Expression:
     """Returns point and digits of all fractions <= (``strict``: <) ``fraction``; the empty text if zero is one."""
     if not fraction:
-        return NOTHING if strict else zero_fraction(digits)
-    return Repetition(sequence(_POINT, some_digits_below(fraction, digits, strict=strict)), 0, 1)
+        return NOTHING if strict else zero_fraction(digits, zeros=zeros)
+    return Repetition(sequence(_POINT, some_digits_below(fraction, digits, strict=strict, zeros=zeros)), 0, 1)
 
 
 def digits_below(fraction: str, digits: int, *, strict: bool) -> Expression:
     """Returns the digits of all fractions <= (``strict``: <) ``fraction``; the empty text if zero is one."""
     if not fraction:
-        return NOTHING if strict else _repeated(_ZERO, digits)
+        return NOTHING if strict else _more_zeros(digits)
     return Repetition(some_digits_below(fraction, digits, strict=strict), 0, 1)
 
 
-def some_digits_below(fraction: str, digits: int, *, strict: bool) -> Expression:
+def some_digits_below(fraction: str, digits: int, *, strict: bool, zeros: bool = True) -> Expression:
     """Returns the digits of fractions <= (``strict``: <) ``fraction``, which is not empty; never the empty text."""
     head, rest = fraction[0], fraction[1:]
-    after: list[Expression] = [_fraction_less(rest, digits - 1)] if rest else []
+    after: list[Expression] = [_fraction_less(rest, digits - 1, zeros=zeros)] if rest else []
     if not strict:
-        after.append(sequence(Literal(rest.encode()), _repeated(_ZERO, digits - len(fraction))))
+        after.append(sequence(Literal(rest.encode()), _more_zeros(digits - len(fraction)) if zeros else EMPTY_TEXT))
     parts = [sequence(Literal(head.encode()), union(after))]
     if head > "0":
-        parts.insert(0, sequence(digit_range("0", chr(ord(head) - 1)), _repeated(DIGIT, digits - 1)))
+        parts.insert(0, sequence(digit_range("0", chr(ord(head) - 1)), _more_digits(digits - 1, zeros=zeros)))
     return union(parts)
 
 
@@ -232,32 +234,32 @@ def _less(bound: str, *, equal: bool) -> Expression:
     )
 
 
-def _fraction_greater(fraction: str, digits: int) -> Expression:
+def _fraction_greater(fraction: str, digits: int, *, zeros: bool) -> Expression:
     """Returns digit strings of up to ``digits`` digits that exceed ``fraction`` within its length."""
     if len(fraction) == 1:
         if fraction == "9":
             return NOTHING
-        return sequence(digit_range(chr(ord(fraction) + 1), "9"), _repeated(DIGIT, digits - 1))
+        return sequence(digit_range(chr(ord(fraction) + 1), "9"), _more_digits(digits - 1, zeros=zeros))
     left, right = _halves(fraction)
     return union(
         [
-            _fraction_greater(left, digits),
-            sequence(Literal(left.encode()), _fraction_greater(right, digits - len(left))),
+            _fraction_greater(left, digits, zeros=zeros),
+            sequence(Literal(left.encode()), _fraction_greater(right, digits - len(left), zeros=zeros)),
         ]
     )
 
 
-def _fraction_less(fraction: str, digits: int) -> Expression:
-    """Returns digit strings (also the empty one) below ``fraction`` within its length, or prefixes of it."""
+def _fraction_less(fraction: str, digits: int, *, zeros: bool, may_end: bool = True) -> Expression:
+    """Returns digit strings below ``fraction`` within its length, or prefixes of it; the empty one if ``may_end``."""
     if len(fraction) == 1:
-        if fraction == "0":
-            return EMPTY_TEXT
-        below = sequence(digit_range("0", chr(ord(fraction) - 1)), _repeated(DIGIT, digits - 1))
-        return Repetition(below, 0, 1)
+        digit = digit_range("0" if zeros else "1", chr(ord(fraction) - 1))
+        below = [sequence(digit, _more_digits(digits - 1, zeros=zeros))]
+        if not zeros and fraction > "0":
+            below.append(sequence(_ZERO, _some_digits(digits - 1, zeros=False)))
+        return repetition(union(below), 0, 1) if may_end else union(below)
     left, right = _halves(fraction)
-    return union(
-        [_fraction_less(left, digits), sequence(Literal(left.encode()), _fraction_less(right, digits - len(left)))]
-    )
+    less = _fraction_less(right, digits - len(left), zeros=zeros, may_end=zeros or left[-1] != "0")
+    return union([_fraction_less(left, digits, zeros=zeros, may_end=may_end), sequence(Literal(left.encode()), less)])
 
 
 def _halves(digits: str) -> tuple[str, str]:
@@ -276,5 +278,19 @@ def _any(count: int) -> Expression:
     return repetition(DIGIT, count, count)
 
 
-def _repeated(part: Expression, most: int) -> Expression:
-    return repetition(part, 0, most)
+def _more_digits(most: int, *, zeros: bool) -> Expression:
+    """Returns up to ``most`` digits."""
+    return repetition(DIGIT, 0, most) if zeros else repetition(_some_digits(most, zeros=False), 0, 1)
+
+
+def _some_digits(most: int, *, zeros: bool) -> Expression:
+    """Returns 1 to ``most`` digits that are not all zeros."""
+    if most < 1:
+        return NOTHING
+    if zeros:
+        return Intersection((_SOME_NONZERO, Repetition(DIGIT, 1, most)))
+    return sequence(repetition(DIGIT, 0, most - 1), NONZERO_DIGIT)
+
+
+def _more_zeros(most: int) -> Expression:
+    return repetition(_ZERO, 0, most)

@@ -29,7 +29,8 @@ MEANINGS = {
         "refuse": "the format raises `UnsupportedSchemaError`.",
     },
     "numbers": {
-        "canonical": "one spelling for each number: no exponent, and no `1.0` for an integer.",
+        "canonical": "one spelling for each number: no exponent, no `-0`, no zeros at the end of a fraction, and no "
+        "`1.0` for an integer or a constant `1`. Where a number may have a fraction, a whole one is `1` or `1.0`.",
         "any": "every spelling, by value: also `1.0`, `1e2` and `-0`.",
     },
     "precision": {
@@ -63,7 +64,10 @@ _EXAMPLES = {
         _Example({"format": "colour"}, ('"red"',)),
     ),
     "inexact": (_Example({"type": "string", "format": "regex"}, ('"a*"', '"(a)\\\\1"', '"(a"')),),
-    "numbers": (_Example({"type": "integer"}, ("100", "1e2", "100.0", "-0")),),
+    "numbers": (
+        _Example({"type": "integer"}, ("100", "1e2", "100.0", "-0")),
+        _Example({"type": "number"}, ("100", "100.0", "1.5", "1.50", "-0")),
+    ),
     "precision": (_Example({"exclusiveMaximum": 1}, ("0.5", "0.99999999999999999999")),),
     "escapes": (_Example({"const": "a\n"}, ('"a\\n"', '"\\u0061\\n"', '"a\\u000a"')),),
 }

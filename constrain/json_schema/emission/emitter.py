@@ -66,7 +66,9 @@ class Emitter(Emitting):
         self._plainly_whole = plainly_whole
         any_escapes = policies.escapes == "any" and (arguments is None or arguments.any_escapes)
         self._string_spellings = _string_spellings() if any_escapes else None
-        self._number_spellings = number_spellings(policies.numbers, policies.precision, plain_integers=plain_integers)
+        self._number_spellings = number_spellings(
+            policies.numbers, policies.precision, plain_integers=plain_integers, zeros=policies.close_objects
+        )
         self.terminals: list[Terminal] = []
         self.rules: list[Rule | None] = []
         self._ids: dict[int, int] = {}

@@ -16,7 +16,6 @@ from constrain.json_schema.shapes.numeric import (
 )
 from constrain.json_schema.shapes.strings import ANY_STRING, StringShape, content
 from constrain.json_schema.spelling.canonical import spell_string
-from constrain.json_schema.spelling.numbers import number_expression
 from constrain.language.grammar import Kind, Terminal
 from constrain.language.tree import NOTHING, Expression, Literal, LiteralSet
 
@@ -29,22 +28,19 @@ if TYPE_CHECKING:
 NULL_VALUE = Terminal("null", Literal(b"null"))
 BOOLEAN_VALUE = Terminal("boolean", LiteralSet((b"true", b"false")))
 SIMPLE_VALUE = Terminal("constant", LiteralSet((b"true", b"false", b"null")))
-INTEGER = Terminal("integer", number_expression(integer=True, by_double=True), kind=Kind.NUMBER)
-LONG_INTEGER = Terminal("integer", number_expression(integer=True), kind=Kind.NUMBER)
-NUMBER = Terminal("number", number_expression(integer=False), kind=Kind.NUMBER)
 STRING = Terminal("string", JSON_STRING, kind=Kind.TEXT)
 _SIMPLE = {NULL: b"null", FALSE: b"false", TRUE: b"true"}
 _SIMPLE_TERMINALS = {NULL: NULL_VALUE, FALSE | TRUE: BOOLEAN_VALUE}
 
 
-def number_spellings(numbers: str, precision: str, *, plain_integers: bool) -> NumberSpellings:
+def number_spellings(numbers: str, precision: str, *, plain_integers: bool, zeros: bool) -> NumberSpellings:
     """Returns the function for the spellings of a shape's numbers under the policies ``numbers`` and ``precision``.
 
-    ``plain_integers``: an integer has neither fraction nor exponent (draft 4).
+    ``plain_integers``: an integer has neither fraction nor exponent (draft 4). ``zeros``: a fraction may end in zeros.
     """
     by_double = precision == "double"
     if numbers == "canonical":
-        return CANONICAL[by_double]
+        return CANONICAL[by_double, zeros]
     from constrain.json_schema.emission import number_spellings as spellings
 
     return spellings.ALL_BUT_OF_INTEGERS[by_double] if plain_integers else spellings.ALL[by_double]
@@ -54,7 +50,7 @@ def scalar_terminals(shapes: Shapes, location: Location | None, spellings: Numbe
     """Returns terminals that together read the scalar values of ``shapes``; frequent shapes share constants."""
     canonical = spellings in CANONICAL.values()
     if shapes is ANY_SHAPES:
-        return [STRING, NUMBER if canonical else _any_number(spellings), SIMPLE_VALUE]
+        return [STRING, _unbounded(spellings, ANY_NUMBER), SIMPLE_VALUE]
     terminals: list[Terminal] = []
     literals: list[bytes] = []
     if shapes.simple:
@@ -64,10 +60,8 @@ def scalar_terminals(shapes: Shapes, location: Location | None, spellings: Numbe
         else:
             literals += (text for bit, text in _SIMPLE.items() if shapes.simple & bit)
     for number in shapes.numbers:
-        if canonical and number is ANY_NUMBER:
-            terminals.append(NUMBER)
-        elif canonical and number is ANY_INTEGER:
-            terminals.append(INTEGER if spellings is CANONICAL[True] else LONG_INTEGER)
+        if canonical and (number is ANY_NUMBER or number is ANY_INTEGER):
+            terminals.append(_unbounded(spellings, number))
         elif canonical and number.values is not None and number.integer:
             literals += (str(int(value)).encode() for value in number.values)
         else:
@@ -96,9 +90,9 @@ def _add_numbers(
     terminals.append(Terminal(name, expression, _pointer(location), kind=Kind.NUMBER))
 
 
-@lru_cache(maxsize=2)
-def _any_number(spellings: NumberSpellings) -> Terminal:
-    return Terminal("number", spellings(ANY_NUMBER), kind=Kind.NUMBER)
+@lru_cache(maxsize=16)
+def _unbounded(spellings: NumberSpellings, shape: NumberShape) -> Terminal:
+    return Terminal("integer" if shape.integer else "number", spellings(shape), kind=Kind.NUMBER)
 
 
 def _add_string(

@@ -73,11 +73,11 @@ LimitError."""
 
 
 def constants(goals: Goals, at: Location, values: list[object], keyword: str) -> Shapes:
-    """Returns the shapes of exactly these values; equal values (1 and 1.0) count once."""
+    """Returns the shapes of exactly these values; equal values (1 and 1.0) count once, as they are written first."""
     _require_few_structured(at, values, keyword)
     spend(len(values) + 1)
     simple = 0
-    numbers: dict[Number, None] = {}
+    numbers: dict[Number, bool] = {}  # and whether the schema writes them with a fraction or an exponent
     strings: dict[str, None] = {}
     arrays: list[ArrayShape] = []
     objects: list[ObjectShape] = []
@@ -96,14 +96,18 @@ def constants(goals: Goals, at: Location, values: list[object], keyword: str) ->
             number = exact(value)
             if number is None:
                 raise SchemaError(f"{value!r:.80} is not a JSON value", pointer=at.pointer(keyword))
-            numbers[number] = None
+            numbers.setdefault(number, not isinstance(value, int))
             if value.__class__ is not int and is_long_integer(number):
                 goals.long_floats.append((at, keyword, number))
     if numbers:
         goals.numbers.append((at, keyword, tuple(numbers)))
     return Shapes(
         simple,
-        (NumberShape(values=tuple(numbers)),) if numbers else (),
+        tuple(
+            NumberShape(values=values, pointed=pointed)
+            for pointed in (False, True)
+            if (values := tuple(number for number, has_point in numbers.items() if has_point == pointed))
+        ),
         (StringShape(values=tuple(strings)),) if strings else (),
         tuple(arrays),
         tuple(objects),

@@ -82,26 +82,29 @@ def _digits(value: Number | None) -> int:
     return value.bit_length() // 3 + 1 if isinstance(value, int) else len(value.as_tuple().digits)
 
 
-def canonical_spellings(shape: NumberShape, *, by_double: bool, spare_zeros: bool = False) -> Expression:
+def canonical_spellings(
+    shape: NumberShape, *, by_double: bool, zeros: bool = False, spare_zeros: bool = False
+) -> Expression:
     """Returns the canonical spellings of a shape's numbers; ``NOTHING`` if all are larger than a float can hold.
 
     ``by_double``: no text reads as the double of an excluded value or an excluded multiple, and a bound that is no
-    double never decides about a number with a fraction. ``spare_zeros``: multiples and constants may end in redundant
-    zeros.
+    double never decides about a number with a fraction. ``zeros`` and ``spare_zeros``: see ``number_expression``; for
+    constants, only ``spare_zeros`` counts.
     """
     if shape.values is not None:
-        return _listed(shape.values, integer=shape.integer, by_double=by_double, spare_zeros=spare_zeros)
+        return _listed(shape, shape.values, by_double=by_double, spare_zeros=spare_zeros)
     if shape.not_multiples and shape.multiple is not None:
         listed = list_numbers(shape, MAX_LISTED_MULTIPLES)
         if listed is not None:
-            return _listed(listed, integer=shape.integer, by_double=by_double, spare_zeros=spare_zeros)
+            return _listed(shape, listed, by_double=by_double, spare_zeros=spare_zeros)
     if by_double and not shape.integer:
         inner = with_doubles(shape)
         if inner is not shape:
             whole = shape._replace(integer=True)
             whole = whole._replace(multiple=None if shape.multiple is None else step_of(whole))
             parts = [settled for each in (inner, whole) if (settled := nonempty(each)) is not None]
-            return union([canonical_spellings(part, by_double=True, spare_zeros=spare_zeros) for part in parts])
+            spelled = partial(canonical_spellings, by_double=True, zeros=zeros, spare_zeros=spare_zeros)
+            return union(list(map(spelled, parts)))
     bounds: dict[str, Number | None] = {
         "exclusive_minimum" if shape.exclusive_minimum else "minimum": shape.minimum,
         "exclusive_maximum" if shape.exclusive_maximum else "maximum": shape.maximum,
@@ -113,6 +116,7 @@ def canonical_spellings(shape: NumberShape, *, by_double: bool, spare_zeros: boo
         not_multiples_of=tuple(map(to_decimal, shape.not_multiples)),
         excluded=shape.excluded,
         by_double=by_double,
+        zeros=zeros,
         spare_zeros=spare_zeros,
     )
 
@@ -127,17 +131,18 @@ def with_doubles(shape: NumberShape) -> NumberShape:
     return shape
 
 
-def _listed(values: Sequence[Number], *, integer: bool, by_double: bool, spare_zeros: bool) -> Expression:
-    """Returns the spellings of some numbers; with ``by_double``, long integers have no fraction and no exponent."""
-    if integer or not by_double:
-        return number_literal_expression(*values, integer=integer, spare_zeros=spare_zeros)
-    long = [value for value in values if is_long_integer(value)]
-    if not long:
-        return number_literal_expression(*values, spare_zeros=spare_zeros)
-    others = [value for value in values if not is_long_integer(value)]
-    spelled = number_literal_expression(*others, spare_zeros=spare_zeros)
+def _listed(shape: NumberShape, values: Sequence[Number], *, by_double: bool, spare_zeros: bool) -> Expression:
+    """Returns the spellings of all numbers of a shape; with ``by_double``, long integers are spelled as integers."""
+    long = [value for value in values if by_double and is_long_integer(value)]
+    others = [value for value in values if not is_long_integer(value)] if long else values
+    pointed = shape.pointed or shape.values is None
+    spelled = number_literal_expression(*others, integer=shape.integer, pointed=pointed, spare_zeros=spare_zeros)
     return union([spelled, number_literal_expression(*long, integer=True)])
 
 
-CANONICAL: dict[bool, NumberSpellings] = {by: partial(canonical_spellings, by_double=by) for by in (False, True)}
-"""The canonical spellings, with ``by_double`` or without."""
+CANONICAL: dict[tuple[bool, bool], NumberSpellings] = {
+    (by, zeros): partial(canonical_spellings, by_double=by, zeros=zeros)
+    for by in (False, True)
+    for zeros in (False, True)
+}
+"""The canonical spellings, by ``by_double`` and ``zeros``."""

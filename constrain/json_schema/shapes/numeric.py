@@ -48,6 +48,7 @@ class NumberShape(NamedTuple):
 
     ``integer``: only whole numbers, spelled as integers if the policy has a spelling for these. ``not_multiples``:
     divisors whose multiples are excluded; ``excluded``: further excluded values. A shape with ``values`` has neither.
+    ``pointed``: whole ones of the ``values`` are also spelled with ``.0``, because the schema spells them so.
     """
 
     integer: bool = False
@@ -59,6 +60,7 @@ class NumberShape(NamedTuple):
     values: tuple[Number, ...] | None = None
     not_multiples: tuple[Fraction, ...] = ()
     excluded: tuple[Number, ...] = ()
+    pointed: bool = False
 
 
 ANY_NUMBER = NumberShape()
@@ -131,7 +133,8 @@ def _among_values(a: NumberShape, b: NumberShape) -> NumberShape | None:
         values = tuple(value for value in values if (value in listed) == (b.values is not None))
         bounds = b._replace(excluded=(), values=None)
     values = tuple(value for value in values if admits_number(bounds, value))
-    return a._replace(values=values, integer=a.integer or b.integer) if values else None
+    pointed = a.pointed and (b.values is None or b.pointed)
+    return a._replace(values=values, integer=a.integer or b.integer, pointed=pointed) if values else None
 
 
 def lcm(a: Fraction, b: Fraction) -> Fraction:
@@ -204,7 +207,8 @@ def _nonempty_without(shape: NumberShape) -> NumberShape | None:
     excluded = tuple(sorted({value for value in shape.excluded if admits_number(bounds, value)}))
     if shape.minimum is not None and shape.minimum == shape.maximum:
         value = shape.minimum
-        return NumberShape(shape.integer, values=(value,)) if not excluded and admits_number(bounds, value) else None
+        only = NumberShape(shape.integer, values=(value,), pointed=True)
+        return only if not excluded and admits_number(bounds, value) else None
     shape = bounds._replace(excluded=excluded)
     if step is None or shape.minimum is None or shape.maximum is None:
         return shape  # endlessly many numbers: no divisor and no list excludes them all

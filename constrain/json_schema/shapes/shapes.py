@@ -56,14 +56,14 @@ def union(alternatives: Iterable[Shapes]) -> Shapes:
     arrays: dict[ArrayShape, None] = {}
     objects: list[ObjectShape] = []
     combined: dict[Combination, None] = {}
-    listed_numbers: dict[bool, dict[Number, None]] = {}
+    listed_numbers: dict[NumberShape, dict[Number, None]] = {}
     listed_strings: dict[str, None] = {}
     for shapes in alternatives:
         spend(INTERSECTION_STEPS + (len(numbers) + len(strings) + len(objects)) // COMPARISONS_PER_STEP)
         simple |= shapes.simple
         for number in shapes.numbers:
             if number.values is not None:
-                listed_numbers.setdefault(number.integer, {}).update(dict.fromkeys(number.values))
+                listed_numbers.setdefault(number._replace(values=()), {}).update(dict.fromkeys(number.values))
             elif number not in numbers:
                 numbers.append(number)
         for string in shapes.strings:
@@ -79,7 +79,7 @@ def union(alternatives: Iterable[Shapes]) -> Shapes:
     if ANY_NUMBER in numbers:
         numbers = [ANY_NUMBER]
     else:
-        numbers += (NumberShape(integer, values=tuple(values)) for integer, values in listed_numbers.items())
+        numbers += (shape._replace(values=tuple(values)) for shape, values in listed_numbers.items())
     if ANY_STRING in strings:
         strings = [ANY_STRING]
     elif listed_strings:

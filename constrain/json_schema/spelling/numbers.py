@@ -5,12 +5,15 @@ The canonical spelling policy:
 - no exponent, no leading zeros, no ``+``;
 - integers: ``-?(0|[1-9][0-9]*)``, no fraction, no ``-0``, at most ``MAX_FLOAT_DIGITS`` digits, or
   ``MAX_INTEGER_DIGITS`` with ``precision="decimal"``;
-- other numbers: also a fraction of 1 to ``MAX_FRACTION_DIGITS`` digits, which may end in zeros (``1``, ``1.0`` and
-  ``1.50`` are allowed; so is ``-0.0``, which Python writes); or up to 32 digits more than the longest bound or
-  divisor, if that is more. Multiples have at most as many digits after the point as their divisor, constants at
-  most as many as the longest of their list; one digit is always allowed: multiples of 0.01 are ``1``, ``1.0``, ``1.5``
-  and ``1.50``, but not ``1.500``. All are finite as binary64: at most ``MAX_FLOAT_DIGITS`` digits before the point;
-  if a bound demands more, up to the greatest float.
+- other numbers: also a fraction of 1 to ``MAX_FRACTION_DIGITS`` digits, or up to 32 digits more than the longest bound
+  has, if that is more. It ends in another digit than zero (``1.5``, not ``1.50``). A whole number has none, or ``.0``:
+  Python writes an int as ``1`` and a float as ``1.0``, and a JSON Schema does not tell which of these it means. All are
+  finite as binary64: at most ``MAX_FLOAT_DIGITS`` digits before the point; if a bound demands more, up to the greatest
+  float;
+- constants: a whole one is ``1``, and ``1.0`` only if the schema writes it with a fraction or an exponent.
+
+In the answer of a model, a fraction may end in zeros (``zeros``), in the digits above; multiples have at most as many
+as their divisor. Otherwise a model that copies ``12.50`` could not end there and would write ``12.501``.
 
 ``digits_of`` lists the limits of digits in force; with ``numbers="any"``, ``constrain.regex.scientific`` has the
 spellings.
@@ -34,6 +37,7 @@ from constrain.json_schema.spelling.cells import (
     is_short,
 )
 from constrain.language.tree import (
+    EMPTY_TEXT,
     NOTHING,
     PART_BYTES,
     Alternation,
@@ -113,9 +117,6 @@ _SHORT_NATURAL = Alternation(
 INTEGER: Expression = _any_integer(MAX_INTEGER_DIGITS)
 """Any integer."""
 
-NUMBER: Expression = Concatenation((_ANY_SIGN, _SHORT_NATURAL, decimals.any_fraction(MAX_FRACTION_DIGITS)))
-"""Any number."""
-
 
 NUMBER_BYTES = 16 << 20
 """Bytes of remembered expressions of numbers; beyond it, the least recently used are forgotten."""
@@ -137,14 +138,15 @@ def number_expression(
     not_multiples_of: tuple[Number, ...] = (),
     excluded: tuple[Number, ...] = (),
     by_double: bool = False,
+    zeros: bool = False,
     spare_zeros: bool = False,
 ) -> Expression:
     """Returns the spellings of the numbers within all given bounds; ``NOTHING`` if there is none.
 
     ``integer``: only integers, without a fraction. Divisors are greater than 0. Bounds are finite. Multiples of any of
     ``not_multiples_of`` are left out, and so are the ``excluded`` values; with ``by_double``, also numbers that read as
-    the double of one of these, and integers that no double holds. With ``spare_zeros``,
-    multiples may have ``MAX_FRACTION_DIGITS`` digits after the point, too.
+    the double of one of these, and integers that no double holds. With ``zeros``, fractions may end in zeros; with
+    ``spare_zeros``, those of multiples may also have ``MAX_FRACTION_DIGITS`` digits.
     Raises ``LimitError`` for a bound or divisor with more than ``MAX_BOUND_FRACTION_DIGITS`` digits after the point or
     ``MAX_INTEGER_DIGITS`` in all.
 
@@ -159,7 +161,10 @@ def number_expression(
         return _integers(first, last, multiple_of, not_multiples_of, excluded, by_double=by_double)
     digits = _fraction_digits(low, high, multiple_of, *not_multiples_of, *excluded)
     most = digits if spare_zeros or multiple_of is None else max(_scaled(multiple_of)[1], 1)
-    numbers = _numbers(low, high, low_open=low_open, high_open=high_open, multiple_of=multiple_of, digits=most)
+    zeros |= spare_zeros
+    numbers = _numbers(
+        low, high, low_open=low_open, high_open=high_open, multiple_of=multiple_of, digits=most, zeros=zeros
+    )
     if not_multiples_of and multiple_of is not None and numbers != NOTHING:
         _check_beside_others(multiple_of, multiple_of, not_multiples_of)
     outside = [_any_zeros(excluded)] if excluded else []
@@ -187,17 +192,19 @@ def digits_of(by_double: bool) -> dict[str, int]:  # noqa: FBT001
     return found | {"compared": SIGNIFICANT_DIGITS, "multiple": DECIMAL_DIGITS} if by_double else found
 
 
-def number_literal_expression(*values: Number, integer: bool = False, spare_zeros: bool = False) -> Expression:
-    """Returns the spellings of some numbers: ``1`` is also ``1.0``, except with ``integer``.
+def number_literal_expression(
+    *values: Number, integer: bool = False, pointed: bool = False, spare_zeros: bool = False
+) -> Expression:
+    """Returns the spellings of some numbers; ``integer``: of the whole ones.
 
-    A fraction has at most as many digits as the longest of all; with ``spare_zeros`` ``MAX_FRACTION_DIGITS``, or 32
-    more than its value has, if that is more.
+    With ``pointed``, whole numbers are also spelled with ``.0``, unless ``integer``. With ``spare_zeros``, fractions
+    may end in zeros, with up to ``MAX_FRACTION_DIGITS`` digits or 32 more than the value has, and ``0`` is also ``-0``.
 
     Values with equally long fractions share everything but their digits, so that thousands take a moment. ``NOTHING``
     if ``integer`` and no value is one. Raises ``LimitError`` for a value with more than ``MAX_INTEGER_DIGITS`` digits
     before the point or ``MAX_BOUND_FRACTION_DIGITS`` after it.
     """
-    by_fraction: dict[int, list[bytes]] = {}
+    by_zeros: dict[Expression, list[bytes]] = {}
     for value in values:
         if integer and not _is_integer(value):
             continue
@@ -208,17 +215,21 @@ def number_literal_expression(*values: Number, integer: bool = False, spare_zero
         ):
             raise LimitError(f"a number has more than {MAX_INTEGER_DIGITS} digits (MAX_INTEGER_DIGITS)")
         text, fraction = _text(value)
-        by_fraction.setdefault(fraction, []).append(text)
-        if value == 0 and not integer:
-            by_fraction[fraction].append(b"-0")
-    parts: list[Expression] = []
-    longest = max(by_fraction, default=0)
-    for fraction, texts in by_fraction.items():
-        spelled = Literal(texts[0]) if len(texts) == 1 else LiteralSet(tuple(texts))
-        digits = max(MAX_FRACTION_DIGITS, fraction + _SPARE_FRACTION_DIGITS) if spare_zeros else max(longest, 1)
-        zeros = repetition(Literal(b"0"), 0, digits - fraction) if fraction else decimals.zero_fraction(digits)
-        parts.append(spelled if integer else sequence(spelled, zeros))
-    return decimals.union(parts)
+        digits = max(MAX_FRACTION_DIGITS, fraction + _SPARE_FRACTION_DIGITS)
+        zeros: Expression = EMPTY_TEXT
+        if not fraction and not integer and (pointed or spare_zeros):
+            zeros = decimals.zero_fraction(digits, zeros=spare_zeros)
+        elif fraction and spare_zeros:
+            zeros = repetition(Literal(b"0"), 0, digits - fraction)
+        by_zeros.setdefault(zeros, []).append(text)
+        if spare_zeros and value == 0:
+            by_zeros[zeros].append(b"-0")
+    return decimals.union(
+        [
+            sequence(Literal(texts[0]) if len(texts) == 1 else LiteralSet(tuple(texts)), zeros)
+            for zeros, texts in by_zeros.items()
+        ]
+    )
 
 
 def _text(value: Number) -> tuple[bytes, int]:
@@ -253,7 +264,7 @@ def _reads_as(value: Number, digits: int) -> Expression:
         return _any_zeros((0,))
     low, low_open, high, high_open = around(value)
     digits = max(digits, _fraction_digits(low, high))
-    return _number_range(low, high, low_open=low_open, high_open=high_open, digits=digits)
+    return _number_range(low, high, low_open=low_open, high_open=high_open, digits=digits, zeros=True)
 
 
 def _apart_from_multiples(divisors: tuple[Number, ...]) -> Expression:
@@ -486,9 +497,8 @@ def _numbers(
     high_open: bool,
     multiple_of: Number | None,
     digits: int,
+    zeros: bool,
 ) -> Expression:
-    if low is None and high is None and multiple_of is None and digits == MAX_FRACTION_DIGITS:
-        return NUMBER
     if low is not None and high is not None and (low > high or (low == high and (low_open or high_open))):
         return NOTHING
     if (low is not None and low > _GREATEST_FLOAT) or (high is not None and high < -_GREATEST_FLOAT):
@@ -500,12 +510,21 @@ def _numbers(
     if high is None or high > (_GREATEST_FLOAT if far else _GREATEST_SHORT):
         high, high_open = (_GREATEST_FLOAT, False) if far else (None, False)
     if multiple_of is None:
-        return _number_range(low, high, low_open=low_open, high_open=high_open, digits=digits)
-    return _multiples(low, high, low_open=low_open, high_open=high_open, multiple_of=multiple_of, digits=digits)
+        return _number_range(low, high, low_open=low_open, high_open=high_open, digits=digits, zeros=zeros)
+    return _multiples(
+        low, high, low_open=low_open, high_open=high_open, multiple_of=multiple_of, digits=digits, zeros=zeros
+    )
 
 
 def _multiples(
-    low: Number | None, high: Number | None, *, low_open: bool, high_open: bool, multiple_of: Number, digits: int
+    low: Number | None,
+    high: Number | None,
+    *,
+    low_open: bool,
+    high_open: bool,
+    multiple_of: Number,
+    digits: int,
+    zeros: bool,
 ) -> Expression:
     if multiple_of > _GREATEST_FLOAT:
         multiple_of = _GREATEST_FLOAT + 1  # any divisor will do: only 0 is left
@@ -520,46 +539,43 @@ def _multiples(
     if first > last:
         return NOTHING
     if first == last == 0:
-        zero = sequence(Literal(b"0"), decimals.zero_fraction(digits))
-        return sequence(_ANY_SIGN, zero) if low is None or low < 0 else zero
+        return sequence(Literal(b"0"), decimals.zero_fraction(digits, zeros=zeros))
     if low is not None and bottom_scale > digits:  # the first multiple inside is an equal bound with fewer digits
-        is_negative = low < 0 == first  # then -0 is written, too
-        low = Decimal(f"-1E-{digits}") if is_negative else Decimal(f"{first * step}E-{scale}")
-        low_open = is_negative
+        low, low_open = Decimal(f"{first * step}E-{scale}"), False
     if high is not None and top_scale > digits:
         high, high_open = Decimal(f"{last * step}E-{scale}"), False
-    numbers = _number_range(low, high, low_open=low_open, high_open=high_open, digits=digits)
+    numbers = _number_range(low, high, low_open=low_open, high_open=high_open, digits=digits, zeros=zeros)
     return Intersection((numbers, _multiple(divisor, divisor_scale)))
 
 
 def _number_range(
-    low: Number | None, high: Number | None, *, low_open: bool, high_open: bool, digits: int
+    low: Number | None, high: Number | None, *, low_open: bool, high_open: bool, digits: int, zeros: bool
 ) -> Expression:
-    """Returns the numbers of a nonempty interval; a negative zero only among negative numbers."""
-    zero_inside = high is None or high > 0 or (high == 0 and not high_open)
+    """Returns the numbers of a nonempty interval. Zero has no sign."""
     spellings: list[Expression] = []
-    if zero_inside:
+    if zero_inside := high is None or high > 0 or (high == 0 and not high_open):
         start, start_open = (0, False) if low is None or low < 0 else (low, low_open)
-        spellings.append(_magnitudes(start, high, low_open=start_open, high_open=high_open, digits=digits))
+        spellings.append(_magnitudes(start, high, low_open=start_open, high_open=high_open, digits=digits, zeros=zeros))
     if low is None or low < 0:
         end = None if low is None else _negated(low)
-        if zero_inside and high == end and high_open == low_open:
-            return sequence(_ANY_SIGN, *spellings)
-        near, near_open = (0, False) if high is None or zero_inside else (_negated(high), high_open)
-        spellings.append(
-            sequence(_MINUS, _magnitudes(near, end, low_open=near_open, high_open=low_open, digits=digits))
-        )
+        near, near_open = (0, True) if high is None or zero_inside else (_negated(high), high_open)
+        magnitudes = _magnitudes(near, end, low_open=near_open, high_open=low_open, digits=digits, zeros=zeros)
+        spellings.append(sequence(_MINUS, magnitudes))
     return decimals.union(spellings)
 
 
-def _magnitudes(low: Number, high: Number | None, *, low_open: bool, high_open: bool, digits: int) -> Expression:
+def _magnitudes(
+    low: Number, high: Number | None, *, low_open: bool, high_open: bool, digits: int, zeros: bool
+) -> Expression:
     if high is not None:
         return decimals.fractional_range(
-            _magnitude(low), _magnitude(high), low_open=low_open, high_open=high_open, digits=digits
+            _magnitude(low), _magnitude(high), low_open=low_open, high_open=high_open, digits=digits, zeros=zeros
         )
     if low == 0 and not low_open:
-        return sequence(_SHORT_NATURAL, decimals.any_fraction(digits))
-    return decimals.fractions_from(_magnitude(low), low_open=low_open, digits=digits, integer_digits=MAX_FLOAT_DIGITS)
+        return sequence(_SHORT_NATURAL, decimals.any_fraction(digits, zeros=zeros))
+    return decimals.fractions_from(
+        _magnitude(low), low_open=low_open, digits=digits, integer_digits=MAX_FLOAT_DIGITS, zeros=zeros
+    )
 
 
 # Exact decimal arithmetic: the operations used here ignore the context's precision.

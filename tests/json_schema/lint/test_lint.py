@@ -364,7 +364,7 @@ def test_tokens_of_a_constant() -> None:
 
 
 def test_tokens_of_an_answer_do_not_include_end_of_generation() -> None:
-    walker = _Walker(constrain.compile({"const": 12}, byte_vocabulary()))  # "12" or "12.0"
+    walker = _Walker(constrain.compile({"const": 12.0}, byte_vocabulary()))  # "12" or "12.0"
     assert {walker.length(Random(seed)) for seed in range(50)} == {2, 4}
 
 
