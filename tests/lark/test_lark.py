@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,43 @@ def test_errors_inside_schemas_behind_lines_of_json_have_the_right_line() -> Non
     with pytest.raises(constrain.GrammarError) as caught:
         compiled('start: %json {\n"type":\n"null"\n} b')
     assert (caught.value.line, caught.value.column) == (4, 3)
+
+
+IGNORED = {
+    "counts": ("_{1,2}", "_"),
+    "counts of several bytes": ("(?:_a){1,2}", "_a"),
+    "an optional end": ("_(?:ab)?", "_ab"),
+    "a run and an end": ("_*a?", "_a"),
+    "one that begins another": ("_|_a|_ab|b", "_ab"),
+    "a comment of bounded length": ("#[^;]{0,2}", "#;a"),
+    "a match of any byte, with an end": ("(?s:.){1,2}", "_a"),
+    "characters of several bytes": ("é{1,3}|_", "é_"),
+}
+
+
+@pytest.mark.parametrize("name", IGNORED)
+def test_ignored_lexemes_are_as_long_as_possible(name: str) -> None:
+    """Compared with a lexer that reads on as long as some match begins with what it has read."""
+    pattern, alphabet = IGNORED[name]
+    texts = ["".join(each) for length in range(6) for each in product(alphabet + "q", repeat=length)]
+    matching = {text for text in texts if text and re.fullmatch(pattern, text)}
+    readable = {text[:end] for text in matching for end in range(len(text) + 1)}
+
+    def is_gap(text: str) -> bool:
+        lexeme = ""
+        for char in text:
+            if lexeme + char in readable:
+                lexeme += char
+            elif lexeme in matching and char in readable:
+                lexeme = char
+            else:
+                return False
+        return lexeme in matching and lexeme + "q" not in readable
+
+    constraint = compiled(f'start: "p" "q"\n%ignore /{pattern}/')
+    for text in texts:
+        if len(text) < 5:  # longer ones may belong to lexemes that are not listed
+            assert constraint.accepts(f"p{text}q") == (not text or is_gap(text)), text
 
 
 @pytest.mark.parametrize(("minimum", "maximum"), [(0, 100), (65, 65), (3, 90)])
@@ -182,3 +220,27 @@ def test_half_of_a_surrogate_pair_is_refused_where_it_stands(grammar: str) -> No
     line, column = 1 + grammar.count("\n"), len(grammar.partition("{}")[0].split("\n")[-1]) + 1
     assert (caught.value.line, caught.value.column) == (line, column)
     str(caught.value).encode()  # it can be printed
+
+
+MARK = "\ufeff"
+
+
+@pytest.mark.parametrize(
+    "language",
+    [
+        Lark(f'{MARK}start: "1"'),
+        Lark(f"{MARK}start: @one", grammars={"one": f'{MARK}start: "1"'}),
+        constrain.Gbnf(f'{MARK}root ::= "1"'),
+        f'{MARK}{{"const": 1}}',
+    ],
+    ids=["Lark", "named", "GBNF", "JSON Schema"],
+)
+def test_a_byte_order_mark_before_a_text_does_not_count(language: Any) -> None:
+    assert constrain.compile(language, byte_vocabulary()).accepts("1")
+
+
+def test_a_byte_order_mark_elsewhere_does() -> None:
+    for text in (f'start: {MARK}"1"', f'{MARK}{MARK}start: "1"'):
+        with pytest.raises(constrain.GrammarError, match="unexpected"):
+            compiled(text)
+    assert constrain.compile(constrain.Regex(f"{MARK}1"), byte_vocabulary()).accepts(f"{MARK}1")

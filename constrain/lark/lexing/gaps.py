@@ -2,9 +2,10 @@
 
 ``separation`` puts the gaps into the grammar. A gap is a sequence of ignored lexemes, each as long as possible.
 A gap is read as the beginning of the lexeme after it. As an expression, a gap is a sequence of lexemes of which none is
-followed by a byte that could continue it. These bytes must be the same after every match of an ignored terminal: white
-space after white space, any byte but the line's end in a comment that it ends, none after a closed comment. Other
-ignored terminals are refused. If a terminal of the rules begins like ignored text (" and "), both readings count.
+followed by a byte that could continue it: white space after white space, any byte but the line's end in a comment that
+it ends, none after a closed comment. The matches of an ignored terminal are of one *kind* if the same bytes continue
+them: of ``/ {1,2}/``, a space continues one space, but not two. If a terminal of the rules begins like ignored text
+(" and "), both readings count.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from constrain.language.tree import (
     ANY_BYTES,
     ANY_CHAR,
     EMPTY_TEXT,
+    NOTHING,
     Alternation,
     ByteClass,
     CharClass,
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
     from constrain.lark.reading.syntax import Node, Syntax
 
 MAX_KINDS_OF_IGNORED = 8
-"""Sets of bytes that continue ignored terminals; sequences are computed for each pair of sets. Beyond: LimitError."""
+"""Sets of bytes that continue ignored lexemes; sequences are computed for each pair of sets. Beyond: LimitError."""
 
 MAX_IGNORED_LITERAL = 1_000
 """Bytes of a string in an ignored terminal, all of whose prefixes are written out. Beyond: LimitError."""
@@ -85,20 +87,14 @@ def _repeated(syntax: Syntax, wholes: list[tuple[int, Expression]]) -> list[Gap]
         expression, _ = non_empty_part(whole)
         if expression is None:
             continue
-        onward = _bytes_onward(expression, beginnings)
-        if onward is None:
-            raise error_at(
-                syntax.text,
-                at,
-                "the end of this terminal depends on its beginning, which %ignore does not support; "
-                "write each alternative as an %ignore of its own",
-            )
-        if _not_beginning(ANY_CHAR, onward) is None:
+        found = _by_bytes_onward(expression, beginnings, [each for _, each in wholes])
+        if all(_not_beginning(ANY_CHAR, gap.onward) is None for gap in found):
             raise error_at(syntax.text, at, "this terminal never ends: every byte continues it")
-        kinds.setdefault(onward, []).append(expression)
-    if len(kinds) > MAX_KINDS_OF_IGNORED:
-        message = f"there are more than {MAX_KINDS_OF_IGNORED} kinds of ignored terminals (MAX_KINDS_OF_IGNORED)"
-        raise placed(LimitError, syntax.text, syntax.ignored[-1].at, message)
+        for gap in found:
+            kinds.setdefault(gap.onward, []).append(gap.expression)
+        if len(kinds) > MAX_KINDS_OF_IGNORED:
+            message = f"there are more than {MAX_KINDS_OF_IGNORED} kinds of ignored text (MAX_KINDS_OF_IGNORED)"
+            raise placed(LimitError, syntax.text, at, message)
     return _sequences([Gap(union(expressions), onward) for onward, expressions in kinds.items()])
 
 
@@ -176,21 +172,27 @@ def _other_bytes(ranges: Ranges) -> Ranges:
     return tuple((low, high - 1) for low, high in zip(edges[::2], edges[1::2], strict=True) if low < high)
 
 
-def _bytes_onward(expression: Expression, beginnings: Expression) -> Ranges | None:
-    """Returns the bytes that continue any match; ``beginnings`` are the prefixes of all readable texts.
+def _by_bytes_onward(expression: Expression, beginnings: Expression, wholes: list[Expression]) -> list[Gap]:
+    """Returns the matches of an ignored terminal, by the bytes that continue them.
 
-    Returns None if a byte continues some matches only.
+    ``wholes``: all ignored terminals; ``beginnings``: the prefixes of their texts.
     """
     edges = sorted({0, 256, *_edges(beginnings)})
-    found: list[tuple[int, int]] = []
+    found: list[tuple[Expression, list[tuple[int, int]]]] = [(expression, [])]
     for low, high in pairwise(edges):  # borders of ranges of bytes that are all treated alike
         followed = sequence(expression, ByteClass(((low, high - 1),)))
         if core.is_empty(Intersection((followed, beginnings))):
             continue
-        if not core.is_empty(Intersection((followed, Complement(beginnings)))):
-            return None
-        found.append((low, high - 1))
-    return normalize(found)
+        if core.is_empty(Intersection((followed, Complement(beginnings)))):
+            found = [(matches, [*onward, (low, high - 1)]) for matches, onward in found]
+            continue
+        continued = union([_beginnings_before(whole, low, high) for whole in wholes])
+        parts: list[tuple[Expression, list[tuple[int, int]]]] = []
+        for matches, onward in found:
+            parts.append((Intersection((matches, continued)), [*onward, (low, high - 1)]))
+            parts.append((Intersection((matches, Complement(continued))), onward))
+        found = [(matches, onward) for matches, onward in parts if not core.is_empty(matches)]
+    return [Gap(matches, normalize(onward)) for matches, onward in found]
 
 
 def _edges(expression: Expression) -> set[int]:
@@ -243,6 +245,27 @@ def _beginnings(expression: Expression) -> Expression:
     result: Expression = EMPTY_TEXT
     for part in reversed(expression.parts):
         result = union([_beginnings(part), sequence(part, result)])
+    return result
+
+
+def _beginnings_before(expression: Expression, low: int, high: int) -> Expression:
+    """Returns the beginnings that a byte from ``low`` to ``high - 1`` continues; for expressions of patterns."""
+    match expression:
+        case Literal() | LiteralSet():
+            texts = (expression.text,) if isinstance(expression, Literal) else expression.texts
+            return union([Literal(text[:end]) for text in texts for end, byte in enumerate(text) if low <= byte < high])
+        case ByteClass(ranges) | CharClass(ranges):
+            first = ranges if isinstance(expression, ByteClass) else _first_bytes(ranges)
+            return EMPTY_TEXT if any(least < high and low <= most for least, most in first) else NOTHING
+        case Alternation(parts):
+            return union([_beginnings_before(part, low, high) for part in parts])
+        case Repetition(part, _, maximum):
+            before = repetition(part, 0, None if maximum is None else maximum - 1)
+            return sequence(before, _beginnings_before(part, low, high)) if maximum != 0 else NOTHING
+    assert isinstance(expression, Concatenation), expression
+    result: Expression = NOTHING
+    for part in reversed(expression.parts):
+        result = union([_beginnings_before(part, low, high), sequence(part, result)])
     return result
 
 
