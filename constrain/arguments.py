@@ -25,6 +25,11 @@ def wrong_type(name: str, wanted: str, value: object) -> TypeError:
     return TypeError(f"{name} must be {wanted}, not {type(value).__name__}")
 
 
+def without_mark(text: str) -> str:
+    """Returns a text without the byte order mark that some editors write at its beginning."""
+    return text.removeprefix("\ufeff")
+
+
 def lone_surrogate(text: str) -> tuple[int, str] | None:
     r"""Returns index and description of the first character that UTF-8 cannot encode; ``None`` if all can be.
 

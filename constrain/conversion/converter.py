@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from constrain.arguments import without_mark
 from constrain.conversion.ebnf import read_ebnf
 from constrain.conversion.gbnf import read_gbnf
 from constrain.conversion.parts import Except, leaves, nodes
@@ -37,7 +38,7 @@ READERS = {"gbnf": read_gbnf, "ebnf": read_ebnf}
 
 def lark_text(text: str, syntax: Syntax) -> str:
     """Returns the text of a Lark grammar. Raises GrammarError and LimitError with line, column and an excerpt."""
-    original = READERS[syntax](text)
+    original = READERS[syntax](without_mark(text))
     _check(original)
     plan = Plan(original)
     plan.settle()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
+from constrain.arguments import without_mark
 from constrain.language.source import GrammarSource
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ class Gbnf(GrammarSource):
         for value in (self.text, self.description):
             if not isinstance(value, str):
                 raise TypeError(f"text and description of a GBNF grammar must be str, not {value!r}")
+        object.__setattr__(self, "text", without_mark(self.text))
 
     def grammar(self) -> Grammar:
         """Returns the grammar. Raises ``GrammarError`` and ``LimitError``."""

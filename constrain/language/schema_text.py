@@ -10,6 +10,7 @@ import json
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any
 
+from constrain.arguments import without_mark
 from constrain.errors import SchemaError
 from constrain.language.short_schema import is_short, read_short
 from constrain.remembering import remembered
@@ -72,7 +73,7 @@ def parse_schema(text: str) -> object:
     that it passes through. Nobody may change the document; ``plain_schema`` returns a copy for callers.
     """
     try:
-        return json.loads(text, parse_float=_decimal, parse_constant=_not_json, object_pairs_hook=_object)
+        return json.loads(without_mark(text), parse_float=_decimal, parse_constant=_not_json, object_pairs_hook=_object)
     except json.JSONDecodeError as error:
         raise SchemaError(f"not JSON: {error.msg}", line=error.lineno, column=error.colno) from error
     except ValueError as error:  # an integer of more digits than Python reads

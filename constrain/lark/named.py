@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, Protocol
 
+from constrain.arguments import without_mark
 from constrain.language.schema_text import schema_text
 from constrain.lark.reading.places import error_at
 
@@ -35,7 +36,7 @@ class NamedGrammars(Mapping[str, NamedGrammar]):
             if isinstance(grammar, NamedGrammar):
                 made[name] = grammar
             elif isinstance(grammar, str):
-                made[name] = NamedGrammar(grammar, is_schema=False)
+                made[name] = NamedGrammar(without_mark(grammar), is_schema=False)
             else:
                 made[name] = NamedGrammar(schema_text(grammar), is_schema=True)
         self._grammars = made

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from constrain.arguments import without_mark
 from constrain.language.source import GrammarSource
 from constrain.lark.named import NamedGrammars
 
@@ -55,6 +56,7 @@ class Lark(GrammarSource):
                 raise TypeError(f"text, start and description of a Lark grammar must be str, not {value!r}")
         if not isinstance(self.grammars, Mapping):
             raise TypeError(f"grammars of a Lark grammar must map names to grammars, not be {self.grammars!r}")
+        object.__setattr__(self, "text", without_mark(self.text))
         object.__setattr__(self, "grammars", NamedGrammars(self.grammars))
 
     def grammar(self) -> Grammar:
