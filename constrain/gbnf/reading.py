@@ -1,4 +1,8 @@
-"""Reading of a GBNF text into rules, with the place of each part."""
+r"""Reading of a GBNF text into rules, with the place of each part.
+
+XGrammar's EBNF is read, too, as far as its texts mean nothing else in GBNF: names with ``_``, and more escapes. Its
+lookaheads, macros, names with a point, and ``\x`` with other than two digits are not.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +36,14 @@ GRAMMAR = Path(__file__).with_name("gbnf.lark")
 
 _CHARACTER = re.compile(r"\\(?:x(..)|u(.{4})|U(.{8})|(.))|([^\\])", re.DOTALL)
 _ESCAPED = {"n": "\n", "r": "\r", "t": "\t", "\\": "\\", '"': '"', "[": "[", "]": "]"}
+_ESCAPED |= {"a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "v": "\v", "0": "\0"} | {mark: mark for mark in "'?/"}
+_ESCAPED_IN_CLASSES = _ESCAPED | {mark: mark for mark in "^$.*+(){}|-"}
 _OPERATORS: dict[str, tuple[int, int | None]] = {"?": (0, 1), "*": (0, None), "+": (1, None)}
-_UNCLOSED = {'"': 'the string that begins here has no closing "', "[": "the class that begins here has no closing ]"}
+_UNCLOSED = {
+    '"': 'the string that begins here has no closing "',
+    "[": "the class that begins here has no closing ]",
+    "=": "unexpected '='; a lookahead of XGrammar, (= parts), is not supported: leave it out",
+}
 _EXPECTED = {
     "HEAD": "a rule with ::=",
     "__ANON_0": "::=",
@@ -188,14 +198,15 @@ class _Reader:
     def _codes(self, token: Any, start: int) -> list[tuple[int, bool]]:
         """Returns the code points between the delimiters of a string or class, and whether each is escaped."""
         found: list[tuple[int, bool]] = []
+        escaped = _ESCAPED_IN_CLASSES if token[0] == "[" else _ESCAPED
         for each in _CHARACTER.finditer(token, start, len(token) - 1):
             digits = each[1] or each[2] or each[3]
             if each[5]:
                 found.append((ord(each[5]), False))
             elif digits and re.fullmatch("[0-9a-fA-F]+", digits) and int(digits, 16) <= MAX_CODE_POINT:
                 found.append((int(digits, 16), True))
-            elif each[4] in _ESCAPED:
-                found.append((ord(_ESCAPED[each[4]]), True))
+            elif each[4] in escaped:
+                found.append((ord(escaped[each[4]]), True))
             else:
                 raise error_at(self.text, token.start_pos + each.start(), f"{each[0]} is no escape of GBNF")
         return found

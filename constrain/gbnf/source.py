@@ -17,8 +17,9 @@ class Gbnf(GrammarSource):
     r"""A grammar of llama.cpp that the whole answer matches; ``compile`` and ``generate`` take it instead of a schema.
 
     Args:
-        text: the grammar; its first rule in effect is ``root``. Rules may be left-recursive. ``<name>`` is the token of
-            that name, ``<[id]>`` the token with that id, ``!<name>`` and ``!<[id]>`` any token but this one.
+        text: the grammar; its first rule in effect is ``root``. Rules may be left-recursive, and names may have ``_``,
+            so that XGrammar's EBNF is read, too, unless it has lookaheads or macros. ``<name>`` is the token of that
+            name, ``<[id]>`` the token with that id, ``!<name>`` and ``!<[id]>`` any token but this one.
         description: text that prompts show instead of the grammar, for one that is long or hard to read.
 
     ``compile`` and ``generate`` raise ``GrammarError`` with line and column if the grammar is malformed.

@@ -63,6 +63,9 @@ def test_left_recursion_is_read() -> None:
         ('root ::= "a")', "unexpected ')'", (1, 13)),
         (r'root ::= "\q"', r"\q is no escape", (1, 11)),
         (r'root ::= "\xzz"', r"\xzz is no escape", (1, 11)),
+        (r'root ::= "\-"', r"\- is no escape", (1, 11)),
+        (r"root ::= [\d]", r"\d is no escape", (1, 11)),
+        ('root ::= "a" (="b") "b"', "a lookahead of XGrammar", (1, 15)),
         ("root ::= [z-a]", "from one character to a later one", (1, 10)),
         ("root ::= []", "no character is in this class", (1, 10)),
         ('root ::= "a"{2,1}', "counts go up: 1 is less than 2", (1, 16)),
@@ -78,6 +81,17 @@ def test_refusals_name_the_place(grammar: str, message: str, place: tuple[int, i
         compiled(grammar)
     assert message in caught.value.message
     assert place is None or (caught.value.line, caught.value.column) == place
+
+
+def test_names_and_escapes_of_xgrammar_are_read() -> None:
+    """llama.cpp refuses these."""
+    constraint = compiled(
+        r"""root ::= select_statement
+        select_statement ::= "SELECT" _columns ("\/" | "\?" | "\'" | "\f")
+        _columns ::= [\^\-\.a-c\$]+"""
+    )
+    assert all(map(constraint.accepts, ("SELECTa-^/", "SELECT$.b'", "SELECTc\f")))
+    assert not any(map(constraint.accepts, ("SELECT/", "SELECTd/", "SELECTa\\/", "SELECTaf")))
 
 
 def test_special_tokens_by_name_and_by_id() -> None:

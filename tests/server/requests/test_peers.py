@@ -74,6 +74,10 @@ CASES: dict[str, tuple[dict[str, Any], Callable[[str], bool]]] = {
     "guided_choice": ({"guided_choice": ["red", "green (dark)"]}, is_colour),
     "structured_outputs.choice": ({"structured_outputs": {"choice": ["red", "green (dark)"]}}, is_colour),
     "guided_grammar in GBNF": ({"guided_grammar": GBNF}, is_nested),
+    "guided_grammar in XGrammar's EBNF": (
+        {"guided_grammar": GBNF.replace("root ::=", "root ::= a_b\na_b ::=")},
+        is_nested,
+    ),
     "guided_grammar in Lark": ({"guided_grammar": LARK}, is_nested),
     "grammar": ({"grammar": GBNF}, is_nested),
     "grammar of llguidance": ({"grammar": f"%llguidance {{}} // ::=\n{LARK}"}, is_nested),
