@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 import random
+import re
 from itertools import product
+from typing import Any
 
 import pytest
 import regress
@@ -143,3 +145,12 @@ def test_lookaround_that_cannot_be_expressed_is_refused_with_a_column(pattern: s
 def test_many_lookarounds_are_compiled_in_little_time(pattern: str) -> None:
     with finishes_within(2), contextlib.suppress(PatternError):
         parse_pattern(pattern, "ecma", anchored=False)
+
+
+@pytest.mark.parametrize("judge", [re.fullmatch, re.search])
+@pytest.mark.parametrize("pattern", [r"\B", r"a?\B", r"(?:\B|a)", r"^(?!\B)a?", r"\B|b?"])
+def test_the_inside_of_the_empty_text_is_that_of_the_python_in_use(pattern: str, judge: Any) -> None:
+    expression = parse_pattern(pattern, "python", anchored=judge is re.fullmatch)
+    for text in ("", "a", "aa", " ", "b"):
+        assert core.matches(expression, text.encode()) == bool(judge(pattern, text)), text
+    assert core.matches(parse_pattern(pattern, "ecma"), b"") == ("!" not in pattern)

@@ -7,7 +7,7 @@ Three dialects:
              ``]`` alone, ``-`` beside a class escape
     rust     the ``regex`` crate; no anchors but at the ends; as the syntax of terminals, no word boundaries, no anchors
              at lines, and no lazy quantifiers, whose shortest match contradicts the longest match
-    python   ``re`` with str patterns; ``\B`` matches in the empty text, too (as of Python 3.14)
+    python   ``re`` with str patterns, of the Python in use: before 3.14, ``\B`` does not match in the empty text
 
 ``lookaround`` handles word boundaries and anchors at every line, and lookaround in "ecma" and "python". Constructs
 without an expression tree, such as backreferences, are refused.
@@ -16,6 +16,7 @@ without an expression tree, such as backreferences, are refused.
 from __future__ import annotations
 
 import re
+import sys
 from typing import TYPE_CHECKING, NamedTuple, Union, cast
 
 from constrain.language.tree import (
@@ -26,11 +27,14 @@ from constrain.language.tree import (
     NOTHING,
     PART_BYTES,
     CharClass,
+    Complement,
     Expression,
+    Intersection,
     Literal,
     LiteralSet,
     Ranges,
     Repetition,
+    nullable,
 )
 from constrain.regex import anchors, classes
 from constrain.regex.anchors import Anchored, Fragment
@@ -56,6 +60,9 @@ MAX_ANCHORED_FACTORS = 200
 
 ANY_TEXT = Repetition(ANY_CHAR, 0, None)
 ANY_JSON_TEXT = Repetition(ANY_JSON_CHAR, 0, None)
+
+_EMPTY_TEXT_HAS_AN_INSIDE = sys.version_info >= (3, 14)
+r"""Whether Python's ``\B`` matches in the empty text."""
 
 _PLAIN = re.compile(r"[^\\^$.|?*+()\[\]{}]+")
 _COUNTS = re.compile(r"\{([0-9]*)(?:(,)([0-9]*))?\}")
@@ -126,10 +133,23 @@ def parse_pattern(
     parser = Parser(text, dialect, json=json, anchored=anchored, all_rust=all_rust)
     fragment = parser.parse()
     if parser.elimination is not None:
-        return parser.elimination.texts(fragment, anchored=anchored)
+        texts = parser.elimination.texts(fragment, anchored=anchored)
+        if not parser.has_insides or dialect != "python" or _EMPTY_TEXT_HAS_AN_INSIDE:
+            return texts
+        without = Parser(text, dialect, json=json, anchored=anchored, all_rust=all_rust, insides=False)
+        fragment = without.parse()
+        assert without.elimination is not None
+        return _with_empty_text(texts, nullable(without.elimination.texts(fragment, anchored=anchored)))
     if anchored:
         return anchors.whole(cast("Fragment", fragment))
     return anchors.search(cast("Fragment", fragment), ANY_JSON_TEXT if json else ANY_TEXT)
+
+
+def _with_empty_text(texts: Expression, is_matched: bool) -> Expression:  # noqa: FBT001
+    """Returns the texts with or without the empty one."""
+    if is_matched == nullable(texts):
+        return texts
+    return anchors.union([texts, EMPTY_TEXT]) if is_matched else Intersection((texts, Complement(EMPTY_TEXT)))
 
 
 @remembered(4096, CLASS_BYTES, class_bytes)
@@ -167,16 +187,20 @@ class _Group(NamedTuple):
 
 
 class Parser:
-    """The state of reading one pattern.
+    r"""The state of reading one pattern.
 
     Complete alternatives and the unfinished sequence of the innermost group, and a stack of the same for the groups
-    around it.
+    around it. ``insides``: whether ``\B`` ever matches.
     """
 
-    def __init__(self, text: str, dialect: Dialect, *, json: bool, anchored: bool, all_rust: bool) -> None:
+    def __init__(
+        self, text: str, dialect: Dialect, *, json: bool, anchored: bool, all_rust: bool, insides: bool = True
+    ) -> None:
         self.scanner = Scanner(text, dialect, all_rust=all_rust)
         self.json = json
         self.anchored = anchored
+        self.insides = insides
+        self.has_insides = False  # after the first \B
         self.alternatives: list[list[_Item]] = []
         self.items: list[_Item] = []
         self.quantifiable = False  # may a quantifier follow?
@@ -283,8 +307,11 @@ class Parser:
         halves = _HALVES[name[1] if name else letter] if name or letter in "<>" else ()
         for opening in halves:
             self.items.append(self._looking().look(opening, word, start))
-        if not halves:
+        if letter == "B" and not self.insides:
+            self.items.append(self._looking().alternate((), start))
+        elif not halves:
             self.items.append(self._looking().boundary(word, start, inside=letter == "B"))
+        self.has_insides |= letter == "B"
         self.quantifiable = False
 
     def _anchor(self, char: str) -> None:
