@@ -24,12 +24,20 @@ from constrain.json_schema.documents.dialects import (
 from constrain.json_schema.documents.documents import NEWEST, is_perhaps_embedded, split_uri
 from constrain.json_schema.documents.dynamic_scope import RECURSIVE
 from constrain.json_schema.documents.locations import SchemaSource
+from constrain.suggestions import closest
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from constrain.json_schema.documents.documents import Documents
     from constrain.json_schema.documents.locations import Location, Place
 
 Key = TypeVar("Key")
+
+_COMPARED_LETTERS = 10_000
+"""Letters of a wrong name and of all names it is compared with, up to which an error suggests a similar one."""
+
+_DEFINITIONS = ("$defs", "definitions")
 
 
 class Sources:
@@ -67,9 +75,9 @@ class Sources:
         if fragment.startswith("/"):
             found = self._walk(source, fragment)
             if found is None:
+                advice = _did_you_mean(source, reference) or "correct it, or add the schema there"
                 raise SchemaError(
-                    f"{keyword} {reference!r:.200} points to nothing; correct it, or add the schema there",
-                    pointer=at.pointer(keyword),
+                    f"{keyword} {reference!r:.200} points to nothing; {advice}", pointer=at.pointer(keyword)
                 )
             if not isinstance(found[2], (dict, bool)):
                 raise SchemaError(
@@ -84,9 +92,9 @@ class Sources:
         anchor = source.anchors.get(fragment)
         if anchor is None:
             several = "of several schemas" if fragment in source.anchors else "that no schema has"
+            advice = _did_you_mean(source, reference) or "a JSON Pointer begins with a slash"
             raise SchemaError(
-                f"{keyword} {reference!r:.200} names an anchor {several} (a JSON Pointer begins with a slash)",
-                pointer=at.pointer(keyword),
+                f"{keyword} {reference!r:.200} names an anchor {several}; {advice}", pointer=at.pointer(keyword)
             )
         return source, *anchor
 
@@ -184,9 +192,10 @@ class Sources:
             if (uri, None) in self._remote or (uri, declared) in self._remote:
                 return
         if document is None:
+            advice = _did_you_mean(at.resource.source, reference)
             raise UnsupportedSchemaError(
-                f"{keyword} {reference!r:.200} is not in this document and not in the registry; add its document "
-                "to the registry, under its URI",
+                f"{keyword} {reference!r:.200} is not in this document and not in the registry; "
+                + (advice or "add its document to the registry, under its URI"),
                 pointer=at.pointer(keyword),
             )
         if not isinstance(document, (dict, bool)):
@@ -276,6 +285,34 @@ class Sources:
                 _enter_anchor(source.dynamic, dynamic, place)
             if not token and dialect in RECURSIVE_ANCHOR and schema.get("$recursiveAnchor") is True:
                 source.dynamic[RECURSIVE] = place
+
+
+def _did_you_mean(source: SchemaSource, reference: str) -> str:
+    """Returns a question with a similar reference into the schema of ``source``; empty if none has a target.
+
+    Similar are references without ``#``, with other letters, and to the same name among other definitions.
+    """
+    steps = [step.replace("~1", "/").replace("~0", "~") for step in unquote(reference).lstrip("./#").split("/")]
+    for path in (steps, *([keyword, steps[-1]] for keyword in _DEFINITIONS)):
+        node, pointer = source.schema, "#"
+        for step in path:
+            name = _similar(step, node) if isinstance(node, dict) else None
+            if name is None:
+                break
+            assert isinstance(node, dict)
+            node, pointer = node[name], pointer + escape(name)
+        else:
+            if isinstance(node, (dict, bool)):
+                return f"did you mean {pointer!r:.200}?"
+    return ""
+
+
+def _similar(step: str, names: Collection[str]) -> str | None:
+    if step in names:
+        return step
+    if step in _DEFINITIONS and (other := next((each for each in _DEFINITIONS if each in names), None)):
+        return other
+    return closest(step, names, 0.8) if sum(map(len, names), len(step)) <= _COMPARED_LETTERS else None
 
 
 def _enter_name(table: dict[Key, SchemaSource | None], name: Key, source: SchemaSource) -> None:

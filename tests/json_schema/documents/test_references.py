@@ -202,6 +202,35 @@ def test_the_pointer_of_an_embedded_resource_is_that_in_the_document() -> None:
     refused(schema, SchemaError, "not a type", "/$defs/r/$defs/x/items/type")
 
 
+MEANT = {
+    "/$defs/Pet": "#/$defs/Pet",
+    "$defs/Pet": "#/$defs/Pet",
+    "./$defs/Pet": "#/$defs/Pet",
+    "#$defs/Pet": "#/$defs/Pet",
+    "#/$defs/pet": "#/$defs/Pet",
+    "#/$defs/Pets": "#/$defs/Pet",
+    "#/definitions/Pet": "#/$defs/Pet",
+    "#/components/schemas/Pet": "#/$defs/Pet",
+    "Pet": "#/$defs/Pet",
+    "#Pet": "#/$defs/Pet",
+    "#/$defs/a~1b/proprties/b": "#/$defs/a~1b/properties/b",
+    "#/$defs/a/b": "",
+    "#/$defs/Cat": "",
+    "#/$defs/number": "",
+    "http://e.x/schema": "",
+    "#/": "",
+}
+
+
+@pytest.mark.parametrize("reference", MEANT)
+def test_an_error_names_the_target_that_is_meant(reference: str) -> None:
+    schema = {"$defs": {"Pet": STRING, "a/b": {"properties": {"b": {}}}, "number": 5}}
+    with pytest.raises(SchemaError) as caught:
+        compile_schema({**schema, "items": {"$ref": reference}})
+    assert (f"did you mean {MEANT[reference]!r}?" in caught.value.message) == bool(MEANT[reference])
+    assert ("did you mean" in caught.value.message) == bool(MEANT[reference])
+
+
 ERRORS: dict[str, tuple[Any, str, str]] = {
     "no string": ({"$ref": 5}, "must be a string", "/$ref"),
     "nothing there": ({"$ref": "#/$defs/x"}, "points to nothing", "/$ref"),
