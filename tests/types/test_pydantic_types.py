@@ -66,6 +66,7 @@ from pydantic.types import PaymentCardNumber
 from typing_extensions import NotRequired, TypedDict
 
 import constrain
+from constrain.engine.compiling import compile_any
 from constrain.language.result import result_type
 from constrain.types import patterns
 from tests.support import Tokens, Walker, byte_vocabulary
@@ -815,7 +816,7 @@ def bill(number: str, parts: str = "") -> str:
 @pytest.mark.parametrize("number", [LONG, f'"{LONG}"', "1.50", "0.30"])
 def test_every_digit_of_a_decimal_is_read(model: type[Bill], number: str) -> None:
     text, digits = bill(number, bill(number)), number.strip('"')
-    assert constrain.compile(model, byte_vocabulary()).accepts(text)
+    assert compile_any(model, byte_vocabulary(), close_objects=True).accepts(text)  # as answers are: zeros count
     value = result_type(model).parse(text)
     assert type(value) is model
     for one in (value, value.parts[0]):
@@ -871,7 +872,7 @@ def test_the_schema_that_is_shown_is_pydantics_own() -> None:
 def test_multiples_of_what_no_float_is_are_read(step: float) -> None:
     kind = Annotated[float, Field(multiple_of=step)]
     adapter: TypeAdapter[float] = TypeAdapter(kind)
-    constraint = constrain.compile(kind, byte_vocabulary(), cache=False)
+    constraint = compile_any(kind, byte_vocabulary(), close_objects=True, cache=False)
     rng, exact, read = Random(7), Decimal(repr(step)), 0
     for _ in range(3000):
         text = f"{rng.randrange(-(10**11), 10**11) // 10 ** rng.randrange(11) * exact:f}"
