@@ -104,9 +104,9 @@ def constants(goals: Goals, at: Location, values: list[object], keyword: str) ->
     return Shapes(
         simple,
         tuple(
-            NumberShape(values=values, pointed=pointed)
+            NumberShape(values=alike, pointed=pointed)
             for pointed in (False, True)
-            if (values := tuple(number for number, has_point in numbers.items() if has_point == pointed))
+            if (alike := tuple(number for number, has_point in numbers.items() if has_point == pointed))
         ),
         (StringShape(values=tuple(strings)),) if strings else (),
         tuple(arrays),
