@@ -20,7 +20,7 @@ from constrain.chat.families.format import ArgumentStyle
 from constrain.json_schema.compiler import CompiledSchema
 from constrain.json_schema.emission.number_spellings import ALL_BUT_OF_INTEGERS
 from constrain.json_schema.shapes.number_texts import CANONICAL
-from constrain.json_schema.shapes.numeric import NumberShape
+from constrain.json_schema.shapes.numeric import ANY_INTEGER, ANY_NUMBER, NumberShape
 from constrain.language import tree
 from constrain.language.digest import expression_digest, grammar_digest
 from constrain.language.grammar import Capture, Grammar, Rule, Terminal
@@ -81,8 +81,10 @@ CALLS: dict[str, list[Call]] = {
         call(NumberShape(values=(Decimal("1.0"),)), by_double=False),
         call(NumberShape(values=(1,), integer=True), by_double=True),
     ],
-    "constrain.json_schema.emission.scalars._any_number": [
-        call(spellings[by]) for spellings in (CANONICAL, ALL_BUT_OF_INTEGERS) for by in (True, False)
+    "constrain.json_schema.emission.scalars._unbounded": [
+        call(spellings, shape)
+        for spellings in (*CANONICAL.values(), *ALL_BUT_OF_INTEGERS.values())
+        for shape in (ANY_NUMBER, ANY_INTEGER)
     ],
     "constrain.json_schema.shapes.strings.negation": [
         call(tree.Literal(b"a")),
