@@ -16,7 +16,7 @@ MAX_EXPANSION_WORK = 2_000_000
 """Steps of one compilation, about a second; the largest real schemas take 1,200,000. Beyond: LimitError.
 
 Steps are counted by the size of the objects made or compared (subschemas, keywords, pairs of alternatives, edges,
-digits of bounds), never by time, and do not depend on caches. The kernel's derivatives count, too; they differ by a few
+digits of bounds), never by time, and do not depend on caches. The kernel's steps count, too; they differ by a few
 per cent from process to process, with the seed of its hashes.
 """
 

@@ -12,6 +12,7 @@ __all__ = [
     "Allowance",
     "CompiledGrammar",
     "Matcher",
+    "StopTime",
     "StorageError",
     "Vocabulary",
     "automaton",
@@ -28,8 +29,19 @@ __all__ = [
     "seed",
 ]
 
+class StopTime:
+    """A time after which the threads within it (``with``, not nested) compute no mask: they raise TimeoutError.
+
+    The matcher stays as it is then, and nothing keeps a part of the mask. Any thread may set the time.
+    """
+
+    def __init__(self) -> None: ...
+    def set(self, seconds_from_now: float) -> None: ...
+    def __enter__(self) -> None: ...
+    def __exit__(self, *exception: object) -> None: ...
+
 class Allowance:
-    """Work that several questions may take together: derivatives, and nodes of the expressions they make.
+    """Work that several questions may take together: steps, and nodes of the expressions they make.
 
     A question that needs more than is left raises LimitError; after that, no work is left.
     """

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from constrain.language.tree import Expression
 
 MAX_PATTERN_WORK = 2_000_000
-"""Derivatives that all questions about patterns of one compilation may take, up to a second; real schemas take a few
-hundredths of this. Beyond: LimitError."""
+"""Steps of the kernel that all questions about patterns of one compilation may take, up to a second; real schemas take
+a few hundredths of this. Beyond: LimitError."""
 
 MANY = 10_000
 """Number of texts above which they are not counted: no answer of a model has as many different keys."""
@@ -41,8 +41,8 @@ MAX_WALKED_LENGTH = 1_000
 _QUESTION_STEPS = 20
 """Compilation steps for one question, for reading its expressions."""
 
-_DERIVATIVES_PER_STEP = 3
-"""Units of the kernel's count of work per compilation step."""
+_KERNEL_STEPS_PER_STEP = 3
+"""Steps of the kernel per compilation step."""
 
 _PAIRS_PER_STEP = 10
 """Pairs of patterns, each counted twice, whose beginnings are compared per compilation step."""
@@ -81,7 +81,7 @@ def _ask(question: Callable[..., Answer], *arguments: object) -> Answer:
                 f"comparing the patterns takes more work than MAX_PATTERN_WORK = {MAX_PATTERN_WORK}"
             ) from None
         raise
-    spend(_QUESTION_STEPS + (before - allowance.left) // _DERIVATIVES_PER_STEP)
+    spend(_QUESTION_STEPS + (before - allowance.left) // _KERNEL_STEPS_PER_STEP)
     return answer
 
 

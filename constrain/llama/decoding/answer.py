@@ -28,10 +28,11 @@ from __future__ import annotations
 
 import math
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
+from constrain.engine.core import StopTime
 from constrain.engine.forced import certain_tokens
 from constrain.errors import BudgetError, ModelError
 from constrain.language.grammar import WORD_TOKENS, Kind
@@ -191,6 +192,7 @@ class Answer:
     _ending: tuple[bytes, bytes] | None = field(default=None, init=False)  # end of a word, and of its string
     _n_ctx: int = field(default=0, init=False)
     _asking: Questions[None] | None = field(default=None, init=False)
+    _stop: StopTime = field(default_factory=StopTime, init=False)  # the deadline, for masks
 
     def begin(self, n_ctx: int) -> tuple[int, ...]:
         """Checks that an answer fits into ``n_ctx`` tokens; returns tokens of it to evaluate with the prompt.
@@ -199,6 +201,8 @@ class Answer:
         context, and ``BudgetError`` if the tokens left are too few for any answer.
         """
         self._n_ctx = n_ctx
+        if self.deadline is not None:
+            self._stop.set(self.deadline - time.monotonic())
         self._limit, name = self._room(n_ctx)
         if len(self.prefix) > self._limit:
             message = f"{name}, but the prefix of the answer alone has {len(self.prefix)} tokens"
@@ -270,6 +274,8 @@ class Answer:
         is_quick, begun = self.matcher.is_quick, time.thread_time()
         try:
             tokens = self._choose(self.matcher, logits, candidates, total)
+        except TimeoutError:  # in a mask
+            tokens = self._close_late(self.matcher)
         finally:
             seconds = time.thread_time() - begun
             self._choice_seconds += seconds
@@ -286,13 +292,13 @@ class Answer:
     ) -> tuple[int, ...]:
         self.n_taken_back = 0
         if self._late():
-            self._take_back(matcher)
-            return self._close(matcher, "timeout")
+            return self._close_late(matcher)
         if self.draft is not None and not self.tokens and (forced := self._forced(matcher, None)):
             return self._follow(matcher, forced)
         if self._ending is not None:
             return self._write_ending(matcher)
-        is_near = matcher.near_limit
+        with self._stop:
+            is_near = matcher.near_limit
         token, count = self._draw(matcher, logits, candidates, total, unlimited=is_near)
         if token is None:
             self._take_back(matcher)
@@ -345,13 +351,15 @@ class Answer:
     def _fill(
         self, matcher: AnswerMatcher, logits: NDArray[np.float32], candidates: Candidates, *, unlimited: bool = False
     ) -> int:
-        """Writes the allowed tokens into ``candidates``; returns their number."""
+        """Writes the allowed tokens into ``candidates``; returns their number. ``TimeoutError`` after the deadline."""
         self.n_masks += 1
         self.n_computed_masks += not matcher.knows_mask
         started = time.perf_counter()
-        count = matcher.fill_candidates(logits, candidates.buffer, unlimited)
-        self.mask_seconds += time.perf_counter() - started
-        return count
+        try:
+            with self._stop:
+                return matcher.fill_candidates(logits, candidates.buffer, unlimited)
+        finally:
+            self.mask_seconds += time.perf_counter() - started
 
     def _fits(self, matcher: AnswerMatcher, token: int) -> bool:
         """Accepts a token, unless a limit refuses it or it begins a word in a string that has reached its limit."""
@@ -488,7 +496,10 @@ class Answer:
         """Returns the next token of the draft; after the last one, also the tokens that ask for the answer."""
         if self._late() or draft.is_late(self.deadline):
             return self._end_draft(draft, matcher)
-        token = draft.chain.choose(candidates, self._fill(matcher, logits, candidates))
+        try:
+            token = draft.chain.choose(candidates, self._fill(matcher, logits, candidates))
+        except TimeoutError:
+            return self._end_draft(draft, matcher)
         self._accept(matcher, token)
         if token in self.eos:
             return self._end_draft(draft, matcher)
@@ -586,6 +597,7 @@ class Answer:
     def end_by(self, deadline: float) -> None:
         """Ends the answer at ``deadline`` (``time.monotonic()``) at the latest."""
         self.deadline = deadline if self.deadline is None else min(self.deadline, deadline)
+        self._stop.set(self.deadline - time.monotonic())
 
     @property
     def limit(self) -> int:
@@ -691,7 +703,8 @@ class Answer:
             assert self.matcher is not None
             self.n_computed_masks += 1
             started, begun = time.perf_counter(), time.thread_time()
-            self.matcher.compute_mask()
+            with suppress(TimeoutError), self._stop:  # the choice sees the deadline, too
+                self.matcher.compute_mask()
             self.mask_seconds += time.perf_counter() - started
             self._choice_seconds += time.thread_time() - begun
 
@@ -765,6 +778,11 @@ class Answer:
         elif stopped:
             return (*tokens, *self._close(matcher, "stop"))
         return tuple(tokens)
+
+    def _close_late(self, matcher: AnswerMatcher) -> tuple[int, ...]:
+        """Ends the answer after its deadline, without the tokens in doubt."""
+        self._take_back(matcher)
+        return self._close(matcher, "timeout")
 
     def _close(self, matcher: AnswerMatcher, reason: FinishReason) -> tuple[int, ...]:
         """Ends the answer with the matcher's completion, of which an end of generation is no part."""

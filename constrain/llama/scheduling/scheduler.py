@@ -232,6 +232,7 @@ class Scheduler:
                 self._waiting.remove(sequence)
         gone += [one for one in self._active if closed or one.request.done.cancelled()]
         for sequence in gone:
+            sequence.request.answer.end_by(0)  # stops a mask that another thread is computing
             self._end(sequence, ModelError("the model was closed") if closed else None)
 
     def _admit(self) -> None:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import itertools
 import random
 import re
+import time
 from typing import Any
 
+import numpy as np
 import pytest
 
 import constrain
+from constrain.engine import core
+from constrain.json_schema.compiler import compile_schema
 from tests.support import allowed, byte_vocabulary
 from tests.support.engine.hostile import HOSTILE, LETTERS
 
@@ -79,3 +83,62 @@ def test_repeated_words_of_several_lengths_stay_within_the_limits(pattern: str) 
         for letters in itertools.product("abcd", repeat=length):
             text = "".join(letters)
             assert constraint.accepts(f'"{text}"') == bool(re.fullmatch(pattern[1:-1], text)), text
+
+
+NULLABLE = {
+    "optional": "a?",
+    "optional alternatives": "(a|b)?",
+    "two optionals": "(a?b?)?",
+    "repeated": "a*b*",
+    "counted": "(a{0,3}b{0,2})",
+    "alternation": "(a?|b*)",
+    "nested": "((((((((((((((((((a?)b)?a)?b)?a)?b)?a)?b)?a)?b)?a)?b)?a)?b)?a)?b)?a)?b)?",
+}
+
+
+@pytest.mark.parametrize("unit", NULLABLE)
+def test_long_chains_of_nullable_parts_cost_about_what_they_are_long(unit: str) -> None:
+    """Work for each pair of parts would meet a limit: there are two million pairs."""
+    count = 2_000 // NULLABLE[unit].count("?)b") if unit == "nested" else 2_000
+    constraint = constrain.compile(constrain.Regex(NULLABLE[unit] * count), byte_vocabulary(), cache=False)
+    matcher, row = constraint.matcher(), constraint.allocate_bitmask()[0]
+    for byte in b"aabab":
+        assert {ord("a"), ord("b")} & set(map(int, allowed(matcher, row)))
+        assert matcher.accept(byte) or unit == "optional"
+    assert matcher.limits_met == ()
+    assert matcher.is_accepting
+
+
+COSTLY = "^(?=.*a.{16}b)(?=.*b.{17}a)(?=.*c.{18}a)(?=.*d.{19}a).*$"
+
+
+def test_the_limit_of_a_mask_bounds_its_time() -> None:
+    """Each derivative is an intersection of hundreds of parts; a limit of 20,000 steps is some 20 milliseconds."""
+    grammar = compile_schema({"type": "string", "pattern": COSTLY}).grammar
+    core_grammar = core.CompiledGrammar(grammar, byte_vocabulary()._core, limits={"MAX_MASK_WORK": 20_000})
+    matcher = core.Matcher(core_grammar)
+    row = np.zeros(core_grammar.n_words, np.uint32)
+    assert matcher.accept(ord('"'))
+    begun = time.process_time()
+    matcher.fill_bitmask(row)
+    assert time.process_time() - begun < 1
+    assert matcher.limits_met == ("MAX_MASK_WORK",)
+
+
+def test_a_mask_is_given_up_when_its_time_is_over_and_computed_as_ever_afterwards() -> None:
+    schema = {"type": "string", "pattern": "^(?=.*a.{5}b)(?=.*b.{6}a)(?=.*c.{7}a).*$"}
+    vocabulary = byte_vocabulary()
+    constraint = constrain.compile(schema, vocabulary, cache=False)
+    matcher, row, stop = constraint.matcher(), constraint.allocate_bitmask()[0], core.StopTime()
+    assert matcher.accept(ord('"'))
+    stop.set(-1)
+    with stop, pytest.raises(TimeoutError):
+        matcher.fill_bitmask(row)
+    assert matcher.n_accepted == 1
+    again = constrain.compile(schema, vocabulary, cache=False).matcher()
+    assert again.accept(ord('"'))
+    assert list(allowed(matcher, row)) == list(allowed(again, row.copy()))
+    assert matcher.limits_met == ()
+    stop.set(100)
+    with stop:
+        assert len(allowed(matcher.fork(), row)) > 1

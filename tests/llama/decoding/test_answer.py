@@ -176,6 +176,17 @@ def test_time_is_up_before_the_first_choice() -> None:
     assert constrain.compile(CLOSED, VOCABULARY).accepts(text_of(answer))
 
 
+def test_time_is_up_while_a_mask_is_computed() -> None:
+    """The mask takes over a hundred milliseconds, the answer five."""
+    costly = {"type": "string", "pattern": "^(?=.*a.{16}b)(?=.*b.{17}a)(?=.*c.{18}a)(?=.*d.{19}a)[a-z]*$"}
+    answer, model = make_answer(costly, deadline=time.monotonic() + 0.005), Scripted([])
+    answer.begin(200)
+    answer.prepare()
+    answer.choose(model.logits(), model.candidates)
+    assert answer.finish_reason == "timeout"
+    assert constrain.compile(costly, VOCABULARY).accepts(text_of(answer))
+
+
 def test_begin_returns_what_goes_with_the_prompt_and_choose_what_comes_next() -> None:
     answer, model = make_answer(CLOSED), Scripted([b'":"', b"b"])
     assert answer.begin(200) == tuple(MERGER(b'{"name'))

@@ -297,6 +297,14 @@ class Question {
   const ExprId expression;
 };
 
+void bind_stop_time(nb::module_& m) {
+  nb::class_<StopTime>(m, "StopTime")
+      .def(nb::init<>())
+      .def("set", &StopTime::set, "seconds_from_now"_a)
+      .def("__enter__", [](const StopTime& self) { stop_time = &self; })
+      .def("__exit__", [](const StopTime&, const nb::args&) { stop_time = nullptr; });
+}
+
 void bind_questions(nb::module_& m) {
   nb::class_<Allowance>(m, "Allowance")
       .def(nb::init<size_t>(), "work"_a)
@@ -700,6 +708,7 @@ void bind_masks(nb::class_<Matcher>& matcher) {
       .def_prop_ro("near_limit",
                    [](Matcher& self) {
                      Locked lock(self);
+                     Released released(!knows_mask(self));
                      return self.near_limit();
                    },
                    "Whether the budget, or a limit of the lexeme, may narrow one of the next masks. Private.")
@@ -905,6 +914,8 @@ NB_MODULE(_kernel, m) {
       nb::object pointer = e.pointer.empty() ? nb::none() : nb::object(nb::str(e.pointer.c_str(), e.pointer.size()));
       nb::object error = type(e.what(), "pointer"_a = pointer);
       PyErr_SetObject(type.ptr(), error.ptr());
+    } catch (const Stopped& e) {
+      PyErr_SetString(PyExc_TimeoutError, e.what());
     } catch (const ModelError& e) {
       raise("ModelError", e.what());
     } catch (const BudgetError& e) {
@@ -953,6 +964,7 @@ NB_MODULE(_kernel, m) {
   bind_grammar(m);
   bind_matcher(m);
   bind_questions(m);
+  bind_stop_time(m);
 }
 
 }  // namespace constrain

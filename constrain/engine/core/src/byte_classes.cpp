@@ -24,14 +24,17 @@ ByteSet ExpressionStore::first(ExprId e) {
 }
 
 ByteSet ExpressionStore::find_first(ExprId e) {
-  ByteSet before;  // bytes that nullable parts in front may begin with
-  while (nodes_[index(e)].kind == Kind::concatenation) {
-    const Node& node = nodes_[index(e)];
-    before = before | first(node.head());
-    if (!nullable(node.head())) return before;
-    e = node.rest();
+  if (nodes_[index(e)].kind != Kind::concatenation) return first_of(e);
+  if (!nullable(head_of(e))) return first(head_of(e));
+  if (const ByteSet* found = firsts_.find(index(e))) return *found;
+  const std::vector<ExprId> links = new_links(e, [this](ExprId link) { return !nullable(head_of(link)) || firsts_.find(index(link)); });
+  const ExprId last = rest_of(links.back());
+  ByteSet set = nodes_[index(last)].kind != Kind::concatenation ? first_of(last) : find_first(last);
+  for (size_t i = links.size(); i-- > 0;) {
+    set = set | first(head_of(links[i]));
+    firsts_.insert(index(links[i]), set);
   }
-  return before | first_of(e);
+  return set;
 }
 
 ByteSet ExpressionStore::first_of(ExprId e) {
@@ -70,6 +73,7 @@ ByteSet ExpressionStore::first_of(ExprId e) {
     case Kind::literal_set: {
       ByteSet set;
       const std::vector<std::string>& texts = literal_sets_[node.literal_set()].texts;
+      count_parts(node.high() - node.low());
       for (uint32_t i = node.low(); i < node.high(); ++i) {
         if (texts[i].size() > node.depth()) set.add(static_cast<uint8_t>(texts[i][node.depth()]));
       }
@@ -111,13 +115,15 @@ ByteSet ExpressionStore::find_alphabet(ExprId e) {
     case Kind::literal:
       for (uint32_t i = 0; i < node.length(); ++i) set.add(static_cast<uint8_t>(literals_[node.offset() + i]));
       break;
-    case Kind::concatenation:
-      for (ExprId rest = e;; rest = rest_of(rest)) {
-        bool last = nodes_[index(rest)].kind != Kind::concatenation;
-        set = set | alphabet(last ? rest : head_of(rest));
-        if (last) break;
+    case Kind::concatenation: {
+      const std::vector<ExprId> links = new_links(e, [this](ExprId link) { return alphabets_.find(index(link)); });
+      set = alphabet(rest_of(links.back()));
+      for (size_t i = links.size(); i-- > 0;) {
+        set = set | alphabet(head_of(links[i]));
+        if (i > 0) alphabets_.insert(index(links[i]), set);
       }
       break;
+    }
     case Kind::alternation:
       for (uint32_t i = 0; i < node.part_count(); ++i) set = set | alphabet(children_[node.first_part() + i]);
       break;
@@ -144,11 +150,13 @@ ByteSet ExpressionStore::find_alphabet(ExprId e) {
 }
 
 void ExpressionStore::collect_byte_sets(ExprId start, std::vector<ByteSet>& out) {
+  size_t visited = 0;
   uncollected_.assign(1, start);
   while (!uncollected_.empty()) {
     const ExprId e = uncollected_.back();
     uncollected_.pop_back();
     if (std::exchange(collected_[index(e)], collection_) == collection_) continue;  // shared by several operands
+    ++visited;
     const Node& node = nodes_[index(e)];
     switch (node.kind) {
       case Kind::nothing:
@@ -160,12 +168,8 @@ void ExpressionStore::collect_byte_sets(ExprId start, std::vector<ByteSet>& out)
         out.push_back(first(e));
         break;
       case Kind::concatenation:
-        for (ExprId rest = e;; rest = rest_of(rest)) {
-          const bool last = nodes_[index(rest)].kind != Kind::concatenation;
-          const ExprId head = last ? rest : head_of(rest);
-          uncollected_.push_back(head);
-          if (last || !nullable(head)) break;
-        }
+        uncollected_.push_back(node.head());
+        if (nullable(node.head())) uncollected_.push_back(node.rest());
         break;
       case Kind::alternation:
       case Kind::intersection:
@@ -188,6 +192,7 @@ void ExpressionStore::collect_byte_sets(ExprId start, std::vector<ByteSet>& out)
         break;
     }
   }
+  count_parts(visited);
 }
 
 std::vector<uint8_t> ExpressionStore::representatives(std::span<const ExprId> expressions) {
@@ -198,6 +203,8 @@ std::vector<uint8_t> ExpressionStore::representatives(std::span<const ExprId> ex
     collection_ = 1;
   }
   for (ExprId e : expressions) collect_byte_sets(e, sets);
+  ++spent_;
+  count_parts(2 * sets.size());
   std::array<uint64_t, 256> signature{};
   for (size_t i = 0; i < sets.size(); ++i) {
     sets[i].each([&](uint8_t b) { signature[b] = scramble(signature[b] + i + 1); });

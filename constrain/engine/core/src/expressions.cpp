@@ -2,6 +2,7 @@
 #include "expressions.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "errors.h"
 
@@ -83,6 +84,7 @@ ExprId ExpressionStore::concatenation(ExprId first, ExprId second) {
       heads.push_back(head_of(last));
     }
     second = concatenation(last, second);
+    count_parts(heads.size());
     for (size_t i = heads.size(); i-- > 0;) second = concatenation(heads[i], second);
     return second;
   }
@@ -115,26 +117,23 @@ ExprId ExpressionStore::alternation(std::vector<ExprId> parts) {
       flat.push_back(parts[i]);
     }
   }
+  count_parts(flat.size());
   if (singles) flat.push_back(singles == 1 ? any_single : bytes(single));
   if (flat.empty()) return ExprId::nothing;
   if (flat.size() == 1) return flat[0];
   std::sort(flat.begin(), flat.end(), [this](ExprId a, ExprId b) { return hash(a) < hash(b); });
   flat.erase(std::unique(flat.begin(), flat.end()), flat.end());
   absorb(flat);
+  const auto matches_empty = [this](ExprId part) { return part != ExprId::epsilon && nullable(part); };
+  if (std::ranges::any_of(flat, matches_empty)) std::erase(flat, ExprId::epsilon);  // x | epsilon, with x nullable, is x
   if (flat.size() == 1) return flat[0];
   Node result{.hash = tagged(Kind::alternation), .kind = Kind::alternation, .finite = true};
-  bool only_epsilon_added = true;
   for (ExprId part : flat) {
     const Node& node = nodes_[index(part)];
     result.hash = mix(result.hash, node.hash);
     result.nullable |= node.nullable;
     result.finite &= node.finite;
     result.infinite |= node.infinite;
-    only_epsilon_added &= node.kind == Kind::epsilon || node.nullable;
-  }
-  if (flat.size() == 2 && only_epsilon_added) {  // x | epsilon, with x nullable, is x
-    if (flat[0] == ExprId::epsilon) return flat[1];
-    if (flat[1] == ExprId::epsilon) return flat[0];
   }
   if (const uint32_t* found = interned_.find(result.hash)) return ExprId{*found};
   result.arg = {static_cast<uint32_t>(children_.size()), static_cast<uint32_t>(flat.size())};
@@ -155,6 +154,7 @@ ExprId ExpressionStore::intersection_undecided(std::vector<ExprId> parts) {
     }
   }
   if (flat.empty()) return ExprId::anything;
+  count_parts(flat.size());
   std::sort(flat.begin(), flat.end(), [this](ExprId a, ExprId b) { return hash(a) < hash(b); });
   flat.erase(std::unique(flat.begin(), flat.end()), flat.end());
   if (flat.size() == 1) return flat[0];
@@ -385,9 +385,44 @@ void ExpressionStore::allow(size_t work, const NamedLimit* limit) {
   allow_searches(max_states_, max_sets_);
 }
 
+void ExpressionStore::notice() {
+  notice_at_ = spent_ + steps_between_looks;
+  if (notice_) std::exchange(notice_, nullptr)(notice_argument_);
+  if (stop_time) stop_time->check();
+}
+
 void ExpressionStore::overspent() const {
   const std::string name = limit_ ? limit_->with_unit() : "the rest of an Allowance";
   throw LimitError("the expressions take too much work (" + name + "); simplify the pattern or its bounds", limit_ ? limit_->met : Limit::compile_work);
+}
+
+// The parts of an alternation or chain that may come first, each with what follows it.
+std::vector<std::pair<ExprId, ExprId>> ExpressionStore::leading_parts(ExprId e) const {
+  std::vector<std::pair<ExprId, ExprId>> found;
+  FlatMap<uint32_t, uint8_t> seen;  // many alternatives end alike
+  const auto add_links = [&](ExprId link) {
+    for (;; link = rest_of(link)) {
+      const bool last = nodes_[index(link)].kind != Kind::concatenation;
+      const ExprId head = last ? link : head_of(link);
+      if (seen.find(index(link))) return;
+      found.emplace_back(head, last ? ExprId::epsilon : rest_of(link));
+      if (last || !nullable(head)) return;
+      seen.insert(index(link), 1);
+    }
+  };
+  if (nodes_[index(e)].kind == Kind::concatenation) {
+    add_links(e);
+    return found;
+  }
+  found.reserve(nodes_[index(e)].part_count());
+  for (ExprId part : parts(e)) {
+    if (nodes_[index(part)].kind == Kind::concatenation && nullable(head_of(part))) {
+      add_links(part);
+    } else {
+      found.emplace_back(part, ExprId::epsilon);
+    }
+  }
+  return found;
 }
 
 ExprId ExpressionStore::derive(ExprId e, uint8_t byte) {
@@ -404,33 +439,26 @@ ExprId ExpressionStore::derive(ExprId e, uint8_t byte) {
     case Kind::literal:
       if (static_cast<uint8_t>(literals_[node.offset()]) != byte) return ExprId::nothing;
       return literal_at(node.offset() + 1, node.length() - 1);
-    case Kind::concatenation: {
-      std::vector<ExprId> next;  // one for each part that may come first, if all parts before it are nullable
-      for (ExprId rest = e; rest != ExprId::epsilon;) {
-        const Node at = nodes_[index(rest)];
-        bool last = at.kind != Kind::concatenation;
-        ExprId head = last ? rest : at.head();
-        rest = last ? ExprId::epsilon : at.rest();
-        next.push_back(concatenation(derivative(head, byte), rest));
-        spend(1);
-        if (!nullable(head)) break;
+    case Kind::concatenation:
+    case Kind::alternation: {
+      const auto leading = leading_parts(e);
+      spend(leading.size() / parts_per_step);
+      std::vector<ExprId> next;
+      for (const auto& [part, rest] : leading) {
+        if (const ExprId d = derivative(part, byte); d != ExprId::nothing) next.push_back(concatenation(d, rest));
       }
       return next.size() == 1 ? next[0] : alternation(std::move(next));
     }
-    case Kind::alternation:
     case Kind::intersection: {
       std::vector<ExprId> next;
-      spend(node.part_count() / 8);
+      spend(node.part_count() / parts_per_step);
       next.reserve(node.part_count());
       for (uint32_t i = 0; i < node.part_count(); ++i) {
-        ExprId d = derivative(children_[node.first_part() + i], byte);
-        if (d != ExprId::nothing) {
-          next.push_back(d);
-        } else if (node.kind == Kind::intersection) {
-          return ExprId::nothing;
-        }
+        const ExprId d = derivative(children_[node.first_part() + i], byte);
+        if (d == ExprId::nothing) return d;
+        next.push_back(d);
       }
-      return node.kind == Kind::alternation ? alternation(std::move(next)) : intersection(std::move(next));
+      return intersection(std::move(next));
     }
     case Kind::complement:
       return complement(derivative(node.excluded(), byte));

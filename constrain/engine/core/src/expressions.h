@@ -22,6 +22,7 @@
 #include "hashing.h"
 #include "ids.h"
 #include "limits.h"
+#include "stop_time.h"
 #include "suffix_automaton.h"
 
 namespace constrain {
@@ -188,10 +189,11 @@ class ExpressionStore {
   // Whether there are infinitely many matches; no answer if that takes more than `max_states` derivatives.
   std::optional<bool> has_endless_matches(ExprId e, size_t max_states);
 
-  // Work is counted in derivatives made; large ones count for more. Beyond the allowance, LimitError is thrown.
+  // Work is counted in steps of about a microsecond: a derivative is one, and more by the size of what is made or
+  // visited. Beyond the allowance, LimitError is thrown; after the thread's StopTime, Stopped.
   // `limit`: the limit it names; null for the rest of a caller's allowance.
   void allow(size_t work, const NamedLimit* limit);
-  size_t work() const { return spent_ + nodes_.size(); }  // so far; each new node counts as a derivative, too
+  size_t work() const { return spent_ + nodes_.size(); }  // so far; each new node counts as a step, too
   void allow_all() {  // and searches without limits, until the next `allow`
     allowance_ = search_end_ = ~size_t{0};
     allow_searches(~uint32_t{0}, ~uint32_t{0});
@@ -205,9 +207,9 @@ class ExpressionStore {
     max_sets_ = limits.length_sets;
     max_decisions_ = limits.nested_decisions;
   }
-  // Sets a function that is called once, before more than `work` further derivatives are made; null for none.
+  // Sets a function that is called once, after about `work` further steps; null for none.
   void notify_after(size_t work, void (*function)(void*), void* argument) {
-    notice_at_ = function ? spent_ + work : ~size_t{0};
+    if (function) notice_at_ = spent_ + work;
     notice_ = function;
     notice_argument_ = argument;
   }
@@ -220,14 +222,15 @@ class ExpressionStore {
   }
 
  private:
+  static constexpr size_t parts_per_step = 8;        // made, sorted or visited
+  static constexpr size_t steps_between_looks = 4'096;  // at the time
   void spend(size_t work) {
     spent_ += work;
-    if (spent_ > notice_at_) {
-      notice_at_ = ~size_t{0};
-      notice_(notice_argument_);
-    }
+    if (spent_ > notice_at_) notice();
     if (spent_ > allowance_) overspent();
   }
+  void count_parts(size_t parts) { spent_ += parts / parts_per_step; }  // without a check: the next `spend` makes it
+  void notice();
   [[noreturn]] void overspent() const;
 
   struct LiteralSet {
@@ -248,11 +251,14 @@ class ExpressionStore {
   static constexpr uint16_t max_recursed_height = 16;  // levels; parts of higher expressions go first
   template <typename F>
   void each_part(ExprId e, F&& f) const;
+  template <typename Known>
+  std::vector<ExprId> new_links(ExprId e, Known&& known) const;
   template <typename Known, typename EachPart>
   std::vector<ExprId> tall_parts(ExprId e, Known&& known, EachPart&& each_part) const;
   bool is_tall(ExprId e) const { return nodes_[index(e)].height > max_recursed_height; }
   void set_height(Node& node) const;
   void derive_tall_parts(ExprId e, uint8_t byte);
+  std::vector<std::pair<ExprId, ExprId>> leading_parts(ExprId e) const;
   class Deciding;
 
   ExprId intern(Node node);
@@ -338,7 +344,7 @@ class ExpressionStore {
   // The limits of one search: as requested, and as allowed now.
   uint32_t max_states_ = Limits{}.intersection_states, max_sets_ = Limits{}.length_sets;
   uint32_t states_allowed_ = Limits{}.intersection_states, length_sets_allowed_ = Limits{}.length_sets;
-  size_t notice_at_ = ~size_t{0};
+  size_t notice_at_ = steps_between_looks;
   void (*notice_)(void*) = nullptr;
   void* notice_argument_ = nullptr;
   std::vector<Node> nodes_;
@@ -358,7 +364,7 @@ class ExpressionStore {
   std::deque<std::string> shortest_texts_;
   std::unordered_map<ExprId, std::string> preferred_;
   FlatMap<uint32_t, ByteSet> alphabets_;
-  FlatMap<uint32_t, ByteSet> firsts_;  // of alternations, intersections and tall expressions
+  FlatMap<uint32_t, ByteSet> firsts_;  // of alternations, intersections, tall expressions, and chains with nullable heads
   FlatMap<uint32_t, uint32_t> without_counts_;
   FlatMap<uint32_t, uint32_t> uncounted_ids_;
   std::deque<Uncounted> uncounted_;

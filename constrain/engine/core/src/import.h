@@ -17,7 +17,7 @@ inline void offer_gil() { nanobind::gil_scoped_release release; }
 // long. With a busy thread around, taking the GIL again costs milliseconds, too much for short work.
 class LongWork {
  public:
-  static constexpr size_t short_work = 500;  // derivatives, about 0.5 ms
+  static constexpr size_t short_work = 500;  // steps, about 0.5 ms
 
   explicit LongWork(ExpressionStore& store, bool at_once = false) : store_(store) {
     if (at_once) {
@@ -42,7 +42,7 @@ std::string text_of(nanobind::handle text);
 // `prove`: whether the longest match has to be proved to lead to no dead end.
 Grammar import_grammar(nanobind::handle grammar, bool prove = true);
 
-// Work on the store is limited to MAX_COMPILE_WORK, and to `allowance` derivatives.
+// Work on the store is limited to MAX_COMPILE_WORK, and to `allowance` steps.
 ExprId import_expression(ExpressionStore& store, nanobind::handle expression, size_t allowance);
 
 }  // namespace constrain

@@ -91,21 +91,17 @@ ExpressionStore::Lengths ExpressionStore::lengths_of_set(const Node& node) {
 }
 
 ExpressionStore::Lengths ExpressionStore::lengths_of_chain(ExprId e) {
-  std::vector<ExprId> rests{e};  // up to one that is known: many end alike
-  ExprId last = rest_of(e);
-  for (; nodes_[index(last)].kind == Kind::concatenation && !length_ids_.find(index(last)); last = rest_of(last)) {
-    rests.push_back(last);
-  }
-  Lengths all = lengths(last);
-  for (size_t i = rests.size(); i-- > 0;) {
-    const Lengths first = lengths(head_of(rests[i]));
+  const std::vector<ExprId> links = new_links(e, [this](ExprId link) { return length_ids_.find(index(link)); });
+  Lengths all = lengths(rest_of(links.back()));
+  for (size_t i = links.size(); i-- > 0;) {
+    const Lengths first = lengths(head_of(links[i]));
     all.rest = capped(std::max(first.rest + all.least, all.rest));
     all.least = capped(all.least + first.least);
     all.longest = capped(all.longest + first.longest);
     all.positions = capped(all.positions + first.positions);
     all.settled = capped(all.settled + first.settled);
     all.circle = std::max(all.circle, first.circle);
-    if (i > 0) keep_lengths(rests[i], all);
+    if (i > 0) keep_lengths(links[i], all);
   }
   return all;
 }

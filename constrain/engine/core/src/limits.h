@@ -40,14 +40,14 @@ struct NamedLimit {
   std::string with_unit() const { return shown() + " " + std::string(unit); }
 };
 
-// Derivatives made for one compilation, or for one question about an expression. Beyond: LimitError.
-inline constexpr NamedLimit MAX_COMPILE_WORK{"MAX_COMPILE_WORK", 1'000'000, "derivatives", Limit::compile_work};
+// Steps, of about a microsecond, for the expressions of one compilation, or for one question about an expression. Beyond: LimitError.
+inline constexpr NamedLimit MAX_COMPILE_WORK{"MAX_COMPILE_WORK", 1'000'000, "steps", Limit::compile_work};
 
-// Derivatives made for one mask. Beyond: the mask has only tokens of one byte, each verified, and the next token of a way to finish.
-inline constexpr NamedLimit MAX_MASK_WORK{"MAX_MASK_WORK", 300'000, "derivatives", Limit::mask_work};
+// Steps, of about a microsecond, for one mask, and again to verify tokens beyond it. Beyond: the mask has only tokens of one byte, each verified, and the next token of a way to finish.
+inline constexpr NamedLimit MAX_MASK_WORK{"MAX_MASK_WORK", 300'000, "steps", Limit::mask_work};
 
-// Derivatives made for one call of a matcher, or to verify the tokens of a limited mask. Beyond: tokens not yet verified are neither allowed nor forced; a completion is short, but perhaps not shortest; `accepts` and `explain` raise LimitError.
-inline constexpr NamedLimit MAX_CALL_WORK{"MAX_CALL_WORK", 2'000'000, "derivatives", Limit::call_work};
+// Steps, of about a microsecond, for one call of a matcher. Beyond: tokens not yet verified are neither allowed nor forced; a completion is short, but perhaps not shortest; `accepts` and `explain` raise LimitError.
+inline constexpr NamedLimit MAX_CALL_WORK{"MAX_CALL_WORK", 2'000'000, "steps", Limit::call_work};
 
 // States of one search that decides whether an intersection or complement matches anything. Beyond: LimitError when compiling; later the token is not allowed.
 inline constexpr NamedLimit MAX_INTERSECTION_STATES{"MAX_INTERSECTION_STATES", 20'000, "states", Limit::intersection_states};
@@ -100,8 +100,8 @@ inline constexpr NamedLimit MAX_PAIR_STATES{"MAX_PAIR_STATES", 5'000, "states"};
 // Steps of the proof of lexing, of about 50 ns each. Beyond: LimitError when compiling.
 inline constexpr NamedLimit MAX_PROOF_WORK{"MAX_PROOF_WORK", 20'000'000, "steps"};
 
-// Derivatives made to find an example for a refused grammar. Beyond: the error has no example.
-inline constexpr NamedLimit MAX_EXPLORED_WORK{"MAX_EXPLORED_WORK", 200'000, "derivatives"};
+// Steps, of about a microsecond, to find an example for a refused grammar. Beyond: the error has no example.
+inline constexpr NamedLimit MAX_EXPLORED_WORK{"MAX_EXPLORED_WORK", 200'000, "steps"};
 
 inline constexpr std::array<std::string_view, 12> limit_names{  // indexed by Limit
     MAX_COMPILE_WORK.name, MAX_MASK_WORK.name,        MAX_CALL_WORK.name,        MAX_INTERSECTION_STATES.name,

@@ -202,7 +202,11 @@ LimitSet Masks::fill_unknown(const Mask& mask, const Place& place, std::span<uin
   } else if (is_limited) {
     fill_way_to_finish(place, words, met);
   }
-  if (!tokens.dependent.empty()) stepping_.allow_call();
+  if (is_limited) {
+    stepping_.allow_mask();
+  } else if (!tokens.dependent.empty()) {
+    stepping_.allow_call();
+  }
   for (uint32_t token : tokens.dependent) {
     if (judge ? (*judge)(token, met) : allows(place, token, met)) set_bit(words, token);
   }

@@ -61,15 +61,10 @@ void ExpressionStore::derive_tall_parts(ExprId e, uint8_t byte) {
     if (node.kind == Kind::window) {
       f(node.part());
       f(node.unit_state());
-    } else if (node.kind != Kind::concatenation) {
-      each_part(each, f);
+    } else if (node.kind == Kind::concatenation || node.kind == Kind::alternation) {
+      for (const auto& [part, rest] : leading_parts(each)) f(part);
     } else {
-      for (ExprId rest = each;; rest = rest_of(rest)) {
-        const bool last = nodes_[index(rest)].kind != Kind::concatenation;
-        const ExprId head = last ? rest : head_of(rest);
-        f(head);
-        if (last || !nullable(head)) break;
-      }
+      each_part(each, f);
     }
   };
   for (ExprId each : tall_parts(e, known, parts_of)) {

@@ -58,6 +58,14 @@ void ExpressionStore::each_part(ExprId e, F&& f) const {
   }
 }
 
+// The links of a chain of concatenations, up to one that is known: many chains end alike.
+template <typename Known>
+std::vector<ExprId> ExpressionStore::new_links(ExprId e, Known&& known) const {
+  std::vector<ExprId> links{e};
+  for (ExprId rest = rest_of(e); nodes_[index(rest)].kind == Kind::concatenation && !known(rest); rest = rest_of(rest)) links.push_back(rest);
+  return links;
+}
+
 // The expression itself, after its tall parts that are not known yet: the lowest first.
 template <typename Known, typename EachPart>
 std::vector<ExprId> ExpressionStore::tall_parts(ExprId e, Known&& known, EachPart&& each_part) const {

@@ -349,14 +349,15 @@ uint32_t ExpressionStore::find_distance(ExprId e) {
   const Node node = nodes_[index(e)];
   uint64_t bytes = 1;
   switch (node.kind) {
-    case Kind::concatenation:
-      bytes = 0;
-      for (ExprId rest = e;; rest = rest_of(rest)) {
-        const bool last = nodes_[index(rest)].kind != Kind::concatenation;
-        bytes += distance(last ? rest : head_of(rest));
-        if (last) break;
+    case Kind::concatenation: {
+      const std::vector<ExprId> links = new_links(e, [this](ExprId link) { return distances_.find(index(link)); });
+      bytes = distance(rest_of(links.back()));
+      for (size_t i = links.size(); i-- > 0;) {
+        bytes = std::min(bytes + distance(head_of(links[i])), MAX_SHORTEST_MATCH.value);
+        if (i > 0) distances_.insert(index(links[i]), static_cast<uint32_t>(bytes));
       }
       break;
+    }
     case Kind::alternation:
       bytes = MAX_SHORTEST_MATCH.value;
       for (uint32_t i = 0; i < node.part_count(); ++i) bytes = std::min<uint64_t>(bytes, distance(children_[node.first_part() + i]));

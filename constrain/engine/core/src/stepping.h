@@ -54,7 +54,7 @@ class Stepping {
   Parser& parser() { return parser_; }
   ExpressionStore& expressions() { return lexer_.expressions(); }
 
-  // Allowances of derivatives; each holds until the next of these calls.
+  // Allowances of steps; each holds until the next of these calls.
   void allow_mask() { expressions().allow(limits_.mask_work, &MAX_MASK_WORK); }
   void allow_call() { expressions().allow(limits_.call_work, &MAX_CALL_WORK); }
   void allow_way();  // enough work to find a way to finish, despite limits
