@@ -124,9 +124,9 @@ bool Budget::allows(const Place& place, uint32_t token, const Remaining& remaini
 
 LimitSet Budget::fill(const Mask& mask, const Place& place, std::span<uint32_t> words, const Remaining& remaining) {
   if (mask.tokens->dependent.empty()) return masks_.fill(mask, place, words);
+  BudgetQuestions questions(stepping_.expressions(), stepping_.limits().mask_work);
   const Masks::Judge judge = [&](uint32_t token, LimitSet& met) {
-    BudgetQuestions questions;
-    const bool allowed = allows(place, token, remaining, questions);
+    const bool allowed = !questions.used_up() && allows(place, token, remaining, questions);
     met.add(questions.met());
     return allowed;
   };
@@ -139,7 +139,9 @@ Budget::Narrowed Budget::fill_fitting(const Mask& mask, const Place& place, cons
   std::fill(words.begin(), words.end(), 0u);
   BudgetQuestions endless;
   const Limits& limits = stepping_.limits();
-  BudgetQuestions questions(counts_by_rules(place, endless) ? limits.budget_questions : limits.budget_searches, max_places_near_end);
+  BudgetQuestions questions(stepping_.expressions(), limits.mask_work,
+                            counts_by_rules(place, endless) ? limits.budget_questions : limits.budget_searches, max_places_near_end);
+  stepping_.allow_mask();
   try {
     if (remaining.left > 0) add_fitting(mask, place, remaining, all, words, questions);
   } catch (const LimitError& error) {  // tokens verified so far are allowed
@@ -166,8 +168,9 @@ void Budget::add_fitting(const Mask& mask, const Place& place, const Remaining& 
     for (uint32_t bits = all[i] & ~known[i]; bits != 0; bits &= bits - 1) {
       const uint32_t token = first_token(i, bits);
       if (vocabulary_.is_eos(token)) continue;
-      if (++judged > max_judged || questions.used_up()) return questions.note(Limit::budget_questions);
-      stepping_.allow_call();
+      if (++judged > max_judged) return questions.note(Limit::budget_questions);
+      if (questions.used_up()) return;
+      stepping_.allow_mask();
       if (allows(place, token, remaining, questions)) set_bit(words, token);
     }
   }
