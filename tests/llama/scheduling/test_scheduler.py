@@ -401,6 +401,7 @@ def test_a_cancelled_request_is_out_before_the_next_step(start: Any) -> None:
     kept.done.result(30)
     assert len(gone.answer.tokens) <= written + 1
     assert queued.answer.tokens == []
+    assert gone.answer.deadline == queued.answer.deadline == 0, "a mask that is being computed is given up"
     with pytest.raises(CancelledError):
         gone.done.result()
 
