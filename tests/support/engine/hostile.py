@@ -33,7 +33,7 @@ HOSTILE: dict[str, dict[str, Any]] = {
     "exactly one of many patterns": {"oneOf": [{"type": "string", "pattern": letter} for letter in LETTERS[:16]]},
     "negated patterns of keys": {
         "type": "object",
-        "propertyNames": {"allOf": [{"not": {"pattern": pattern}} for pattern in _patterns(2, 8)], "minLength": 12},
+        "propertyNames": {"allOf": [{"not": {"pattern": pattern}} for pattern in _patterns(2, 4)], "minLength": 12},
         "minProperties": 2,
         "additionalProperties": {"type": "integer"},
     },

@@ -133,7 +133,7 @@ bool ExpressionStore::excludes_itself(const std::vector<ExprId>& parts) {
     const Node& node = nodes_[index(part)];
     if (node.kind != Kind::complement) continue;
     const ExprId excluded = node.excluded();
-    count_parts(parts.size());
+    count_parts(parts.size() / 4);
     if (nodes_[index(excluded)].kind == Kind::alternation) {
       if (std::any_of(parts.begin(), parts.end(), [&](ExprId each) { return is_among(each, excluded); })) return true;
     } else if (std::binary_search(parts.begin(), parts.end(), excluded, before)) {
