@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from constrain.errors import UnsupportedSchemaError
-from constrain.json_schema.formulas.cases import Case, Cases, Question, question_about
+from constrain.json_schema.formulas.cases import Case, Cases, Question
 from constrain.json_schema.formulas.exploration import Move, State, explore_states
 from constrain.json_schema.formulas.formulas import ALWAYS, MAX_DECISIONS, NEVER, Decisions, bits, listed_atoms
 from constrain.json_schema.formulas.shape_automaton import ShapeAutomaton
@@ -99,6 +99,27 @@ def _lengths(shape: ArrayShape) -> list[int]:
     return lengths if shape.maximum is None else [*lengths, shape.maximum + 1]
 
 
+class _Counting(Question):
+    """The question whether an item satisfies a counted goal; ``place``: of its counter."""
+
+    def __init__(self, decisions: Decisions, place: int, goal: Goal, numbers: dict[int, int]) -> None:
+        super().__init__(decisions, goal, list(numbers.values()))
+        self.place = place
+        self.numbers = numbers
+
+    def answer(self, node: int, counters: Counters, *, yes: bool) -> tuple[int, Counters]:
+        """Returns the diagram and the counters after the answer."""
+        if not yes:
+            return node, counters
+        count = counters[self.place] + 1
+        counters = (*counters[: self.place], count, *counters[self.place + 1 :])
+        return self.decisions.reach(node, self.numbers, count), counters
+
+    def may_be(self, node: int, counters: Counters, *, yes: bool) -> bool:
+        """Returns whether the condition can hold after the answer."""
+        return self.answer(node, counters, yes=yes)[0] != NEVER
+
+
 class ArrayMoves:
     """Yields the possible next items of an array. Counters: number of all items, then of each counted goal."""
 
@@ -108,7 +129,8 @@ class ArrayMoves:
         self.cases = Cases(goals, self.decisions)
         self.asked: dict[int, list[Question]] = {}  # by position
         self.counts = [
-            self._counting(place, goal, numbers) for place, (goal, numbers) in enumerate(questions.counted.items(), 1)
+            _Counting(self.decisions, place, goal, numbers)
+            for place, (goal, numbers) in enumerate(questions.counted.items(), 1)
         ]
         self.count_bits = [bits(numbers.values()) for numbers in questions.counted.values()]
         self.length_bits = bits(questions.lengths.values())
@@ -136,9 +158,7 @@ class ArrayMoves:
         asked = self.asked.get(position)
         if asked is None:
             about_item = self.questions.about_item(position).items()
-            asked = [
-                question_about(self.decisions, goal, variables, if_satisfied=False) for goal, variables in about_item
-            ]
+            asked = [Question(self.decisions, goal, variables) for goal, variables in about_item]
             asked += self.counts
             self.asked[position] = asked
         return asked
@@ -149,16 +169,6 @@ class ArrayMoves:
         length = counters[0] if support & self.length_bits else 0
         counts = [count if support & those else 0 for count, those in zip(counters[1:], self.count_bits, strict=True)]
         return (length, *counts)
-
-    def _counting(self, place: int, goal: Goal, numbers: dict[int, int]) -> Question:
-        """Returns the question whether this item satisfies a counted goal."""
-
-        def one_more(node: int, counters: Counters) -> tuple[int, Counters]:
-            count = counters[place] + 1
-            node = self.decisions.reach(node, numbers, count)
-            return node, (*counters[:place], count, *counters[place + 1 :])
-
-        return Question(goal, bits(numbers.values()), one_more, lambda node, counters: (node, counters))
 
 
 def array_automaton(goals: Goals, shape: Combination, pointer: str) -> ShapeAutomaton:

@@ -8,12 +8,9 @@ from constrain.json_schema.formulas.formulas import NEVER, Decisions, bits
 from constrain.json_schema.shapes.data import ANY, NOTHING, Goal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from constrain.json_schema.shapes.goals import Goals
-
-    Effect = Callable[[int, "Counters"], tuple[int, "Counters"]]
-    """A function from a diagram and counters to the diagram and counters after one answer."""
 
 Counters = tuple[int, ...]
 """Numbers of members so far: all members first, then each counted kind."""
@@ -27,28 +24,26 @@ class Case(NamedTuple):
     counters: Counters
 
 
-class Question(NamedTuple):
-    """A question about a value: does it satisfy ``goal``? ``variables``: bits of the variables that the answer sets."""
+class Question:
+    """A question about a value: does it satisfy ``goal``? If not, ``variables`` become false.
 
-    goal: Goal
-    variables: int
-    yes: Effect
-    no: Effect
-
-
-def question_about(decisions: Decisions, goal: Goal, variables: Sequence[int], *, if_satisfied: bool) -> Question:
-    """Returns the question that sets the variables to false if the value violates the goal.
-
-    If the value satisfies the goal, the variables become true, or stay open without ``if_satisfied``.
+    If it does, the variables in ``decided`` become true, and the others stay open.
     """
-    return Question(
-        goal,
-        bits(variables),
-        (lambda node, counters: (decisions.set_all(node, variables, value=True), counters))
-        if if_satisfied
-        else (lambda node, counters: (node, counters)),
-        lambda node, counters: (decisions.set_all(node, variables, value=False), counters),
-    )
+
+    def __init__(self, decisions: Decisions, goal: Goal, variables: Sequence[int], decided: Sequence[int] = ()) -> None:
+        self.decisions = decisions
+        self.goal = goal
+        self.variables = bits(variables)
+        self._effects = variables, decided  # by answer
+        self._changed = bits(variables), bits(decided)
+
+    def answer(self, node: int, counters: Counters, *, yes: bool) -> tuple[int, Counters]:
+        """Returns the diagram and the counters after the answer."""
+        return self.decisions.set_all(node, self._effects[yes], value=yes), counters
+
+    def may_be(self, node: int, counters: Counters, *, yes: bool) -> bool:  # noqa: ARG002  (counting needs it)
+        """Returns whether the condition can hold after the answer."""
+        return self.decisions.may_hold(node, self._changed[yes], value=yes)
 
 
 class Cases:
@@ -70,24 +65,23 @@ class Cases:
         chosen = next((q for q in pending if self._demands(case, q)), pending[0])
         rest = [question for question in pending if question is not chosen]
         if chosen.goal is ANY:
-            return self.split(Case(case.goal, *chosen.yes(case.node, case.counters)), rest)
+            return self.split(Case(case.goal, *chosen.answer(case.node, case.counters, yes=True)), rest)
         if chosen.goal is NOTHING:
-            return self.split(Case(case.goal, *chosen.no(case.node, case.counters)), rest)
-        yes = self._branch(case, chosen.goal, chosen.yes, rest)
-        no = self._branch(case, self.goals.negation(chosen.goal), chosen.no, rest)
+            return self.split(Case(case.goal, *chosen.answer(case.node, case.counters, yes=False)), rest)
+        yes = self._branch(case, chosen, chosen.goal, rest, yes=True)
+        no = self._branch(case, chosen, self.goals.negation(chosen.goal), rest, yes=False)
         return self._merged(case, chosen.goal, yes, no)
 
     def _demands(self, case: Case, question: Question) -> bool:
-        return question.no(case.node, case.counters)[0] == NEVER or question.yes(case.node, case.counters)[0] == NEVER
+        return not all(question.may_be(case.node, case.counters, yes=answer) for answer in (False, True))
 
-    def _branch(self, case: Case, goal: Goal, change: Effect, rest: list[Question]) -> list[Case]:
-        node, counters = change(case.node, case.counters)
-        if node == NEVER:
+    def _branch(self, case: Case, question: Question, goal: Goal, rest: list[Question], *, yes: bool) -> list[Case]:
+        if not question.may_be(case.node, case.counters, yes=yes):
             return []
         goal = self.goals.conjunction(case.goal, goal)
         if goal is NOTHING or not any(self.goals.shapes(goal)):
             return []
-        return self.split(Case(goal, node, counters), rest)
+        return self.split(Case(goal, *question.answer(case.node, case.counters, yes=yes)), rest)
 
     def _merged(self, case: Case, goal: Goal, yes: list[Case], no: list[Case]) -> list[Case]:
         """Returns both lists; or one case, if the answer makes no difference."""

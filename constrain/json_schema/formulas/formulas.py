@@ -206,6 +206,25 @@ class Decisions:
             node = self.set(node, variable, value)
         return node
 
+    def may_hold(self, node: int, variables: int, *, value: bool) -> bool:
+        """Returns whether the condition can hold with these variables, a bit set, set to ``value``; makes no node."""
+        nodes, supports = self._nodes, self._supports
+        seen: set[int] = set()
+        stack = [node]
+        while stack:
+            top = stack.pop()
+            if top == NEVER or top in seen:
+                continue
+            if not supports[top] & variables:
+                return True
+            seen.add(top)
+            asked, low, high = nodes[top]
+            if variables >> asked & 1:
+                stack.append(high if value else low)
+            else:
+                stack += (low, high)
+        return False
+
     def reach(self, node: int, thresholds: Mapping[int, int], number: int) -> int:
         """Returns the condition after a count is ``number``; ``thresholds``: variables "at least n", by n."""
         for threshold, variable in thresholds.items():
@@ -296,19 +315,26 @@ class Decisions:
                 case Not(part):
                     found = self.choose(self.build(part, of_atom, known), NEVER, ALWAYS)
                 case And(parts):
-                    found = ALWAYS
-                    for part in parts:
-                        found = self.choose(found, self.build(part, of_atom, known), NEVER)
+                    found = self.all_of(self.build(part, of_atom, known) for part in parts)
                 case Or(parts):
                     found = NEVER
-                    for part in parts:
-                        found = self.choose(found, ALWAYS, self.build(part, of_atom, known))
+                    for node in self._from_below(self.build(part, of_atom, known) for part in parts):
+                        found = self.choose(node, ALWAYS, found)
             known[formula] = found
         return found
 
     def build_all(self, node: int, formulas: Iterable[Formula], of_atom: Callable[[Atom], int]) -> int:
         """Returns the diagram of ``node`` and all the formulas, which share their parts."""
         known: dict[Formula, int] = {}
-        for formula in formulas:
-            node = self.choose(node, self.build(formula, of_atom, known), NEVER)
-        return node
+        return self.all_of((node, *(self.build(formula, of_atom, known) for formula in formulas)))
+
+    def all_of(self, nodes: Iterable[int]) -> int:
+        """Returns the condition that all of these hold."""
+        found = ALWAYS
+        for node in self._from_below(nodes):
+            found = self.choose(node, found, NEVER)
+        return found
+
+    def _from_below(self, nodes: Iterable[int]) -> list[int]:
+        """Returns the conditions in an order in which joining keeps their diagrams, so that long lists stay linear."""
+        return sorted(nodes, key=lambda node: self._nodes[node][0], reverse=True)

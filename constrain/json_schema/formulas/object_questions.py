@@ -18,7 +18,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
-from constrain.json_schema.formulas.cases import Question, question_about
+from constrain.json_schema.formulas.cases import Question
 from constrain.json_schema.formulas.formulas import ALWAYS, MAX_DECISIONS, Decisions, listed_atoms
 from constrain.json_schema.shapes.combined import names_in_order
 from constrain.json_schema.shapes.data import ANY, NOTHING, Goal, ObjectShape
@@ -155,21 +155,27 @@ class AboutShapes(ObjectQuestions):
         found = self.asked.get(index)
         if found is None:
             name = self.names[index]
-            found = self.asked[index] = self._about([goals[name] for goals in self.key_goals[1:]])
+            goals_here = [goals[name] for goals in self.key_goals[1:]]
+            found = self.asked[index] = self._about(goals_here, self.settling[index + 1])
         return found
 
     def about_class(self, index: int) -> list[Question]:
         found = self.asked.get(~index)
         if found is None:
-            found = self.asked[~index] = self._about(self.classes[index].goals[1:])
+            found = self.asked[~index] = self._about(self.classes[index].goals[1:], ())
         return found
 
-    def _about(self, goals: Sequence[Goal]) -> list[Question]:
+    def _about(self, goals: Sequence[Goal], settling: Sequence[int]) -> list[Question]:
+        """Returns the questions by which shapes become false; those in ``settling`` otherwise become true."""
         variables: dict[Goal, list[int]] = {}
         for place, goal in enumerate(goals, 1):
             if goal is not ANY:
                 variables.setdefault(goal, []).append(self.first + place)
-        return [question_about(self.decisions, goal, among, if_satisfied=False) for goal, among in variables.items()]
+        settled = set(settling)
+        return [
+            Question(self.decisions, goal, among, [each for each in among if each in settled])
+            for goal, among in variables.items()
+        ]
 
     def settled(self, node: int, position: int) -> int:
         return self.decisions.set_all(node, self.settling[position], value=True)
@@ -244,7 +250,7 @@ class AboutKeys(ObjectQuestions):
         found = self.asked.get(index)
         if found is None:
             valued = self.valued[self.names[index]].items()
-            found = [question_about(self.decisions, goal, [variable], if_satisfied=True) for goal, variable in valued]
+            found = [Question(self.decisions, goal, (variable,), (variable,)) for goal, variable in valued]
             self.asked[index] = found
         return found
 
@@ -252,7 +258,7 @@ class AboutKeys(ObjectQuestions):
         found = self.asked.get(~index)
         if found is None:
             valued = self.all_valued[index].items()
-            found = [question_about(self.decisions, goal, [variable], if_satisfied=False) for goal, variable in valued]
+            found = [Question(self.decisions, goal, (variable,)) for goal, variable in valued]
             self.asked[~index] = found
         return found
 
