@@ -18,16 +18,13 @@ from typing import TYPE_CHECKING
 
 from constrain.errors import describe_pointer
 from constrain.json_schema.formulas.closing import closed_combination, declares_keys
-from constrain.json_schema.formulas.disjoint import DISCRIMINATOR_DEPTH, MAX_BRANCH_PAIRS, are_disjoint
+from constrain.json_schema.formulas.disjoint import DISCRIMINATOR_DEPTH, MAX_BRANCH_PAIRS, are_disjoint, listed_scalars
 from constrain.json_schema.formulas.objects import object_automaton
 from constrain.json_schema.shapes.combined import intersect_combined, is_array
 from constrain.json_schema.shapes.data import (
     ANY,
     ANY_OBJECT,
-    FALSE,
     NOTHING,
-    NULL,
-    TRUE,
     Alternative,
     And,
     Atom,
@@ -234,7 +231,7 @@ def _pairs(goals: Goals, alternatives: list[Alternative]) -> Iterator[tuple[int,
         bases = [_base(each) for each in alternatives]
         shared = set(bases[0].required).intersection(*(base.required for base in bases[1:]))
         for key in sorted(shared):
-            listed = [_listed(goals, key_goals(base, (key,))[key]) for base in bases]
+            listed = [listed_scalars(goals.shapes(key_goals(base, (key,))[key])) for base in bases]
             if None not in listed:
                 having: dict[object, list[int]] = {}
                 for number, values in enumerate(listed):
@@ -243,22 +240,6 @@ def _pairs(goals: Goals, alternatives: list[Alternative]) -> Iterator[tuple[int,
                 yield from dict.fromkeys(pair for same in having.values() for pair in combinations(same, 2))
                 return
     yield from combinations(numbers, 2)
-
-
-def _listed(goals: Goals, goal: Goal) -> list[object] | None:
-    """Returns every value that the goal allows, if these are finitely many scalars; otherwise ``None``.
-
-    Numbers and strings count only if the schema lists them.
-    """
-    shapes = goals.shapes(goal)
-    if shapes.arrays or shapes.objects or shapes.combined:
-        return None
-    found: list[object] = [("simple", bit) for bit in (NULL, FALSE, TRUE) if shapes.simple & bit]
-    for values in (*(each.values for each in shapes.numbers), *(each.values for each in shapes.strings)):
-        if values is None:
-            return None
-        found += values
-    return found
 
 
 def _may_overlap(goals: Goals, a: Alternative, b: Alternative) -> bool:

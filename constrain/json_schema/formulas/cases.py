@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from constrain.json_schema.formulas.disjoint import are_disjoint, listed_scalars
 from constrain.json_schema.formulas.formulas import NEVER, Decisions, bits
 from constrain.json_schema.shapes.data import ANY, NOTHING, Goal
 
@@ -68,20 +69,45 @@ class Cases:
             return self.split(Case(case.goal, *chosen.answer(case.node, case.counters, yes=True)), rest)
         if chosen.goal is NOTHING:
             return self.split(Case(case.goal, *chosen.answer(case.node, case.counters, yes=False)), rest)
-        yes = self._branch(case, chosen, chosen.goal, rest, yes=True)
-        no = self._branch(case, chosen, self.goals.negation(chosen.goal), rest, yes=False)
+        yes = self._satisfied(case, chosen, rest)
+        no = self._violated(case, chosen, rest)
         return self._merged(case, chosen.goal, yes, no)
 
     def _demands(self, case: Case, question: Question) -> bool:
         return not all(question.may_be(case.node, case.counters, yes=answer) for answer in (False, True))
 
-    def _branch(self, case: Case, question: Question, goal: Goal, rest: list[Question], *, yes: bool) -> list[Case]:
-        if not question.may_be(case.node, case.counters, yes=yes):
+    def _satisfied(self, case: Case, question: Question, rest: list[Question]) -> list[Case]:
+        """Returns the cases in which the value satisfies the question's goal, and then not those that exclude it."""
+        if not question.may_be(case.node, case.counters, yes=True):
             return []
-        goal = self.goals.conjunction(case.goal, goal)
+        goal = self.goals.conjunction(case.goal, question.goal)
         if goal is NOTHING or not any(self.goals.shapes(goal)):
             return []
-        return self.split(Case(goal, *question.answer(case.node, case.counters, yes=yes)), rest)
+        node, counters = question.answer(case.node, case.counters, yes=True)
+        left = []
+        for other in rest:
+            if self._excluded(goal, other):
+                node, counters = other.answer(node, counters, yes=False)
+            else:
+                left.append(other)
+        return self.split(Case(goal, node, counters), left)
+
+    def _violated(self, case: Case, question: Question, rest: list[Question]) -> list[Case]:
+        if not question.may_be(case.node, case.counters, yes=False):
+            return []
+        goal = case.goal
+        if not self._excluded(goal, question):
+            goal = self.goals.conjunction(goal, self.goals.negation(question.goal))
+            if goal is NOTHING or not any(self.goals.shapes(goal)):
+                return []
+        return self.split(Case(goal, *question.answer(case.node, case.counters, yes=False)), rest)
+
+    def _excluded(self, goal: Goal, question: Question) -> bool:
+        """Returns whether the listed values of the goal surely violate the question's goal, which then adds nothing."""
+        shapes = self.goals.shapes(goal)
+        return listed_scalars(shapes) is not None and are_disjoint(
+            self.goals, shapes, self.goals.shapes(question.goal), 0
+        )
 
     def _merged(self, case: Case, goal: Goal, yes: list[Case], no: list[Case]) -> list[Case]:
         """Returns both lists; or one case, if the answer makes no difference."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from constrain.errors import LimitError
 from constrain.json_schema.documents.keyword_sets import IN_PLACE_APPLICATORS
 from constrain.json_schema.shapes.arrays import item_goal
+from constrain.json_schema.shapes.combined import arrays_of, objects_of, scalars_of
 from constrain.json_schema.shapes.data import FALSE, NOTHING, NULL, TRUE, ArrayShape, Goal, ObjectShape, Shapes
 from constrain.json_schema.shapes.numeric import intersect_numbers
 from constrain.json_schema.shapes.objects import key_goals
@@ -66,14 +67,27 @@ def _too_many_branches() -> LimitError:
 
 
 def exclusive_union(goals: Goals, alternatives: list[Shapes], context: Shapes) -> Shapes:
-    """Returns the values of ``context`` that satisfy exactly one of the alternatives."""
-    from constrain.json_schema.formulas.complements import complement
+    """Returns the values of ``context`` that satisfy exactly one of the alternatives.
 
+    Scalars, arrays and objects are separate, so that branches that overlap in one of them stay plain in the others.
+    """
     narrowed = [intersect(goals, context, alternative) for alternative in alternatives]
     if find_overlap(goals, narrowed) is None:
         return union(narrowed)
     if len(narrowed) ** 2 > 2 * MAX_BRANCH_PAIRS:
         raise _too_many_branches()
+    return union(
+        _exclusive(goals, list(map(kind, alternatives)), list(map(kind, narrowed)))
+        for kind in (scalars_of, arrays_of, objects_of)
+    )
+
+
+def _exclusive(goals: Goals, alternatives: list[Shapes], narrowed: list[Shapes]) -> Shapes:
+    """Returns the values in exactly one of ``narrowed``, which are the alternatives in their context."""
+    from constrain.json_schema.formulas.complements import complement
+
+    if find_overlap(goals, narrowed) is None:
+        return union(narrowed)
     overlapping: list[set[int]] = [{index} for index in range(len(narrowed))]
     for first, second in combinations(range(len(narrowed)), 2):
         if find_overlap(goals, [narrowed[first], narrowed[second]]) is not None:
@@ -112,6 +126,21 @@ def _shared_constant(branches: list[Shapes]) -> tuple[int, int] | None:
             if seen.setdefault(value, index) != index:
                 return seen[value], index
     return None
+
+
+def listed_scalars(shapes: Shapes) -> list[object] | None:
+    """Returns every value of the shapes, if these are finitely many scalars; otherwise ``None``.
+
+    Numbers and strings count only if the schema lists them.
+    """
+    if shapes.arrays or shapes.objects or shapes.combined:
+        return None
+    found: list[object] = [("simple", bit) for bit in (NULL, FALSE, TRUE) if shapes.simple & bit]
+    for values in (*(each.values for each in shapes.numbers), *(each.values for each in shapes.strings)):
+        if values is None:
+            return None
+        found += values
+    return found
 
 
 def _kinds(branch: Shapes) -> tuple[int, int]:

@@ -35,6 +35,38 @@ def negated(formula: Formula) -> Formula:
     return formula.part if isinstance(formula, Not) else Not(formula)
 
 
+TRUE_FORMULA, FALSE_FORMULA = And(()), Or(())
+
+
+def simplified(formula: Formula, known: dict[Formula, Formula]) -> Formula:
+    """Returns the formula with its parts in ``known`` replaced, and then without constant parts."""
+    found = known.get(formula)
+    if found is None:
+        match formula:
+            case Not(part):
+                inside = simplified(part, known)
+                found = formula if inside is part else Not(inside)
+                if inside in (TRUE_FORMULA, FALSE_FORMULA):
+                    found = FALSE_FORMULA if inside is TRUE_FORMULA else TRUE_FORMULA
+            case And(parts):
+                found = _joined(formula, [simplified(part, known) for part in parts], TRUE_FORMULA, FALSE_FORMULA)
+            case Or(parts):
+                found = _joined(formula, [simplified(part, known) for part in parts], FALSE_FORMULA, TRUE_FORMULA)
+            case _:
+                found = formula
+        known[formula] = found
+    return found
+
+
+def _joined(formula: And | Or, parts: list[Formula], neutral: Formula, decisive: Formula) -> Formula:
+    if decisive in parts:
+        return decisive
+    kept = tuple(part for part in parts if part is not neutral)
+    if kept == formula.parts and kept:
+        return formula
+    return neutral if not kept else kept[0] if len(kept) == 1 else type(formula)(kept)
+
+
 def listed_atoms(formulas: tuple[Formula, ...], limit: int) -> list[Atom]:
     """Returns the atoms as a list. Raises LimitError at once if diagrams of ``limit`` nodes cannot hold them."""
     found = list(islice(atoms(formulas), limit + 1))

@@ -8,18 +8,21 @@ from typing import TYPE_CHECKING
 from constrain.errors import LimitError
 from constrain.json_schema.formulas.cases import Case, Cases
 from constrain.json_schema.formulas.exploration import Move, State, explore_states
-from constrain.json_schema.formulas.formulas import NEVER, bits
+from constrain.json_schema.formulas.disjoint import DISCRIMINATOR_DEPTH, are_disjoint
+from constrain.json_schema.formulas.formulas import FALSE_FORMULA, MAX_DECISIONS, NEVER, bits, listed_atoms, simplified
 from constrain.json_schema.formulas.independent_keys import MIN_GROUPS, IndependentKeys, independent_keys
 from constrain.json_schema.formulas.object_questions import AboutKeys, AboutShapes, ObjectQuestions
 from constrain.json_schema.formulas.shape_automaton import ShapeAutomaton
-from constrain.json_schema.shapes.data import ANY
+from constrain.json_schema.shapes.combined import names_in_order
+from constrain.json_schema.shapes.data import ANY, Combination, ObjectShape, Shapes
+from constrain.json_schema.shapes.objects import key_goals
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from constrain.json_schema.formulas.cases import Counters
     from constrain.json_schema.formulas.remembered.members import RememberedMembers
-    from constrain.json_schema.shapes.data import Combination
+    from constrain.json_schema.shapes.data import Formula
     from constrain.json_schema.shapes.goals import Goals
 
 MAX_TRACKED_KEYS = 10
@@ -106,10 +109,29 @@ def _explored(goals: Goals, questions: ObjectQuestions, *, tracks_keys: bool = F
     return explore_states(goals, ObjectMoves(goals, questions, tracks_keys=tracks_keys), automaton)
 
 
+def _decided(goals: Goals, shape: Combination) -> Combination:
+    """Returns an equal combination without the shapes that no object of the base has; the keys keep their order."""
+    base = shape.base
+    assert isinstance(base, ObjectShape)
+    ours = Shapes(objects=(base,))
+    impossible: dict[Formula, Formula] = {
+        atom: FALSE_FORMULA
+        for atom in listed_atoms(shape.formulas, MAX_DECISIONS)
+        if isinstance(atom.shape, ObjectShape)
+        and are_disjoint(goals, ours, Shapes(objects=(atom.shape,)), DISCRIMINATOR_DEPTH)
+    }
+    if not impossible:
+        return shape
+    properties = key_goals(base, names_in_order(shape))
+    formulas = tuple(simplified(formula, impossible) for formula in shape.formulas)
+    return Combination(base._replace(properties=properties), formulas)
+
+
 def object_automaton(
     goals: Goals, shape: Combination, pointer: str
 ) -> ShapeAutomaton | IndependentKeys | RememberedMembers:
     """Returns the automaton of a combination of objects. Raises LimitError."""
+    shape = _decided(goals, shape)
     if len(shape.formulas) >= MIN_GROUPS:
         independent = independent_keys(goals, shape)
         if independent is not None:

@@ -192,3 +192,13 @@ def with_structures(scalars: Shapes, structures: Iterable[ArrayShape | ObjectSha
 def scalars_of(shapes: Shapes) -> Shapes:
     """Returns the shapes without arrays and objects."""
     return Shapes(shapes.simple, shapes.numbers, shapes.strings)
+
+
+def arrays_of(shapes: Shapes) -> Shapes:
+    """Returns the arrays among the values of the shapes."""
+    return Shapes(arrays=shapes.arrays, combined=tuple(filter(is_array, shapes.combined)))
+
+
+def objects_of(shapes: Shapes) -> Shapes:
+    """Returns the objects among the values of the shapes."""
+    return Shapes(objects=shapes.objects, combined=tuple(each for each in shapes.combined if not is_array(each)))

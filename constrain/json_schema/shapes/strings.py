@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 from constrain.errors import LimitError, PatternError, SchemaError, UnsupportedSchemaError
 from constrain.json_schema.spelling.canonical import read_content, spell_content
@@ -126,7 +126,23 @@ def intersect_many_strings(shapes: Sequence[StringShape]) -> StringShape | None:
 
 
 def _joined(a: tuple[Part, ...], b: tuple[Part, ...]) -> tuple[Part, ...]:
-    return a + tuple(part for part in b if part not in a) if b else a
+    """Returns the parts of both, with one list of all excluded texts."""
+    parts = a + tuple(part for part in b if part not in a) if b else a
+    lists = [listed for part in parts if (listed := _excluded(part)) is not None]
+    if len(lists) < 2:
+        return parts
+    excluded = _all_but(tuple(dict.fromkeys(text for listed in lists for text in listed)))
+    return (*(part for part in parts if _excluded(part) is None), cast("Part", excluded))
+
+
+def _all_but(contents: tuple[bytes, ...]) -> Expression:
+    return Intersection((ANY_CONTENT, Complement(LiteralSet(contents))))
+
+
+def _excluded(part: Expression | WiderFormat) -> tuple[bytes, ...] | None:
+    """Returns the contents that an expression of ``_all_but`` lists; ``None`` for other expressions."""
+    inside = _negated(part) if isinstance(part, Expression) else None
+    return inside.texts if isinstance(inside, LiteralSet) else None
 
 
 def definition(shape: StringShape) -> tuple[Expression, ...]:
@@ -191,7 +207,12 @@ def admitted(shape: StringShape, values: tuple[str, ...]) -> tuple[str, ...]:
         found = [value for value in found if len(value) <= shape.maximum]
     possible = found
     for part in shape.parts:
-        found = matching(part, found)
+        excluded = _excluded(part)
+        if excluded is None:
+            found = matching(part, found)
+        else:
+            others = {None, *excluded}
+            found = [value for value in found if spell_content(value) not in others]
     if shape.wider is not None and len(found) < len(possible):
         for part in definition(shape):
             possible = matching(part, possible)
@@ -226,7 +247,7 @@ def complement_strings(shapes: tuple[StringShape, ...]) -> tuple[StringShape, ..
             lengths.append((shape.minimum, shape.maximum))
     spelled = tuple(content for value in values if (content := spell_content(value)) is not None)
     if spelled:
-        parts.append(Intersection((ANY_CONTENT, Complement(LiteralSet(spelled)))))
+        parts.append(_all_but(spelled))
         wider.append(parts[-1])
     listed = [part for part in parts if isinstance(part, LiteralSet)]
     others = tuple(part for part in parts if not isinstance(part, LiteralSet))
