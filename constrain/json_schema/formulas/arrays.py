@@ -103,7 +103,8 @@ class _Counting(Question):
     """The question whether an item satisfies a counted goal; ``place``: of its counter."""
 
     def __init__(self, decisions: Decisions, place: int, goal: Goal, numbers: dict[int, int]) -> None:
-        super().__init__(decisions, goal, list(numbers.values()))
+        super().__init__(decisions, goal, tuple(numbers.values()))
+        self.violated = ()
         self.place = place
         self.numbers = numbers
 

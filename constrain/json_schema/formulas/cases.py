@@ -35,12 +35,13 @@ class Question:
         self.decisions = decisions
         self.goal = goal
         self.variables = bits(variables)
-        self._effects = variables, decided  # by answer
-        self._changed = bits(variables), bits(decided)
+        self.violated = variables
+        self._decided = decided
+        self._changed = bits(variables), bits(decided)  # by answer
 
     def answer(self, node: int, counters: Counters, *, yes: bool) -> tuple[int, Counters]:
         """Returns the diagram and the counters after the answer."""
-        return self.decisions.set_all(node, self._effects[yes], value=yes), counters
+        return self.decisions.set_all(node, self._decided if yes else self.violated, value=yes), counters
 
     def may_be(self, node: int, counters: Counters, *, yes: bool) -> bool:  # noqa: ARG002  (counting needs it)
         """Returns whether the condition can hold after the answer."""
@@ -84,13 +85,9 @@ class Cases:
         if goal is NOTHING or not any(self.goals.shapes(goal)):
             return []
         node, counters = question.answer(case.node, case.counters, yes=True)
-        left = []
-        for other in rest:
-            if self._excluded(goal, other):
-                node, counters = other.answer(node, counters, yes=False)
-            else:
-                left.append(other)
-        return self.split(Case(goal, node, counters), left)
+        excluded = {other for other in rest if self._excluded(goal, other)}
+        node = self.decisions.set_all(node, (each for other in excluded for each in other.violated), value=False)
+        return self.split(Case(goal, node, counters), [other for other in rest if other not in excluded])
 
     def _violated(self, case: Case, question: Question, rest: list[Question]) -> list[Case]:
         if not question.may_be(case.node, case.counters, yes=False):

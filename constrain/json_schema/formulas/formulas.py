@@ -234,9 +234,11 @@ class Decisions:
 
     def set_all(self, node: int, variables: Iterable[int], *, value: bool) -> int:
         """Returns the condition with all these variables set to ``value``."""
-        for variable in variables:
-            node = self.set(node, variable, value)
-        return node
+        support = self._supports[node]
+        asked = [variable for variable in variables if support >> variable & 1]
+        if len(asked) == 1:
+            return self.set(node, asked[0], value)
+        return self.cofactor(node, dict.fromkeys(asked, value)) if asked else node
 
     def may_hold(self, node: int, variables: int, *, value: bool) -> bool:
         """Returns whether the condition can hold with these variables, a bit set, set to ``value``; makes no node."""

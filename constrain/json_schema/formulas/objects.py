@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from constrain.errors import LimitError
 from constrain.json_schema.formulas.cases import Case, Cases
-from constrain.json_schema.formulas.exploration import Move, State, explore_states
 from constrain.json_schema.formulas.disjoint import DISCRIMINATOR_DEPTH, are_disjoint
+from constrain.json_schema.formulas.exploration import Move, State, explore_states
 from constrain.json_schema.formulas.formulas import FALSE_FORMULA, MAX_DECISIONS, NEVER, bits, listed_atoms, simplified
 from constrain.json_schema.formulas.independent_keys import MIN_GROUPS, IndependentKeys, independent_keys
 from constrain.json_schema.formulas.object_questions import AboutKeys, AboutShapes, ObjectQuestions
