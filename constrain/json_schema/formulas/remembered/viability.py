@@ -115,16 +115,29 @@ class Viability:
     def _viable(self, component: Component) -> int:
         if all(self._with_everything(component, part) == ALWAYS for part in component.parts):
             return ALWAYS
-        if len(component.parts) > 1:
-            node = ALWAYS
-            for part in _from_below(self._decisions, component.parts):
-                node = self._decisions.choose(part, node, NEVER)
-            component.parts = [node]
-        viable = self._may_come(component.parts[0])
+        node = self._decisions.all_of(map(self._possible, component.keys))
+        for part in _from_below(self._decisions, component.parts):
+            node = self._decisions.choose(part, node, NEVER)
+        viable = self._may_come(node)
         for each in component.classes:
             viable = self._may_grow(viable, each)
-        component.parts = [self._decisions.restrict(component.parts[0], viable)]
+        component.parts = [self._decisions.restrict(node, viable)]
         return viable
+
+    def _possible(self, key: Key) -> int:
+        """Returns the condition that the answers of a key are those of one of its cells, as they always are.
+
+        Without it, a diagram of a key with many values, of which one at most is there, would have all their subsets.
+        """
+        decisions = self._decisions
+        nodes = {tuple(answer for _, answer in cell.answers): ALWAYS for cell in self._cells[key]}
+        for variable in reversed(key.valued.values()):
+            branches: dict[tuple[bool, ...], list[int]] = {}
+            for (*answers, last), node in nodes.items():
+                branches.setdefault(tuple(answers), [NEVER, NEVER])[last] = node
+            asked = decisions.variable(variable)
+            nodes = {answers: decisions.choose(asked, high, low) for answers, (low, high) in branches.items()}
+        return decisions.choose(decisions.variable(key.present), nodes.get((), NEVER), ALWAYS)
 
     def _with_everything(self, component: Component, node: int) -> int:
         """Returns the condition with all possible members present."""
