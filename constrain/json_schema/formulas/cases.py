@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from constrain.json_schema.formulas.disjoint import are_disjoint, listed_scalars
+from constrain.json_schema.formulas.disjoint import are_disjoint, listed_scalars, satisfying_both
 from constrain.json_schema.formulas.formulas import NEVER, Decisions, bits
 from constrain.json_schema.shapes.data import ANY, NOTHING, Goal
 
@@ -81,7 +81,7 @@ class Cases:
         """Returns the cases in which the value satisfies the question's goal, and then not those that exclude it."""
         if not question.may_be(case.node, case.counters, yes=True):
             return []
-        goal = self.goals.conjunction(case.goal, question.goal)
+        goal = satisfying_both(self.goals, case.goal, question.goal)
         if goal is NOTHING or not any(self.goals.shapes(goal)):
             return []
         node, counters = question.answer(case.node, case.counters, yes=True)
@@ -109,7 +109,7 @@ class Cases:
     def _merged(self, case: Case, goal: Goal, yes: list[Case], no: list[Case]) -> list[Case]:
         """Returns both lists; or one case, if the answer makes no difference."""
         if len(yes) == len(no) == 1 and yes[0][1:] == no[0][1:]:
-            satisfied = self.goals.conjunction(case.goal, goal)
+            satisfied = satisfying_both(self.goals, case.goal, goal)
             violated = self.goals.conjunction(case.goal, self.goals.negation(goal))
             if yes[0].goal is satisfied and no[0].goal is violated:
                 return [case._replace(node=yes[0].node, counters=yes[0].counters)]

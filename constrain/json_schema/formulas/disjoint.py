@@ -13,7 +13,7 @@ from constrain.errors import LimitError
 from constrain.json_schema.documents.keyword_sets import IN_PLACE_APPLICATORS
 from constrain.json_schema.shapes.arrays import item_goal
 from constrain.json_schema.shapes.combined import arrays_of, objects_of, scalars_of
-from constrain.json_schema.shapes.data import FALSE, NOTHING, NULL, TRUE, ArrayShape, Goal, ObjectShape, Shapes
+from constrain.json_schema.shapes.data import ANY, FALSE, NOTHING, NULL, TRUE, ArrayShape, Goal, ObjectShape, Shapes
 from constrain.json_schema.shapes.numeric import intersect_numbers
 from constrain.json_schema.shapes.objects import key_goals
 from constrain.json_schema.shapes.shapes import all_but_one, intersect, union
@@ -177,6 +177,21 @@ def are_disjoint(goals: Goals, a: Shapes, b: Shapes, depth: int) -> bool:
         and all(_disjoint_arrays(goals, x, y, depth) for x in a.arrays for y in b.arrays)
         and all(_disjoint_objects(goals, x, y, depth) for x in a.objects for y in b.objects)
     )
+
+
+def satisfying_both(goals: Goals, goal: Goal, wanted: Goal) -> Goal:
+    """Returns the goal of satisfying both, without negations in ``goal`` of what ``wanted`` surely excludes."""
+    kept = [
+        part
+        for part in goal.parts
+        if part.negated is None
+        or not are_disjoint(goals, goals.shapes(part.negated), goals.shapes(wanted), DISCRIMINATOR_DEPTH)
+    ]
+    if len(kept) < len(goal.parts):
+        goal = ANY
+        for part in kept:
+            goal = goals.conjunction(goal, part)
+    return goals.conjunction(goal, wanted)
 
 
 def _disjoint_strings(a: StringShape, b: StringShape) -> bool:

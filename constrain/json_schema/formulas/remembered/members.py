@@ -14,6 +14,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from constrain.errors import LimitError
+from constrain.json_schema.formulas.disjoint import DISCRIMINATOR_DEPTH, are_disjoint, satisfying_both
 from constrain.json_schema.formulas.formulas import ALWAYS, NEVER, Decisions
 from constrain.json_schema.formulas.remembered.questions import (
     ANSWER,
@@ -71,6 +72,8 @@ class RememberedMembers(Members):
         self.parts = clusters(self.decisions, self._parts(shape.formulas, found))
         self._unproductive: set[Goal] = set()
         self._viability = Viability(self, lambda _: True)
+        for owner in self.owners():
+            owner.cells = [cell for _, cell in self._viability.ways(owner)]
         goals.explore(sum(map(self.decisions.size, self._viability.tests())))
 
     # Variables.
@@ -217,8 +220,12 @@ def _cells(goals: Goals, base: Goal, valued: dict[Goal, int]) -> list[ValueCell]
         goals.count_cases(len(found))
         divided = []
         for cell in found:
-            for wanted, answer in ((goal, True), (goals.negation(goal), False)):
-                both = goals.conjunction(cell.goal, wanted)
+            if are_disjoint(goals, goals.shapes(cell.goal), goals.shapes(goal), DISCRIMINATOR_DEPTH):
+                divided.append(cell._replace(answers=(*cell.answers, (variable, False))))
+                continue
+            satisfied = satisfying_both(goals, cell.goal, goal)
+            violated = goals.conjunction(cell.goal, goals.negation(goal))
+            for both, answer in ((satisfied, True), (violated, False)):
                 if both is not NOTHING and any(goals.shapes(both)):
                     divided.append(ValueCell(both, (*cell.answers, (variable, answer))))
         found = divided
