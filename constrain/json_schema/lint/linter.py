@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from constrain.errors import ConstrainError, LimitError, PatternError, SchemaError, UnsupportedSchemaError
 from constrain.json_schema.compiler import compile_schema
 from constrain.json_schema.documents.dialects import DIALECTS, escape
-from constrain.json_schema.documents.subschemas import subschemas
+from constrain.json_schema.documents.subschemas import LISTS, MAPS, subschemas
 from constrain.json_schema.formats.expressions import LEFT_OUT
 from constrain.json_schema.keywords.table import keywords_of
 from constrain.json_schema.lint.advice import advise
@@ -73,7 +74,7 @@ def lint_schema(schema: object, *, registry: object = None, **policies: str) -> 
 
 
 def _without_refused(schema: object, registry: object, policies: dict[str, str]) -> tuple[list[Finding], object]:
-    """Returns the refused keywords, and the schema without them."""
+    """Returns the refused keywords and schemas, and the schema without them and without references into them."""
     refused: list[Finding] = []
     remaining = copy.deepcopy(schema)
     while len(refused) < MAX_REFUSALS:
@@ -83,12 +84,13 @@ def _without_refused(schema: object, registry: object, policies: dict[str, str])
             if error.pointer is None:
                 raise
             removable = isinstance(error, (UnsupportedSchemaError, PatternError, LimitError))
+            if not removable and _points_into(remaining, error.pointer, refused):
+                _remove(remaining, error.pointer)
+                continue
             rule = "refused" if removable else "malformed" if type(error) is SchemaError else "no-value"
             refused.append(Finding(rule, error.pointer, error.message))
-            holder = _holder(remaining, error.pointer)
-            if not removable or holder is None:
+            if not removable or not _remove(remaining, error.pointer):
                 break
-            del holder[0][holder[1]]
         else:
             return refused, remaining
     return refused, None
@@ -97,25 +99,52 @@ def _without_refused(schema: object, registry: object, policies: dict[str, str])
 def _narrowed(schema: object, places: tuple[str, ...]) -> Iterator[Finding]:
     """Yields a finding for each of these formats that leaves out texts of its definition."""
     for place in places:
-        holder = _holder(schema, place)
-        name = holder and holder[0]["format"]
+        path = _path(schema, place)
+        name = path[-1][0][path[-1][1]] if path else None
         if isinstance(name, str) and name in LEFT_OUT:
             yield Finding("narrowed", place, f"the format {name!r} is written without {LEFT_OUT[name]}")
 
 
-def _holder(schema: object, pointer: str) -> tuple[dict[str, object], str] | None:
-    """Returns the schema that has the keyword at a JSON Pointer, and the keyword; ``None`` if there is none."""
-    parts = [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
-    for part in parts[:-1]:
-        if isinstance(schema, dict) and part in schema:
-            schema = schema[part]
-        elif isinstance(schema, list) and part.isdecimal() and int(part) < len(schema):
-            schema = schema[int(part)]
-        else:
-            return None
-    if not parts or not isinstance(schema, dict) or parts[-1] not in schema:
-        return None
-    return schema, parts[-1]
+def _path(schema: object, pointer: str) -> list[tuple[Any, Any]]:
+    """Returns the containers on the way of a JSON Pointer, each with its key or index; empty if nothing is there."""
+    path: list[tuple[Any, Any]] = []
+    node: Any = schema
+    for part in pointer.split("/")[1:]:
+        step = part.replace("~1", "/").replace("~0", "~")
+        key = int(step) if isinstance(node, list) and step.isdecimal() else step
+        try:
+            path.append((node, key))
+            node = node[key]
+        except (LookupError, TypeError):
+            return []
+    return path
+
+
+def _points_into(schema: object, pointer: str, removed: list[Finding]) -> bool:
+    """Returns whether the keyword at a JSON Pointer is a reference to what was removed, or to something inside it."""
+    path = _path(schema, pointer)
+    reference = path[-1][0][path[-1][1]] if path else None
+    target = unquote(reference) if isinstance(reference, str) else ""
+    return any(f"{target}/".startswith(f"#{finding.pointer}/") for finding in removed)
+
+
+def _remove(schema: object, pointer: str) -> bool:
+    """Removes the keyword at a JSON Pointer; a schema in a list or map of schemas becomes one that allows every value.
+
+    Returns ``False`` if that is not possible.
+    """
+    path = _path(schema, pointer)
+    among_schemas = False
+    for node, key in path[:-1]:
+        among_schemas = not among_schemas and (key in MAPS or (key in LISTS and isinstance(node[key], list)))
+    if not path or (not among_schemas and isinstance(path[-1][0], list)):
+        return False
+    if among_schemas and path[-2][1] != "oneOf":
+        path[-1][0][path[-1][1]] = True
+    else:  # ``oneOf`` goes as a whole: with a schema that allows every value, it would forbid the others
+        node, key = path[-2 if among_schemas else -1]
+        del node[key]
+    return True
 
 
 def _enforced(schema: object, without: set[str]) -> dict[str, tuple[str, ...]]:
