@@ -72,10 +72,6 @@ def exclusive_union(goals: Goals, alternatives: list[Shapes], context: Shapes) -
     Scalars, arrays and objects are separate, so that branches that overlap in one of them stay plain in the others.
     """
     narrowed = [intersect(goals, context, alternative) for alternative in alternatives]
-    if find_overlap(goals, narrowed) is None:
-        return union(narrowed)
-    if len(narrowed) ** 2 > 2 * MAX_BRANCH_PAIRS:
-        raise _too_many_branches()
     return union(
         _exclusive(goals, list(map(kind, alternatives)), list(map(kind, narrowed)))
         for kind in (scalars_of, arrays_of, objects_of)
@@ -86,11 +82,14 @@ def _exclusive(goals: Goals, alternatives: list[Shapes], narrowed: list[Shapes])
     """Returns the values in exactly one of ``narrowed``, which are the alternatives in their context."""
     from constrain.json_schema.formulas.complements import complement
 
-    if find_overlap(goals, narrowed) is None:
+    overlap = find_overlap(goals, narrowed)
+    if overlap is None:
         return union(narrowed)
+    if len(narrowed) ** 2 > 2 * MAX_BRANCH_PAIRS:
+        raise _too_many_branches()
     overlapping: list[set[int]] = [{index} for index in range(len(narrowed))]
     for first, second in combinations(range(len(narrowed)), 2):
-        if find_overlap(goals, [narrowed[first], narrowed[second]]) is not None:
+        if (first, second) == overlap or find_overlap(goals, [narrowed[first], narrowed[second]]) is not None:
             overlapping[first].add(second)
             overlapping[second].add(first)
     exclusive = list(narrowed)
@@ -181,11 +180,13 @@ def are_disjoint(goals: Goals, a: Shapes, b: Shapes, depth: int) -> bool:
 
 def satisfying_both(goals: Goals, goal: Goal, wanted: Goal) -> Goal:
     """Returns the goal of satisfying both, without negations in ``goal`` of what ``wanted`` surely excludes."""
+    shapes = goals.shapes(wanted)
+    if not shapes.objects:
+        return goals.conjunction(goal, wanted)
     kept = [
         part
         for part in goal.parts
-        if part.negated is None
-        or not are_disjoint(goals, goals.shapes(part.negated), goals.shapes(wanted), DISCRIMINATOR_DEPTH)
+        if part.negated is None or not are_disjoint(goals, goals.shapes(part.negated), shapes, DISCRIMINATOR_DEPTH)
     ]
     if len(kept) < len(goal.parts):
         goal = ANY

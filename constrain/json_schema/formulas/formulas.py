@@ -106,6 +106,7 @@ class Decisions:
         self._ids: dict[tuple[int, int, int], int] = {}
         self._choices: dict[tuple[int, int, int], int] = {}
         self._settings: dict[tuple[int, bool], dict[int, int]] = {}  # by variable and value: node to remaining node
+        self._possible: dict[tuple[int, bool], dict[int, bool]] = {}  # by variables and value
 
     def variable(self, number: int) -> int:
         """Returns the condition that this variable is true."""
@@ -236,28 +237,34 @@ class Decisions:
         """Returns the condition with all these variables set to ``value``."""
         support = self._supports[node]
         asked = [variable for variable in variables if support >> variable & 1]
-        if len(asked) == 1:
-            return self.set(node, asked[0], value)
-        return self.cofactor(node, dict.fromkeys(asked, value)) if asked else node
+        if len(asked) < 2:
+            return self.set(node, asked[0], value) if asked else node
+        return self.cofactor(node, dict.fromkeys(asked, value))
 
     def may_hold(self, node: int, variables: int, *, value: bool) -> bool:
         """Returns whether the condition can hold with these variables, a bit set, set to ``value``; makes no node."""
         nodes, supports = self._nodes, self._supports
+        if not supports[node] & variables:
+            return node != NEVER
+        known = self._possible.setdefault((variables, value), {})
+        found = known.get(node)
+        if found is not None:
+            return found
         seen: set[int] = set()
         stack = [node]
-        while stack:
+        while stack and not found:
             top = stack.pop()
-            if top == NEVER or top in seen:
-                continue
             if not supports[top] & variables:
-                return True
-            seen.add(top)
-            asked, low, high = nodes[top]
-            if variables >> asked & 1:
-                stack.append(high if value else low)
-            else:
-                stack += (low, high)
-        return False
+                found = top != NEVER
+            elif top not in seen:
+                seen.add(top)
+                asked, low, high = nodes[top]
+                if not variables >> asked & 1:
+                    stack += (low, high)
+                else:
+                    stack.append(high if value else low)
+        known[node] = bool(found)
+        return known[node]
 
     def reach(self, node: int, thresholds: Mapping[int, int], number: int) -> int:
         """Returns the condition after a count is ``number``; ``thresholds``: variables "at least n", by n."""
