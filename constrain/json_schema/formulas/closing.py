@@ -179,7 +179,8 @@ def closed_combination(goals: Goals, shape: Combination) -> Combination | None:
         return None
     asserted = _asserted(shape.formulas)
     declaring = [each for each in asserted if each.shape.open]
-    free = [each.holding for each in asserted if not each.shape.open]  # these constrain all other keys
+    closed = tuple(each.holding for each in asserted if not each.shape.open)  # these constrain all other keys
+    free = [Or(closed)] if closed else []  # one formula, which all keys share
     patterns = list(base.patterns)
     for each in declaring:
         cells = divide_keys(goals, patterns, [pattern._replace(goal=ANY) for pattern in each.shape.patterns])
@@ -205,8 +206,8 @@ def closed_combination(goals: Goals, shape: Combination) -> Combination | None:
         declared = tuple(pattern._replace(goal=ANY) for pattern in patterns)
         formulas.append(Or((Atom(ObjectShape(named, (), declared, NOTHING)), *free)))
     additional = base.additional if free else NOTHING
-    closed = base._replace(properties=properties, patterns=tuple(patterns), additional=additional, open=False)
-    return Combination(closed, (*formulas, *shape.formulas))  # diagrams stay smaller if a key comes before its shapes
+    base = base._replace(properties=properties, patterns=tuple(patterns), additional=additional, open=False)
+    return Combination(base, (*formulas, *shape.formulas))  # diagrams stay smaller if a key comes before its shapes
 
 
 class _Asserted(NamedTuple):
