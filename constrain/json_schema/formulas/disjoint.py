@@ -207,18 +207,18 @@ def _disjoint_strings(a: StringShape, b: StringShape) -> bool:
 def _disjoint_goals(goals: Goals, a: Goal, b: Goal, depth: int) -> bool:
     if a is NOTHING or b is NOTHING:
         return True
-    if depth == 0 or a is b or not (_is_cheap(a) and _is_cheap(b)):
+    if depth == 0 or a is b or not (is_cheap(a) and is_cheap(b)):
         return False
     return are_disjoint(goals, goals.shapes(a), goals.shapes(b), depth - 1)
 
 
-def _is_cheap(goal: Goal) -> bool:
+def is_cheap(goal: Goal) -> bool:
     """Returns whether the goal is expanded already, or expands without expanding other goals."""
     if goal.shapes is not None:
         return True
     location = goal.location
     if location is None:
-        return _is_cheap(goal.negated) if goal.negated is not None else all(map(_is_cheap, goal.parts))
+        return is_cheap(goal.negated) if goal.negated is not None else all(map(is_cheap, goal.parts))
     if location.shapes is not None or not isinstance(location.schema, dict):
         return True
     return not location.expanding and IN_PLACE_APPLICATORS.isdisjoint(location.schema)

@@ -13,6 +13,7 @@ from constrain.errors import LimitError, SchemaError
 from constrain.json_schema.documents.dialects import escape
 from constrain.json_schema.documents.keyword_sets import IN_PLACE_APPLICATORS
 from constrain.json_schema.formulas.complements import complement, has_keys, objects_where
+from constrain.json_schema.formulas.disjoint import is_cheap
 from constrain.json_schema.keywords.asserted import asserted_shapes
 from constrain.json_schema.keywords.assertions import Assertions
 from constrain.json_schema.keywords.conditionals import dependencies
@@ -30,7 +31,7 @@ from constrain.json_schema.shapes.data import (
     Shapes,
 )
 from constrain.json_schema.shapes.goals import endless
-from constrain.json_schema.shapes.objects import divide_keys
+from constrain.json_schema.shapes.objects import divide_keys, key_goals
 from constrain.json_schema.shapes.shapes import all_but_one, intersect, union
 from constrain.json_schema.shapes.strings import pattern_expression
 
@@ -198,8 +199,24 @@ def _merged(found: Iterable[tuple[Evaluated, Shapes]]) -> Variants:
 
 def _both(goals: Goals, a: Variants, b: Variants) -> Variants:
     return _merged(
-        (one.with_(two), intersect(goals, ours, theirs)) for one, ours in a.items() for two, theirs in b.items()
+        (one.with_(two), _possible(goals, intersect(goals, ours, theirs)))
+        for one, ours in a.items()
+        for two, theirs in b.items()
     )
+
+
+def _possible(goals: Goals, shapes: Shapes) -> Shapes:
+    """Returns the shapes without objects that need a key with a value that cannot be.
+
+    So conditions that ask for different values of one key make as many variants as there are conditions, and not all
+    their combinations.
+    """
+    objects = tuple(
+        shape
+        for shape in shapes.objects
+        if all(not is_cheap(goal) or any(goals.shapes(goal)) for goal in key_goals(shape, shape.required).values())
+    )
+    return shapes._replace(objects=objects) if len(objects) < len(shapes.objects) else shapes
 
 
 def _any_of(goals: Goals, branches: list[Variants]) -> Variants:

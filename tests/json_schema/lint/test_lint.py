@@ -14,7 +14,7 @@ from constrain.inspection.check import _Walker, check_schema, filled
 from constrain.json_schema.documents.subschemas import subschemas
 from constrain.json_schema.formats.expressions import LEFT_OUT
 from constrain.json_schema.lint.advice import RULES
-from constrain.json_schema.lint.linter import lint_schema
+from constrain.json_schema.lint.linter import _remove, lint_schema
 from tests.support import LONG, byte_vocabulary, demo_vocabulary, maskbench
 from tests.support.oracles.schemas.cases import make_case
 
@@ -69,6 +69,44 @@ def test_formats_that_leave_something_out_are_listed_with_their_places() -> None
     refusing = lint_schema(schema, inexact="refuse")
     assert [finding.pointer for finding in refusing.refused] == ["/properties/a/format"]
     assert [finding.pointer for finding in refusing.narrowed] == ["/properties/c/items/format"]
+
+
+def test_references_into_what_is_refused_are_no_findings() -> None:
+    wide = {"type": "object", "minProperties": 400, "properties": {"inner~": {"type": "null"}}}
+    references = [{"$ref": "#/$defs/a~1b"}, {"$ref": "#/$defs/a~1b/properties/inner~0"}, {"$ref": "#/$defs/c/items/1"}]
+    choice = {"items": [{"oneOf": [{"pattern": "(a)\\1"}, True]}, wide]}
+    lint = lint_schema({"items": references, "$defs": {"a/b": wide, "c": choice}})
+    assert [(finding.rule, finding.pointer) for finding in lint.refused] == [
+        ("refused", "/$defs/a~1b"),
+        ("refused", "/$defs/c/items/1"),
+    ]
+    assert lint.remaining == {
+        "items": [{"$ref": "#/$defs/a~1b"}, {}, {"$ref": "#/$defs/c/items/1"}],
+        "$defs": {"a/b": True, "c": {"items": [choice["items"][0], True]}},
+    }
+
+
+def test_a_reference_to_nothing_is_a_finding_beside_others() -> None:
+    wide = {"type": "object", "minProperties": 400}
+    lint = lint_schema({"properties": {"a": {"$ref": "#/$defs/a"}, "b": {"$ref": "#/$defs/ab"}}, "$defs": {"a": wide}})
+    assert [(finding.rule, finding.pointer) for finding in lint.refused] == [("malformed", "/properties/b/$ref")]
+
+
+@pytest.mark.parametrize(
+    ("pointer", "remaining"),
+    [
+        ("/oneOf/1", {"items": [{"oneOf": {}}], "anyOf": [False]}),
+        ("/anyOf/0", {"items": [{"oneOf": {}}], "anyOf": [True], "oneOf": [True, False]}),
+        ("/items/0/oneOf", {"items": [{}], "anyOf": [False], "oneOf": [True, False]}),
+        ("/anyOf/1", None),
+        ("/required/0", None),
+        ("", None),
+    ],
+)
+def test_removing_a_schema_allows_every_value_in_its_place(pointer: str, remaining: Any) -> None:
+    schema = {"items": [{"oneOf": {}}], "anyOf": [False], "oneOf": [True, False]}
+    assert _remove(schema, pointer) == (remaining is not None)
+    assert remaining in (None, schema)
 
 
 def test_a_schema_without_values() -> None:
