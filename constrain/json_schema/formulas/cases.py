@@ -85,9 +85,15 @@ class Cases:
         if goal is NOTHING or not any(self.goals.shapes(goal)):
             return []
         node, counters = question.answer(case.node, case.counters, yes=True)
-        excluded = {other for other in rest if self._excluded(goal, other)}
-        node = self.decisions.set_all(node, (each for other in excluded for each in other.violated), value=False)
-        return self.split(Case(goal, node, counters), [other for other in rest if other not in excluded])
+        support = self.decisions.support(node)
+        left: list[Question] = []
+        violated: list[int] = []
+        for other in rest:
+            if other.variables & support and self._excluded(goal, other):
+                violated += other.violated
+            else:
+                left.append(other)
+        return self.split(Case(goal, self.decisions.set_all(node, violated, value=False), counters), left)
 
     def _violated(self, case: Case, question: Question, rest: list[Question]) -> list[Case]:
         if not question.may_be(case.node, case.counters, yes=False):

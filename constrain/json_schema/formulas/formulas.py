@@ -13,7 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from constrain.errors import LimitError
-from constrain.json_schema.shapes.combined import atoms
+from constrain.json_schema.shapes.combined import TRUE_FORMULA, atoms
 from constrain.json_schema.shapes.data import And, Atom, Formula, Not, Or
 from constrain.work import spend
 
@@ -26,6 +26,9 @@ CHOICE_STEPS = 1
 
 MEMORY_SHARE = 100
 
+VISITS_PER_STEP = 5
+"""Nodes of a diagram that are looked at per compilation step."""
+
 MAX_DECISIONS = 30_000
 """Nodes of the decision diagrams of one value; real schemas need dozens. Beyond: LimitError."""
 
@@ -35,7 +38,7 @@ def negated(formula: Formula) -> Formula:
     return formula.part if isinstance(formula, Not) else Not(formula)
 
 
-TRUE_FORMULA, FALSE_FORMULA = And(()), Or(())
+FALSE_FORMULA = Or(())
 
 
 def simplified(formula: Formula, known: dict[Formula, Formula]) -> Formula:
@@ -263,6 +266,7 @@ class Decisions:
                     stack += (low, high)
                 else:
                     stack.append(high if value else low)
+        spend(len(seen) // VISITS_PER_STEP)
         known[node] = bool(found)
         return known[node]
 
@@ -297,6 +301,7 @@ class Decisions:
                 found[top] = self._node(asked, found[low], found[high])
             else:
                 stack += (low, high)
+        spend(len(found) // VISITS_PER_STEP)
         return found[node]
 
     def restrict(self, node: int, known: int, unset: int = -1) -> int:
@@ -359,7 +364,7 @@ class Decisions:
                     found = self.all_of(self.build(part, of_atom, known) for part in parts)
                 case Or(parts):
                     found = NEVER
-                    for node in self._from_below(self.build(part, of_atom, known) for part in parts):
+                    for node in self.from_below(self.build(part, of_atom, known) for part in parts):
                         found = self.choose(node, ALWAYS, found)
             known[formula] = found
         return found
@@ -372,10 +377,10 @@ class Decisions:
     def all_of(self, nodes: Iterable[int]) -> int:
         """Returns the condition that all of these hold."""
         found = ALWAYS
-        for node in self._from_below(nodes):
+        for node in self.from_below(nodes):
             found = self.choose(node, found, NEVER)
         return found
 
-    def _from_below(self, nodes: Iterable[int]) -> list[int]:
+    def from_below(self, nodes: Iterable[int]) -> list[int]:
         """Returns the conditions in an order in which joining keeps their diagrams, so that long lists stay linear."""
         return sorted(nodes, key=lambda node: self._nodes[node][0], reverse=True)

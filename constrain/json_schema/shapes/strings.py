@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 NEGATION_BYTES = 16 << 20
 """Bytes of remembered negations and the expressions they negate; beyond it, the least recently used are forgotten."""
 
+TEXTS_PER_STEP = 10
+"""Excluded texts that are joined into one list per compilation step."""
+
 PATTERN_STEPS = 20
 """Compilation steps for a pattern, for each ``CHARACTERS_PER_STEP`` of its text, and for each ``(?`` in it."""
 
@@ -131,8 +134,9 @@ def _joined(a: tuple[Part, ...], b: tuple[Part, ...]) -> tuple[Part, ...]:
     lists = [listed for part in parts if (listed := _excluded(part)) is not None]
     if len(lists) < 2:
         return parts
-    excluded = _all_but(tuple(dict.fromkeys(text for listed in lists for text in listed)))
-    return (*(part for part in parts if _excluded(part) is None), cast("Part", excluded))
+    texts = tuple(dict.fromkeys(text for listed in lists for text in listed))
+    spend(len(texts) // TEXTS_PER_STEP)
+    return (*(part for part in parts if _excluded(part) is None), cast("Part", _all_but(texts)))
 
 
 def _all_but(contents: tuple[bytes, ...]) -> Expression:

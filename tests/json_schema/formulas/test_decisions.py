@@ -51,11 +51,10 @@ def conditions(number: int, *required: str) -> Schema:
 
 def exclusive(number: int, *, inside: bool = False) -> Schema:
     """Kinds that also allow whatever is no object; with ``inside``, the key that tells them apart is required above."""
-    kinds = []
-    for each in range(number):
-        kinds.append({"properties": {**kind(each)["properties"], "options": options(each)}})
-        if not inside:
-            kinds[-1]["required"] = ["kind"]
+    kinds = [
+        {"properties": {**kind(each)["properties"], "options": options(each)}, "required": [] if inside else ["kind"]}
+        for each in range(number)
+    ]
     return {"type": "object", "required": ["kind"], "allOf": [{"oneOf": kinds}]} if inside else {"oneOf": kinds}
 
 
@@ -141,7 +140,7 @@ VALUES = {
 
 def objects() -> Iterator[dict[str, Any]]:
     for values in itertools.product(*((None, *values) for values in VALUES.values())):
-        given = {key: value for key, value in zip(VALUES, values, strict=True) if value is not None}
+        given: dict[str, Any] = {key: value for key, value in zip(VALUES, values, strict=True) if value is not None}
         if len(given) <= 4:
             yield given
 
@@ -152,7 +151,8 @@ def test_the_same_objects_as_another_validator(name: str) -> None:
     validator = jsonschema_rs.validator_for(schema)
     constraint = constrain.compile(schema, byte_vocabulary(), property_order="any")
     verdicts = set()
-    for given in (*objects(), 1, "x", [], None):
+    others: list[Any] = [1, "x", [], None]
+    for given in (*objects(), *others):
         valid = validator.is_valid(given)
         verdicts.add(valid)
         assert constraint.accepts(json.dumps(given)) == valid, given

@@ -30,7 +30,7 @@ MAX_CLUSTER = 20_000
 def clusters(decisions: Decisions, parts: Iterable[int]) -> list[int]:
     """Returns equivalent conditions, some of them joined if the result is no larger; conditions on top come last."""
     found: list[int] = []
-    for part in _from_below(decisions, parts):
+    for part in decisions.from_below(part for part in dict.fromkeys(parts) if part != ALWAYS):
         size = decisions.size(part)
         if found and size > 1 and decisions.support(part) & decisions.support(found[-1]):
             before = decisions.size(found[-1])
@@ -41,12 +41,6 @@ def clusters(decisions: Decisions, parts: Iterable[int]) -> list[int]:
                     continue
         found.append(part)
     return found
-
-
-def _from_below(decisions: Decisions, parts: Iterable[int]) -> list[int]:
-    """Returns conditions in an order in which joining keeps parts of their diagrams."""
-    needed = (part for part in dict.fromkeys(parts) if part != ALWAYS)
-    return sorted(needed, key=lambda part: decisions.question(part)[0], reverse=True)
 
 
 class Members(Protocol):
@@ -116,7 +110,7 @@ class Viability:
         if all(self._with_everything(component, part) == ALWAYS for part in component.parts):
             return ALWAYS
         node = self._decisions.all_of(map(self._possible, component.keys))
-        for part in _from_below(self._decisions, component.parts):
+        for part in self._decisions.from_below(component.parts):
             node = self._decisions.choose(part, node, NEVER)
         viable = self._may_come(node)
         for each in component.classes:
