@@ -224,14 +224,12 @@ class Expansion(Goals):
             return ANY
         if goal.negated is not None:
             return goal.negated
+        if goal.is_fixed:  # shared by all compilations, as its negation is; each takes its own notes
+            assert goal.shapes is not None
+            self.note_negated(goal.shapes)
         negation = goal.negation
         if negation is None:
-            if goal.is_fixed:  # shared by all compilations, as its negation is
-                assert goal.shapes is not None
-                self.note_negated(goal.shapes)
-                negation = fixed_goal(complement(self, goal.shapes))
-            else:
-                negation = Goal(None)
+            negation = fixed_goal(complement(self, goal.shapes)) if goal.shapes and goal.is_fixed else Goal(None)
             negation.negated = goal
             goal.negation = negation
         return negation

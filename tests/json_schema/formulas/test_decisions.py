@@ -157,3 +157,16 @@ def test_the_same_objects_as_another_validator(name: str) -> None:
         verdicts.add(valid)
         assert constraint.accepts(json.dumps(given)) == valid, given
     assert verdicts == {True, False}
+
+
+def test_a_compilation_notes_negated_integers_whatever_was_compiled_before() -> None:
+    """Draft 4: 2.0 is no integer, so an object in which ``a`` must be one is written with 2 alone."""
+    integer = {"properties": {"a": {"type": "integer"}}, "required": ["a"]}
+    text = {"properties": {"b": {"type": "string"}}, "required": ["b"]}
+    schema = {
+        "$schema": "http://json-schema.org/draft-04/schema#",
+        "allOf": [{"enum": [{"a": 2}]}, {"not": {"not": {"anyOf": [integer, text]}}}],
+    }
+    for order in ("schema", "any"):
+        constraint = constrain.compile(schema, byte_vocabulary(), property_order=order, numbers="any", cache=False)
+        assert [constraint.accepts(each) for each in ('{"a":2}', '{"a":2.0}')] == [True, False]
