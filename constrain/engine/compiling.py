@@ -12,6 +12,7 @@ from constrain.engine.special import VocabularyTokens
 from constrain.errors import deep_enough, limits_at
 from constrain.language.digest import grammar_digest, schema_digest, source_digest
 from constrain.language.grammar import Grammar
+from constrain.language.iteration import with_iterations
 from constrain.language.policies import CHOICES, DEFAULTS, refuse_compile_options
 from constrain.language.schema_text import is_type, parse_schema, schema_text
 from constrain.language.source import Source
@@ -187,7 +188,7 @@ class _Text:
 
     def grammar(self) -> Grammar:
         """The grammar of the source. Raises the errors of grammars and patterns."""
-        return self.of.grammar() if isinstance(self.of, Source) else self.of
+        return with_iterations(self.of.grammar() if isinstance(self.of, Source) else self.of)
 
     def constraint(self, vocabulary: Vocabulary, keeping: Keeping | None) -> Constraint:
         """Compiles the source in this process."""

@@ -16,7 +16,8 @@ in the size of the pattern.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from itertools import groupby
+from typing import TYPE_CHECKING, NamedTuple
 
 from constrain.language.tree import (
     EMPTY_TEXT,
@@ -28,6 +29,18 @@ from constrain.language.tree import (
     Repetition,
     nullable,
 )
+from constrain.work import spend
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+PARTS_PER_COUNT = 16
+"""Parts of a flat concatenation or alternation that are counted at once; so many bytes of a literal count as one:"""
+
+BYTES_PER_PART = 32
+
+COUNT_STEPS = 64
+"""Steps of compilation for so many parts: they are read again by everything that asks about the expression."""
 
 
 class Anchored(NamedTuple):
@@ -130,25 +143,39 @@ def search(fragment: Fragment, anything: Expression) -> Expression:
 
 
 def sequence(*parts: Expression) -> Expression:
-    """Returns a concatenation; nested ones are flattened, adjacent literals are joined."""
-    flat: list[Expression] = []
+    """Returns a concatenation; nested ones are flattened, adjacent literals are joined. Raises LimitError."""
+    _count(parts, Concatenation)
+    factors: list[Expression] = []
     for part in parts:
-        for factor in part.parts if isinstance(part, Concatenation) else (part,):
-            if isinstance(factor, Alternation) and not factor.parts:
-                return NOTHING
-            if isinstance(factor, Literal) and flat and isinstance(flat[-1], Literal):
-                flat[-1] = Literal(flat[-1].text + factor.text)
-            else:
-                flat.append(factor)
+        factors.extend(part.parts if isinstance(part, Concatenation) else (part,))
+    if any(isinstance(factor, Alternation) and not factor.parts for factor in factors):
+        return NOTHING
+    flat: list[Expression] = []
+    for is_literal, run in groupby(factors, lambda factor: isinstance(factor, Literal)):
+        together = list(run)
+        if is_literal and len(together) > 1:
+            together = [Literal(b"".join(each.text for each in together if isinstance(each, Literal)))]
+        flat += together
     return (flat[0] if len(flat) == 1 else Concatenation(tuple(flat))) if flat else EMPTY_TEXT
 
 
 def union(parts: list[Expression]) -> Expression:
-    """Returns an alternation; nested ones are flattened."""
+    """Returns an alternation; nested ones are flattened. Raises LimitError."""
+    _count(parts, Alternation)
     flat: list[Expression] = []
     for part in parts:
         flat.extend(part.parts if isinstance(part, Alternation) else (part,))
     return (flat[0] if len(flat) == 1 else Alternation(tuple(flat))) if flat else NOTHING
+
+
+def _count(parts: Iterable[Expression], kind: type[Concatenation | Alternation]) -> None:
+    """Counts the size of a flat expression before it is made: expressions that share parts may double in each level."""
+    size = 0
+    for part in parts:
+        size += len(part.parts) if isinstance(part, kind) else 1
+        size += len(part.text) // BYTES_PER_PART if isinstance(part, Literal) else 0
+    if size >= PARTS_PER_COUNT:
+        spend(size // PARTS_PER_COUNT * COUNT_STEPS)
 
 
 def repetition(part: Expression, minimum: int, maximum: int | None) -> Expression:

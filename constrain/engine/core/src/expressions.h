@@ -194,6 +194,13 @@ class ExpressionStore {
   // `limit`: the limit it names; null for the rest of a caller's allowance.
   void allow(size_t work, const NamedLimit* limit);
   size_t work() const { return spent_ + nodes_.size(); }  // so far; each new node counts as a step, too
+  // Counts work of a parser, whose items share the allowance: so many count as one step.
+  static constexpr size_t items_per_step = 16;
+  void count_items(size_t items) {
+    items_ += items;
+    if (items_ < items_per_step) return;
+    spend(std::exchange(items_, items_ % items_per_step) / items_per_step);
+  }
   void allow_all() {  // and searches without limits, until the next `allow`
     allowance_ = search_end_ = ~size_t{0};
     allow_searches(~uint32_t{0}, ~uint32_t{0});
@@ -339,6 +346,7 @@ class ExpressionStore {
 
   size_t spent_ = 0;
   size_t allowance_ = ~size_t{0};
+  size_t items_ = 0;  // not yet spent
   size_t search_end_ = ~size_t{0};  // work at which searches for shortest matches stop and leave the rest to decisions
   const NamedLimit* limit_ = nullptr;
   // The limits of one search: as requested, and as allowed now.

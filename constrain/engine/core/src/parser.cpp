@@ -1,4 +1,7 @@
 // Computes closures of sets, and advances sets over lexemes.
+//
+// Items count as work of the expressions (`count_items`), so that a limit on work also ends long steps of ambiguous
+// grammars: before anything is interned, because a closure or an origin is kept whole or not at all.
 #include "parser.h"
 
 #include <algorithm>
@@ -77,6 +80,7 @@ void Parser::complete(std::vector<Item>& items, bool& ends_text, const Item& ite
 // Adds the items that wait for the rule of an item that may end here.
 void Parser::finish(std::vector<Item>& items, bool& ends_text, const Item& item, ValueId value) {
   const std::vector<Item> waiting = copy_of_waiting(item.origin);
+  lexer_.expressions().count_items(waiting.size());
   const EarlierId left = grammar_.reads_groups ? earlier_values(grammar_.state(item.state).rule, item.memory) : no_earlier;
   for (Item each : waiting) {
     if (!grammar_.reads_groups || leave(left, each, value)) items.push_back(each);
@@ -216,6 +220,7 @@ void Parser::Closing::predict_all() {
   while (!work_.empty()) {
     const Item item = work_.back();
     work_.pop_back();
+    parser_.lexer_.expressions().count_items(1);
     if (is_known(item)) continue;
     const State& state = grammar_.state(item.state);
     if (state.accepting && !is_local(item.origin)) {  // ends of rules that begin here: nullable rules, see `follow`
@@ -302,6 +307,7 @@ void Parser::replace_tail_calls(std::vector<Predicted>& predicted) {
     kept.clear();
     merged.assign(1, p);
     for (size_t i = 0; i < merged.size(); ++i) {
+      lexer_.expressions().count_items(predicted[merged[i]].waiting.size());
       for (const Item& item : predicted[merged[i]].waiting) {
         if (!is_tail_call(item)) {
           kept.push_back(item);
