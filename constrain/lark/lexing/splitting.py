@@ -16,6 +16,7 @@ from constrain.errors import GrammarError, LimitError
 from constrain.language.grammar import Edge, Grammar, Rule
 from constrain.language.special import terminal_special
 from constrain.language.tree import ByteClass
+from constrain.work import spend
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -28,6 +29,9 @@ MAX_SPLIT_STATES = 5_000
 a Lark grammar raises GrammarError, which names two terminals between which the longest match could lead into a dead
 end, or LimitError; in a GBNF grammar every terminal is one character.
 """
+
+PROOF_STEPS = 1_000_000
+"""Steps of compilation for a proof of lexing that meets a limit of the kernel, and so has taken about a second."""
 
 
 def settle_lexing(grammar: Grammar, whole: Collection[int], *, lossless_first: bool = False) -> Grammar:
@@ -131,6 +135,7 @@ def _proved(grammar: Grammar) -> Grammar:
     try:
         no_dead_end, self_delimiting = core.lexing_claims(grammar)
     except LimitError:
+        spend(PROOF_STEPS)
         return grammar
     return replace(grammar, proved=no_dead_end, self_delimiting=self_delimiting)
 
@@ -155,6 +160,7 @@ class _Splitting:
         try:
             return core.conflicting_terminals(self.grammar, self._lossless)
         except LimitError:
+            spend(PROOF_STEPS)
             return range(len(self.grammar.terminals))
 
     def split(self, terminals: Collection[int]) -> bool:

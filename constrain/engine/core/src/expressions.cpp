@@ -83,7 +83,7 @@ ExprId ExpressionStore::concatenation(ExprId first, ExprId second) {
     for (; nodes_[index(last)].kind == Kind::concatenation; last = rest_of(last)) {
       heads.push_back(head_of(last));
     }
-    spend(heads.size() / 8);  // expressions that share parts may double in each level
+    spend(heads.size() / 8 * 8);  // expressions that share parts may double in each level
     second = concatenation(last, second);
     count_parts(heads.size());
     for (size_t i = heads.size(); i-- > 0;) second = concatenation(heads[i], second);
