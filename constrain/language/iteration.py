@@ -25,17 +25,21 @@ from typing import TYPE_CHECKING
 from constrain.language.grammar import EPSILON, Edge
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable
+    from collections.abc import Hashable, Iterable, Sequence
 
     from constrain.language.grammar import Grammar, Rule
 
-_Arc = "tuple[Hashable, int | None, Hashable]"
+    _Arc = tuple[Hashable, int | None, Hashable]
+
+INLINED_EDGES = 1_000
+"""Edges of a rule beyond which no other rule is written into it."""
 
 
 def with_iterations(grammar: Grammar) -> Grammar:
     """Returns a grammar of the same language, in which no plain rule joins its own texts.
 
-    Rules with memory, captures or a limit on tokens stay as they are.
+    Rules with memory, captures or a limit on tokens stay as they are. Other rules with which a rule begins or ends, and
+    which begin or end with it (``e: sum | NUMBER``, ``sum: e "+" e``), are read as if they were written inside it.
 
     >>> from constrain.language.grammar import GrammarBuilder
     >>> from constrain.language.tree import Literal
@@ -52,32 +56,103 @@ def with_iterations(grammar: Grammar) -> Grammar:
     <BLANKLINE>
     """
     rules = list(grammar.rules)
-    for index, rule in enumerate(grammar.rules):
-        is_plain = not rule.slots and rule.capture is rule.bare is rule.max_tokens is None
-        if is_plain and any(edge.symbol == ~index for edge in rule.edges):
-            _Iteration(rule, ~index).replace_in(rules)
+    components = _components(rules)
+    for index in sorted(components):
+        _Iteration(rules, index, components).replace()
     return replace(grammar, rules=tuple(rules)) if len(rules) > len(grammar.rules) else grammar
 
 
+def _is_plain(rule: Rule) -> bool:
+    return not rule.slots and rule.capture is rule.bare is rule.max_tokens is None
+
+
+def _borders(rule: Rule) -> set[int]:
+    """Returns the rules with which a plain rule may begin or end."""
+    if not _is_plain(rule):
+        return set()
+    silent = [(edge.source, EPSILON, edge.target) for edge in rule.edges if edge.symbol is EPSILON]
+    begins, ends = _reached([0], silent), _reached(rule.accepting, _reversed(silent))
+    return {
+        ~edge.symbol
+        for edge in rule.edges
+        if edge.symbol is not EPSILON and edge.symbol < 0 and (edge.source in begins or edge.target in ends)
+    }
+
+
+def _components(rules: Sequence[Rule]) -> dict[int, int]:
+    """Returns a number for each rule that may begin or end with itself; rules on one such way have the same.
+
+    Kosaraju's algorithm: depth first forward, then backward from the rules that were finished last.
+    """
+    onward = [_borders(rule) for rule in rules]
+    backward: list[set[int]] = [set() for _ in rules]
+    for index, borders in enumerate(onward):
+        for other in borders:
+            backward[other].add(index)
+    finished: list[int] = []
+    seen: set[int] = set()
+    for root in range(len(rules)):
+        way = [] if root in seen else [(root, iter(onward[root]))]
+        seen.add(root)
+        while way:
+            index, others = way[-1]
+            new = next((other for other in others if other not in seen), None)
+            if new is None:
+                finished.append(index)
+                way.pop()
+            else:
+                seen.add(new)
+                way.append((new, iter(onward[new])))
+    found: dict[int, int] = {}
+    for root in reversed(finished):
+        waiting = [root]
+        while waiting:
+            if (index := waiting.pop()) not in found:
+                found[index] = root
+                waiting += backward[index] - found.keys()
+    return {index: root for index, root in found.items() if any(found[other] == root for other in onward[index])}
+
+
 class _Iteration:
-    """One rule, whose symbol is ``own``, sorted into its alternatives.
+    """One rule, sorted into its alternatives.
 
     ``first``: the arcs that may read the first symbol; ``ends``: the states in which the rule may end.
     """
 
-    def __init__(self, rule: Rule, own: int) -> None:
-        self._rule = rule
-        self._own = own
-        self._arcs = [(edge.source, edge.symbol, edge.target) for edge in rule.edges]
+    def __init__(self, rules: list[Rule], index: int, components: dict[int, int]) -> None:
+        self._rules = rules
+        self._components = components
+        self._index = index
+        self._own = ~index
+        self._rule = rules[index]
+        self._arcs: list[_Arc] = []
+        self._inline(index, (), {index})
         silent = [arc for arc in self._arcs if arc[1] is EPSILON]
-        begins = _reached([0], silent)
-        self._ends = _reached(rule.accepting, _reversed(silent))
+        begins = _reached([((), 0)], silent)
+        self._ends = _reached([((), state) for state in self._rule.accepting], _reversed(silent))
         self._first = [arc for arc in self._arcs if arc[0] in begins and arc[1] is not EPSILON]
-        self._is_nullable = 0 in self._ends
+        self._is_nullable = ((), 0) in self._ends
 
-    def replace_in(self, rules: list[Rule]) -> None:
+    def _inline(self, index: int, way: tuple[int, ...], around: set[int]) -> None:
+        """Adds the arcs of a rule, and in it those of rules that may begin or end with it, and it with them.
+
+        ``way``: numbers of the edges that lead to it, for the names of its states; ``around``: the rules on the way.
+        """
+        for number, edge in enumerate(self._rules[index].edges):
+            source, target, symbol = (way, edge.source), (way, edge.target), edge.symbol
+            inner = index if symbol is EPSILON or symbol >= 0 else ~symbol
+            is_related = self._components.get(inner) == self._components[self._index]
+            if inner in around or not is_related or len(self._arcs) > INLINED_EDGES:
+                self._arcs.append((source, symbol, target))
+                continue
+            deeper = (*way, number)
+            self._arcs.append((source, EPSILON, (deeper, 0)))
+            self._arcs += [((deeper, state), EPSILON, target) for state in self._rules[inner].accepting]
+            self._inline(inner, deeper, {*around, inner})
+
+    def replace(self) -> None:
         """Replaces the rule by an iteration, unless it joins none of its texts; adds rules for what is iterated."""
-        joined = self._joined()
+        rules, joined = self._rules, self._joined()
         unit = self._units()
         has_both = {"P", "S"} <= {arc[0][0] for arc in unit}
         operators = self._operators(~len(rules))
@@ -91,7 +166,7 @@ class _Iteration:
             for count in joined:
                 steps = [("end",), *(("J", count, step) for step in range(2, count)), ("end",)]
                 operators += [(source, whole, target) for source, target in pairwise(steps)]
-        rules[~self._own] = self._made(operators)
+        rules[self._index] = self._made(operators)
 
     def _units(self) -> list[_Arc]:
         """Returns the arcs of U; states of P, B and S bear the letter."""
@@ -129,7 +204,7 @@ class _Iteration:
         steps = [arc for arc in self._arcs if arc[1] in (EPSILON, self._own)]
         silent = [arc for arc in steps if arc[1] is EPSILON]
         found: list[int] = []
-        states = {0}
+        states: set[Hashable] = {((), 0)}
         for count in range(len(steps) + 2):
             states = _reached(states, silent)
             if count >= 2 and states & self._ends:

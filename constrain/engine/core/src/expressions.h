@@ -195,7 +195,7 @@ class ExpressionStore {
   void allow(size_t work, const NamedLimit* limit);
   size_t work() const { return spent_ + nodes_.size(); }  // so far; each new node counts as a step, too
   // Counts work of a parser, whose items share the allowance: so many count as one step.
-  static constexpr size_t items_per_step = 16;
+  static constexpr size_t items_per_step = 4;
   void count_items(size_t items) {
     items_ += items;
     if (items_ < items_per_step) return;
