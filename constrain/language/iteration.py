@@ -38,7 +38,8 @@ INLINED_EDGES = 1_000
 def with_iterations(grammar: Grammar) -> Grammar:
     """Returns a grammar of the same language, in which no plain rule joins its own texts.
 
-    Rules with memory, captures or a limit on tokens stay as they are. Other rules with which a rule begins or ends, and
+    Rules with memory or a limit on tokens stay as they are, and so do all rules if one has captures, which depend on how
+    a text is divided. Other rules with which a rule begins or ends, and
     which begin or end with it (``e: sum | NUMBER``, ``sum: e "+" e``), are read as if they were written inside it.
 
     >>> from constrain.language.grammar import GrammarBuilder
@@ -55,6 +56,8 @@ def with_iterations(grammar: Grammar) -> Grammar:
       0 -> 1: 1
     <BLANKLINE>
     """
+    if any(rule.capture is not None for rule in grammar.rules):
+        return grammar
     rules = list(grammar.rules)
     components = _components(rules)
     for index in sorted(components):
@@ -63,7 +66,7 @@ def with_iterations(grammar: Grammar) -> Grammar:
 
 
 def _is_plain(rule: Rule) -> bool:
-    return not rule.slots and rule.capture is rule.bare is rule.max_tokens is None
+    return not rule.slots and rule.bare is rule.max_tokens is None
 
 
 def _borders(rule: Rule) -> set[int]:

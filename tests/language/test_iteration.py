@@ -74,14 +74,14 @@ def _rule(source: random.Random, name: str, symbols: list[int | None]) -> Rule:
 def test_an_iteration_has_the_texts_of_the_rule(seed: int) -> None:
     source = random.Random(seed)
     rewritten = 0
-    for number in range(1_000 if seed else 60):
+    for number in range(1_000 if seed else 15):
         own = source.choice([[~0, ~0, ~0], [~0, ~0, ~1]])
         first = _rule(source, "e", [*own, 0, 1, EPSILON])
         rules = (first, _rule(source, "f", [0, 1, ~0, ~1, EPSILON]))
         made = with_iterations(Grammar(TERMINALS, rules))
         rewritten += len(made.rules) > len(rules)
         assert _texts(made.rules) == _texts(rules), (seed, number, Grammar(TERMINALS, rules).dump())
-    assert rewritten > 20
+    assert rewritten > 5
 
 
 JOINING = {
@@ -101,7 +101,9 @@ JOINING = {
 def test_the_work_for_a_byte_does_not_grow_with_the_text(name: str) -> None:
     """Without iterations, 4,000 bytes take minutes."""
     constraint = constrain.compile(Lark(JOINING[name]), byte_vocabulary(), cache=False)
-    text = {"operators": b"1+2*", "in rules of their own": b"1+2*", "signs": b"-1!-", "with ignored text": b"1 + "}.get(name, b"1") * 1_001
+    text = {"operators": b"1+2*", "in rules of their own": b"1+2*", "signs": b"-1!-", "with ignored text": b"1 + "}.get(
+        name, b"1"
+    ) * 1_001
     begin = time.process_time()
     assert constraint.accepts(text[:-4] + b"1") or name == "a choice of three"
     assert time.process_time() - begin < 0.5
