@@ -38,9 +38,9 @@ INLINED_EDGES = 1_000
 def with_iterations(grammar: Grammar) -> Grammar:
     """Returns a grammar of the same language, in which no plain rule joins its own texts.
 
-    Rules with memory or a limit on tokens stay as they are, and so do all rules if one has captures, which depend on how
-    a text is divided. Other rules with which a rule begins or ends, and
-    which begin or end with it (``e: sum | NUMBER``, ``sum: e "+" e``), are read as if they were written inside it.
+    Rules with memory or a limit on tokens stay as they are; and all rules if one has captures, because these depend on
+    how a text is divided. Other rules with which a rule begins or ends, and which begin or end with it
+    (``e: sum | NUMBER``, ``sum: e "+" e``), are read as if they were written inside it.
 
     >>> from constrain.language.grammar import GrammarBuilder
     >>> from constrain.language.tree import Literal
