@@ -33,7 +33,7 @@ def _lark(twice: str, last: str, *, name: str = "A") -> Lark:
     return Lark("\n".join([f"start: {name}0", *rules, f"{name}{LEVELS}: {last}"]))
 
 
-DOUBLED = {
+DOUBLED: dict[str, Callable[[], Gbnf | Lark | Regex]] = {
     "GBNF, a letter": lambda: _gbnf("N N", '"x"'),
     "GBNF, a class": lambda: _gbnf("N N", "[a-c]"),
     "GBNF, with alternatives": lambda: _gbnf('N N | "y" N', '"x"'),

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from constrain.language.grammar import EPSILON, Edge
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from constrain.language.grammar import Grammar, Rule
 
-    _Arc = tuple[Hashable, int | None, Hashable]
+    _Arc = tuple[Any, int | None, Any]
 
 INLINED_EDGES = 1_000
 """Edges of a rule beyond which no other rule is written into it."""
@@ -66,7 +66,7 @@ def with_iterations(grammar: Grammar) -> Grammar:
 
 
 def _is_plain(rule: Rule) -> bool:
-    return not rule.slots and rule.bare is rule.max_tokens is None
+    return not rule.slots and rule.bare is None and rule.max_tokens is None
 
 
 def _borders(rule: Rule) -> set[int]:
