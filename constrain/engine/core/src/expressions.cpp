@@ -85,7 +85,6 @@ ExprId ExpressionStore::concatenation(ExprId first, ExprId second) {
     }
     spend(heads.size() / 8 * 8);  // expressions that share parts may double in each level
     second = concatenation(last, second);
-    count_parts(heads.size());
     for (size_t i = heads.size(); i-- > 0;) second = concatenation(heads[i], second);
     return second;
   }
