@@ -49,7 +49,7 @@ IN_CLASS = {r"\s": SPACES, r"\S": OTHERS + r"\u3001-\ufefe\uff00-\U0010ffff"}  #
 IN_CLASS |= {each: f"\\{each}" for each in "[&|~"}
 ALONE = {r"\s": f"[{SPACES}]", r"\S": f"[^{SPACES}]", r"\B": r"(?!\b)", ".": r"[^\n\r\u2028\u2029]", "$": r"\Z"}
 ALONE |= {"[]": "(?!)", "[^]": "(?s:.)"}
-PIECE, MEMBER = re.compile(r"\\.|\[(?:[^\]\\]|\\.)*\]|[.$]", re.DOTALL), re.compile(r"\\.|[\[&|~]", re.DOTALL)
+PIECE, MEMBER = re.compile(r"\\.|\[(?:[^\]\\]|\\.)*\]?|[.$]", re.DOTALL), re.compile(r"\\.|[\[&|~]", re.DOTALL)
 UNLIKE = re.compile(r"\{,|--|\(\?(?![:=!<])|\\u[dD][89a-fA-F]|\\[sS]-[^]]|(?<!\[)(?<!\[\^)-\\[sS]")
 canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
 

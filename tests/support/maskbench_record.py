@@ -107,7 +107,18 @@ def explain(schema: object, instance: object, constraint: constrain.Constraint) 
             continue
         if constraint.accepts(text_of(instance)):
             return why
+    if "draft-04" in str(schema) and InSomeOrder(constraint).accepts(_without_fractions(instance)):
+        return "a fraction that draft 4 may take for an integer"
     return ""
+
+
+def _without_fractions(value: Any) -> Any:
+    """Returns a value with ``1`` in place of ``1.0``."""
+    if isinstance(value, dict):
+        return {key: _without_fractions(member) for key, member in value.items()}
+    if isinstance(value, list):
+        return [_without_fractions(item) for item in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 class InSomeOrder:
