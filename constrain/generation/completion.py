@@ -66,7 +66,7 @@ class Completion:
         usage: numbers of tokens.
         timings: seconds by step.
         finish_reason: ``"stop"`` if the answer ended by itself or at a ``stop`` text; ``"length"`` if ``max_tokens``
-            removed tokens that the schema allows (without a schema: cut the answer); ``"timeout"`` if the time was up.
+            ruled out what the model would have written, or cut free text; ``"timeout"`` if the time was up.
         report: ``Constraint.report`` of the schema; ``None`` without a schema.
         ended_early: paths of the strings that ``max_tokens`` or ``max_string_tokens`` closed after a word, and of the
             other values in which ``max_tokens`` removed what the model would have written, as in ``fields``.

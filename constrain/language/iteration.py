@@ -56,9 +56,10 @@ def with_iterations(grammar: Grammar) -> Grammar:
       0 -> 1: 1
     <BLANKLINE>
     """
-    if any(rule.capture is not None for rule in grammar.rules):
-        return grammar
     rules = list(grammar.rules)
+    called = [~edge.symbol for rule in rules for edge in rule.edges if edge.symbol is not EPSILON and edge.symbol < 0]
+    if any(rule.capture is not None for rule in rules) or max(called, default=0) >= len(rules):
+        return grammar  # the kernel refuses rules that do not exist
     components = _components(rules)
     for index in sorted(components):
         _Iteration(rules, index, components).replace()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from constrain.chat.answers.escapes import spell_in_json
 from constrain.engine import core
 from constrain.errors import GrammarError
+from constrain.language.grammar import Kind
 from constrain.language.tree import ANY_BYTES, ANY_JSON_CHAR, Expression, Intersection, Literal, Repetition
 from constrain.regex.anchors import sequence, union
 from constrain.regex.free_text import ANY_TEXT, SOME_BYTES, up_to, without
@@ -31,7 +32,7 @@ def add_json_input(made: Assembly, source: int, tool: CustomCalls, target: int, 
     """Adds the rest of a JSON string after its first quote. Raises the errors of the tool's language."""
     written, what = tool.input, f"the tool {tool.name}"
     if written is None:
-        made.read(source, sequence(_ANY_CONTENT, _QUOTE), target, "input")
+        made.read(source, sequence(_ANY_CONTENT, _QUOTE), target, "input", Kind.PROSE)
     elif isinstance(written, Regex):
         content = in_json(parse_pattern(written.pattern, written.dialect))
         made.read(source, _require_texts(sequence(content, _QUOTE), what), target, "input")
@@ -59,11 +60,12 @@ def add_raw_input(
             _check_free_of(mark, written.grammar(), what)
         return
     expression = ANY_TEXT if written is None else parse_pattern(written.pattern, written.dialect)
+    kind = Kind.PROSE if written is None else Kind.OTHER
     for mark, behind in texts:
-        made.read(source, _require_texts(up_to(mark, marks, expression), what), state_of(behind), "input")
+        made.read(source, _require_texts(up_to(mark, marks, expression), what), state_of(behind), "input", kind)
     if len(after.onward) > len(texts) or after.reached is not None:
         others = replace(after, onward=[each for each in after.onward if each not in texts])
-        made.read(source, _require_texts(without(marks, expression), what), state_of(others), "input")
+        made.read(source, _require_texts(without(marks, expression), what), state_of(others), "input", kind)
 
 
 def _check_free_of(mark: bytes, grammar: Grammar, what: str) -> None:

@@ -97,7 +97,7 @@ class Outermost:
                 f"every string allowed here contains {self.behind_value!r}, which ends a value in this form",
                 pointer="",
             )
-        return Terminal("string", expression, kind=string_kind(shapes))
+        return Terminal("string", expression, kind=string_kind(shapes, raw=True))
 
 
 @dataclass(frozen=True, slots=True)

@@ -228,7 +228,7 @@ class ElementEmission:
                 empty = [EMPTY_TEXT] if among_elements else []
                 on_a_line = [_ON_A_LINE] if among_elements and self.form.line_breaks else []
                 texts = Intersection((texts, Complement(union([LIKE_JSON, *empty, *on_a_line]))))
-            plain = Terminal("string", self.form.plain(texts, behind), kind=string_kind(strings))
+            plain = Terminal("string", self.form.plain(texts, behind), kind=string_kind(strings, raw=True))
             self._strings[key] = strings, plain if has_text((plain.expression,)) else None
         found = self._strings[key][1]
         if found is not None:

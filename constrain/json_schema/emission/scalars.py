@@ -104,9 +104,10 @@ def _add_string(
         literals += map(spell_string, shape.values)
 
 
-def string_kind(shapes: Iterable[StringShape]) -> Kind:
-    """Returns the kind of a terminal that reads the strings of some shapes."""
-    return Kind.STRING if any(shape.parts or shape.values is not None for shape in shapes) else Kind.TEXT
+def string_kind(shapes: Iterable[StringShape], *, raw: bool = False) -> Kind:
+    """Returns the kind of a terminal that reads the strings of some shapes; ``raw``: without quotes."""
+    plain = all(not shape.parts and shape.values is None and not (raw and shape.minimum) for shape in shapes)
+    return Kind.TEXT if plain else Kind.STRING
 
 
 def _pointer(location: Location | None) -> str:

@@ -12,10 +12,10 @@ answer can be completed (``Matcher::fill_within_budget`` in engine/core/src/matc
 chooses as if there were none. If the matcher refuses this token, the answer ends something early instead of taking the
 next best token, which might continue a word without its space:
 
-    the answer may end here           it ends
-    inside a string of any characters its last words that are not whole are taken back, and the string is closed
-    inside free text or reasoning     it is closed
-    elsewhere                         the model chooses among the allowed tokens
+    inside a string of any characters  what is behind its last whole word is taken back, and the string is closed
+    where the answer may end           it ends
+    inside free text or reasoning      the text is closed
+    elsewhere                          the model chooses among the allowed tokens
 
 Tokens of a word that may be taken back are held: streams show them once the word is whole. After a deadline, the
 matcher's own completion ends the answer, without evaluation.
@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from constrain.engine.core import StopTime
 from constrain.engine.forced import certain_tokens
-from constrain.errors import BudgetError, ModelError
+from constrain.errors import BudgetError, LimitError, ModelError
 from constrain.language.grammar import WORD_TOKENS, Kind
 from constrain.llama.decoding.chosen import log_sum
 from constrain.llama.decoding.words import find_word_end
@@ -275,6 +275,8 @@ class Answer:
         try:
             tokens = self._choose(self.matcher, logits, candidates, total)
         except TimeoutError:  # in a mask
+            if not self._late():
+                raise
             tokens = self._close_late(self.matcher)
         finally:
             seconds = time.thread_time() - begun
@@ -297,20 +299,19 @@ class Answer:
             return self._follow(matcher, forced)
         if self._ending is not None:
             return self._write_ending(matcher)
-        with self._stop:
-            is_near = matcher.near_limit
+        is_near = self._is_near_limit(matcher)
         token, count = self._draw(matcher, logits, candidates, total, unlimited=is_near)
+        if is_near and token is not None and not self._fits(matcher, token):
+            if (ended := self._end_early(matcher, token)) is not None:
+                return ended
+            token, count = self._draw(matcher, logits, candidates, total)
+            is_taken = False
+        else:
+            is_taken = is_near
         if token is None:
             self._take_back(matcher)
             return ()
-        if not is_near:
-            self._accept(matcher, token)
-        elif not self._fits(matcher, token):
-            ended = self._end_early(matcher, token)
-            if ended is not None:
-                return ended
-            token, count = self._draw(matcher, logits, candidates, total)
-            assert token is not None
+        if not is_taken:
             self._accept(matcher, token)
         if self.choices is not None and count > 1:
             self.choices.take(len(self.tokens), token, logits)
@@ -321,10 +322,21 @@ class Answer:
             self.n_doubtful += 1
             return (token,)
         tokens = self._forced(matcher, token)
-        if is_near and self._may_take_back_word(matcher):
+        stopped = not self._holds and self._settle(self.n_doubtful)
+        if not stopped and is_near and self._may_take_back_word(matcher):
             return self._hold(matcher, tokens)
-        stopped = self._settle(self.n_doubtful)
+        stopped |= self._settle(self.n_doubtful)
         return self._follow(matcher, tokens, stopped=stopped)
+
+    def _is_near_limit(self, matcher: AnswerMatcher) -> bool:
+        """Returns ``near_limit``, which needs the mask. ``TimeoutError`` after the deadline."""
+        self.n_computed_masks += not matcher.knows_mask
+        started = time.perf_counter()
+        try:
+            with self._stop:
+                return matcher.near_limit
+        finally:
+            self.mask_seconds += time.perf_counter() - started
 
     def _draw(
         self,
@@ -370,7 +382,8 @@ class Answer:
             after, ends = find_word_end(text + self.token_bytes(token), is_json=is_json)
             if after != before and not ends:
                 return False
-        return matcher.accept(token)
+        with self._stop:
+            return matcher.accept(token)
 
     def _string(self, matcher: AnswerMatcher) -> tuple[bytes, bool]:
         """Returns the current string so far, without an opening quote, and whether it is spelled as in JSON."""
@@ -384,11 +397,13 @@ class Answer:
 
         ``None`` if the model has to choose among the allowed tokens.
         """
+        if matcher.diagnose(token)[3]:  # not verified within the kernel's limits
+            return None
         kind, _, _, _, left = matcher.lexeme
         by_limit = left is not None and left <= (WORD_TOKENS if kind == Kind.TEXT else 0)
         if kind == Kind.TEXT:
             return self._end_string(matcher, token, by_limit=by_limit)
-        if by_limit or not self.token_bytes(token).strip():
+        if by_limit or self.token_bytes(token).isspace():
             return None
         self._is_cut = True
         if matcher.is_accepting:
@@ -405,9 +420,14 @@ class Answer:
         text, is_json = self._string(matcher)
         end, ends = find_word_end(text + self.token_bytes(token), is_json=is_json)
         n_back, word = self._behind(len(text) - end)
-        if n_back and self._closes(matcher, n_back, word, _QUOTE if is_json else rest):
+        if ends:
+            word, rest = self.token_bytes(token)[: end - len(text)], _QUOTE
+        elif n_back and self._closes(matcher, n_back, word, _QUOTE if is_json else rest):
             rest = _QUOTE if is_json else rest
         elif is_json and rest != _QUOTE:
+            if not by_limit:
+                self._is_cut = True
+                self.ended_early.append((len(self.tokens), 0))
             return None
         else:
             n_back, word = 0, b""
@@ -448,13 +468,17 @@ class Answer:
     def _write_ending(self, matcher: AnswerMatcher) -> tuple[int, ...]:
         """Writes the end of a string that ends early, and forced tokens behind it."""
         assert self._ending is not None
-        tokens, self._ending = self.encode(b"".join(self._ending)), None
+        (word, rest), self._ending = self._ending, None
+        tokens = self.encode(word + rest)
         taken = matcher.accept_many(tokens)
         if taken < len(tokens):
             matcher.rollback(taken)
+            self._is_cut |= bool(word)
             return self._leave(matcher, Kind.TEXT)
-        followed = self._follow(matcher, tokens)
-        return followed if self.is_done else (*followed, *self._follow(matcher, self._forced(matcher, None)))
+        written = self._follow(matcher, tokens)
+        if not rest and not self.is_done:  # the end is no part of the string's lexeme
+            written = (*written, *self._leave(matcher, Kind.TEXT))
+        return written if self.is_done else (*written, *self._follow(matcher, self._forced(matcher, None)))
 
     def _leave(self, matcher: AnswerMatcher, kind: int) -> tuple[int, ...]:
         """Takes the tokens that end the current text soonest."""
@@ -466,15 +490,20 @@ class Answer:
             taken.append(token)
             if matcher.lexeme[0] != kind:
                 break
-        return self._follow(matcher, taken)
+        return self._follow(matcher, taken) if taken else self._finish("length")
 
     def _may_take_back_word(self, matcher: AnswerMatcher) -> bool:
         """Returns whether the answer is in a string of any characters that it may soon have to end."""
         kind, _, _, _, left = matcher.lexeme
         if kind != Kind.TEXT:
             return False
-        by_budget = self.limit - len(self.tokens) - matcher.min_tokens_left
-        return min(by_budget, _UNLIMITED if left is None else left - WORD_TOKENS) <= _HELD_BEFORE_END
+        if left is not None and left - WORD_TOKENS <= _HELD_BEFORE_END:
+            return True
+        try:
+            needed = matcher.min_tokens_left
+        except LimitError:  # no way to finish is known yet
+            return True
+        return self.limit - len(self.tokens) - needed <= _HELD_BEFORE_END
 
     def _hold(self, matcher: AnswerMatcher, tokens: list[int]) -> tuple[int, ...]:
         """Takes tokens of a string; settles those before the end of the last whole word."""
@@ -484,8 +513,9 @@ class Answer:
         self.tokens += tokens
         self.n_doubtful += len(tokens)
         text, is_json = self._string(matcher)
-        n_back, _ = self._behind(len(text) - find_word_end(text, is_json=is_json)[0])
-        if n_back and self._settle(self.n_doubtful - n_back):
+        unsure = len(text) - find_word_end(text, is_json=is_json)[0]
+        n_back, _ = self._behind(unsure)
+        if (n_back or not unsure) and self._settle(self.n_doubtful - n_back):
             self._settle(self.n_doubtful)
             return (*tokens, *self._close(matcher, "stop"))
         return tuple(tokens)
@@ -526,6 +556,7 @@ class Answer:
         count, self.n_doubtful, self._holds = self.n_doubtful, 0, False
         matcher.rollback(count)
         del self.tokens[len(self.tokens) - count :]
+        self.ended_early = [place for place in self.ended_early if place[0] <= len(self.tokens)]
         if self.logprobs is not None:
             del self.logprobs.tokens[len(self.tokens) :]
         if self.choices is not None:

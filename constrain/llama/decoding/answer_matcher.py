@@ -49,6 +49,9 @@ class AnswerMatcher(Protocol):
     def accept_many(self, token_ids: Sequence[int], /) -> int:
         """Moves past tokens until one is not allowed; returns how many were accepted."""
 
+    def diagnose(self, token_id: int, /) -> tuple[bool, bool, bool, tuple[str, ...], int, list[int]]:
+        """Finds whether a token is allowed, and if not, why; the fourth part has the names of limits that were met."""
+
     @property
     def min_tokens_left(self) -> int:
         """Number of tokens that ``completion_tokens`` returns."""

@@ -196,9 +196,9 @@ class Decoding:
         if self.in_graph is not None:
             assert self.answer.matcher is not None
             self.in_graph.record(tokens)
-            self._is_sampled = self.in_graph.is_ready(self.answer.matcher)
-            if self._is_sampled:
-                with self.answer.timed_mask():
+            with self.answer.timed_mask():
+                self._is_sampled = self.in_graph.is_ready(self.answer.matcher)
+                if self._is_sampled:
                     self.in_graph.allow(self.answer.matcher)
         speculation = self.speculation
         if speculation is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import random
 import re
 import time
@@ -120,7 +121,7 @@ def test_the_limit_of_a_mask_bounds_its_time(max_tokens: int | None) -> None:
     assert matcher.accept(ord('"'))
     begun = time.process_time()
     matcher.fill_bitmask(row)
-    assert time.process_time() - begun < 2
+    assert time.process_time() - begun < (10 if "LD_PRELOAD" in os.environ else 2)  # a sanitizer's kernel is slow
     assert matcher.limits_met == ("MAX_MASK_WORK",)
 
 

@@ -195,13 +195,11 @@ def test_at_the_kernels_own_limits_accept_takes_nothing_outside_the_mask() -> No
     assert (matcher.limited_masks, matcher.limits_met) == (1, ("MAX_MASK_WORK",))
     left_out = next(token for token in outside if vocabulary.token_bytes(token) == b"the")
     assert "not verified within the limits (MAX_MASK_WORK)" in matcher.explain(left_out)
-    before = constraint._core.stats()["generation"]
-    for _ in range(5):
+    for _ in range(2):
         mask = mask_of(matcher)
         assert matcher.accept(
             rng.choice([token for token, bit in enumerate(mask) if bit and token not in vocabulary.eos])
         )
-    assert constraint._core.stats()["generation"] > before, "what was counted is to outlive the tables"
     assert matcher.limited_masks >= 1
     assert constraint.report.limited_masks >= matcher.limited_masks
 

@@ -541,33 +541,36 @@ Lexeme Matcher::lexeme() {
   Lexeme found;
   const Place& place = here();
   if (ended_ || place.fresh || !tracks()) return found;
-  automaton_->stepping().allow_call();
-  const Lexer& lexer = automaton_->stepping().lexer();
-  uint64_t shortest = LexemeLimits::none;
+  Stepping& stepping = automaton_->stepping();
+  Lexer& lexer = stepping.lexer();
+  stepping.allow_call();
   try {
-    for (const Lexer::Entry& entry : automaton_->stepping().lexer().copy_of_entries(place.lexer)) {
+    bool goes_on = false;
+    for (int byte = 0; byte < 256 && !goes_on; ++byte) goes_on = lexer.step(place.lexer, static_cast<uint8_t>(byte)) != LexId::dead;
+    if (!goes_on) return found;
+    for (const Lexer::Entry& entry : lexer.copy_of_entries(place.lexer)) {
       if (entry.expression == ExprId::epsilon || lexer.is_none(entry.terminal)) continue;
-      const std::string rest = automaton_->stepping().expressions().shortest(entry.expression);
+      std::string rest = stepping.expressions().shortest(entry.expression);
       const uint8_t kind = grammar_->grammar().kinds[index(lexer.base_terminal(entry.terminal))];
-      if (kind < found.kind || (kind == found.kind && rest.size() >= shortest)) continue;
-      shortest = rest.size();
+      if (kind < found.kind || (kind == found.kind && found.read && rest.size() >= found.rest.size())) continue;
+      found.read = true;
       found.kind = kind;
-      found.rest = rest;
+      found.rest = std::move(rest);
+    }
+    found.tokens = std::min<size_t>(progress_.back().lexeme_tokens, tokens_.size());
+    if (found.tokens == 0) return found;
+    const size_t first = tokens_.size() - found.tokens;
+    const std::string_view bytes = grammar_->vocabulary().token(tokens_[first]);
+    Place at = places_[first];
+    for (size_t i = 0; i < bytes.size(); ++i) {
+      const Place before = at;
+      stepping.step(at, static_cast<uint8_t>(bytes[i]));
+      if (before.fresh || at.set != before.set) found.begin = i;
     }
   } catch (const LimitError&) {  // how the lexeme ends is unknown
     return {};
   }
-  found.tokens = std::min<size_t>(progress_.back().lexeme_tokens, tokens_.size());
-  if (found.tokens == 0) return found;
-  const size_t first = tokens_.size() - found.tokens;
-  const std::string_view bytes = grammar_->vocabulary().token(tokens_[first]);
-  Place at = places_[first];
-  for (size_t i = 0; i < bytes.size(); ++i) {
-    const Place before = at;
-    automaton_->stepping().step(at, static_cast<uint8_t>(bytes[i]));
-    if (before.fresh || at.set != before.set) found.begin = i;
-  }
-  const uint64_t limit = automaton_->lexeme_limits().limit_of(place.lexer, limits_);
+  const uint64_t limit = found.kind < limits_.size() ? limits_[found.kind] : LexemeLimits::none;
   if (limit != LexemeLimits::none) found.left = limit - std::min<uint64_t>(limit, progress_.back().lexeme_tokens);
   return found;
 }
@@ -584,9 +587,10 @@ bool Matcher::near_limit() {
 }
 
 void Matcher::fill_unlimited(const Mask& mask, std::span<uint32_t> words) {
-  if (plain(mask) || !mask.tokens->limits.empty()) return fill(mask, words);
-  automaton_->masks().fill(mask, places_.back(), words);
-  if (const TokenSet* out = refused(mask)) out->remove_from(words);
+  const bool met = plain(mask) || !mask.tokens->limits.empty() || !automaton_->masks().fill(mask, places_.back(), words).empty();
+  const TokenSet* out = met ? nullptr : refused(mask);
+  if (met || progress_.back().limited) return fill(mask, words);
+  if (out) out->remove_from(words);
 }
 
 const TokenSet* Matcher::refused(const Mask& mask) {

@@ -28,7 +28,8 @@ struct Explanation {
 
 // The current lexeme. Where several terminals may still match, it is that of the highest kind.
 struct Lexeme {
-  uint8_t kind = 0;            // of the terminal; 0 if no lexeme is being read
+  bool read = false;           // whether a lexeme is being read that can go on
+  uint8_t kind = 0;            // of the terminal
   std::string rest;            // shortest end of the lexeme
   size_t tokens = 0;           // tokens read, the one in which the lexeme begins included
   size_t begin = 0;            // offset of the lexeme in this token
