@@ -6,7 +6,6 @@ import enum
 import json
 import math
 import operator
-import re
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -587,7 +586,7 @@ class Named(BaseModel):
 
 
 UNREADABLE: list[tuple[str, Any]] = [
-    *((f"Pydantic reads the value {re.escape(repr(each))} .* Literal of the value", Literal[each]) for each in Plain),  # type: ignore[valid-type]
+    *((rf"Pydantic reads the value <Plain\.{each.name}: .* Literal of the value", Literal[each]) for each in Plain),  # type: ignore[valid-type]
     (r"the field Named\.size: Pydantic reads the value <Size\.SMALL", Named),
     ("Pydantic reads the value <Size.SMALL", list[Literal[Size.SMALL, "other"]]),
     (r"Pydantic reads the value <Pairs.PAIR.* use str, int or float", Pairs),

@@ -459,7 +459,13 @@ class Answer:
         matcher.rollback(n_back)
         tokens = self.encode(word) if word else []
         taken = matcher.accept_many(tokens)
-        closes = taken == len(tokens) and matcher.lexeme[1] == rest
+        kind, left, _, _, _ = matcher.lexeme
+        closes = taken == len(tokens) and left == rest
+        if taken == len(tokens) and not kind:  # none of the string is left, and it has no opening quote
+            ending = self.encode(rest)
+            ended = matcher.accept_many(ending)
+            closes = 0 < ended == len(ending)
+            matcher.rollback(ended)
         matcher.rollback(taken)
         if matcher.accept_many(back) < n_back:
             raise ModelError("the matcher refused tokens that it had accepted")
@@ -473,7 +479,9 @@ class Answer:
         taken = matcher.accept_many(tokens)
         if taken < len(tokens):
             matcher.rollback(taken)
-            self._is_cut |= bool(word)
+            if word:
+                self._is_cut = True
+                self.ended_early.append((len(self.tokens), 0))
             return self._leave(matcher, Kind.TEXT)
         written = self._follow(matcher, tokens)
         if not rest and not self.is_done:  # the end is no part of the string's lexeme

@@ -20,9 +20,25 @@ from constrain.llama.decoding.words import find_word_end
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-WORDS = [b" dog", b" was", b" hap", b"py", b",", b'"}', b'","', b'":"', b" very", b"...", b" wag", b"ging", b"call"]
-TOKENS = [bytes([byte]) for byte in range(256)] + WORDS + [b""]
-END = len(TOKENS) - 1
+WORDS = [
+    b'."',
+    b'.","',
+    b" dog",
+    b" was",
+    b" hap",
+    b"py",
+    b",",
+    b'"}',
+    b'","',
+    b'":"',
+    b" very",
+    b"...",
+    b" wag",
+    b"ging",
+    b"call",
+]
+TOKENS = [bytes([byte]) for byte in range(256)] + WORDS + [b"", b""]
+CALL, END = len(TOKENS) - 2, len(TOKENS) - 1
 
 
 def first_token(text: bytes) -> int:
@@ -38,7 +54,7 @@ def encode(text: bytes) -> list[int]:
     return found
 
 
-VOCABULARY = constrain.Vocabulary.from_tokens(TOKENS, eos=[END], encode=encode)
+VOCABULARY = constrain.Vocabulary.from_tokens(TOKENS, eos=[END], special={CALL: "<call>"}, encode=encode)
 
 
 class Author:
@@ -48,6 +64,7 @@ class Author:
 
     def __init__(self, text: bytes) -> None:
         self.text = text
+        self.last = CALL if text.endswith(b"<call>") else END
         self.n_ctx = 400
         self.candidates = Candidates(len(TOKENS))
         self.evaluated: list[int] = []
@@ -63,9 +80,10 @@ class Author:
         logits = np.zeros(len(TOKENS), np.float32)
         written = b"".join(TOKENS[token] for token in self.evaluated[1:])
         logits[TOKENS.index(b"ging")] = 1  # what follows if nothing better is allowed
-        if self.text.startswith(written):
-            rest = self.text[len(written) :]
-            logits[first_token(rest) if rest else END] = 9
+        text = self.text.removesuffix(b"<call>")
+        if text.startswith(written):
+            rest = text[len(written) :]
+            logits[first_token(rest) if rest else self.last] = 9
         return logits
 
     def sample(self, chain: Chain, row: int = -1) -> int:  # noqa: ARG002
@@ -73,7 +91,7 @@ class Author:
 
 
 def write(text: bytes, language: Any, max_tokens: int, **limits: int) -> Answer:
-    policies: Any = {} if isinstance(language, Grammar) else {"whitespace": "compact"}
+    policies: Any = {} if isinstance(language, (Grammar, constrain.StructuralTag)) else {"whitespace": "compact"}
     constraint = constrain.compile(language, VOCABULARY, **policies)
     answer = Answer(
         [0],
@@ -195,6 +213,65 @@ def test_text_with_an_end_of_its_own_is_cut_and_ended() -> None:
         found = text_of(write(text, prose(b"<>"), max_tokens))
         assert found.endswith(b"<>")
         assert text.startswith(found[:-2])
+
+
+def special_call() -> Grammar:
+    """Free text, and then perhaps a call that begins with a special token."""
+    builder = GrammarBuilder()
+    words = builder.terminal("text", tree.Repetition(tree.ByteClass(((0, 127),)), 1, None), kind=Kind.PROSE)
+    mark = builder.terminal("mark", tree.Literal(VOCABULARY.marked_bytes(CALL)))
+    call = builder.terminal("call", tree.Literal(b"was very happy"))
+    start = builder.rule("start")
+    builder.define(start, [[words, mark, call], [words]])
+    return builder.build()
+
+
+def test_free_text_ends_where_the_model_wants_a_special_token_that_does_not_fit() -> None:
+    for max_tokens in (5, 6, 8):
+        answer = write(b"Max was very<call>", special_call(), max_tokens)
+        assert text_of(answer) == b"Max was very"
+        assert answer.finish_reason == "length"
+
+
+def test_what_stands_before_the_quote_in_a_refused_token_is_kept() -> None:
+    whole = b'{"a":"Max was very.","b":"very"}'
+    n_whole = len(write(whole, TWO, 300).tokens)
+    for max_tokens in range(10, n_whole + 1):
+        answer = write(whole, TWO, max_tokens)
+        first = json.loads(text_of(answer))["a"]
+        assert first == "Max was very." or answer.finish_reason == "length"
+        assert "Max was very.".startswith(first)
+    assert json.loads(text_of(write(whole, TWO, n_whole)))["a"] == "Max was very."
+
+
+def test_the_limit_of_a_string_is_its_own_where_a_pattern_is_read_beside_it() -> None:
+    schema = {"anyOf": [{"type": "string", "pattern": "^[A-Za-z ,]*$"}, {"type": "string", "maxLength": 500}]}
+    text = b'"Max was very happy, wagging his very very dog"'
+    found = json.loads(text_of(write(text, schema, 300, max_string_tokens=12)))
+    assert found.startswith("Max was very happy, wagging")
+
+
+@pytest.mark.parametrize(
+    ("style", "opening"),
+    [
+        ("qwen_xml", b"<parameter=a>"),
+        ("glm_xml", b"<arg_key>a</arg_key><arg_value>"),
+        ("kimi_k3_xml", b'<|open|>argument key="a" type="string"<|sep|>'),
+    ],
+)
+def test_strings_between_marks_are_closed_by_them(style: str, opening: bytes) -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
+    content = {"type": "json_schema", "json_schema": schema, "style": style}
+    tag = constrain.StructuralTag({"type": "structural_tag", "format": content})
+    constraint = constrain.compile(tag, VOCABULARY)
+    least = constraint.matcher().min_tokens_left
+    text = b"Max was very happy, wagging his very very dog and was happy"
+    for max_tokens in range(least, least + 24):
+        found = text_of(write(opening + text, tag, max_tokens))
+        assert constraint.accepts(found)
+        value = found.removeprefix(opening).partition(b"<")[0].rstrip(b"\n")
+        assert text.startswith(value)
+        assert text[len(value) : len(value) + 1] in (b" ", b",") or not value
 
 
 @pytest.mark.parametrize(
