@@ -80,7 +80,7 @@ def remembered(
 
         @wraps(function)
         def call(*args: Any, **named: Any) -> Any:
-            key = (args, *map(type, args), *sorted(named.items()), *map(type, named.values()))
+            key = (args, *map(type, args), *((name, type(value), value) for name, value in sorted(named.items())))
             found = memory.find(key)
             if found is not _MISSING:
                 return found

@@ -23,6 +23,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from constrain.language.grammar import EPSILON, Edge
+from constrain.work import spend
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
 
 INLINED_EDGES = 1_000
 """Edges of a rule beyond which no other rule is written into it."""
+
+ALL_INLINED_EDGES = 10_000
+"""Edges of all such rules together, beyond which a rule gets fewer."""
 
 
 def with_iterations(grammar: Grammar) -> Grammar:
@@ -61,13 +65,15 @@ def with_iterations(grammar: Grammar) -> Grammar:
     if any(rule.capture is not None for rule in rules) or max(called, default=0) >= len(rules):
         return grammar  # the kernel refuses rules that do not exist
     components = _components(rules)
+    most = min(INLINED_EDGES, ALL_INLINED_EDGES // max(len(components), 1))
     for index in sorted(components):
-        _Iteration(rules, index, components).replace()
+        _Iteration(rules, index, components, most).replace()
     return replace(grammar, rules=tuple(rules)) if len(rules) > len(grammar.rules) else grammar
 
 
 def _is_plain(rule: Rule) -> bool:
-    return not rule.slots and rule.bare is None and rule.max_tokens is None
+    is_well_formed = all(min(edge.source, edge.target) >= 0 and edge[3:] == ((), (), -1, -1) for edge in rule.edges)
+    return is_well_formed and not rule.slots and rule.bare is None and rule.max_tokens is None
 
 
 def _borders(rule: Rule) -> set[int]:
@@ -123,33 +129,35 @@ class _Iteration:
     ``first``: the arcs that may read the first symbol; ``ends``: the states in which the rule may end.
     """
 
-    def __init__(self, rules: list[Rule], index: int, components: dict[int, int]) -> None:
+    def __init__(self, rules: list[Rule], index: int, components: dict[int, int], most: int) -> None:
+        self._most = most
         self._rules = rules
         self._components = components
         self._index = index
         self._own = ~index
         self._rule = rules[index]
         self._arcs: list[_Arc] = []
-        self._inline(index, (), {index})
+        self._inline(index, 0, {index})
+        spend(len(self._arcs))
         silent = [arc for arc in self._arcs if arc[1] is EPSILON]
-        begins = _reached([((), 0)], silent)
-        self._ends = _reached([((), state) for state in self._rule.accepting], _reversed(silent))
+        begins = _reached([(0, 0)], silent)
+        self._ends = _reached([(0, state) for state in self._rule.accepting], _reversed(silent))
         self._first = [arc for arc in self._arcs if arc[0] in begins and arc[1] is not EPSILON]
-        self._is_nullable = ((), 0) in self._ends
+        self._is_nullable = (0, 0) in self._ends
 
-    def _inline(self, index: int, way: tuple[int, ...], around: set[int]) -> None:
+    def _inline(self, index: int, way: int, around: set[int]) -> None:
         """Adds the arcs of a rule, and in it those of rules that may begin or end with it, and it with them.
 
-        ``way``: numbers of the edges that lead to it, for the names of its states; ``around``: the rules on the way.
+        ``way``: number of the place of the rule, for the names of its states; ``around``: the rules on the way.
         """
-        for number, edge in enumerate(self._rules[index].edges):
+        for edge in self._rules[index].edges:
             source, target, symbol = (way, edge.source), (way, edge.target), edge.symbol
             inner = index if symbol is EPSILON or symbol >= 0 else ~symbol
             is_related = self._components.get(inner) == self._components[self._index]
-            if inner in around or not is_related or len(self._arcs) > INLINED_EDGES:
+            if inner in around or not is_related or len(self._arcs) > self._most:
                 self._arcs.append((source, symbol, target))
                 continue
-            deeper = (*way, number)
+            deeper = len(self._arcs) + 1
             self._arcs.append((source, EPSILON, (deeper, 0)))
             self._arcs += [((deeper, state), EPSILON, target) for state in self._rules[inner].accepting]
             self._inline(inner, deeper, {*around, inner})
@@ -208,7 +216,7 @@ class _Iteration:
         steps = [arc for arc in self._arcs if arc[1] in (EPSILON, self._own)]
         silent = [arc for arc in steps if arc[1] is EPSILON]
         found: list[int] = []
-        states: set[Hashable] = {((), 0)}
+        states: set[Hashable] = {(0, 0)}
         for count in range(len(steps) + 2):
             states = _reached(states, silent)
             if count >= 2 and states & self._ends:

@@ -35,9 +35,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 PARTS_PER_COUNT = 16
-"""Parts of a flat concatenation or alternation that are counted at once; so many bytes of a literal count as one:"""
+"""Parts of a flat concatenation or alternation that are counted at once."""
 
 BYTES_PER_PART = 32
+"""Bytes of a literal that count as one part."""
 
 COUNT_STEPS = 64
 """Steps of compilation for so many parts: they are read again by everything that asks about the expression."""

@@ -140,7 +140,7 @@ class _Generator(GenerateJsonSchema):
     """Whether decimals are read from numbers with all their digits."""
 
     _functions = 0
-    """The functions of the caller's that read a value before the type that is being written."""
+    """Depth of the user's functions around the type that is being written, which read a value before it."""
 
     def default_schema(self, schema: Any) -> dict[str, Any]:
         """Returns the type without its default, which need not be JSON."""
@@ -351,12 +351,30 @@ class _Generator(GenerateJsonSchema):
         return result
 
     def _require_hashable(self, schema: Any) -> None:
-        items = schema.get("items_schema", {"type": "any"})
-        if (
-            items["type"] in ("list", "set", "dict", "typed-dict")
-            or getattr(items.get("cls"), "__hash__", True) is None
-        ):
+        if not self._is_hashable(schema.get("items_schema", {"type": "any"})):
             self._refuse("the items of a set must be hashable; use a list, or frozen models", schema)
+
+    def _is_hashable(self, schema: Any) -> bool:
+        """Returns whether a set can hold the values of a type."""
+        match schema["type"]:
+            case "list" | "set" | "dict" | "typed-dict" | "any":
+                return False
+            case "definition-ref":
+                return True
+            case "union":
+                parts = [each[0] if isinstance(each, tuple) else each for each in schema["choices"]]
+            case "tagged-union":
+                parts = list(schema["choices"].values())
+            case "tuple":
+                parts = schema["items_schema"]
+            case "model-fields" | "dataclass-args":
+                fields = schema["fields"]
+                parts = [each["schema"] for each in (fields.values() if isinstance(fields, dict) else fields)]
+            case "function-after" | "function-wrap" | "function-plain" | "function-before":
+                return True
+            case _:
+                parts = [schema["schema"]] if "schema" in schema else []
+        return getattr(schema.get("cls"), "__hash__", True) is not None and all(map(self._is_hashable, parts))
 
     def set_schema(self, schema: Any) -> dict[str, Any]:
         """Returns arrays of distinct items. Raises ``_RefusedTypeError`` for items that a set cannot hold."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from constrain.errors import LimitError
+    from constrain.errors import LimitError, UnsupportedSchemaError
     from constrain.json_schema.documents.locations import Location
     from constrain.json_schema.shapes.data import Goal
 
@@ -24,7 +24,7 @@ def origin(goal: Goal) -> Location | None:
     return None
 
 
-def place(error: LimitError, goal: Goal) -> None:
+def place(error: LimitError | UnsupportedSchemaError, goal: Goal) -> None:
     """Sets ``error.pointer`` to the place of the goal, if the error has no pointer yet."""
     location = origin(goal)
     if error.pointer is None and location is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from constrain.errors import LimitError
+from constrain.errors import LimitError, UnsupportedSchemaError
 from constrain.json_schema.shapes.arrays import unproductive_item
 from constrain.json_schema.shapes.combined import is_array
 from constrain.json_schema.shapes.data import Combination, Shapes
@@ -58,7 +58,7 @@ def _expanded(goals: Goals, goal: Goal) -> Shapes:
         shapes = goals.shapes(goal)
         if shapes.combined:
             add_automata(goals, goal, shapes)
-    except LimitError as error:
+    except (LimitError, UnsupportedSchemaError) as error:
         place(error, goal)
         raise
     return shapes

@@ -62,9 +62,9 @@ class TokenTrace:
         token: token id.
         text: text of the token; bytes that are not a whole character as ``\xe2``; for a special token its name.
         bytes: bytes that the token adds to the answer; empty for a special token.
-        origin: ``"chosen"`` by the model; ``"forced"``, since the grammar left no other text; ``"healed"``: a chosen
-            token and forced text, written in the tokens that the tokenizer has for both; ``"given"`` by the option
-            ``prefix``; ``"closing"``: written to complete the answer, after a ``stop`` text or a time limit.
+        origin: ``"chosen"`` by the model; ``"forced"``: the grammar or a limit left no other text; ``"healed"``: a
+            chosen token and forced text, written in the tokens that the tokenizer has for both; ``"given"`` by the
+            option ``prefix``; ``"closing"``: written to complete the answer, after a ``stop`` text or a time limit.
         logprob: natural logarithm of the token's probability among all tokens.
         n_allowed: number of tokens that the mask allows, end of generation included; all of them in free text.
         mass: probability that the model gives to all allowed tokens together, 0 to 1.

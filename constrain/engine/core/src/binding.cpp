@@ -170,18 +170,25 @@ auto without_gil(F&& f) {
   return f();
 }
 
-// Releases the GIL for questions that mostly take no time.
-LongWork long_work(Matcher& matcher) { return LongWork(matcher.grammar().automaton()->stepping().expressions()); }
+// Releases the GIL for questions that mostly take no time. Keeps the automaton, as a question may begin a generation.
+class LongQuestion {
+ public:
+  explicit LongQuestion(Matcher& matcher) : kept_(matcher.grammar().automaton()), work_(kept_->stepping().expressions()) {}
+
+ private:
+  std::shared_ptr<Automaton> kept_;
+  LongWork work_;
+};
 
 bool knows_mask(Matcher& matcher) {
-  const LongWork work = long_work(matcher);
+  const LongQuestion work(matcher);
   return matcher.ended() || (matcher.known_mask() && matcher.knows_refused() && matcher.knows_words());
 }
 
 // Whether the mask only has to be looked up; then accepting a token needs no search either.
 bool is_quick(Matcher& matcher) {
   if (matcher.ended() || matcher.known_plain()) return true;
-  const LongWork work = long_work(matcher);
+  const LongQuestion work(matcher);
   try {
     const Mask* known = matcher.known_mask();
     return known && matcher.knows_refused() && matcher.plain(*known);
@@ -641,14 +648,14 @@ void bind_reading(nb::class_<Matcher>& matcher) {
       .def_prop_ro("is_accepting",
                    [](Matcher& self) {
                      Locked lock(self);
-                     const LongWork work = long_work(self);
+                     const LongQuestion work(self);
                      return self.accepting();
                    },
                    "Whether the text may end here.")
       .def_prop_ro("is_finished",
                    [](Matcher& self) {
                      Locked lock(self);
-                     const LongWork work = long_work(self);
+                     const LongQuestion work(self);
                      return self.finished();
                    },
                    "Whether end of generation was accepted, or nothing else is possible.");

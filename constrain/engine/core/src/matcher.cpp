@@ -577,8 +577,9 @@ Lexeme Matcher::lexeme() {
 
 bool Matcher::near_limit() {
   if (ended_) return false;
+  const LexId lexer = here().lexer;
   const uint64_t lexeme_end = progress_.back().lexeme_tokens + near_end;
-  if (lexeme_end >= least_limit_ && lexeme_end >= automaton_->lexeme_limits().limit_of(here().lexer, limits_)) return true;
+  if (lexeme_end >= least_limit_ && lexeme_end >= automaton_->lexeme_limits().limit_of(lexer, limits_)) return true;
   if (!max_tokens_) return false;
   const Mask& mask = this->mask();
   const uint64_t after = left();
