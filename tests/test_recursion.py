@@ -162,7 +162,13 @@ PACKAGE = {
         certificates.values.Values._likely
         certificates.values.Values.near""",
     "the nesting of groups in a pattern (MAX_GROUP_NESTING)": """
+        lark.lexing.gaps._beginnings_before
         regex.named_groups._Automaton.add regex.named_groups._Automaton.repeat""",
+    "the nesting of a certificate's expressions; what is deeper than Python's stack is refused": """
+        verify.Match.after verify.Match.steps
+        verify.Match.accepts verify.Match.may_end""",
+    "a grammar's records within one another: 4": "language.digest._spell_value",
+    "INLINED_EDGES": "language.iteration._Iteration._inline",
     "chains of other temperatures have no others: 1": "llama.decoding.sampler.Chain.close",
     "the same name of an object of another class, which it holds: 1": """
         cli.chat.screen.Screen.write
@@ -207,9 +213,11 @@ PACKAGE = {
         json_schema.values.counting.Supply._list json_schema.values.counting.Supply._arrays""",
     "depth of the values of one goal: MAX_COUNTED_DEPTH": "json_schema.values.counting.json_value",
     "questions about members of one value, each once: MAX_CASES": """
-        json_schema.formulas.cases.Cases._branch json_schema.formulas.cases.Cases.split""",
+        json_schema.formulas.cases.Cases._satisfied json_schema.formulas.cases.Cases._violated
+        json_schema.formulas.cases.Cases._satisfied json_schema.formulas.cases.Cases.split""",
     "nesting of conditions that apply in place: MAX_IN_PLACE_DEPTH": """
         json_schema.formulas.formulas.Decisions.build
+        json_schema.formulas.formulas.simplified
         json_schema.formulas.alternatives._surely""",
     "a goal negates a goal that is not negated, and conjunctions hold none: 2 calls": """
         json_schema.shapes.data.Goal.is_fixed""",
@@ -231,6 +239,8 @@ PACKAGE = {
         chat.tools.signatures._make_model""",
     "levels of a type, which Pydantic has built with more calls for each": """
         types.exact_decimals._exact
+        types.schema._Generator._is_hashable
+        types.schema._Generator._listed_names types.schema._Generator._names types.schema._Generator.dict_schema
         types.schema._field_of
         partial.types.PartialType._expand""",
     "quotes.places.COMPARED_DEPTH levels of a value": """
@@ -285,7 +295,9 @@ PACKAGE = {
         engine.readings.Readings.forced_after
         engine.readings.Readings.forced_bytes
         engine.readings.Readings.is_accepting
+        engine.readings.Readings.is_cut
         engine.readings.Readings.is_finished
+        engine.readings.Readings.near_limit
         engine.readings.Readings.is_narrowed
         engine.readings.Readings.is_narrowed_by_budget
         engine.readings.Readings.is_quick
@@ -295,7 +307,6 @@ PACKAGE = {
         engine.readings.Readings.min_tokens_left
         engine.readings.Readings.n_shortened
         engine.readings.Readings.shortest_completion
-        json_schema.formulas.disjoint._is_cheap
         lark.lexemes.Lexemes.stop
         structural.grammar._Emitter.schema structural.grammar._Emitter.schema.compile_values
         json_schema.keywords.expansion.Expansion.child
@@ -315,7 +326,9 @@ PACKAGE = {
         engine.scopes.Reading.fill_bitmask
         engine.scopes.Reading.forced_bytes
         engine.scopes.Reading.is_accepting
+        engine.scopes.Reading.is_cut
         engine.scopes.Reading.is_finished
+        engine.scopes.Reading.near_limit
         engine.scopes.Reading.is_narrowed
         engine.scopes.Reading.is_quick
         engine.scopes.Reading.knows_mask
