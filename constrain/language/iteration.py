@@ -55,7 +55,8 @@ def with_iterations(grammar: Grammar) -> Grammar:
     rule 0 e: accepting 1
       0 -> 1: <e>
       1 -> 2: nothing
-      2 -> 0: +
+      2 -> 3: +
+      3 -> 0: nothing
     rule 1 e: accepting 1
       0 -> 1: 1
     <BLANKLINE>

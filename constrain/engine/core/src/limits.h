@@ -41,7 +41,7 @@ struct NamedLimit {
 };
 
 // Steps, of about a microsecond, for the expressions of one compilation, or for one question about an expression. Beyond: LimitError.
-inline constexpr NamedLimit MAX_COMPILE_WORK{"MAX_COMPILE_WORK", 1'000'000, "steps", Limit::compile_work};
+inline constexpr NamedLimit MAX_COMPILE_WORK{"MAX_COMPILE_WORK", 2'000'000, "steps", Limit::compile_work};
 
 // Steps, of about a microsecond, for one mask; as many again to verify its tokens beyond that, and to judge tokens against a budget. Beyond: the mask has only tokens of one byte, each verified, and the next token of a way to finish.
 inline constexpr NamedLimit MAX_MASK_WORK{"MAX_MASK_WORK", 300'000, "steps", Limit::mask_work};
