@@ -367,8 +367,9 @@ def test_what_was_shortened_is_counted_once_around_rules_with_a_limit() -> None:
     text = 'start: b ";" a "," a "."\na[max_tokens=9]: "<" n ">"\nn: "x"\nb: %json {"type": "string"}'
     vocabulary = byte_vocabulary()
     matcher = constrain.compile(Lark(text), vocabulary, cache=False).matcher(max_string_tokens=4)
-    for byte in b'"aaaa':
+    for byte in b'"' + b"a" * 11:  # 8 of them beyond the limit
         assert matcher.accept(byte)
+    matcher.fill_bitmask(matcher.constraint.allocate_bitmask()[0])
     written = bytes(matcher.shortest_completion())
     assert written == b'";<x>,<x>.'
     counts = []

@@ -37,8 +37,11 @@ class AnswerMatcher(Protocol):
     def is_cut(self) -> bool:
         """Whether no token of the budget is left, and the answer could go on."""
 
-    def fill_bitmask(self, bitmask: Any, /) -> None:
-        """Writes the allowed tokens into ``bitmask``: uint32 of shape (ceil(n_vocab / 32),), a bit for each."""
+    def fill_bitmask(self, bitmask: Any, unlimited: bool = False, /) -> None:  # noqa: FBT001, FBT002
+        """Writes the allowed tokens into ``bitmask``: uint32 of shape (ceil(n_vocab / 32),), a bit for each.
+
+        ``unlimited``: also those that only the budget or a limit on lexemes leaves out.
+        """
 
     def accept(self, token_id: int, /) -> bool:
         """Moves past a token; ``False`` if it is not allowed."""

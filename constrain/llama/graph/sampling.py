@@ -9,6 +9,7 @@ import llama_cpp
 import numpy as np
 
 from constrain.errors import ModelError
+from constrain.language.grammar import Kind
 from constrain.llama.decoding.ranges import SEEDS
 from constrain.llama.decoding.sampler import Chain
 from constrain.llama.graph.mask_sampler import MaskSampler
@@ -49,7 +50,7 @@ class GraphSampling:
 
         Raises ``ModelError`` if llama.cpp cannot use the samplers.
         """
-        if matcher.temperature is not None or matcher.near_limit:
+        if matcher.temperature is not None or self._may_end_early(matcher):
             self._detach()
             return False
         if not self._is_attached:
@@ -57,6 +58,15 @@ class GraphSampling:
                 return False
             self._attach()
         return True
+
+    def _may_end_early(self, matcher: AnswerMatcher) -> bool:
+        """Whether a limit removes tokens from the mask, or may soon end the string that is being written."""
+        if not matcher.near_limit:
+            return False
+        unlimited = np.zeros_like(self._row)
+        matcher.fill_bitmask(unlimited, True)  # noqa: FBT003
+        matcher.fill_bitmask(self._row)
+        return matcher.lexeme[0] == Kind.TEXT or not np.array_equal(unlimited, self._row)
 
     def allow(self, matcher: AnswerMatcher) -> None:
         """Sets the mask of the next evaluation."""
