@@ -12,6 +12,7 @@ import pytest
 
 import constrain
 from constrain.llama.embedding import Embedder
+from constrain.llama.loading import Llama
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +37,7 @@ def with_pooling(model: constrain.Model, pooling: int) -> llama_cpp.Llama:
 
 def vector_of_llama(model: constrain.Model, pooling: int) -> Any:
     options: dict[str, Any] = {"n_ctx": 256, "n_batch": 256, "n_ubatch": 256, "n_threads": 1, "n_threads_batch": 1}
-    llama = llama_cpp.Llama(model.llama.model_path, embedding=True, pooling_type=pooling, verbose=False, **options)
+    llama = Llama(model.llama.model_path, embedding=True, pooling_type=pooling, verbose=False, **options)
     try:
         return np.array(llama.embed(TEXT, normalize=True))
     finally:

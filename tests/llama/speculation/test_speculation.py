@@ -6,7 +6,6 @@ import random
 import time
 from typing import TYPE_CHECKING, Any
 
-import llama_cpp
 import numpy as np
 import pytest
 
@@ -15,6 +14,7 @@ from constrain.llama.binding import Candidates
 from constrain.llama.decoding.answer import Answer
 from constrain.llama.decoding.decode import Decoding
 from constrain.llama.decoding.sampler import Chain, Sampling
+from constrain.llama.loading import Llama
 from constrain.llama.speculation.gain import Gain, Kind, drafted
 from constrain.llama.speculation.guesses import Lookup, Speculation
 from tests.support import demo_model
@@ -276,7 +276,7 @@ def test_no_more_tokens_are_evaluated_than_were_measured() -> None:
 
 
 def test_a_small_batch_has_room_for_the_guesses(monkeypatch: pytest.MonkeyPatch) -> None:
-    llama = llama_cpp.Llama(str(demo_model()), n_ctx=256, n_batch=4, n_threads=1, flash_attn=True, verbose=False)
+    llama = Llama(str(demo_model()), n_ctx=256, n_batch=4, n_threads=1, flash_attn=True, verbose=False)
     model = constrain.Model(llama, speculate=True, keep_prompts=False)
     answer = constrain.complete(model, REPEATED, schema=NAMES, temperature=0, max_tokens=60)
     assert isinstance(answer.value, list)

@@ -32,6 +32,13 @@ def timing(role: str, form: str, milliseconds: float) -> Timing:
 
 
 @pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """An empty folder for copies: ``tmp_path`` has the cache, too."""
+    (tmp_path / "copies").mkdir()
+    return tmp_path / "copies"
+
+
+@pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine that is fast with 8 bits in the layers, faster with 4, and as fast as it can be with the output."""
     timings = Timings(
@@ -57,16 +64,16 @@ def formats_of(path: Path, role: str) -> set[str]:
 
 
 @pytest.mark.usefixtures("machine")
-def test_without_a_limit_the_fastest_copy_is_kept(tiny: Path, tmp_path: Path) -> None:
-    found = prepare(tiny, tmp_path / "copy.gguf", max_divergence=math.inf, n_threads=1, texts=TEXTS)
-    assert found.path == tmp_path / "copy.gguf"
+def test_without_a_limit_the_fastest_copy_is_kept(tiny: Path, folder: Path) -> None:
+    found = prepare(tiny, folder / "copy.gguf", max_divergence=math.inf, n_threads=1, texts=TEXTS)
+    assert found.path == folder / "copy.gguf"
     assert found.formats == {"attention": "q4_0"}
     assert (formats_of(found.path, "attention"), formats_of(found.path, "output")) == ({"q4_0"}, {"f16"})
     assert found.speedup == (2.0, 2.0)
     assert found.comparison is not None
     assert found.comparison.divergence > 0
     assert set(found.trials) == {"attention q4_0", "attention q8_0"}
-    assert list(tmp_path.iterdir()) == [found.path]
+    assert list(folder.iterdir()) == [found.path]
 
 
 @pytest.mark.usefixtures("machine")
@@ -80,22 +87,22 @@ def test_a_limit_takes_a_slower_copy_that_is_closer(tiny: Path, tmp_path: Path) 
 
 
 @pytest.mark.usefixtures("machine")
-def test_where_no_copy_is_close_enough_the_original_stays(tiny: Path, tmp_path: Path) -> None:
-    found = prepare(tiny, tmp_path / "copy.gguf", max_divergence=0, n_threads=1, texts=TEXTS)
+def test_where_no_copy_is_close_enough_the_original_stays(tiny: Path, folder: Path) -> None:
+    found = prepare(tiny, folder / "copy.gguf", max_divergence=0, n_threads=1, texts=TEXTS)
     assert (found.path, found.formats, found.comparison) == (tiny, {}, None)
     assert "each faster format changes what the model says" in found.note
-    assert list(tmp_path.iterdir()) == []
+    assert list(folder.iterdir()) == []
 
 
 @pytest.mark.usefixtures("machine")
 def test_a_copy_that_is_not_measured_to_be_faster_is_dropped(
-    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tiny: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     same = Costs((1, 1), dict.fromkeys(SIZES["every"], 1.0), {}, {})
     monkeypatch.setattr(preparing, "measure_costs", lambda _: same)
-    found = prepare(tiny, tmp_path / "copy.gguf", max_divergence=math.inf, n_threads=1, texts=TEXTS)
+    found = prepare(tiny, folder / "copy.gguf", max_divergence=math.inf, n_threads=1, texts=TEXTS)
     assert (found.path, found.note) == (tiny, preparing._NOT_FASTER)
-    assert list(tmp_path.iterdir()) == []
+    assert list(folder.iterdir()) == []
 
 
 def test_the_fastest_formats_are_tried_and_the_one_with_the_most_bits() -> None:
@@ -189,13 +196,13 @@ def test_a_copy_that_is_close_but_hardly_faster_is_not_called_far(
 
 
 @pytest.mark.usefixtures("machine")
-def test_what_a_killed_search_left_is_removed_after_a_day(tiny: Path, tmp_path: Path) -> None:
+def test_what_a_killed_search_left_is_removed_after_a_day(tiny: Path, folder: Path) -> None:
     for name, age in ((".prepare-old", 25 * 3600), (".prepare-new", 3600)):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "copy.gguf").write_bytes(b"half")
-        os.utime(tmp_path / name, (time.time() - age,) * 2)
-    prepare(tiny, tmp_path / "copy.gguf", max_divergence=0, n_threads=1, texts=TEXTS)
-    assert [each.name for each in tmp_path.iterdir()] == [".prepare-new"]
+        (folder / name).mkdir()
+        (folder / name / "copy.gguf").write_bytes(b"half")
+        os.utime(folder / name, (time.time() - age,) * 2)
+    prepare(tiny, folder / "copy.gguf", max_divergence=0, n_threads=1, texts=TEXTS)
+    assert [each.name for each in folder.iterdir()] == [".prepare-new"]
 
 
 def test_a_file_that_is_no_model_is_refused(tmp_path: Path) -> None:
