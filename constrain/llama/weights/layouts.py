@@ -91,6 +91,8 @@ def pass_the_check() -> bool:
         with contextlib.suppress(OSError, ValueError):
             return json.loads(record.read_bytes()) is True
     is_right = _ask_a_child()
+    if is_right is None:
+        return False
     if record is not None:
         with contextlib.suppress(OSError):  # checked again next time
             replace_file(record, json.dumps(is_right).encode())
@@ -98,8 +100,8 @@ def pass_the_check() -> bool:
 
 
 @functools.cache
-def _ask_a_child() -> bool:
-    """What a child process finds: the processor stays the same while this one lives."""
+def _ask_a_child() -> bool | None:
+    """What a child process finds, the same while this process lives; ``None`` if it could not be asked."""
     try:
         done = subprocess.run(  # noqa: S603 - this module
             [sys.executable, "-m", __name__],
@@ -110,7 +112,7 @@ def _ask_a_child() -> bool:
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
-        return False
+        return None
     return done.returncode == 0
 
 
