@@ -68,6 +68,8 @@ def is_slow(item: pytest.Item, only: tuple[str, ...] = (), but: tuple[str, ...] 
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("long") and not os.environ.get("CONSTRAIN_LONG"):
+        pytest.skip("takes long; CONSTRAIN_LONG=1")
     if item.get_closest_marker("serial") and "PYTEST_XDIST_WORKER" in os.environ:
         pytest.skip("needs the machine for itself; pytest -m serial")
 

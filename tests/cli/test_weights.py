@@ -43,7 +43,7 @@ def test_the_measurements_are_json_for_programs(tiny: Path, tmp_path: Path) -> N
     assert sum(each["count"] for each in model["weights"]) == len(read_weights(tiny).tensors)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_copy_is_written_and_its_path_printed(tiny: Path, tmp_path: Path) -> None:
     target = tmp_path / "copy.gguf"
     done = run("prepare", tiny, "--output", target, "--max-divergence", "inf", "--threads", "1")
@@ -53,6 +53,7 @@ def test_a_copy_is_written_and_its_path_printed(tiny: Path, tmp_path: Path) -> N
     assert ("Alike: on" if target.exists() else "No copy: ") in done.stderr
 
 
+@pytest.mark.long
 def test_a_limit_that_no_copy_keeps_leaves_the_original(tiny: Path, tmp_path: Path) -> None:
     done = run("prepare", tiny, "--output", tmp_path / "copy.gguf", "--max-divergence", "0", "--json")
     assert done.returncode == 0, done.stderr

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MAX_TOKENS = 120
-DOCUMENTS = 100 if LONG else 3
+DOCUMENTS = 100 if LONG else 1
 
 
 @pytest.fixture(scope="module")

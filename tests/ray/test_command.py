@@ -78,7 +78,7 @@ def actors(program: subprocess.Popen[bytes]) -> list[psutil.Process]:
     return [each for each in found if "_Worker" in each.name() or any("_Worker" in part for part in each.cmdline()[:1])]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_killed_actor_is_replaced(folder: Path) -> None:
     program = begin(folder, "ray")
     first, *_ = actors(program)
@@ -87,7 +87,7 @@ def test_a_killed_actor_is_replaced(folder: Path) -> None:
     assert answers(folder, "ray") == expected(folder)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_killed_command_goes_on_with_ray_or_without(folder: Path) -> None:
     program = begin(folder, "ray")
     os.kill(program.pid, signal.SIGKILL)
@@ -97,7 +97,7 @@ def test_a_killed_command_goes_on_with_ray_or_without(folder: Path) -> None:
     assert answers(folder, "ray") == expected(folder)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_tables_are_answered_on_a_cluster(folder: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq

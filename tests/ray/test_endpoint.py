@@ -167,6 +167,7 @@ def until(condition: Any, seconds: float = 60) -> None:
         time.sleep(0.1)
 
 
+@pytest.mark.long
 def test_streams_end_complete_or_with_an_error_through_faults(base: str) -> None:
     clients = Clients(base, model_of(base))
     assert len(replicas()) == 1

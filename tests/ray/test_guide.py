@@ -27,14 +27,14 @@ def run(page: str, folder: Path) -> list[str]:
     return done.stdout.splitlines()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_first_rows_are_answered(tmp_path: Path) -> None:
     first, second = run("ray.md", tmp_path)
     assert first.startswith("0 {'name': ")
     assert second.endswith("} None")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_job_leaves_its_answers(tmp_path: Path) -> None:
     run("ray-cluster.md", tmp_path)
     assert list((tmp_path / "job" / "answers").glob("*.parquet"))

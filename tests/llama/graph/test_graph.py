@@ -66,6 +66,7 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("schema", SCHEMAS)
 @pytest.mark.parametrize(
     "options",
@@ -103,7 +104,7 @@ def test_sampled_answers_are_valid_and_equal_for_equal_seeds(
     assert len(taken) > 40
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_both_ways_have_the_same_distribution(
     in_graph: constrain.Model, plain: constrain.Model, taken: list[int]
 ) -> None:

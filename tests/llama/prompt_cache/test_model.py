@@ -94,6 +94,7 @@ def test_a_schema_and_tools_are_shared() -> None:
     assert cached(ask("Good morning.", schema=schema, max_tokens=40)) > 300
 
 
+@pytest.mark.long
 def test_a_long_text_is_kept_only_if_asked() -> None:
     ask(LONG + "One?")
     assert cached(ask(LONG + "One?")) == 0
@@ -108,6 +109,7 @@ def test_private_requests_leave_and_read_nothing(tmp_path: Path) -> None:
     assert cached(ask(talk("Hello."), cache_prompt=False)) == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "off", [{"prompt_cache": False}, {"keep_prompts": False}, {"prompt_cache_bytes": 0}, {"prompt_cache_bytes": 1000}]
 )
@@ -116,6 +118,7 @@ def test_it_can_be_turned_off(off: dict[str, Any], tmp_path: Path) -> None:
     assert not (tmp_path / "cache" / "prompts-v1").exists()
 
 
+@pytest.mark.long
 def test_the_environment_turns_it_off_and_an_argument_names_the_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -238,6 +238,7 @@ def test_drafts_stop_where_the_grammar_does() -> None:
     assert longer.completion_tokens() == [0]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("temperature", [0, 0.9])
 @pytest.mark.parametrize("schema", [PERSON, {"type": "string", "minLength": 60, "maxLength": 90}, None])
 def test_answers_are_the_same_with_and_without(

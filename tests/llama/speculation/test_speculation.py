@@ -325,6 +325,7 @@ NAMES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("temperature", [0, 0.8])
 @pytest.mark.parametrize("schema", [NAMES, {"type": "string", "minLength": 100, "maxLength": 200}, None])
 def test_a_model_gives_equal_tokens_for_equal_seeds(

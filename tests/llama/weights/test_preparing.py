@@ -239,7 +239,7 @@ def test_a_loaded_llama_cannot_be_prepared(model: constrain.Model) -> None:
         constrain.Model(model.llama, prepare=True)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.serial
 def test_the_search_runs_on_a_real_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(preparing, "time_formats", partial(plan.time_formats, formats=["q4_0"]))  # soon written

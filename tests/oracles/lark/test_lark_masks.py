@@ -24,7 +24,7 @@ from tests.support.oracles.search import Oracle
 
 BLOCKS = 20
 SEEDS_PER_BLOCK = (4_000 if LONG else 260) // BLOCKS
-LAZY_SEEDS_PER_BLOCK = (3_000 if LONG else 200) // BLOCKS
+LAZY_SEEDS_PER_BLOCK = (3_000 if LONG else 60) // BLOCKS
 VOCABULARIES = 2
 MOST_PREFIXES = 20
 LONGEST_PREFIX = 5
