@@ -12,7 +12,7 @@ from constrain.composition.texts import NO_TEXT, Text, shortened
 from constrain.composition.ways import Combined, Ways, at_position
 from constrain.engine import core
 from constrain.errors import ConstrainError, PatternError
-from constrain.language.grammar import EPSILON, Edge, Grammar, Rule, Terminal
+from constrain.language.grammar import EPSILON, Edge, Grammar, Kind, Rule, Terminal
 from constrain.language.merging import moved_rules
 from constrain.language.tree import Literal
 from constrain.lark.terminals import non_empty_part
@@ -104,7 +104,8 @@ class _Composer:
                         raise PatternError(f"{label(part)} matches no text at all")
                 case FreeText():
                     expression = part.expression()
-            self.leaves[place] = Text(expression, shortened(label(part)), place)
+            kind = Kind.PROSE if isinstance(part, FreeText) else Kind.OTHER
+            self.leaves[place] = Text(expression, shortened(label(part)), place, kind)
         return self.leaves[place]
 
     def merge(self, part: Source, place: str) -> int:
@@ -171,7 +172,7 @@ class _Composer:
             symbol = None
             if expression is not None:
                 symbol = len(self.terminals)
-                self.terminals.append(Terminal(text.label, expression, text.place))
+                self.terminals.append(Terminal(text.label, expression, text.place, kind=text.kind))
             self.symbols[text] = symbol, nullable
         symbol, nullable = self.symbols[text]
         found = [Edge(source, EPSILON, target)] if nullable else []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from constrain.language.grammar import Kind
 from constrain.language.tree import EMPTY_TEXT, Expression, Literal, LiteralSet
 from constrain.regex.anchors import repetition, sequence, union
 
@@ -22,6 +23,7 @@ class Text:
     expression: Expression
     label: str
     place: str
+    kind: Kind = Kind.OTHER
 
 
 NO_TEXT = Text(EMPTY_TEXT, "''", "")
@@ -45,6 +47,7 @@ class Texts:
                 sequence(*(part.expression for part in some)),
                 shortened(", ".join(part.label for part in some)),
                 some[0].place,
+                _kind(some),
             ),
         )
 
@@ -59,6 +62,7 @@ class Texts:
                 _alternation([part.expression for part in different]),
                 shortened(f"choice({', '.join(part.label for part in different)})"),
                 different[0].place,
+                _kind(different),
             ),
         )
 
@@ -74,6 +78,7 @@ class Texts:
                 repetition(part.expression, minimum, maximum),
                 shortened(f"repeat({part.label}, {minimum}, {maximum})"),
                 part.place,
+                part.kind,
             ),
         )
 
@@ -81,6 +86,11 @@ class Texts:
         if key not in self._made:
             self._made[key] = make()
         return self._made[key]
+
+
+def _kind(parts: list[Text]) -> Kind:
+    """Returns the kind of a terminal that joins some texts: an answer cuts it if there is free text in it."""
+    return Kind.PROSE if any(part.kind == Kind.PROSE for part in parts) else Kind.OTHER
 
 
 def shortened(label: str) -> str:

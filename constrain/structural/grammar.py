@@ -124,7 +124,7 @@ class _Emitter:
         if text not in self._symbols:
             expression, nullable = non_empty_part(text.expression)
             if expression is not None:
-                self.terminals.append(Terminal(text.label, expression, text.place))
+                self.terminals.append(Terminal(text.label, expression, text.place, kind=text.kind))
             self._symbols[text] = None if expression is None else len(self.terminals) - 1, nullable
         return self._symbols[text]
 

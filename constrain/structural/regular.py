@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from constrain.composition.texts import NO_TEXT, Text, Texts, shortened
 from constrain.engine import core
 from constrain.errors import GrammarError
+from constrain.language.grammar import Kind
 from constrain.language.tree import ANY_BYTES, ANY_CHAR, Complement, Intersection, Literal, Window
 from constrain.regex.anchors import sequence, union
 from constrain.regex.free_text import up_to, without
@@ -30,10 +31,12 @@ class RegularTexts:
         self.texts = Texts()
         self._made: dict[object, Text] = {}
 
-    def text(self, key: object, make: Callable[[], Expression], label: str, place: str) -> Text:
+    def text(
+        self, key: object, make: Callable[[], Expression], label: str, place: str, kind: Kind = Kind.OTHER
+    ) -> Text:
         """Returns a text, which is made once for each key: the first to ask gives its label and place."""
         if key not in self._made:
-            self._made[key] = Text(make(), shortened(label), place)
+            self._made[key] = Text(make(), shortened(label), place, kind)
         return self._made[key]
 
     def literal(self, text: bytes, place: str) -> Text:
@@ -50,14 +53,15 @@ class RegularTexts:
         key = tuple(dict.fromkeys(excluded))
         listed = ", ".join(repr(mark.decode(errors="replace")) for mark in key)
         label = f"text without {listed}" if listed else "text"
-        return self.text(("free", *key), lambda: without(key), label, place)
+        return self.text(("free", *key), lambda: without(key), label, place, Kind.PROSE)
 
     def ending(self, ending: bytes, excluded: tuple[bytes, ...], place: str) -> Text:
         """Returns free text without some texts, with the given end."""
         free = self.free(excluded, place)
         ends = sequence(ANY_BYTES, Literal(ending))
         label = f"text that ends in {ending.decode(errors='replace')!r}"
-        return self.text(("ending", free, ending), lambda: Intersection((free.expression, ends)), label, place)
+        expression = Intersection((free.expression, ends))
+        return self.text(("ending", free, ending), lambda: expression, label, place, Kind.PROSE)
 
     def up_to(self, mark: bytes, marks: list[bytes], excluded: list[bytes], place: str) -> Text:
         """Returns free text without some texts and the first of several marks, which is ``mark``.
@@ -72,7 +76,7 @@ class RegularTexts:
             found = without(excluded, up_to(mark, marks))
             return Intersection((found, Complement(union(longer)))) if longer else found
 
-        return self.text(key, expression, label, place)
+        return self.text(key, expression, label, place, Kind.PROSE)
 
     def any_text(self, node: AnyText, ends: tuple[Mark, ...]) -> Text:
         """Returns free text. A limit in tokens is not part of the expression."""
@@ -81,7 +85,7 @@ class RegularTexts:
         if most is None:
             return text
         key, label = ("window", text, most), f"{text.label} ({most} characters)"
-        return self.text(key, lambda: Window(text.expression, ANY_CHAR, 0, most), label, node.place)
+        return self.text(key, lambda: Window(text.expression, ANY_CHAR, 0, most), label, node.place, Kind.PROSE)
 
     def of(self, node: Format, ends: tuple[Mark, ...]) -> Text | None:
         """Returns the texts of a format as one expression; None if it has schemas, grammars or limits in tokens."""

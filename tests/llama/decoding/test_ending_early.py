@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import constrain
+from constrain.composition.source import Composition
 from constrain.language import tree
 from constrain.language.grammar import Grammar, GrammarBuilder, Kind
 from constrain.llama.binding import Candidates
@@ -91,7 +92,8 @@ class Author:
 
 
 def write(text: bytes, language: Any, max_tokens: int, **limits: int) -> Answer:
-    policies: Any = {} if isinstance(language, (Grammar, constrain.StructuralTag)) else {"whitespace": "compact"}
+    is_schema = not isinstance(language, (Grammar, constrain.StructuralTag, Composition))
+    policies: Any = {"whitespace": "compact"} if is_schema else {}
     constraint = constrain.compile(language, VOCABULARY, **policies)
     answer = Answer(
         [0],
@@ -211,6 +213,34 @@ def test_text_with_an_end_of_its_own_is_cut_and_ended() -> None:
     text = b"Max was very happy, wagging<>"
     for max_tokens in range(5, 12):
         found = text_of(write(text, prose(b"<>"), max_tokens))
+        assert found.endswith(b"<>")
+        assert text.startswith(found[:-2])
+
+
+TAG = {"begin": "<", "content": {"type": "const_string", "value": "call was very happy"}, "end": ">"}
+TRIGGERED = {"type": "triggered_tags", "triggers": ["<"], "tags": [TAG]}
+
+
+@pytest.mark.parametrize(
+    "language",
+    [
+        constrain.StructuralTag({"type": "structural_tag", "format": TRIGGERED}),
+        constrain.StructuralTag({"type": "structural_tag", "format": {"type": "any_text"}}),
+    ],
+    ids=["triggered", "any text"],
+)
+def test_free_text_of_a_structural_tag_is_cut(language: constrain.StructuralTag) -> None:
+    whole = encode(b"Max was very happy, wagging, his dog... was very big")
+    for max_tokens in range(1, len(whole) + 2):
+        answer = write(b"Max was very happy, wagging, his dog... was very big", language, max_tokens)
+        assert answer.tokens == whole[:max_tokens]
+        assert answer.finish_reason == ("length" if max_tokens <= len(whole) else "stop")
+
+
+def test_free_text_between_parts_is_cut_and_ended() -> None:
+    text = b"Max was very happy, wagging<>"
+    for max_tokens in range(5, 12):
+        found = text_of(write(text, constrain.sequence(constrain.text(until="<>"), "<>"), max_tokens))
         assert found.endswith(b"<>")
         assert text.startswith(found[:-2])
 
