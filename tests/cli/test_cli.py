@@ -601,7 +601,7 @@ def test_grammars_refuses_options_that_do_not_fit(arguments: list[str], message:
     assert message in " ".join(done.stderr.replace("│", " ").split())
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_generate_keeps_evaluated_prompts_unless_told(tmp_path: Path) -> None:
     kept = tmp_path / "cache" / "prompts-v1"
     asked = ("generate", "Books are good. " * 90, "--max-tokens", "2", "--threads", "1")

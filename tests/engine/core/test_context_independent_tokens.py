@@ -29,7 +29,7 @@ from constrain.language.tree import (
 )
 from tests.support.matching import accepted_by_forks, mask_of
 
-BLOCKS = 40 if os.environ.get("CONSTRAIN_LONG") else 4
+BLOCKS = 40 if os.environ.get("CONSTRAIN_LONG") else 2
 GRAMMARS_PER_BLOCK = 100
 ANY_TEXT = Repetition(ByteClass(((0, 255),)), 1, None)
 ABC = ByteClass(((97, 99),))

@@ -78,6 +78,7 @@ def test_a_context_of_another_size_uses_the_state() -> None:
     assert other.logprobs == ask(talk("Hello."), model={"n_ctx": 700, "prompt_cache": False}).logprobs
 
 
+@pytest.mark.long
 def test_what_the_single_context_keeps_is_not_taken_for_several_sequences() -> None:
     ask(talk("Hello."))
     assert cached(ask(talk("Hello."), together=True)) == 0
@@ -149,6 +150,7 @@ def test_a_given_llama_and_a_closed_model_work(tmp_path: Path) -> None:
     model.close()
 
 
+@pytest.mark.long
 def test_splitting_an_evaluation_does_not_change_the_logits() -> None:
     with constrain.Model(n_ctx=1024, n_threads=1, keep_prompts=False) as model:
         tokens = model.text_tokens(LONG * 3)
