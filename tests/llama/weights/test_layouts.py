@@ -16,14 +16,16 @@ from constrain.llama.weights.layouts import are_layouts_right, pass_the_check, u
 from constrain.llama.weights.products import Products
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 
 @pytest.fixture(autouse=True)
-def cache_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def cache_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("CONSTRAIN_CACHE", str(tmp_path / "cache"))
     layouts._ask_a_child.cache_clear()
-    return tmp_path / "cache"
+    yield tmp_path / "cache"
+    layouts._ask_a_child.cache_clear()
 
 
 def child(monkeypatch: pytest.MonkeyPatch, status: int | Exception) -> list[list[str]]:
