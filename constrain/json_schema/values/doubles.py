@@ -6,7 +6,8 @@ keeps. Other constraints are narrowed:
 - An exclusive bound: 0.99999999999999999999 is less than 1, and its double is 1. The bound moves to the end of its cell
   (see ``cells``).
 - Multiples stay in the range where the double of each multiple is a multiple, too.
-- Excluded values and excluded multiples: their whole cells are excluded (``number_expression``).
+- Excluded values and excluded multiples: their whole cells are excluded (``number_expression``). With excluded
+  multiples, numbers are at most 2**53, beyond which each double stands for many integers.
 - Two constants of a schema with the same double: readers of doubles cannot tell them apart, so the schema is refused.
 - Integers of more than 53 bits: many readers (Python's ``json`` is one) read an integer exactly, and a number with a
   fraction or an exponent as a double. So an integer that is no double equals a constant only if both are written as
@@ -122,7 +123,12 @@ def settle(shape: NumberShape, floats: Collection[Number]) -> list[NumberShape]:
     if high is not None and high in floats:
         shape = shape._replace(maximum=min(high, _read(nearest(high))))
     step = step_of(shape)
-    found = (shape,) if step is None else _exact_multiples(shape, step)
+    if step is not None:
+        found = _exact_multiples(shape, step)
+    elif shape.not_multiples:  # beyond, whether a number is a multiple is another question than whether its double is
+        found = _both(shape, NumberShape(minimum=-GREATEST_EXACT, maximum=GREATEST_EXACT))
+    else:
+        found = iter((shape,))
     return [settled for each in found if (settled := nonempty(each)) is not None and _has_text(settled)]
 
 
