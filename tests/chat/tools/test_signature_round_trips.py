@@ -13,7 +13,7 @@ from random import Random
 from typing import Annotated, Any, Literal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field, TypeAdapter
 from typing_extensions import NotRequired, TypedDict
@@ -188,7 +188,7 @@ def check(made: constrain.FunctionTool, parameters: list[Drawn], arguments: dict
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(signatures(), st.integers(0, 2**32))
 def test_whatever_a_schema_lets_through_becomes_a_call(parameters: list[Drawn], seed: int) -> None:
     made = made_of(parameters)
@@ -201,7 +201,7 @@ def test_whatever_a_schema_lets_through_becomes_a_call(parameters: list[Drawn], 
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(signatures(), st.data())
 def test_every_call_can_be_written(parameters: list[Drawn], data: st.DataObject) -> None:
     made = made_of(parameters)
@@ -223,7 +223,7 @@ def test_every_call_can_be_written(parameters: list[Drawn], data: st.DataObject)
 
 
 @pytest.mark.slow
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(signatures())
 def test_properties_are_the_keys_of_the_parameters_in_order(parameters: list[Drawn]) -> None:
     made = made_of(parameters)
