@@ -53,6 +53,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     the files with most slow tests come first, so that no process is left alone with one of them.
     """
     for item in items:
+        if item.get_closest_marker("long") is not None:
+            item.add_marker("slow")
         for mark in list(item.iter_markers("slow")):
             if mark.kwargs and not is_slow(item, **mark.kwargs):
                 item.own_markers.remove(mark)

@@ -60,8 +60,8 @@ class RegularTexts:
         free = self.free(excluded, place)
         ends = sequence(ANY_BYTES, Literal(ending))
         label = f"text that ends in {ending.decode(errors='replace')!r}"
-        expression = Intersection((free.expression, ends))
-        return self.text(("ending", free, ending), lambda: expression, label, place, Kind.PROSE)
+        key = "ending", free, ending
+        return self.text(key, lambda: Intersection((free.expression, ends)), label, place, Kind.PROSE)
 
     def up_to(self, mark: bytes, marks: list[bytes], excluded: list[bytes], place: str) -> Text:
         """Returns free text without some texts and the first of several marks, which is ``mark``.

@@ -90,8 +90,9 @@ def pass_the_check() -> bool:
     if record is not None:
         with contextlib.suppress(OSError, ValueError):
             return json.loads(record.read_bytes()) is True
-    is_right = _ask_a_child()
-    if is_right is None:
+    try:
+        is_right = _ask_a_child()
+    except (OSError, subprocess.TimeoutExpired):  # asked again next time
         return False
     if record is not None:
         with contextlib.suppress(OSError):  # checked again next time
@@ -100,19 +101,16 @@ def pass_the_check() -> bool:
 
 
 @functools.cache
-def _ask_a_child() -> bool | None:
-    """What a child process finds, the same while this process lives; ``None`` if it could not be asked."""
-    try:
-        done = subprocess.run(  # noqa: S603 - this module
-            [sys.executable, "-m", __name__],
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            timeout=_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
+def _ask_a_child() -> bool:
+    """Returns whether a child process finds the layouts right; asks once, as a processor does not change."""
+    done = subprocess.run(  # noqa: S603 - this module
+        [sys.executable, "-m", __name__],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        timeout=_SECONDS,
+        check=False,
+    )
     return done.returncode == 0
 
 
