@@ -43,6 +43,7 @@ class Account:
         asked_tokens: tokens of the prompts, known as soon as a model begins the answers.
         prompt_tokens, completion_tokens: tokens of prompts and answers, known at the end.
         limited_masks, limits_met: sums over the answers (see ``Completion``).
+        warnings: sentences about the request for its answers' member ``constrain``; see ``warn``.
         error_object: function that makes the JSON object of an ``ApiError``; ``None`` for OpenAI's form.
     """
 
@@ -62,6 +63,7 @@ class Account:
     completion_tokens: int = 0
     limited_masks: int = 0
     limits_met: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     error_object: ErrorObject | None = None
 
     def add(self, completion: Completion, *, is_first: bool) -> None:
@@ -84,3 +86,13 @@ chosen it: a request that is sent again then creates one response."""
 
 current: ContextVar[Account] = ContextVar("constrain_account")
 """The record of the request that is being answered."""
+
+
+def warn(warning: str) -> None:
+    """Adds a sentence to the warnings of the request that is being answered.
+
+    For what a request asks for and its answer can do without. Nothing happens where no request is answered: a process
+    of the sandbox reads a request only to check it, and the server reads it again.
+    """
+    if (account := current.get(None)) is not None and warning not in account.warnings:
+        account.warnings += (warning,)

@@ -17,6 +17,7 @@ from constrain.generation.completion import (
     limits_object,
     quotes_object,
 )
+from constrain.server.http.account import current
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,8 +45,10 @@ def extension(completion: Completion, *, is_cut: bool) -> dict[str, Any]:
         facts["ended_early"] = completion.finish_reason
     if completion.shortened:
         facts["shortened"] = completion.shortened
-    if completion.report is not None and completion.report.warnings:
-        facts["warnings"] = _shorten(completion.report.warnings)
+    account, report = current.get(None), completion.report
+    warnings = (*(account.warnings if account else ()), *(report.warnings if report else ()))
+    if warnings:
+        facts["warnings"] = _shorten(warnings)
     facts |= limits_object(completion)
     facts |= captures_object(completion.captures)
     facts |= agreement_object(completion)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
 import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -101,7 +102,8 @@ class Generator:
     async def run_in_thread(self, work: Callable[[], T]) -> T:
         """Runs slow work in a thread. Raises ``ApiError`` for values that are nested too deeply."""
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+            run = partial(contextvars.copy_context().run, work)
+            return await asyncio.get_running_loop().run_in_executor(self._threads, run)
         except RecursionError as error:
             raise ApiError(
                 "A schema, a grammar or a message in the request is nested too deeply.", code="invalid_value"
