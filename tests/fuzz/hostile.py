@@ -117,9 +117,8 @@ def lark(source: random.Random) -> Any:
 def regex(source: random.Random) -> Any:
     """A regular expression."""
     pattern = _pattern(source)
-    return constrain.Regex(
-        pattern if source.random() < 0.7 else f"({pattern})({_pattern(source)})" * source.choice([2, 9])
-    )
+    whole = pattern if source.random() < 0.7 else f"({pattern})({_pattern(source)})" * source.choice([2, 9])
+    return partial(constrain.Regex, whole, dialect="ecma" if "(?" in whole else "rust")  # it checks the pattern
 
 
 def json_schema(source: random.Random) -> Any:
@@ -218,7 +217,8 @@ def measure(given: Any, seed: int) -> dict[str, Any]:
             found[name] = max(found[name], time.process_time() - begin)
 
     try:
-        constraint = timed("compile", lambda: constrain.compile(given, vocabulary, cache=False))
+        source_of = given if callable(given) else lambda: given
+        constraint = timed("compile", lambda: constrain.compile(source_of(), vocabulary, cache=False))
         matcher, row = constraint.matcher(), constraint.allocate_bitmask()[0]
         written = b""
         for _ in range(MASKS):
@@ -233,7 +233,7 @@ def measure(given: Any, seed: int) -> dict[str, Any]:
         for text in (written, written * 20, b"a" * 300, b"ab" * 150):
             timed("accept", partial(constraint.accepts, text))
     except constrain.ConstrainError as error:
-        found["outcome"] = f"{type(error).__name__}: {str(error)[:100]}"
+        found["outcome"] = f"{type(error).__name__}: {str(error)[:300]}"
     return found
 
 

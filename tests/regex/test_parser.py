@@ -273,6 +273,13 @@ def test_counts_beyond_the_limit_are_refused() -> None:
         parse_pattern("a{" + "9" * 5000 + "}", "ecma")
 
 
+def test_patterns_of_more_parts_than_the_limit_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("constrain.regex.parsing.parser.MAX_PATTERN_PARTS", 7)
+    parse_pattern("(a|b)?[cd]{2}plain.", "ecma")
+    with pytest.raises(PatternError, match="MAX_PATTERN_PARTS"):
+        parse_pattern("(a|b)?[cd]{2}plain.|", "ecma")
+
+
 def _error_column(pattern: str, dialect: str, rng: random.Random) -> int | None:
     """The column of the error, or None if the pattern is read."""
     try:

@@ -55,6 +55,10 @@ frames per level. Beyond: PatternError."""
 MAX_REPETITION = 2**31 - 1
 """A count in ``{m,n}`` of a pattern; the limit is that of a signed 32-bit counter. Beyond: PatternError."""
 
+MAX_PATTERN_PARTS = 150_000
+"""Groups, classes, counts and alternatives of a pattern; each takes about 8 microseconds to compile. Beyond:
+PatternError."""
+
 MAX_ANCHORED_FACTORS = 200
 """Parts with ``^`` or ``$`` in one sequence of a pattern; cost grows with their square. Beyond: PatternError."""
 
@@ -213,6 +217,7 @@ class Parser:
         """Returns the pattern. Raises ``PatternError``."""
         scanner = self.scanner
         text, end = scanner.text, len(scanner.text)
+        n_parts = 0
         while scanner.position < end:
             flags = scanner.flags
             if flags.verbose:
@@ -226,6 +231,9 @@ class Parser:
                     self.quantifiable = True
                     scanner.position = plain.end()
                     continue
+            n_parts += 1
+            if n_parts > MAX_PATTERN_PARTS:
+                scanner.fail(f"the pattern has more than {MAX_PATTERN_PARTS} parts (MAX_PATTERN_PARTS)", 0)
             self._read(text[scanner.position])
         if self.stack:
             scanner.fail("the group that begins here has no closing )", self.stack[-1].start)
