@@ -316,6 +316,14 @@ def parts_first(root: Expression, known: Mapping[int, object]) -> Iterator[Expre
             yield node
 
 
+def tree_size(root: Expression) -> int:
+    """Returns the number of nodes of an expression, a shared part counted as often as it occurs."""
+    sizes: dict[int, int] = {}
+    for node in parts_first(root, sizes):
+        sizes[id(node)] = 1 + sum(sizes[id(part)] for part in _parts(node))
+    return sizes[id(root)]
+
+
 def rebuilt(entries: Iterable[Entry]) -> list[Expression]:
     """Returns the nodes of such a list."""
     nodes: list[Expression] = []

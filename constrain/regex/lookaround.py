@@ -112,6 +112,7 @@ class Elimination:
         self.json = json
         self.char = ANY_JSON_CHAR if json else ANY_CHAR
         self.anything = Repetition(self.char, 0, None)
+        self._lengths: dict[int, tuple[Expression, tuple[int, int | None]]] = {}  # by the expression's id
 
     # While the pattern is read.
 
@@ -370,6 +371,12 @@ class Elimination:
 
     def lengths(self, expression: Expression) -> tuple[int, int | None]:
         """Returns a lower and an upper bound of the number of characters."""
+        known = self._lengths.get(id(expression))
+        if known is None:  # parts are shared, so a tree may be much larger than its objects
+            known = self._lengths[id(expression)] = (expression, self._lengths_of(expression))
+        return known[1]
+
+    def _lengths_of(self, expression: Expression) -> tuple[int, int | None]:
         match expression:
             case Literal(text):
                 return (self._length(text),) * 2

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 MOST_SECONDS = 2.0
-LAST_SECONDS = 10
+LAST_SECONDS = 60
 """Of computing, after which an input is ended."""
 
 MOST_BYTES = 4 << 30

@@ -30,6 +30,7 @@ from constrain.language.tree import (
     Literal,
     LiteralSet,
     Repetition,
+    tree_size,
 )
 from constrain.lark.reading.places import error_at, placed
 from constrain.lark.reading.syntax import Both, Choice, Definition, Repeat, Sequence, Substring, Symbol
@@ -48,6 +49,10 @@ MAX_KINDS_OF_IGNORED = 8
 MAX_IGNORED_LITERAL = 1_000
 """Bytes of a string in an ignored terminal, all of whose prefixes are written out. Beyond: LimitError."""
 
+MAX_IGNORED_PARTS = 100
+"""Parts of an ignored terminal, a shared one counted as often as it occurs; white space and comments have fewer than
+20. Beyond: LimitError."""
+
 
 class Gap(NamedTuple):
     """Gaps after which no byte of ``onward`` follows."""
@@ -64,6 +69,9 @@ def gaps(syntax: Syntax, named: dict[str, Expression], known: dict[tuple[object,
     wholes: list[tuple[int, Expression]] = []
     for ignored in syntax.ignored:
         whole = terminal_expression(syntax, named, ignored.body)
+        if tree_size(whole) > MAX_IGNORED_PARTS:
+            message = f"the ignored text has more than {MAX_IGNORED_PARTS} parts (MAX_IGNORED_PARTS)"
+            raise placed(LimitError, syntax.text, ignored.at, message)
         if not syntax.settings.ignore_once:
             _refuse_unreadable(syntax, ignored.body)
         wholes.extend((ignored.at, part) for part in (whole.parts if isinstance(whole, Alternation) else (whole,)))

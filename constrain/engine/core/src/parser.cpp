@@ -319,6 +319,7 @@ void Parser::replace_tail_calls(std::vector<Predicted>& predicted) {
         }
       }
     }
+    lexer_.expressions().count_items(kept.size() / 4);  // sorting them is quicker than following them
     sort_unique(kept);
     predicted[p].waiting.assign(kept.begin(), kept.end());
   }
