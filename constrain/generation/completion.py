@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from constrain.confidence.fields import FieldConfidence
     from constrain.engine.captures import Captures
     from constrain.engine.report import Report
-    from constrain.llama.decoding.answer import FinishReason
+    from constrain.llama.decoding.answer import EndedBy, FinishReason
     from constrain.llama.decoding.token_logprob import TokenLogprob
     from constrain.llama.decoding.trace import TokenTrace
     from constrain.quotes.places import QuotePlace
@@ -75,6 +75,8 @@ class Completion:
         limited_masks: number of masks without some allowed tokens, because a limit of the kernel was met. The answer
             matches and is complete nevertheless.
         limits_met: names of these limits, such as ``"MAX_MASK_WORK"``, and of those on captures and certificates.
+        ended_by: the cause of the end: ``"model"``, ``"grammar"`` (nothing could follow), ``"stop"`` (a ``stop`` text,
+            or calls that repeat), ``"limit"`` (``max_tokens``), ``"context"`` (it is full) or ``"timeout"``.
         stop: the ``stop`` text before which free text ended; ``None`` for none.
         reasoning: text of the model's reasoning before the answer; ``""`` for none.
         draft: text that the model wrote before its answer, with the option ``draft``; ``""`` for none.
@@ -117,6 +119,7 @@ class Completion:
     shortened: int = 0
     limited_masks: int = 0
     limits_met: tuple[str, ...] = ()
+    ended_by: EndedBy = "model"
     stop: str | None = None
     reasoning: str = ""
     draft: str = ""

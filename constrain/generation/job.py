@@ -372,6 +372,7 @@ class Writing:
             usage=Usage(job.plan.prompt_tokens, cached_tokens, drafted + len(answer.tokens), drafted),
             timings=timings,
             finish_reason=answer.finish_reason,
+            ended_by=answer.ended_by,
             report=None if job.constraint is None else job.constraint.report,
             ended_early=self._ended_early(),
             shortened=answer.n_shortened + (0 if answer.matcher is None else answer.matcher.n_shortened),

@@ -58,8 +58,22 @@ if TYPE_CHECKING:
     """Yields the number of a chosen token of the answer, and tokens to stand in its place and behind, in the groups in
     which they would be taken; takes the logits after them, float32 of shape (n_vocab,)."""
 
+EndedBy = Literal["model", "grammar", "stop", "limit", "context", "timeout"]
+"""The cause of an answer's end: the model, which ended it; the grammar, in which nothing can follow; a stop text (or
+calls that repeat); ``max_tokens``; the size of the context; a time limit."""
+
 FinishReason = Literal["stop", "length", "timeout"]
-"""Why an answer ended: "stop" by itself or at a stop text; "length" by the token budget; "timeout" by a time limit."""
+"""Why an answer ended, as APIs say it: "stop" by itself or at a stop text; "length" by the token budget; "timeout" by a
+time limit."""
+
+_FINISH_REASONS: dict[EndedBy, FinishReason] = {
+    "model": "stop",
+    "grammar": "stop",
+    "stop": "stop",
+    "limit": "length",
+    "context": "length",
+    "timeout": "timeout",
+}
 
 _CONTEXT_TOKENS = 8
 """Tokens of text before a forced text with which it is tokenized; tokenizers look no further than a word or so."""
@@ -143,7 +157,7 @@ class Answer:
         n_taken_back: number of tokens that the last choice removed before it took new ones; the caller forgets them
             and evaluates the tokens before them again for their logits.
         is_done: whether the answer is complete.
-        finish_reason: why the answer ended, once it is done.
+        ended_by: the cause of the answer's end, once it is done.
         ended_early: places at which a string or another value was ended for want of tokens: number of the token, and
             offset in it.
         n_shortened: how many strings ended at their own limit (``max_string_tokens``).
@@ -177,7 +191,7 @@ class Answer:
     n_doubtful: int = field(default=0, init=False)
     n_taken_back: int = field(default=0, init=False)
     is_done: bool = field(default=False, init=False)
-    finish_reason: FinishReason = field(default="stop", init=False)
+    ended_by: EndedBy = field(default="model", init=False)
     ended_early: list[tuple[int, int]] = field(default_factory=list, init=False)
     n_shortened: int = field(default=0, init=False)
     n_masks: int = field(default=0, init=False)
@@ -234,7 +248,7 @@ class Answer:
         if stopped:
             self._finish("stop")
         elif len(self.tokens) == self._limit:
-            self._finish("length")
+            self._finish(self._budget)
         return tuple(self.prefix)
 
     def _begin_with_prefix(self, matcher: AnswerMatcher, limit: str) -> tuple[int, ...]:
@@ -316,7 +330,7 @@ class Answer:
         if self.choices is not None and count > 1:
             self.choices.take(len(self.tokens), token, logits)
         if token in self.eos:
-            return self._end(matcher)
+            return self._end(matcher, "grammar" if count == 1 else "model")
         if self.call_or_content is not None and self.call_or_content.doubts(token):
             self.tokens.append(token)
             self.n_doubtful += 1
@@ -408,7 +422,7 @@ class Answer:
         self._is_cut = True
         if matcher.is_accepting:
             self._settle(self.n_doubtful)
-            return self._finish("length")
+            return self._finish(self._budget)
         if kind in (Kind.PROSE, Kind.REASONING):
             return self._leave(matcher, kind)
         self.ended_early.append((len(self.tokens), 0))
@@ -498,7 +512,7 @@ class Answer:
             taken.append(token)
             if matcher.lexeme[0] != kind:
                 break
-        return self._follow(matcher, taken) if taken else self._finish("length")
+        return self._follow(matcher, taken) if taken else self._finish(self._budget)
 
     def _may_take_back_word(self, matcher: AnswerMatcher) -> bool:
         """Returns whether the answer is in a string of any characters that it may soon have to end."""
@@ -593,12 +607,12 @@ class Answer:
         if self._late():
             return self._finish("timeout")
         if token in self.eos:
-            return self._finish("stop")
+            return self._finish("model")
         stopped = self._add(token)
         if stopped:
             self._finish("stop")
         elif len(self.tokens) == self._limit:
-            self._finish("length")
+            self._finish(self._budget)
         return (token,)
 
     @property
@@ -630,7 +644,7 @@ class Answer:
             return self._close(self.matcher, "timeout")
         self._accept(self.matcher, token)
         if token in self.eos:
-            return self._end(self.matcher)
+            return self._end(self.matcher, "model")
         return self._follow(self.matcher, self._forced(self.matcher, token))
 
     def end_by(self, deadline: float) -> None:
@@ -813,7 +827,7 @@ class Answer:
             self.chain.accept(token)
             stopped |= self._add(token)
         if matcher.is_finished:
-            self._end(matcher)
+            self._end(matcher, "grammar")
         elif stopped:
             return (*tokens, *self._close(matcher, "stop"))
         return tuple(tokens)
@@ -823,7 +837,7 @@ class Answer:
         self._take_back(matcher)
         return self._close(matcher, "timeout")
 
-    def _close(self, matcher: AnswerMatcher, reason: FinishReason) -> tuple[int, ...]:
+    def _close(self, matcher: AnswerMatcher, by: EndedBy) -> tuple[int, ...]:
         """Ends the answer with the matcher's completion, of which an end of generation is no part."""
         completion = matcher.completion_tokens()
         closing = tuple(token for token in completion if token not in self.eos)
@@ -832,15 +846,25 @@ class Answer:
             self._accept(matcher, token)
         for token in closing:
             self._add(token)
-        self._finish(reason)
+        self._finish(by)
         return closing
 
-    def _end(self, matcher: AnswerMatcher) -> tuple[int, ...]:
-        return self._finish("length" if self._is_cut or matcher.is_cut else "stop")
+    def _end(self, matcher: AnswerMatcher, by: EndedBy) -> tuple[int, ...]:
+        return self._finish(self._budget if self._is_cut or matcher.is_cut else by)
 
-    def _finish(self, reason: FinishReason) -> tuple[int, ...]:
+    @property
+    def _budget(self) -> EndedBy:
+        """The name of the budget on tokens: of ``max_tokens``, or of the context if that is smaller."""
+        return "limit" if self._limit == self.max_tokens else "context"
+
+    @property
+    def finish_reason(self) -> FinishReason:
+        """Why the answer ended, once it is done, as APIs say it."""
+        return _FINISH_REASONS[self.ended_by]
+
+    def _finish(self, by: EndedBy) -> tuple[int, ...]:
         self.is_done = True
-        self.finish_reason = reason
+        self.ended_by = by
         self.chain.close()
         return ()
 

@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 def make_message_writer(request: MessagesRequest, _: ServedModel) -> MessageWriter:
     """Returns the writer of the answer to a request."""
     question = request.question
-    max_tokens = question.options["max_tokens"]
-    assert max_tokens is not None
-    return MessageWriter(Heading(request.model, question.content is None, max_tokens, request.shows_thinking))
+    return MessageWriter(Heading(request.model, question.content is None, request.shows_thinking))
 
 
 class TokenCount(Endpoint):

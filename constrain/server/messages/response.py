@@ -27,14 +27,12 @@ class Heading:
     Attributes:
         model: name that the model is served under.
         is_text: whether the content is free text, without a format.
-        max_tokens: limit on tokens of the request.
         shows_thinking: whether blocks of thinking have their text.
         id: id of the message.
     """
 
     model: str
     is_text: bool
-    max_tokens: int
     shows_thinking: bool = True
     id: str = field(default_factory=lambda: f"msg_{secrets.token_hex(12)}")
 
@@ -113,8 +111,7 @@ def _stop_reason(heading: Heading, completion: Completion) -> StopReason:
     if _refusal(completion.value) is not None:
         return "refusal"
     if _is_cut(heading, completion):
-        is_full = completion.finish_reason == "length" and completion.usage.completion_tokens < heading.max_tokens
-        return "model_context_window_exceeded" if is_full else "max_tokens"
+        return "model_context_window_exceeded" if completion.ended_by == "context" else "max_tokens"
     return "end_turn" if completion.stop is None else "stop_sequence"
 
 

@@ -215,6 +215,27 @@ def test_a_language_of_the_empty_text_alone_needs_no_token() -> None:
     assert decoding.answer.finish_reason == "stop"
 
 
+@pytest.mark.parametrize(
+    ("by", "wishes", "grammar", "options"),
+    [
+        ("model", [A, B, EOS], repeated(1), {}),
+        ("model", [C, EOS], None, {}),
+        ("grammar", [AB], language(b"ab", b"b"), {}),
+        ("stop", [C, B, C], None, {"wants_stop": lambda token: token == B}),
+        ("stop", [A, B, B, B], repeated(1), {"wants_stop": lambda token: token == B}),
+        ("limit", [C] * 20, None, {"max_tokens": 5}),
+        ("limit", [A] + [B] * 50, repeated(1), {"max_tokens": 5}),
+        ("context", [C] * 20, None, {"n_ctx": 7, "max_tokens": 20}),
+        ("context", [A] + [B] * 50, repeated(1), {"n_ctx": 8}),
+    ],
+)
+def test_the_cause_of_the_end_is_told(
+    by: str, wishes: list[int], grammar: constrain.Grammar | None, options: dict[str, Any]
+) -> None:
+    decoding, _, _ = run(wishes, grammar, **options)
+    assert decoding.answer.ended_by == by
+
+
 def test_repeat_penalties_hear_of_the_tokens_that_were_taken() -> None:
     taken: list[int] = []
     chain = Chain(Sampling(temperature=0), len(TOKENS), 100)

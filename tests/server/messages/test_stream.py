@@ -54,7 +54,7 @@ class Answer:
     events: tuple[StreamEvent, ...]
     completion: Completion
     order: str
-    heading: Heading = Heading("small", is_text=True, max_tokens=WRITTEN)  # noqa: RUF009 - all may share one id
+    heading: Heading = Heading("small", is_text=True)  # noqa: RUF009 - all may share one id
 
 
 def completed(value: Any, text: str = "", **members: Any) -> Completion:
@@ -88,7 +88,7 @@ HELLO = (TextDelta("Hé"), TextDelta("llo ☃"))
 ONE_TEXT = "start 0 text, text_delta 0, stop 0"
 ONE_CALL = "start 0 tool_use, input_json_delta 0, stop 0"
 THINKING = "start 0 thinking, thinking_delta 0, signature_delta 0, stop 0"
-BY_TOOLS = Heading("small", is_text=True, max_tokens=50)
+BY_TOOLS = Heading("small", is_text=True)
 
 ANSWERS = {
     "text": Answer(HELLO, completed("Héllo ☃", "Héllo ☃"), f"{ONE_TEXT}, message_delta end_turn"),
@@ -111,7 +111,7 @@ ANSWERS = {
         (*THOUGHTS, TextDelta("Yes.")),
         completed("Yes.", "Yes.", reasoning="Well, well."),
         "start 0 thinking, signature_delta 0, stop 0, start 1 text, text_delta 1, stop 1, message_delta end_turn",
-        Heading("small", is_text=True, max_tokens=WRITTEN, shows_thinking=False),
+        Heading("small", is_text=True, shows_thinking=False),
     ),
     "thinking, text and calls": Answer(
         (*THOUGHTS, TextDelta("Let me see."), *written(0, OSLO), *written(1, ROME)),
@@ -128,16 +128,15 @@ ANSWERS = {
         (*THOUGHTS, TextDelta("3")),
         completed(3, "3", draft="Well, well.", finish_reason="length"),
         f"{THINKING}, start 1 text, text_delta 1, stop 1, message_delta end_turn",
-        Heading("small", is_text=False, max_tokens=WRITTEN),
+        Heading("small", is_text=False),
     ),
     "max_tokens": Answer(
         HELLO, completed("Héllo ☃", "Héllo ☃", finish_reason="length"), f"{ONE_TEXT}, message_delta max_tokens"
     ),
     "a full context": Answer(
         HELLO,
-        completed("Héllo ☃", "Héllo ☃", finish_reason="length"),
+        completed("Héllo ☃", "Héllo ☃", finish_reason="length", ended_by="context"),
         f"{ONE_TEXT}, message_delta model_context_window_exceeded",
-        Heading("small", is_text=True, max_tokens=WRITTEN + 1),
     ),
     "no more time": Answer(
         HELLO,
