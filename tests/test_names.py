@@ -44,6 +44,7 @@ PRIVATE_TYPES = {
     "Dialect": "a Literal of three texts",
     "Embedder": "of Model.embedder, which only this package uses",
     "EventKind": "a Literal of three texts",
+    "EndedBy": "a Literal of six texts",
     "FinishReason": "a Literal of three texts",
     "GraphSampling": "of Model.in_graph, which only this package calls",
     "Masking": "a protocol that Constraint fulfils",

@@ -216,11 +216,12 @@ def _read_options(line: Mapping[str, Any]) -> ChatOptions:
         **read_prefix(line),
         **{name: integer(line, name, 1) for name in _SOFT_LIMITS},
         **{name: boolean(line, name) for name in _FLAGS},
-        **{name: optional_text(line, name) for name in ("tool_format", *CHOICES)},
+        **{name: optional_text(line, name) for name in ("tool_format", "reasoning_effort", *CHOICES)},
         "top_logprobs": read_top_logprobs(line),
         "timeout": number(line, "timeout", 0),
     }
-    for name, reader in (("tools", _read_tools), ("tool_choice", _read_choice), ("registry", mapping)):
+    readers = {"tools": _read_tools, "tool_choice": _read_choice}
+    for name, reader in {**readers, "registry": mapping, "template_variables": mapping}.items():
         given = line.get(name)
         read[name] = None if given is None else reader(given, name)
     kept = {name: value for name, value in read.items() if value is not None}

@@ -166,6 +166,12 @@ class ChatOptions(Options, total=False):
             is no schema. A ``draft`` takes the place of the reasoning.
         max_reasoning_tokens: soft limit on the tokens of the reasoning; ``None`` (the default) for half of
             ``max_tokens``, or no limit if that is ``None``, too.
+        reasoning_effort: how much a model that can reason does so: ``"none"``, ``"minimal"``, ``"low"``, ``"medium"``,
+            ``"high"``, ``"xhigh"`` or ``"max"``; ``None`` (the default) leaves it to the model. A template with a
+            variable of this name gets the word, or the nearest of ``"low"``, ``"medium"`` and ``"high"``. Each but
+            ``"none"`` is a wish to reason, unless ``thinking`` says otherwise.
+        template_variables: variables for the model's chat template, by name, such as ``{"enable_thinking": False}``;
+            empty by default. Those that turn reasoning on or off take the place of ``thinking``.
     """
 
     tools: Sequence[Tool | Callable[..., Any] | Mapping[str, Any]]
@@ -175,6 +181,8 @@ class ChatOptions(Options, total=False):
     allow_refusal: bool
     thinking: bool | None
     max_reasoning_tokens: int | None
+    reasoning_effort: str | None
+    template_variables: Mapping[str, Any]
 
 
 AnyOptions = TypeVar("AnyOptions", bound=Options)
@@ -308,10 +316,11 @@ _PENALTIES = ("repeat_penalty", "presence_penalty", "frequency_penalty")
 _LIMITS = ("max_tokens", "max_string_tokens", "max_number_tokens", "max_reasoning_tokens")
 _COUNTS = frozenset((*_LIMITS, "top_k", "seed", "top_logprobs"))
 _NUMBERS = frozenset(("temperature", "top_p", "min_p", "timeout", *_PENALTIES))
-MAY_BE_NONE = frozenset((*_LIMITS, "seed", "timeout", "tool_choice", "tool_format", "thinking", "registry", "sources"))
+_OTHERS = ("seed", "timeout", "tool_choice", "tool_format", "thinking", "reasoning_effort", "registry", "sources")
+MAY_BE_NONE = frozenset((*_LIMITS, *_OTHERS))
 """Options that may be ``None``; in JSON, where null otherwise means that a field is missing, null is ``None`` there."""
 
-_CHAT_KEYS = frozenset(("tools", "tool_choice", "parallel_tool_calls", "tool_format", "allow_refusal", "thinking"))
+_CHAT_KEYS = frozenset(ChatOptions.__annotations__) - frozenset(Options.__annotations__) - {"max_reasoning_tokens"}
 _COMPILE_KEYS = frozenset(CompileOptions.__annotations__)
 _SAMPLING_KEYS = frozenset(("temperature", "top_p", "top_k", "min_p", "seed", "logit_bias", *_PENALTIES))
 

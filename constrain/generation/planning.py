@@ -123,16 +123,17 @@ def make_plan(model: Model, prompt: Prompt, schema: Any, given: Options) -> Plan
         options["sources"] = sources
     answer = _make_answer_language(model, schema, options, tools, form, sources)
     language = _text_language(schema, options) if answer is None else None
-    thinks = options.get("thinking")
     if settings.draft:
-        _check_draft(schema, tools, thinking=thinks)
+        _check_draft(schema, tools, thinking=options.get("thinking"))
     if settings.unbias and (answer is not None or settings.draft):
         raise ValueError(
             "unbias is for answers that are one text of a schema: without tools, refusals, reasoning, draft"
         )
     if settings.certificate and schema is None and (answer is None or answer.calls is Calls.NONE):
         raise CertificateError(_NOTHING_TO_PROVE)
-    wants_reasoning = (schema is None and not settings.draft) if thinks is None else thinks
+    variables, wants_reasoning = switch_reasoning(
+        form.thinking, template, options, by_default=schema is None and not settings.draft
+    )
     about_schema = _describe_answer(
         settings, result, has_tools=bool(tools), allow_refusal=bool(options.get("allow_refusal"))
     )
@@ -142,7 +143,7 @@ def make_plan(model: Model, prompt: Prompt, schema: Any, given: Options) -> Plan
         prompt,
         tools=tools,
         form=form,
-        variables=switch_reasoning(form.thinking, wanted=wants_reasoning),
+        variables=variables,
         shown=about_schema,
         draft=_draft_words(has_tools=bool(tools), is_shown=bool(about_schema)) if settings.draft else None,
     )

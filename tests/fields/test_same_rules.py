@@ -168,6 +168,8 @@ VALUES: dict[str, Any] = {
     "tools": [{"type": "function", "name": "f"}],
     "tool_choice": ["f"],
     "tool_format": "hermes",
+    "reasoning_effort": "low",
+    "template_variables": {"a": 1},
     "show_schema": "Like this: {schema}",
     "whitespace": "compact",
     "property_order": "any",

@@ -62,6 +62,8 @@ _GROUPS = {
         "draft",
         "thinking",
         "max_reasoning_tokens",
+        "reasoning_effort",
+        "template_variables",
     ),
 }
 
@@ -72,6 +74,8 @@ _CHAT_DEFAULTS: dict[str, Any] = {
     "tool_format": None,
     "allow_refusal": False,
     "thinking": None,
+    "reasoning_effort": None,
+    "template_variables": {},
 }
 """The defaults of options that no dataclass has: those of ``constrain.generation.planning``."""
 

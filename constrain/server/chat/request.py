@@ -15,6 +15,7 @@ from constrain.fields.sampling import (
     read_show_schema,
     read_sources,
 )
+from constrain.fields.thinking import read_thinking
 from constrain.fields.votes import read_unbias, read_vote
 from constrain.server.http.errors import convert_field_errors
 from constrain.server.requests.body import model_name
@@ -76,7 +77,7 @@ def read_chat_request(body: Mapping[str, Any], settings: Settings) -> ChatReques
     options: ChatOptions = {**read_sampling(body, RANGES), **read_show_schema(body), **read_logprobs(body)}
     options |= {**read_draft(body), **read_confidence(body), **read_cache_prompt(body)}
     max_tokens, name = read_max_tokens(body, "max_completion_tokens", "max_tokens", least=1)
-    options |= max_tokens
+    options |= {**max_tokens, **read_thinking(body, max_tokens.get("max_tokens"))}
     content = read_format(body.get("response_format"), RESPONSE_FORMAT, settings.strict_subset)
     content = read_content(body, content, "response_format")
     has_functions = uses_functions(body)

@@ -15,6 +15,7 @@ from constrain.fields.sampling import (
     read_sources,
     read_stop,
 )
+from constrain.fields.thinking import effort_options, read_thinking
 from constrain.fields.values import FieldError, array, integer, kind_of, mapping, missing, one_of, optional_text
 from constrain.server.http.errors import convert_field_errors
 from constrain.server.messages.conversation import read_conversation
@@ -101,7 +102,9 @@ def _read(body: Mapping[str, Any], settings: Settings) -> MessagesRequest:
     max_tokens, name = read_max_tokens(body, "max_tokens", least=1)
     options |= max_tokens
     thinking, shows_thinking = _read_thinking(body, max_tokens.get("max_tokens"))
-    options |= thinking
+    options |= {**read_thinking(body, max_tokens.get("max_tokens")), **thinking}
+    if (effort := _read_effort(body)) is not None and options.get("thinking"):
+        options = {**effort_options(effort, max_tokens.get("max_tokens")), **options}
     field, content = _read_format(body)
     content = read_content(body, content, field)
     tools, places = read_message_tools(body, settings.strict_subset)
@@ -137,11 +140,16 @@ def _read_thinking(body: Mapping[str, Any], max_tokens: int | None) -> tuple[Cha
     return {"thinking": True, "max_reasoning_tokens": budget}, is_shown
 
 
+def _read_effort(body: Mapping[str, Any]) -> str | None:
+    """Reads ``output_config.effort``. Raises ``FieldError``."""
+    config = {} if body.get("output_config") is None else mapping(body["output_config"], "output_config")
+    effort = config.get("effort")
+    return None if effort is None else one_of(effort, _EFFORTS, "output_config.effort")
+
+
 def _read_format(body: Mapping[str, Any]) -> tuple[str, Format | None]:
     """Reads the format of the text: its field, and the JSON Schema; ``None`` for any text. Raises ``FieldError``."""
     config = {} if body.get("output_config") is None else mapping(body["output_config"], "output_config")
-    if config.get("effort") is not None:
-        one_of(config["effort"], _EFFORTS, "output_config.effort")
     given = {_FORMATS[0]: config.get("format"), _FORMATS[1]: body.get("output_format")}
     found = [name for name in _FORMATS if given[name] is not None]
     if len(found) > 1:

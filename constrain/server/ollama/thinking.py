@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from constrain.chat.families.forms import detect_thinking
+from constrain.fields.thinking import effort_options
 from constrain.fields.values import one_of, wrong_type
 from constrain.generation.reasoning import always_reasons
 from constrain.server.http.errors import ApiError
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 
 _FIELD = "think"
 
-LEVELS: dict[str, int | None] = {"low": 512, "medium": 2048, "high": None}
-"""Tokens of reasoning that each level asks the model to keep to: a soft limit, ``None`` for none."""
+LEVELS = ("low", "medium", "high")
+"""Amounts of reasoning; see ``fields.thinking.EFFORT_TOKENS``."""
 
 
 def read_think(body: Mapping[str, Any]) -> bool | None:
@@ -28,7 +29,7 @@ def read_think(body: Mapping[str, Any]) -> bool | None:
         return given
     if not isinstance(given, str):
         raise wrong_type(_FIELD, "a boolean or a string", given)
-    one_of(given, tuple(LEVELS), _FIELD)
+    one_of(given, LEVELS, _FIELD)
     return True
 
 
@@ -41,10 +42,7 @@ def thinking_options(body: Mapping[str, Any], max_tokens: int | None) -> ChatOpt
     if wanted is None:
         return {}
     found: ChatOptions = {"thinking": wanted}
-    level = LEVELS.get(body[_FIELD]) if isinstance(body[_FIELD], str) else None
-    if level is not None:
-        found["max_reasoning_tokens"] = level if max_tokens is None else min(level, max(1, max_tokens // 2))
-    return found
+    return found | effort_options(body[_FIELD], max_tokens) if isinstance(body[_FIELD], str) else found
 
 
 def require_thinking(name: str, model: Model, options: ChatOptions) -> None:

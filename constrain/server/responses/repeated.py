@@ -49,7 +49,7 @@ def repeat_text(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def repeat_reasoning(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the members of ``reasoning`` that OpenAI's type knows. A request cannot set the amount of reasoning here.
+    """Returns the members of ``reasoning`` that OpenAI's type knows.
 
     Raises ``ApiError`` if it is not an object.
     """

@@ -18,6 +18,7 @@ from constrain.fields.sampling import (
     read_show_schema,
     read_sources,
 )
+from constrain.fields.thinking import read_thinking
 from constrain.fields.values import (
     array,
     boolean,
@@ -136,7 +137,8 @@ def read_request(
     options |= read_sources(body, has_schema=has_schema or bool(tools.all))
     options |= {**read_draft(body), **read_confidence(body), **read_cache_prompt(body)}
     max_tokens, name = read_max_tokens(body, "max_output_tokens", least=1)
-    options |= {**max_tokens, **tools.options(parallel=parallel), **_logprobs(body)}
+    options |= {**max_tokens, **read_thinking(body, max_tokens.get("max_tokens"))}
+    options |= {**tools.options(parallel=parallel), **_logprobs(body)}
     stream = read_stream(body)
     n = _read_voters(body, stream=stream, logprobs=options.get("logprobs", False))
     options |= {**read_unbias(body, vote=n > 1), **read_certificate(body, vote=n > 1)}

@@ -11,6 +11,8 @@ from starlette.responses import JSONResponse
 
 from constrain.errors import ConstrainError
 from constrain.generation.completion import Finished
+from constrain.generation.reasoning import idle_switches
+from constrain.server.http.account import warn
 from constrain.server.http.errors import ApiError, failure
 from constrain.server.serving.endpoint import Endpoint, send_stream
 
@@ -122,7 +124,9 @@ class Answering(Endpoint, Generic[R]):
             await response(request.scope, request.receive, send)
 
     def check(self, asked: R, served: ServedModel) -> None:
-        """Raises ``ApiError`` if the model cannot do what a request asks for, as far as its fields tell."""
+        """Raises ``ApiError`` if the model cannot do what a request asks for, as far as its fields tell, or warns."""
+        for warning in idle_switches(served.model, asked.questions[0].options):
+            warn(warning)
 
     def make_writer(self, asked: R, served: ServedModel, answers: Answers) -> Writer:  # noqa: ARG002 - subclasses' use
         """Returns the writer of answers that the model has begun."""

@@ -230,11 +230,11 @@ def test_a_format_is_json_or_a_schema() -> None:
         (None, None, {}),
         (False, None, {"thinking": False}),
         (True, None, {"thinking": True}),
-        ("high", None, {"thinking": True}),
-        ("medium", None, {"thinking": True, "max_reasoning_tokens": 2048}),
-        ("low", None, {"thinking": True, "max_reasoning_tokens": 512}),
-        ("low", 100, {"thinking": True, "max_reasoning_tokens": 50, "max_tokens": 100}),
-        ("low", 1, {"thinking": True, "max_reasoning_tokens": 1, "max_tokens": 1}),
+        ("high", None, {"thinking": True, "reasoning_effort": "high"}),
+        ("medium", None, {"thinking": True, "reasoning_effort": "medium", "max_reasoning_tokens": 2048}),
+        ("low", None, {"thinking": True, "reasoning_effort": "low", "max_reasoning_tokens": 512}),
+        ("low", 100, {"thinking": True, "reasoning_effort": "low", "max_reasoning_tokens": 50, "max_tokens": 100}),
+        ("low", 1, {"thinking": True, "reasoning_effort": "low", "max_reasoning_tokens": 1, "max_tokens": 1}),
     ],
 )
 def test_thinking_has_levels(think: Any, most: int | None, expected: dict[str, Any]) -> None:
