@@ -11,7 +11,7 @@ from constrain.errors import ModelError
 from constrain.remembering import remembered
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import jinja2
 
@@ -45,6 +45,22 @@ def free_variables(template: str) -> frozenset[str]:
         return frozenset(meta.find_undeclared_variables(_environment().parse(template)))
     except jinja2.TemplateError as error:
         raise ModelError(f"the chat template failed: {error}") from error
+
+
+def tool_variables(template: str, tools: Sequence[Mapping[str, Any]]) -> dict[str, object]:
+    """Returns the variables with the tools of a conversation, in OpenAI's form, and those that a program must add.
+
+    Some templates (Firefunction's) read no ``tools``, but ``functions``, a JSON text, and ``datetime``. It is a day
+    here: with the time, no prompt would begin as the one before.
+    """
+    used = free_variables(template)
+    variables: dict[str, object] = {"tools": tools} if tools else {}
+    if "functions" in used and "tools" not in used:
+        functions = [tool["function"] for tool in tools]
+        variables["functions"] = json.dumps(functions, ensure_ascii=False, indent=4) if tools else ""
+    if "datetime" in used:
+        variables["datetime"] = datetime.now().astimezone().strftime("%Y-%m-%d")
+    return variables
 
 
 @remembered(16, TEMPLATE_BYTES, lambda template: 50 * len(template))
