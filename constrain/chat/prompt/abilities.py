@@ -43,6 +43,7 @@ class Abilities:
         parts: contents must be lists of parts.
         system: a system message at the start is shown.
         only_system: it is shown without any other message.
+        only_system_with_tools: so are tools with it.
         later_system: a system message after other messages is shown.
         calls: calls are written, in the family's form.
         tools: tools are shown, and ``calls`` holds.
@@ -64,6 +65,7 @@ class Abilities:
     parts: bool = False
     system: bool = False
     only_system: bool = False
+    only_system_with_tools: bool = False
     later_system: bool = False
     calls: bool = False
     tools: bool = False
@@ -135,12 +137,15 @@ class _Probe:
             parts=self._parts,
             system=self._shows([system, _USER], "probe-rule", "probe-question"),
             only_system=self._shows([system], "probe-rule"),
+            only_system_with_tools=calls and self._shows([system], "probe-rule", "probe_tool", tools=_TOOLS),
             later_system=self._shows([system, *later], "probe-rule", "probe-later"),
             calls=calls,
             tools=calls and self._shows([_USER], "probe_tool", "probe_key", tools=_TOOLS),
             results=calls
             and self._shows([_USER, self._make_calls(1), self._make_result()], "probe-result", tools=_TOOLS),
-            orphans=calls and self._shows([_USER, self._make_result()], "probe-result", tools=_TOOLS),
+            orphans=calls
+            and self._shows([_USER, self._make_result()], "probe-result", tools=_TOOLS)
+            and self._shows([self._make_result(), _USER], "probe-result", tools=_TOOLS),
             arguments_as_text=self._as_text,
             no_content=self._no_content,
             empty_content=self._empty_content,

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -114,7 +115,8 @@ def check_messages(messages: object) -> list[Message]:
     """Checks messages in OpenAI's form, with roles ``system``, ``developer``, ``user``, ``assistant`` and ``tool``.
 
     The ``tool`` messages with results must come directly after the message with the calls, one for each call; they are
-    returned in the order of the calls, and results of other calls behind them. Raises ``MessageError``.
+    returned in the order of the calls, and results of other calls behind them. A result without an id belongs to the
+    first call of the tool with its ``name``, or of any. Raises ``MessageError``.
 
     >>> check_messages([{"role": "user", "content": "Hello"}])
     [Message(role='user', content='Hello', calls=(), reasoning='', call_id='', name='')]
@@ -124,29 +126,66 @@ def check_messages(messages: object) -> list[Message]:
     if not messages:
         raise MessageError("messages", "must not be empty")
     checked: list[Message] = []
-    pending: dict[str, str] = {}
+    calls: tuple[Call, ...] = ()
+    waiting = _Waiting()
     results: dict[str, Message] = {}
     orphans: list[Message] = []
     for index, message in enumerate(messages):
         where = f"messages[{index}]"
         part = _check(message, where)
         if part.role != "tool":
-            if pending:
-                raise MessageError(where, _describe_unanswered(pending, results))
+            if waiting:
+                raise MessageError(where, _describe_unanswered(waiting))
             checked.append(part)
-            pending = {call.id: call.name for call in part.calls}
+            calls, waiting = part.calls, _Waiting(part.calls)
             continue
-        call_id = part.call_id or next((call for call in pending if call not in results), "")
-        if call_id in pending and call_id not in results:
-            results[call_id] = replace(part, call_id=call_id, name=pending[call_id])
+        call_id = part.call_id or waiting.first(part.name)
+        if call_id in waiting:
+            results[call_id] = replace(part, call_id=call_id, name=waiting.remove(call_id))
         else:
             orphans.append(replace(part, is_orphan=True))
-        if len(results) == len(pending):
-            checked += [*(results[call] for call in pending), *orphans]
-            pending, results, orphans = {}, {}, []
-    if pending:
-        raise MessageError(f"messages[{len(messages) - 1}]", _describe_unanswered(pending, results))
+        if not waiting:
+            checked += [*(results[call.id] for call in calls), *orphans]
+            calls, results, orphans = (), {}, []
+    if waiting:
+        raise MessageError(f"messages[{len(messages) - 1}]", _describe_unanswered(waiting))
     return checked
+
+
+class _Waiting:
+    """The calls of a message that have no result yet. Finding a call takes constant time on average.
+
+    Args:
+        calls: calls in the order of the message.
+    """
+
+    def __init__(self, calls: Iterable[Call] = ()) -> None:
+        self._names: dict[str, str] = {}  # by id
+        self._in_order: dict[str, deque[str]] = {"": deque()}  # by name of the tool; "": those of all tools
+        for call in calls:
+            self._names[call.id] = call.name
+            self._in_order[""].append(call.id)
+            self._in_order.setdefault(call.name, deque()).append(call.id)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __contains__(self, call_id: object) -> bool:
+        return call_id in self._names
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def first(self, name: str) -> str:
+        """Returns the id of the first call of a tool, or of any for ``""``; ``""`` if there is none."""
+        ids = self._in_order.get(name, deque())
+        while ids and ids[0] not in self._names:
+            ids.popleft()
+        return ids[0] if ids else ""
+
+    def remove(self, call_id: str) -> str:
+        """Removes a call, which has its result; returns the name of its tool."""
+        return self._names.pop(call_id)
 
 
 def unread_members(messages: Iterable[object]) -> list[str]:
@@ -222,8 +261,8 @@ def to_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _describe_unanswered(pending: dict[str, str], results: dict[str, Message]) -> str:
-    missing = ", ".join(repr(call) for call in pending if call not in results)
+def _describe_unanswered(waiting: Iterable[str]) -> str:
+    missing = ", ".join(map(repr, waiting))
     return f"calls have no result before it: {missing}; a message with role 'tool' must follow for each"
 
 

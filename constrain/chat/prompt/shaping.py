@@ -42,7 +42,8 @@ def shape(
     if not able.calls:
         said = [_with_calls_as_text(message, form) for message in said]
     said = _with_results_as_text(said, form, able)
-    said = _place_system(said, show_tools(tools, form) if tools and not able.tools else "", able)
+    shown = show_tools(tools, form) if tools and not able.tools else ""
+    said = _place_system(said, shown, able, has_tools=bool(tools) and able.tools)
     if able.alternating:
         said = _alternate(said)
     written = [_plain(tool) if able.plain_schemas else dict(tool) for tool in tools] if able.tools else []
@@ -67,8 +68,9 @@ def find_shape(
 
     Raises ``ModelError`` with the first message that the template refuses in every shape.
     """
+    usual = able
     try:
-        return able, write(messages, able)
+        return usual, write(messages, usual)
     except ModelError as error:
         refused = error
     if tools and able.tools:
@@ -76,7 +78,7 @@ def find_shape(
         forms = (able, replace(able, plain_schemas=True), replace(able, tools=False))
         able = next((other for other in forms if _try(write, question, other) is not None), able)
     for other in _other_shapes(messages, able):
-        if (written := _try(write, messages, other)) is not None:
+        if other != usual and (written := _try(write, messages, other)) is not None:
             return other, written
     first, last = 0, len(messages)  # the template takes so many messages, and refuses so many
     while last - first > 1:
@@ -253,27 +255,30 @@ def _with_results_as_text(messages: Sequence[Message], form: ToolFormat, able: A
 def _alternate(messages: Sequence[Message]) -> list[Message]:
     """Returns messages in which user and assistant take turns, beginning with the user.
 
-    Neighbours of one role are joined. Where calls and results stand between two messages of one role, or the assistant
-    comes first, a message without text stands for the turn that is missing. Messages with calls are no turns, as in
-    Mistral's templates.
+    Neighbours of one role are joined, and empty answers left out. Where calls and results stand between two messages of
+    one role, or the assistant comes first, a message without text stands for the turn that is missing. Messages with
+    calls are no turns, as in Mistral's templates.
     """
+    others = {"user": "assistant", "assistant": "user"}
     said: list[Message] = []
     last = "assistant"
     for message in messages:
         before = said[-1] if said else None
-        if before is not None and message.role == before.role in ("user", "assistant") and not before.calls:
+        if message.role not in others:
+            said.append(message)
+        elif before is not None and before.role == message.role and not before.calls:
             said[-1] = replace(
                 message,
                 content=_PARAGRAPH.join(text for text in (before.content, message.content) if text),
                 reasoning=_PARAGRAPH.join(text for text in (before.reasoning, message.reasoning) if text),
             )
-            last = "assistant" if message.role == "user" and message.calls else message.role
-            continue
-        if message.role == last and not message.calls:
-            said.append(Message("user" if last == "assistant" else "assistant", ""))
-        if message.role in ("user", "assistant") and not message.calls:
+            last = others[message.role] if message.calls else message.role
+        elif message.calls:
+            said.append(message)
+        elif message.role == "user" or message.content or message.reasoning:
+            said += [Message(others[last], "")] if message.role == last else []
+            said.append(message)
             last = message.role
-        said.append(message)
     return said
 
 
@@ -285,6 +290,8 @@ def _plain(function: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain_schema(schema: Any) -> Any:
+    if schema is True:
+        return {"description": ""}
     if not isinstance(schema, dict):
         return schema
     plain: dict[str, Any] = {"description": ""}
@@ -306,7 +313,7 @@ def _plain_schema(schema: Any) -> Any:
     return plain
 
 
-def _place_system(messages: Sequence[Message], shown: str, able: Abilities) -> list[Message]:
+def _place_system(messages: Sequence[Message], shown: str, able: Abilities, *, has_tools: bool) -> list[Message]:
     """Merges system and developer messages where the template shows them, followed by the text about tools."""
     ordered = [replace(m, role="system") if m.role == "developer" else m for m in messages]
     start = len(list(takewhile(lambda message: message.role == "system", ordered)))
@@ -317,7 +324,7 @@ def _place_system(messages: Sequence[Message], shown: str, able: Abilities) -> l
     text = _PARAGRAPH.join([*(message.content for message in first if message.content), *([shown] if shown else [])])
     if not first and not shown:
         return rest
-    if able.system if rest else able.only_system:
+    if able.system if rest else able.only_system and (able.only_system_with_tools or not has_tools):
         return [Message("system", text), *rest]
     if rest and rest[0].role == "user":
         return [replace(rest[0], content=f"{text}{_PARAGRAPH}{rest[0].content}"), *rest[1:]]
