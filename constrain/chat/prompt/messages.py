@@ -216,11 +216,14 @@ def unread_members(messages: Iterable[object]) -> list[str]:
 
 def misspelt_members(members: Mapping[Any, Any], read: Collection[str], where: str) -> list[str]:
     """Returns a sentence for each member whose name is nearly one of those that are read and missing."""
-    missing = [name for name in read if name not in members]
+    missing = [name for name in read if members.get(name) is None]
     return [
         f"{where}.{name} is not read; is {meant!r} meant?"
-        for name in members
-        if isinstance(name, str) and name not in read and (meant := closest(name, missing, _LIKENESS))
+        for name, value in members.items()
+        if value is not None
+        and isinstance(name, str)
+        and name not in read
+        and (meant := closest(name, missing, _LIKENESS))
     ]
 
 
@@ -299,7 +302,14 @@ def _check_answer(message: Mapping[str, Any], where: str, name: str) -> Message:
         content = ""
     else:
         raise MessageError(f"{where}.content", "must not be null without tool_calls")
-    return Message("assistant", content, calls, "".join(thoughts), name=name, is_null=message.get("content") is None)
+    return Message(
+        "assistant",
+        content,
+        calls,
+        "".join(thoughts),
+        name=name,
+        is_null=not content and message.get("content") is None,
+    )
 
 
 def _text(value: object, where: str) -> str:

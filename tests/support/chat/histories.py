@@ -62,7 +62,7 @@ CONVERSATIONS: dict[str, Conversation] = {
     "text and call apart": [user(), answer("word-beside"), *loop(), answer(), user()],
     "a question behind a result": [user(), *loop(), user()],
     "a question behind a result, and more": [user(), *loop(), user(), answer(), user()],
-    "calls one after another": [user(), *loop(), *loop(""), *loop("word-beside"), answer()] + [user()],
+    "calls one after another": [user(), *loop(), *loop(""), *loop("word-beside"), answer(), user()],
     "two calls": [user(), caller("a", "b"), result("a"), result("b")],
     "two calls, results out of order": [user(), caller("a", "b", content="word-beside"), result("b"), result("a")],
     "two calls, an answer and a question": [user(), caller("a", "b"), result("b"), result("a"), answer(), user()],
