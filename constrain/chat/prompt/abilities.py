@@ -174,11 +174,19 @@ class _Probe:
             absent = self._render([_USER, self._make_calls(1)], _TOOLS)
             if self._is_call(absent) and _count_nulls(absent) <= _count_nulls(empty or absent):
                 self._empty_content = self._is_call(empty)
+                if self._empty_content and not self._takes_results():
+                    self._no_content = ""
+                    if not self._takes_results():
+                        self._no_content = None
                 return True
             if self._is_call(empty):
                 self._no_content = ""
                 return True
         return False
+
+    def _takes_results(self) -> bool:
+        """Returns whether a call may have a result: some templates read the content of all but the last message."""
+        return self._render([_USER, self._make_calls(1), self._make_result()], _TOOLS) is not None
 
     def _place_text(self) -> TextAndCalls:
         """Finds the place of text in front of calls.
