@@ -51,7 +51,7 @@ class Abilities:
         orphans: results without their calls are shown, and ``results`` holds.
         arguments_as_text: arguments must be JSON text.
         no_content: value of ``content`` in a message with calls and without text.
-        empty_content: ``""`` is as good a value there, so that a client's own is kept.
+        empty_content: null and ``""`` are written alike there, so that a client's own value is kept.
         several_calls: a message may have several calls.
         text_and_calls: place of text that the assistant writes in front of calls.
         short_ids: ids must be nine letters and digits.
@@ -173,8 +173,8 @@ class _Probe:
             self._no_content = None
             absent = self._render([_USER, self._make_calls(1)], _TOOLS)
             if self._is_call(absent) and _count_nulls(absent) <= _count_nulls(empty or absent):
-                self._empty_content = self._is_call(empty)
-                if self._empty_content and not self._takes_results():
+                self._empty_content = absent == empty
+                if self._is_call(empty) and not self._takes_results():
                     self._no_content = ""
                     if not self._takes_results():
                         self._no_content = None

@@ -94,12 +94,17 @@ def test_content_that_the_template_refuses_is_written_otherwise(written: str, co
 
 
 def test_empty_content_reaches_the_template_as_the_client_sent_it() -> None:
-    template = each("{{ '(null)' if m.content is none else m.content }}")
-    assert "[assistant]<tool_call>" in prompt_of(template, [user(), *loop("")], TOOLS["text"])
-    assert "(null)" not in prompt_of(template, [user(), *loop(None)], TOOLS["text"])
-    marked = each("{{ '()' if m.content == '' else m.content or '' }}")
-    assert "[assistant]()<tool_call>" in prompt_of(marked, [user(), *loop("")], TOOLS["text"])
-    assert "[assistant]<tool_call>" in prompt_of(marked, [user(), *loop(None)], TOOLS["text"])
+    template = each("{{ '(empty)' if m.content == '' and not loop.last else m.content or '' }}")
+    said = [user(), *loop(""), answer(), *loop(None)]
+    text = prompt_of(template, said, TOOLS["text"])
+    assert "[assistant](empty)<tool_call>" in text
+    assert "word-answer[assistant]<tool_call>" in text
+
+
+def test_empty_content_that_makes_a_turn_of_its_own_is_null() -> None:
+    template = each("{{ '(empty)' if m.content == '' else m.content or '' }}")
+    assert "(empty)" not in prompt_of(template, [user(), *loop("")], TOOLS["text"])
+    assert "None" not in prompt_of(each("{{ m.content }}"), [user(), *loop(None)], TOOLS["text"])
 
 
 def test_empty_content_that_would_hide_the_calls_is_null() -> None:
