@@ -8,6 +8,7 @@ words that occur nowhere else, and searches for the words. A template that fails
 from __future__ import annotations
 
 import re
+from copy import deepcopy
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
@@ -214,7 +215,7 @@ class _Probe:
         spelled = {
             ArgumentStyle.JSON: r'"probe_key":"probe-value1"',
             ArgumentStyle.PYTHON: r"""probe_key=["']probe-value1["']""",
-            ArgumentStyle.XML: r"<parameter=probe_key>probe-value1</parameter>",
+            ArgumentStyle.XML: re.escape(re.sub(r"\s", "", self._form.element.write("probe_key", "probe-value1"))),
         }[self._form.style]
         return re.search(spelled, squeezed[start:]) is not None
 
@@ -274,7 +275,7 @@ class _Probe:
         ]
         variables = {"messages": shaped, "add_generation_prompt": True, **self._names}
         try:
-            return render(self._template, variables | tool_variables(self._template, tools or []))
+            return render(self._template, deepcopy(variables | tool_variables(self._template, tools or [])))
         except ModelError:
             return None
 

@@ -119,7 +119,8 @@ def show_tools(tools: Sequence[Mapping[str, Any]], form: ToolFormat) -> str:
     """Returns the text that shows tools to a model whose template does not."""
     written = [escape_tags(to_json(tool), form) for tool in tools]
     listed = f"[{', '.join(written)}]" if form.tools_as_list else "\n".join(written)
-    call = Template(form.call).substitute(name="<name>", arguments=_ARGUMENTS[form.style], id="<id>")
+    arguments = _ARGUMENTS.get(form.style) or form.element.write("name of argument", "value")
+    call = Template(form.call).substitute(name="<name>", arguments=arguments, id="<id>")
     calls, example = f"{form.opening}{call}{form.closing}", write_calls([_EXAMPLE], form)
     return Template(form.tools_shown).substitute(tools=listed, calls=calls, example=example)
 
@@ -131,7 +132,6 @@ _EXAMPLE = Call("0", "set_alarm", '{"time": "7:30", "day": "tomorrow"}', {"time"
 _ARGUMENTS = {
     ArgumentStyle.JSON: "<arguments as a JSON object>",
     ArgumentStyle.PYTHON: "<name of argument>=<value>, ...",
-    ArgumentStyle.XML: "<parameter=name of argument>\nvalue\n</parameter>\n",
 }
 """Placeholders for arguments in the explanation of a call."""
 
@@ -184,7 +184,7 @@ def _arguments(call: Call, form: ToolFormat) -> str:
             return ", ".join(f"{name}={_python(value)}" for name, value in call.arguments.items())
         case ArgumentStyle.XML:
             texts = {n: v if isinstance(v, str) else escape_tags(to_json(v), form) for n, v in call.arguments.items()}
-            return "".join(f"<parameter={name}>\n{text}\n</parameter>\n" for name, text in texts.items())
+            return "".join(form.element.write(name, text) for name, text in texts.items())
 
 
 def _python(value: Any) -> str:

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 
 def render(template: str, variables: Mapping[str, object]) -> str:
-    """Renders a template. Raises ``ModelError`` if it fails."""
+    """Renders a template. Raises ``ModelError`` if it fails.
+
+    A template may change lists and objects in the variables, as Kimi K2's does with a list of its own.
+    """
     import jinja2
 
     try:
@@ -72,7 +75,7 @@ def _compile(template: str) -> jinja2.Template:
 def _environment() -> jinja2.Environment:
     import jinja2
     from jinja2.ext import Extension
-    from jinja2.sandbox import ImmutableSandboxedEnvironment
+    from jinja2.sandbox import SandboxedEnvironment
 
     class Generation(Extension):
         """The tag that marks the model's own text for training; it has no effect here."""
@@ -92,7 +95,7 @@ def _environment() -> jinja2.Environment:
     def strftime_now(form: str) -> str:
         return datetime.now().astimezone().strftime(form)
 
-    environment = ImmutableSandboxedEnvironment(
+    environment = SandboxedEnvironment(
         trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols", Generation]
     )
     environment.filters["tojson"] = tojson

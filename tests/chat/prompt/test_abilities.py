@@ -121,6 +121,6 @@ def test_tools_that_are_shown_are_left_to_the_template() -> None:
 
 
 def test_tools_are_not_left_to_a_template_that_writes_calls_otherwise() -> None:
-    able = abilities_of("glm4")
+    able = abilities_of("glm4", HERMES)
     assert not able.tools
     assert not able.results
