@@ -38,6 +38,12 @@ _MEMBERS = {
 _ELSEWHERE = frozenset(("tool_calls", "tool_call_id"))
 """Members that say something in a message of one role; in a message of another role, they are likely a mistake."""
 
+_MOST_MEMBERS = 20_000
+"""Members of the messages of one request that are compared with the known ones; later ones are accepted unseen."""
+
+_MOST_TOLD = 20
+"""Members of one request that are told to be misspelt; the others are accepted in silence."""
+
 _LIKENESS = 0.8
 """Likeness (``difflib``) of two names, from which on one is taken for a misspelling of the other."""
 
@@ -195,10 +201,14 @@ def unread_members(messages: Iterable[object]) -> list[str]:
     ["messages[0].names is not read; is 'name' meant?"]
     """
     found: list[str] = []
+    looked_at = 0
     for index, message in enumerate(messages):
         role = message.get("role") if isinstance(message, Mapping) else None
         if not isinstance(message, Mapping) or role not in _MEMBERS:
             continue
+        looked_at += len(message)
+        if looked_at > _MOST_MEMBERS:
+            break
         where = f"messages[{index}]"
         found += misspelt_members(message, _MEMBERS[role], where)
         found += [
@@ -211,7 +221,7 @@ def unread_members(messages: Iterable[object]) -> list[str]:
             function = call.get("function") if isinstance(call, Mapping) else None
             if isinstance(function, Mapping):
                 found += misspelt_members(function, ("name", "arguments"), f"{where}.tool_calls[{number}].function")
-    return found
+    return found[:_MOST_TOLD]
 
 
 def misspelt_members(members: Mapping[Any, Any], read: Collection[str], where: str) -> list[str]:
