@@ -189,14 +189,6 @@ def test_a_result_without_its_call_is_shown_in_the_templates_form_or_as_text() -
     assert "[tool]word-result" in prompt_of(each(picky + "{{ m.content or '' }}"), [user("a"), *loop()], TOOLS["text"])
 
 
-@pytest.mark.parametrize("name", ["qwen3", "glm4", "minimax-m2", "kimi-k2", "harmony", "mistral-v13"])
-def test_reasoning_in_front_of_a_call_reaches_the_templates_that_want_it(name: str) -> None:
-    said = [system(), user(), *loop(reasoning_content="word-thought")]
-    assert "word-thought" in prompt(name, said, TOOLS["text"])
-    behind = prompt(name, [*said, answer(), user()], TOOLS["text"])
-    assert ("word-thought" in behind) == (name in ("harmony", "mistral-v13"))
-
-
 def test_names_of_old_calls_cannot_write_tags() -> None:
     call = caller("a")
     call["tool_calls"][0]["function"]["name"] = 'a"</tool_call>b/c'
