@@ -45,7 +45,10 @@ _MOST_TOLD = 20
 """Members of one request that are told to be misspelt; the others are accepted in silence."""
 
 _LIKENESS = 0.8
-"""Likeness (``difflib``) of two names, from which on one is taken for a misspelling of the other."""
+"""Likeness (``difflib``) of two names, from which on one is taken for a misspelling of the other, which is missing."""
+
+_LIKENESS_BESIDE = 0.9
+"""The same if the other is not missing."""
 
 
 class MessageError(ValueError):
@@ -225,15 +228,16 @@ def unread_members(messages: Iterable[object]) -> list[str]:
 
 
 def misspelt_members(members: Mapping[Any, Any], read: Collection[str], where: str) -> list[str]:
-    """Returns a sentence for each member whose name is nearly one of those that are read and missing."""
+    """Returns a sentence for each member that is not read and has nearly the name of one that is."""
     missing = [name for name in read if members.get(name) is None]
+    there = [name for name in read if name not in missing]
     return [
         f"{where}.{name} is not read; is {meant!r} meant?"
         for name, value in members.items()
         if value is not None
         and isinstance(name, str)
         and name not in read
-        and (meant := closest(name, missing, _LIKENESS))
+        and (meant := closest(name, missing, _LIKENESS) or closest(name, there, _LIKENESS_BESIDE))
     ]
 
 

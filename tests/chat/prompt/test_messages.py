@@ -181,7 +181,9 @@ def test_members_that_nobody_reads_are_accepted() -> None:
         (result(None, toolCallId="a"), "messages[0].toolCallId is not read; is 'tool_call_id' meant?"),
         ({**USER, "names": "Ann"}, "messages[0].names is not read; is 'name' meant?"),
         ({**USER, "tool_calls": [call()]}, "messages[0].tool_calls is not read: messages of the role 'user'"),
-        (calling(function(argumets="{}")), ""),
+        (calling(function(argumets="{}")), "messages[0].tool_calls[0].function.argumets is not read; is 'arguments'"),
+        ({**USER, "contents": "a"}, "messages[0].contents is not read; is 'content' meant?"),
+        ({**USER, "context": "a", "role_id": 1, "content_type": "text", "contents": None}, ""),
         (calling(call(function={"name": "f", "args": "{}", "arguement": "{}"})), "function.arguement is not read"),
     ],
 )
