@@ -262,24 +262,33 @@ def _alternate(messages: Sequence[Message]) -> list[Message]:
     others = {"user": "assistant", "assistant": "user"}
     said: list[Message] = []
     last = "assistant"
-    for message in messages:
-        before = said[-1] if said else None
-        if message.role not in others:
-            said.append(message)
-        elif before is not None and before.role == message.role and not before.calls:
-            said[-1] = replace(
-                message,
-                content=_PARAGRAPH.join(text for text in (before.content, message.content) if text),
-                reasoning=_PARAGRAPH.join(text for text in (before.reasoning, message.reasoning) if text),
-            )
-            last = others[message.role] if message.calls else message.role
-        elif message.calls:
-            said.append(message)
-        elif message.role == "user" or message.content or message.reasoning:
+    for message in _join(messages):
+        if message.role in others and not message.calls:
             said += [Message(others[last], "")] if message.role == last else []
-            said.append(message)
             last = message.role
+        said.append(message)
     return said
+
+
+def _join(messages: Sequence[Message]) -> list[Message]:
+    """Returns messages without empty answers, and neighbours of user or assistant as one message, which calls end."""
+    groups: list[list[Message]] = []
+    for message in messages:
+        if message.role == "assistant" and not (message.calls or message.content or message.reasoning):
+            continue
+        before = groups[-1][-1] if groups else None
+        if before is not None and before.role == message.role in ("user", "assistant") and not before.calls:
+            groups[-1].append(message)
+        else:
+            groups.append([message])
+    return [
+        replace(
+            group[-1],
+            content=_PARAGRAPH.join(message.content for message in group if message.content),
+            reasoning=_PARAGRAPH.join(message.reasoning for message in group if message.reasoning),
+        )
+        for group in groups
+    ]
 
 
 def _plain(function: Mapping[str, Any]) -> dict[str, Any]:

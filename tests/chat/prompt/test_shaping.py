@@ -161,6 +161,7 @@ TURNS: list[tuple[list[dict[str, Any]], str]] = [
     ([system("a"), answer("b"), user("c")], "[user]a[assistant]b[user]c"),
     ([system("a")], "[user]a"),
     ([user("a"), answer(""), user("b")], "[user]a[assistant][user]b"),
+    ([user("a"), answer(""), user("b"), user("c")], "[user]a\n\nb\n\nc"),
     ([user("a"), system("b"), user("c")], "[user]b\n\na\n\nc"),
 ]
 

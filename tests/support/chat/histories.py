@@ -79,8 +79,8 @@ CONVERSATIONS: dict[str, Conversation] = {
     "a call whose arguments are cut off": [user(), *loop(arguments='{"city": "word-'), answer(), user()],
     "a call whose arguments are a list": [user(), *loop(arguments="[1, 2]"), answer(), user()],
     "a call whose arguments are a value": [user(), *loop(arguments={"city": ["word-city", None]}), answer(), user()],
-    "a long history": [system(), *[user(), *loop("word-beside"), answer()] * 12, user()],
-    "a long history of texts": [system(), *[user(), answer()] * 40, user()],
+    "a long history": [system(), *[user(), *loop("word-beside"), answer()] * 5, user()],
+    "a long history of texts": [system(), *[user(), answer()] * 20, user()],
 }
 """Conversations by what is special about them."""
 
