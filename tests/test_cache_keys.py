@@ -16,7 +16,7 @@ from pydantic.dataclasses import dataclass
 
 import constrain
 from constrain.chat.answers.choices import DEFAULT_POLICIES, FunctionCalls
-from constrain.chat.families.format import ArgumentStyle
+from constrain.chat.families.format import ArgumentStyle, Element
 from constrain.json_schema.compiler import CompiledSchema
 from constrain.json_schema.emission.number_spellings import ALL_BUT_OF_INTEGERS
 from constrain.json_schema.shapes.number_texts import CANONICAL
@@ -48,9 +48,10 @@ def numbers(name: str, *, whole: bool = False) -> list[Call]:
     return [call(**{name: each}, integer=whole) for each in made]
 
 
-def call_of(parameters: str, **more: Any) -> Call:
+def call_of(parameters: str, element: Element | None = None, **more: Any) -> Call:
     tool = FunctionCalls("f", parameters, **more)
-    return call(tool, ArgumentStyle.JSON, DEFAULT_POLICIES, keys_apart=False)
+    style = ArgumentStyle.JSON if element is None else ArgumentStyle.XML
+    return call(tool, style, element or Element(), DEFAULT_POLICIES, keys_apart=False)
 
 
 CALLS: dict[str, list[Call]] = {
@@ -62,6 +63,8 @@ CALLS: dict[str, list[Call]] = {
         call_of('{"properties": {"a": {"type": "integer"}}}'),
         call_of('{"properties": {"a": {"type": "integer"}, "b": true}}'),
         call_of('{"properties": {"b": true, "a": {"type": "integer"}}}'),
+        call_of('{"properties": {"a": {"const": 1}}}', Element()),
+        call_of('{"properties": {"a": {"const": 1}}}', Element("<a>", "</a>", "\n")),
     ],
     "constrain.chat.answers.assembly.may_begin_like": [
         call(constrain.Regex("a|b"), b"a"),

@@ -233,6 +233,7 @@ PACKAGE = {
         generation.planning._texts
         generation.proofs.sources._decode
         chat.prompt.messages.map_strings
+        chat.prompt.shaping._plain_schema
         chat.prompt.shaping._python
         chat.tools.annotations.is_context
         chat.tools.annotations.mentions_context

@@ -10,7 +10,7 @@ from constrain.chat.answers.choices import CustomCalls, Value
 from constrain.chat.families.format import ArgumentStyle
 from constrain.chat.tools.checks import arguments_schema
 from constrain.json_schema.compiler import compile_schema
-from constrain.json_schema.emission.arguments import JSON_ARGUMENTS, PYTHON_ARGUMENTS, XML_ARGUMENTS
+from constrain.json_schema.emission.arguments import JSON_ARGUMENTS, PYTHON_ARGUMENTS, xml_arguments
 from constrain.language.schema_text import parse_schema
 from constrain.regex.source import Regex
 from constrain.remembering import remembered
@@ -18,26 +18,15 @@ from constrain.work import apart, spend
 
 if TYPE_CHECKING:
     from constrain.chat.answers.choices import Choices, FunctionCalls
+    from constrain.chat.families.format import Element, ToolFormat
     from constrain.json_schema.compiler import CompiledSchema
     from constrain.language.grammar import Grammar
     from constrain.language.policies import Policies
-
-_WRITINGS = {
-    ArgumentStyle.JSON: JSON_ARGUMENTS,
-    ArgumentStyle.PYTHON: PYTHON_ARGUMENTS,
-    ArgumentStyle.XML: XML_ARGUMENTS,
-}
 
 _PYTHON_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"?|True|False|None')
 _PYTHON_CONSTANTS = {"True": "true", "False": "false", "None": "null"}
 _ARGUMENT_NAME = re.compile(r"(?:, )?([A-Za-z_][A-Za-z0-9_]*)=")
 _PYTHON_VALUE = re.compile(rb'"(?:[^"\\]|\\.)*"?|[^"\[\]{}]|[\[\]{}]', re.DOTALL)
-
-ELEMENT_BEGIN = b"<parameter="
-_ELEMENT_END = b"\n</parameter>\n"
-_ELEMENT = re.compile(r"<parameter=([^>\n]*)>\n(.*?)\n</parameter>\n", re.DOTALL)
-_ELEMENT_IN_BYTES = re.compile(_ELEMENT.pattern.encode(), re.DOTALL)
-
 
 ARGUMENT_BYTES = 64 << 20
 """Bytes that cached grammars of tools' arguments may take together: 64 MiB; beyond it, the least recently used are
@@ -54,39 +43,39 @@ def arguments_grammar(answer: Choices, tool: FunctionCalls) -> Grammar:
         source is not None and not isinstance(source, Regex | Value)
         for source in (answer.content, *(each.input for each in answer.tools if isinstance(each, CustomCalls)))
     )
-    return _compile_counted(tool, answer.format.style, answer.policies, keys_apart=has_languages).part
+    return _compile_counted(tool, answer.format, answer.policies, keys_apart=has_languages).part
 
 
 def raw_arguments(answer: Choices, tool: FunctionCalls) -> frozenset[str]:
     """Returns the names of the arguments that are written as plain text, without quotes and escapes."""
     if answer.format.style is not ArgumentStyle.XML:
         return frozenset()
-    return _compile_counted(tool, answer.format.style, answer.policies, keys_apart=False).raw_arguments
+    return _compile_counted(tool, answer.format, answer.policies, keys_apart=False).raw_arguments
 
 
 def _argument_bytes(tool: FunctionCalls, *_: object, **__: object) -> int:
     return _BYTES_PER_CHARACTER * len(tool.parameters)
 
 
-def _compile_counted(
-    tool: FunctionCalls, style: ArgumentStyle, policies: Policies, *, keys_apart: bool
-) -> CompiledSchema:
+def _compile_counted(tool: FunctionCalls, form: ToolFormat, policies: Policies, *, keys_apart: bool) -> CompiledSchema:
     """Compiles arguments. A cached result costs the same, so that limits do not depend on the cache."""
-    compiled = _compiled(tool, style, policies, keys_apart=keys_apart)
+    compiled = _compiled(tool, form.style, form.element, policies, keys_apart=keys_apart)
     spend(compiled.steps)
     return compiled
 
 
 @remembered(256, ARGUMENT_BYTES, _argument_bytes)
-def _compiled(tool: FunctionCalls, style: ArgumentStyle, policies: Policies, *, keys_apart: bool) -> CompiledSchema:
+def _compiled(
+    tool: FunctionCalls, style: ArgumentStyle, element: Element, policies: Policies, *, keys_apart: bool
+) -> CompiledSchema:
     schema = parse_schema(tool.parameters)
     if tool.closed and isinstance(schema, dict):
         schema = arguments_schema(schema)
     asked = policies._asdict() | {"close_objects": tool.closed}
+    written = {ArgumentStyle.JSON: JSON_ARGUMENTS, ArgumentStyle.PYTHON: PYTHON_ARGUMENTS}.get(style)
+    arguments = written or xml_arguments(element.before, element.between, element.behind)
     with apart():
-        return compile_schema(
-            schema, keys_apart=keys_apart, plain_integers=tool.typed, arguments=_WRITINGS[style], **asked
-        )
+        return compile_schema(schema, keys_apart=keys_apart, plain_integers=tool.typed, arguments=arguments, **asked)
 
 
 def json_of_python(written: str) -> str:
@@ -104,21 +93,26 @@ def json_of_python(written: str) -> str:
     return f"{{{', '.join(members)}}}"
 
 
-def json_of_xml(written: str, raw: frozenset[str]) -> str:
+def json_of_xml(written: str, raw: frozenset[str], element: Element) -> str:
     """Converts elements of XML to JSON text; ``raw`` has the names of arguments written as plain text."""
     members = (
         f"{json.dumps(name, ensure_ascii=False)}: {json.dumps(value, ensure_ascii=False) if name in raw else value}"
-        for name, value in _ELEMENT.findall(written)
+        for name, value in re.findall(_element_pattern(element), written, re.DOTALL)
     )
     return f"{{{', '.join(members)}}}"
 
 
-def end_of_element(written: bytes | bytearray) -> int | None:
+def end_of_element(written: bytes | bytearray, element: Element) -> int | None:
     """Returns the end of the element that a text begins with; None if it is incomplete."""
-    if _ELEMENT_END not in written:  # much faster than the pattern, and called for every piece of a long value
+    if element.behind.encode() not in written:  # much faster than the pattern, called for every piece of a long value
         return None
-    found = _ELEMENT_IN_BYTES.match(written)
+    found = re.match(_element_pattern(element).encode(), written, re.DOTALL)
     return found and found.end()
+
+
+def _element_pattern(element: Element) -> str:
+    name = f"[^{re.escape(element.between[0])}\\n]*"
+    return f"{re.escape(element.before)}({name}){re.escape(element.between)}(.*?){re.escape(element.behind)}"
 
 
 def end_of_python(written: bytes | bytearray, stops: list[bytes]) -> int | None:

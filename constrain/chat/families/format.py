@@ -30,7 +30,20 @@ class ArgumentStyle(Enum):
 
     JSON = "json"  # one JSON object
     PYTHON = "python"  # keyword arguments with Python literals as values; strings are spelled as in JSON
-    XML = "xml"  # per argument "<parameter=NAME>\nVALUE\n</parameter>\n": strings as plain text, other values as JSON
+    XML = "xml"  # an element for each argument (see ``Element``): strings as plain text, other values as JSON
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """The notation of one argument, for ``ArgumentStyle.XML``: ``before name between value behind``."""
+
+    before: str = "<parameter="
+    between: str = ">\n"
+    behind: str = "\n</parameter>\n"
+
+    def write(self, name: str, value: str) -> str:
+        """Returns an argument."""
+        return f"{self.before}{name}{self.between}{value}{self.behind}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +89,7 @@ class ToolFormat:
         name: name of the form.
         call: template of one call.
         style: notation of ``$arguments``.
+        element: notation of one argument, for the style ``XML``.
         custom_call: template of one call of a custom tool, with ``$input`` for its input as plain text, or
             ``$json_input`` for its input as a JSON string.
         id_pattern: pattern of ids (in Rust's dialect), if ``call`` has ``$id``.
@@ -100,6 +114,7 @@ class ToolFormat:
     between: str = ""
     closing: str = ""
     style: ArgumentStyle = ArgumentStyle.JSON
+    element: Element = Element()
     id_pattern: str = ""
     text_before: bool = True
     parallel: bool = True

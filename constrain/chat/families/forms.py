@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from constrain.chat.families.format import ArgumentStyle, Section, Switch, Thinking, ToolFormat
+from constrain.chat.families.format import ArgumentStyle, Element, Section, Switch, Thinking, ToolFormat
 from constrain.chat.prompt.template import free_variables
 
 if TYPE_CHECKING:
@@ -63,6 +63,36 @@ QWEN3_CODER = ToolFormat(
     custom_call=("<tool_call>\n<function=$name>\n<parameter=input>\n$input\n</parameter>\n</function>\n</tool_call>"),
     between="\n",
     style=ArgumentStyle.XML,
+)
+
+GLM_4_5 = ToolFormat(
+    name="glm-4.5",
+    call="<tool_call>$name\n$arguments</tool_call>",
+    custom_call="<tool_call>$name\n<arg_key>input</arg_key>\n<arg_value>$input</arg_value>\n</tool_call>",
+    between="\n",
+    style=ArgumentStyle.XML,
+    element=Element("<arg_key>", "</arg_key>\n<arg_value>", "</arg_value>\n"),
+)
+
+MINIMAX_M2 = ToolFormat(
+    name="minimax-m2",
+    opening="<minimax:tool_call>\n",
+    call='<invoke name="$name">\n$arguments</invoke>\n',
+    custom_call='<invoke name="$name">\n<parameter name="input">$input</parameter>\n</invoke>\n',
+    closing="</minimax:tool_call>",
+    style=ArgumentStyle.XML,
+    element=Element('<parameter name="', '">', "</parameter>\n"),
+)
+
+KIMI_K2 = ToolFormat(
+    name="kimi-k2",
+    opening="<|tool_calls_section_begin|>",
+    call="<|tool_call_begin|>functions.$name:$id<|tool_call_argument_begin|>$arguments<|tool_call_end|>",
+    custom_call=(
+        '<|tool_call_begin|>functions.$name:$id<|tool_call_argument_begin|>{"input": $json_input}<|tool_call_end|>'
+    ),
+    closing="<|tool_calls_section_end|>",
+    id_pattern="0|[1-9][0-9]{0,3}",
 )
 
 COMMAND_R7B = ToolFormat(
@@ -194,6 +224,13 @@ _FAMILIES = (
     _Family(FUNCTIONARY_V3_2, (">>>all",)),
     _Family(QWEN3_CODER, ("<function=", "<parameter=", "<tool_call>")),
     _Family(FUNCTIONARY_V3_1, ("<function=", "</function>"), absent=("<parameter=",)),
+    _Family(GLM_4_5, ("<tool_call>", "<arg_key>", "<arg_value>")),
+    _Family(MINIMAX_M2, ("<minimax:tool_call>", "<invoke name=")),
+    _Family(
+        KIMI_K2,
+        ("<|tool_calls_section_begin|>", "<|tool_call_argument_begin|>"),
+        tokens=("<|tool_calls_section_begin|>", "<|tool_call_argument_begin|>"),
+    ),
     _Family(COMMAND_R7B, ("<|START_ACTION|>",), tokens=("<|START_ACTION|>", "<|END_ACTION|>", "<|START_RESPONSE|>")),
     _Family(COMMAND_R, ("<|START_OF_TURN_TOKEN|>", "Action:", "tool_name"), absent=("<|START_ACTION|>",)),
     _Family(DEEPSEEK_V3, ("<｜tool▁calls▁begin｜>", "```json")),

@@ -4,6 +4,7 @@ All prompts take this path.
 
 ``generation.planning`` calls ``conversation``. Read ``messages`` first (messages in OpenAI's form, checked), then
 ``template`` (rendering), ``abilities`` (detection of the features of a template, with probes), ``shaping`` (features
-that a template lacks, as text), ``guarding`` (no text of a message becomes a special token) and ``conversation``.
+that a template lacks, as text; other shapes for a conversation that it refuses), ``guarding`` (no text of a message
+becomes a special token) and ``conversation``.
 ``language.hint`` makes the text that shows a schema to the model.
 """

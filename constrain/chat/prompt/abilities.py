@@ -8,11 +8,13 @@ words that occur nowhere else, and searches for the words. A template that fails
 from __future__ import annotations
 
 import re
+from copy import deepcopy
 from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from constrain.chat.families.format import TAG, ArgumentStyle, ToolFormat
-from constrain.chat.prompt.template import render
+from constrain.chat.prompt.template import render, tool_variables
 from constrain.errors import ModelError
 from constrain.remembering import remembered
 
@@ -26,6 +28,14 @@ _REASONING_KEYS = ("reasoning_content", "thinking", "reasoning", "parts")
 """
 
 
+class TextAndCalls(Enum):
+    """The place of text that the assistant writes in front of calls."""
+
+    TOGETHER = "together"  # in the message with the calls
+    APART = "apart"  # in a message in front of it
+    DROPPED = "dropped"  # nowhere: the template has no place for it
+
+
 @dataclass(frozen=True, slots=True)
 class Abilities:
     """The features that a template has without help.
@@ -33,34 +43,46 @@ class Abilities:
     Attributes:
         parts: contents must be lists of parts.
         system: a system message at the start is shown.
+        only_system: it is shown without any other message.
+        only_system_with_tools: so are tools with it.
         later_system: a system message after other messages is shown.
         calls: calls are written, in the family's form.
         tools: tools are shown, and ``calls`` holds.
         results: results are shown, and ``calls`` holds.
+        orphans: results without their calls are shown, and ``results`` holds.
         arguments_as_text: arguments must be JSON text.
         no_content: value of ``content`` in a message with calls and without text.
+        empty_content: null and ``""`` are written alike there, so that a client's own value is kept.
         several_calls: a message may have several calls.
-        text_beside_calls: text in a message with calls is shown.
+        text_and_calls: place of text that the assistant writes in front of calls.
         short_ids: ids must be nine letters and digits.
         json_results: results are inserted into JSON, and must be JSON themselves.
         reasoning_key: field whose text is shown as reasoning while the answer is not finished.
         reasoning_beside_text: the reasoning is shown even if there is text in a message with calls.
+        plain_schemas: schemas of tools must have no lists of types, and always a description and properties.
+        alternating: messages of user and assistant must alternate, and the user's comes first.
     """
 
     parts: bool = False
     system: bool = False
+    only_system: bool = False
+    only_system_with_tools: bool = False
     later_system: bool = False
     calls: bool = False
     tools: bool = False
     results: bool = False
+    orphans: bool = False
     arguments_as_text: bool = False
     no_content: str | None = None
+    empty_content: bool = False
     several_calls: bool = False
-    text_beside_calls: bool = False
+    text_and_calls: TextAndCalls = TextAndCalls.APART
     short_ids: bool = False
     json_results: bool = False
     reasoning_key: str | None = None
     reasoning_beside_text: bool = False
+    plain_schemas: bool = False
+    alternating: bool = False
 
 
 TEMPLATE_BYTES = 16 << 20
@@ -101,6 +123,7 @@ class _Probe:
         self._parts = False
         self._as_text = False
         self._no_content: str | None = None
+        self._empty_content = False
 
     def abilities(self) -> Abilities:
         """Returns all features; each probe uses the forms that earlier probes found."""
@@ -114,17 +137,22 @@ class _Probe:
         return Abilities(
             parts=self._parts,
             system=self._shows([system, _USER], "probe-rule", "probe-question"),
+            only_system=self._shows([system], "probe-rule"),
+            only_system_with_tools=calls and self._shows([system], "probe-rule", "probe_tool", tools=_TOOLS),
             later_system=self._shows([system, *later], "probe-rule", "probe-later"),
             calls=calls,
             tools=calls and self._shows([_USER], "probe_tool", "probe_key", tools=_TOOLS),
             results=calls
             and self._shows([_USER, self._make_calls(1), self._make_result()], "probe-result", tools=_TOOLS),
+            orphans=calls
+            and self._shows([_USER, self._make_result()], "probe-result", tools=_TOOLS)
+            and self._shows([self._make_result(), _USER], "probe-result", tools=_TOOLS),
             arguments_as_text=self._as_text,
             no_content=self._no_content,
+            empty_content=self._empty_content,
             several_calls=calls
             and self._shows([_USER, self._make_calls(2)], "probe-value1", "probe-value2", tools=_TOOLS),
-            text_beside_calls=calls
-            and self._shows([_USER, self._text_and_call()], "probe-beside", "probe-value1", tools=_TOOLS),
+            text_and_calls=self._place_text() if calls else TextAndCalls.APART,
             short_ids=calls and not self._takes_long_ids(),
             json_results=calls and self._wants_json_results(),
             reasoning_key=key,
@@ -146,11 +174,33 @@ class _Probe:
             self._no_content = None
             absent = self._render([_USER, self._make_calls(1)], _TOOLS)
             if self._is_call(absent) and _count_nulls(absent) <= _count_nulls(empty or absent):
+                self._empty_content = absent == empty
+                if self._is_call(empty) and not self._takes_results():
+                    self._no_content = ""
+                    if not self._takes_results():
+                        self._no_content = None
                 return True
             if self._is_call(empty):
                 self._no_content = ""
                 return True
         return False
+
+    def _takes_results(self) -> bool:
+        """Returns whether a call may have a result: some templates read the content of all but the last message."""
+        return self._render([_USER, self._make_calls(1), self._make_result()], _TOOLS) is not None
+
+    def _place_text(self) -> TextAndCalls:
+        """Finds the place of text in front of calls.
+
+        Behind a result and its answer, some templates count a message with the text as a turn too many.
+        """
+        if self._shows([_USER, self._text_and_call()], "probe-beside", "probe-value1", tools=_TOOLS):
+            return TextAndCalls.TOGETHER
+        answer = {"role": "assistant", "content": "probe-answer"}
+        whole = [_USER, {**answer, "content": "probe-beside"}, self._make_calls(1), self._make_result(), answer, _USER]
+        if self._render(whole, _TOOLS) is None and self._render([*whole[:1], *whole[2:]], _TOOLS) is not None:
+            return TextAndCalls.DROPPED
+        return TextAndCalls.APART
 
     def _is_call(self, written: str | None) -> TypeGuard[str]:
         """Returns whether a text has a call in the family's form: tags, text in front of the name, and arguments."""
@@ -165,7 +215,7 @@ class _Probe:
         spelled = {
             ArgumentStyle.JSON: r'"probe_key":"probe-value1"',
             ArgumentStyle.PYTHON: r"""probe_key=["']probe-value1["']""",
-            ArgumentStyle.XML: r"<parameter=probe_key>probe-value1</parameter>",
+            ArgumentStyle.XML: re.escape(re.sub(r"\s", "", self._form.element.write("probe_key", "probe-value1"))),
         }[self._form.style]
         return re.search(spelled, squeezed[start:]) is not None
 
@@ -225,7 +275,7 @@ class _Probe:
         ]
         variables = {"messages": shaped, "add_generation_prompt": True, **self._names}
         try:
-            return render(self._template, variables | ({"tools": tools} if tools else {}))
+            return render(self._template, deepcopy(variables | tool_variables(self._template, tools or [])))
         except ModelError:
             return None
 

@@ -30,8 +30,8 @@ from constrain.chat.families.forms import detect_format
 from constrain.chat.prompt.abilities import Abilities, abilities
 from constrain.chat.prompt.guarding import Mark, guarded_tokens, token_names, unused_noncharacter
 from constrain.chat.prompt.messages import Message, conversation, map_strings, map_texts
-from constrain.chat.prompt.shaping import shape
-from constrain.chat.prompt.template import render
+from constrain.chat.prompt.shaping import find_shape, shape
+from constrain.chat.prompt.template import render, tool_variables
 from constrain.errors import ModelError
 
 if TYPE_CHECKING:
@@ -126,21 +126,21 @@ def conversation_prompt(
     functions = [function_of(tool) for tool in tools]
     form = form or format_of(tokenizer, template)
     names = token_names(tokenizer)
-    able = template_abilities(template, form, names)
 
-    def write(
+    def write_shaped(
         mark: Mark,
         *,
         messages: Sequence[Message] = checked,
         for_answer: bool = True,
         behind: Sequence[Message] = (),
+        able: Abilities,
     ) -> str:
         shown_messages = [*(map_texts(message, mark) for message in messages), *behind]
         known = {key: map_strings(value, mark) for key, value in (variables or {}).items()}
         known |= {**names, "add_generation_prompt": for_answer}
         return write_prompt(template, shown_messages, map_strings(functions, mark), form, able, known)
 
-    def count_shared(tokens: Sequence[int]) -> int:
+    def count_shared(tokens: Sequence[int], write: Callable[..., str]) -> int:
         other = _ask_otherwise(said)
         if other is None:
             return 0
@@ -154,12 +154,19 @@ def conversation_prompt(
 
     try:
         texts = [template, *_collect_texts(checked, functions, variables or {})]
+        able, written = find_shape(
+            checked,
+            functions,
+            template_abilities(template, form, names),
+            lambda messages, able: write_shaped(str, messages=messages, able=able),
+        )
+        write = partial(write_shaped, able=able)
         state = ThinkingState.ABSENT
         if form.thinking is not None:
-            state = thinking_state(form.thinking, write(str), write(str, for_answer=False))
+            state = thinking_state(form.thinking, written, write(str, for_answer=False))
         if draft is None:
             tokens = guarded_tokens(tokenizer, texts, write)
-            return RenderedPrompt(tokens, state, partial(count_shared, tokens))
+            return RenderedPrompt(tokens, state, partial(count_shared, tokens, write))
         place = unused_noncharacter(texts)
         turns = [Message("assistant", place), Message("user", draft.request)]
         beginning = _BETWEEN if not template else "" if form.content is None else form.content.begin
@@ -172,7 +179,7 @@ def conversation_prompt(
 
         tokens = guarded_tokens(tokenizer, [*texts, beginning], lambda mark: write(mark) + beginning)
         request = guarded_tokens(tokenizer, [*texts, place, draft.request], write_behind, continues=True)
-        return RenderedPrompt(tokens, state, partial(count_shared, tokens), tuple(request))
+        return RenderedPrompt(tokens, state, partial(count_shared, tokens, write), tuple(request))
     except RecursionError as error:
         raise ValueError("messages or tools are nested too deeply to be shown to the model") from error
 
@@ -217,8 +224,7 @@ def write_prompt(
     shaped, offered = shape(messages, functions, form, able)
     if not template:
         return _BETWEEN.join(message["content"] for message in shaped)
-    tools = {"tools": offered} if offered else {}
-    return render(template, {"messages": shaped, **tools, **variables})
+    return render(template, {"messages": shaped, **tool_variables(template, offered), **variables})
 
 
 def template_abilities(template: str, form: ToolFormat, names: Mapping[str, str]) -> Abilities:
@@ -226,7 +232,9 @@ def template_abilities(template: str, form: ToolFormat, names: Mapping[str, str]
 
     Without a template, messages keep their places, and everything else is written as text.
     """
-    return abilities(template, form, tuple(names.items())) if template else Abilities(system=True, later_system=True)
+    if not template:
+        return Abilities(system=True, only_system=True, later_system=True)
+    return abilities(template, form, tuple(names.items()))
 
 
 def format_of(tokenizer: Tokenizer, template: str, name: str | None = None) -> ToolFormat:

@@ -1,14 +1,20 @@
-"""Messages in OpenAI's form, checked: every call has a result, every result a call, every field its type."""
+"""Messages in OpenAI's form, checked: every call has a result, and every known member its type.
+
+A conversation is history: its messages may have members that nobody reads here, and its calls may be ones that no tool
+of today would allow. ``Call.arguments`` says how such calls are shown.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+import warnings
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from constrain.arguments import lone_surrogate, wrong_type
-from constrain.chat.tools.checks import CALLED_NAME
+from constrain.suggestions import closest
 
 Prompt: TypeAlias = str | Sequence[Mapping[str, Any]]
 """A caller's prompt: a text (one message of the user), or messages in OpenAI's form."""
@@ -16,18 +22,33 @@ Prompt: TypeAlias = str | Sequence[Mapping[str, Any]]
 ROLES = ("system", "developer", "user", "assistant", "tool")
 
 _DEEPEST = 64
-"""Levels of nesting in a call's arguments in a message: few enough for recursive functions. Beyond: ValueError, or
-status 400.
+"""Levels of nesting in a call's arguments in a message: few enough for recursive functions. Beyond: the arguments are
+shown as text.
 """
 
-_FIELDS = {
-    "system": {"name"},
-    "developer": {"name"},
-    "user": {"name"},
-    "assistant": {"name", "tool_calls", "reasoning_content", "reasoning", "refusal", "annotations"},
-    "tool": {"name", "tool_call_id"},
+_MEMBERS = {
+    "system": ("role", "content", "name"),
+    "developer": ("role", "content", "name"),
+    "user": ("role", "content", "name"),
+    "assistant": ("role", "content", "name", "tool_calls", "reasoning_content", "reasoning", "refusal"),
+    "tool": ("role", "content", "name", "tool_call_id"),
 }
-"""Optional fields of messages by role. Other fields may be null: some clients send all fields."""
+"""Members that are read, by role. All others are accepted, since they say nothing that the model is shown."""
+
+_ELSEWHERE = frozenset(("tool_calls", "tool_call_id"))
+"""Members that say something in a message of one role; in a message of another role, they are likely a mistake."""
+
+_MOST_MEMBERS = 20_000
+"""Members of the messages of one request that are compared with the known ones; later ones are accepted unseen."""
+
+_MOST_TOLD = 20
+"""Members of one request that are told to be misspelt; the others are accepted in silence."""
+
+_LIKENESS = 0.8
+"""Likeness (``difflib``) of two names, from which on one is taken for a misspelling of the other, which is missing."""
+
+_LIKENESS_BESIDE = 0.9
+"""The same if the other is not missing."""
 
 
 class MessageError(ValueError):
@@ -45,8 +66,9 @@ class Call:
     Attributes:
         id: name by which the result refers to the call.
         name: name of the tool.
-        text: arguments as JSON text, as the model wrote them.
-        arguments: arguments as a value. A custom tool's input is an object with the one member ``input``.
+        text: arguments as JSON text, as the model wrote them; ``{}`` for none and for ``null``.
+        arguments: arguments as a value. A custom tool's input is an object with the one member ``input``; a text that
+            is no JSON object (cut off, a list, too deep) is one with the member ``arguments``.
     """
 
     id: str
@@ -67,6 +89,8 @@ class Message:
         call_id: id of the call that this message is the result of, if the role is ``tool``.
         name: name of the called tool, if the role is ``tool``; otherwise the speaker's name, for templates that show
             it.
+        is_null: whether the client sent no content, or null.
+        is_orphan: whether the call of this result is not in the conversation (any more).
     """
 
     role: str
@@ -75,6 +99,8 @@ class Message:
     reasoning: str = ""
     call_id: str = ""
     name: str = ""
+    is_null: bool = field(default=False, repr=False)
+    is_orphan: bool = field(default=False, repr=False)
 
 
 def conversation(prompt: object) -> list[Message]:
@@ -87,14 +113,19 @@ def conversation(prompt: object) -> list[Message]:
         return [Message("user", _text(prompt, "prompt"))]
     if isinstance(prompt, (bytes, bytearray, Mapping)) or not isinstance(prompt, Iterable):
         raise wrong_type("prompt", "a text or a list of messages", prompt)
-    return check_messages(list(prompt))
+    messages = list(prompt)
+    checked = check_messages(messages)
+    for sentence in unread_members(messages):
+        warnings.warn(sentence, stacklevel=2)
+    return checked
 
 
 def check_messages(messages: object) -> list[Message]:
     """Checks messages in OpenAI's form, with roles ``system``, ``developer``, ``user``, ``assistant`` and ``tool``.
 
     The ``tool`` messages with results must come directly after the message with the calls, one for each call; they are
-    returned in the order of the calls. Raises ``MessageError``.
+    returned in the order of the calls, and results of other calls behind them. A result without an id belongs to the
+    first call of the tool with its ``name``, or of any. Raises ``MessageError``.
 
     >>> check_messages([{"role": "user", "content": "Hello"}])
     [Message(role='user', content='Hello', calls=(), reasoning='', call_id='', name='')]
@@ -104,28 +135,115 @@ def check_messages(messages: object) -> list[Message]:
     if not messages:
         raise MessageError("messages", "must not be empty")
     checked: list[Message] = []
-    pending: dict[str, str] = {}
+    calls: tuple[Call, ...] = ()
+    waiting = _Waiting()
     results: dict[str, Message] = {}
+    orphans: list[Message] = []
     for index, message in enumerate(messages):
         where = f"messages[{index}]"
         part = _check(message, where)
-        if part.role == "tool":
-            if part.call_id in results:
-                raise MessageError(f"{where}.tool_call_id", f"the call {part.call_id!r} has two results")
-            if part.call_id not in pending:
-                raise MessageError(f"{where}.tool_call_id", f"no call before it has the id {part.call_id!r}")
-            results[part.call_id] = replace(part, name=pending[part.call_id])
-            if len(results) == len(pending):
-                checked += [results[call] for call in pending]
-                pending, results = {}, {}
-        elif pending:
-            raise MessageError(where, _describe_unanswered(pending, results))
-        else:
+        if part.role != "tool":
+            if waiting:
+                raise MessageError(where, _describe_unanswered(waiting))
             checked.append(part)
-            pending = {call.id: call.name for call in part.calls}
-    if pending:
-        raise MessageError(f"messages[{len(messages) - 1}]", _describe_unanswered(pending, results))
+            calls, waiting = part.calls, _Waiting(part.calls)
+            continue
+        call_id = part.call_id or waiting.first(part.name)
+        if call_id in waiting:
+            results[call_id] = replace(part, call_id=call_id, name=waiting.remove(call_id))
+        else:
+            orphans.append(replace(part, is_orphan=True))
+        if not waiting:
+            checked += [*(results[call.id] for call in calls), *orphans]
+            calls, results, orphans = (), {}, []
+    if waiting:
+        raise MessageError(f"messages[{len(messages) - 1}]", _describe_unanswered(waiting))
     return checked
+
+
+class _Waiting:
+    """The calls of a message that have no result yet. Finding a call takes constant time on average.
+
+    Args:
+        calls: calls in the order of the message.
+    """
+
+    def __init__(self, calls: Iterable[Call] = ()) -> None:
+        self._names: dict[str, str] = {}  # by id
+        self._in_order: dict[str, deque[str]] = {"": deque()}  # by name of the tool; "": those of all tools
+        for call in calls:
+            self._names[call.id] = call.name
+            self._in_order[""].append(call.id)
+            self._in_order.setdefault(call.name, deque()).append(call.id)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __contains__(self, call_id: object) -> bool:
+        return call_id in self._names
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def first(self, name: str) -> str:
+        """Returns the id of the first call of a tool, or of any for ``""``; ``""`` if there is none."""
+        ids = self._in_order.get(name, deque())
+        while ids and ids[0] not in self._names:
+            ids.popleft()
+        return ids[0] if ids else ""
+
+    def remove(self, call_id: str) -> str:
+        """Removes a call, which has its result; returns the name of its tool."""
+        return self._names.pop(call_id)
+
+
+def unread_members(messages: Iterable[object]) -> list[str]:
+    """Returns a sentence for each member of a message that is not read but may say something: misspelt or misplaced.
+
+    >>> unread_members([{"role": "user", "content": "Hello", "id": "1", "names": "Ann"}])
+    ["messages[0].names is not read; is 'name' meant?"]
+    """
+    found: list[str] = []
+    looked_at = 0
+    for index, message in enumerate(messages):
+        role = message.get("role") if isinstance(message, Mapping) else None
+        if not isinstance(message, Mapping) or role not in _MEMBERS:
+            continue
+        looked_at += len(message)
+        if looked_at > _MOST_MEMBERS:
+            break
+        where = f"messages[{index}]"
+        found += misspelt_members(message, _MEMBERS[role], where)
+        found += [
+            f"{where}.{name} is not read: messages of the role {role!r} have no such member."
+            for name in _ELSEWHERE - set(_MEMBERS[role])
+            if message.get(name)
+        ]
+        calls = message.get("tool_calls")
+        for number, call in enumerate(calls if isinstance(calls, (list, tuple)) else ()):
+            function = call.get("function") if isinstance(call, Mapping) else None
+            if isinstance(function, Mapping):
+                found += misspelt_members(function, ("name", "arguments"), f"{where}.tool_calls[{number}].function")
+    return found[:_MOST_TOLD]
+
+
+def misspelt_members(members: Mapping[Any, Any], read: Collection[str], where: str) -> list[str]:
+    """Returns a sentence for each member that is not read and has nearly the name of one that is."""
+    missing = [name for name in read if members.get(name) is None]
+    there = [name for name in read if name not in missing]
+    return [
+        f"{where}.{name} is not read; is {meant!r} meant?"
+        for name, value in members.items()
+        if value is not None
+        and isinstance(name, str)
+        and name not in read
+        and (meant := closest(name, missing, _LIKENESS) or closest(name, there, _LIKENESS_BESIDE))
+    ]
+
+
+def read_members(message: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns a message in OpenAI's form with the members that ``check_messages`` reads."""
+    return {name: message[name] for name in _MEMBERS[message["role"]] if name in message}
 
 
 def map_texts(message: Message, change: Callable[[str], str]) -> Message:
@@ -134,13 +252,13 @@ def map_texts(message: Message, change: Callable[[str], str]) -> Message:
         Call(change(call.id), change(call.name), change(call.text), map_strings(call.arguments, change))
         for call in message.calls
     )
-    return Message(
-        message.role,
-        change(message.content),
-        calls,
-        change(message.reasoning),
-        change(message.call_id),
-        change(message.name),
+    return replace(
+        message,
+        content=change(message.content),
+        calls=calls,
+        reasoning=change(message.reasoning),
+        call_id=change(message.call_id),
+        name=change(message.name),
     )
 
 
@@ -160,8 +278,8 @@ def to_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _describe_unanswered(pending: dict[str, str], results: dict[str, Message]) -> str:
-    missing = ", ".join(repr(call) for call in pending if call not in results)
+def _describe_unanswered(waiting: Iterable[str]) -> str:
+    missing = ", ".join(map(repr, waiting))
     return f"calls have no result before it: {missing}; a message with role 'tool' must follow for each"
 
 
@@ -171,13 +289,11 @@ def _check(message: object, where: str) -> Message:
     role = message.get("role")
     if role not in ROLES:
         raise MessageError(f"{where}.role", f"{role!r} is none of {', '.join(ROLES)}")
-    for field, value in message.items():
-        if field not in ("role", "content") and field not in _FIELDS[role] and value is not None:
-            raise MessageError(f"{where}.{field}", f"messages of the role {role!r} have no such field")
     name = "" if message.get("name") is None else _text(message["name"], f"{where}.name")
     if role == "tool":
-        call_id = _text(message.get("tool_call_id"), f"{where}.tool_call_id")
-        return Message(role, _content(message, where), call_id=call_id)
+        call_id = "" if message.get("tool_call_id") is None else _text(message["tool_call_id"], f"{where}.tool_call_id")
+        content = "" if message.get("content") is None else _content(message, where)
+        return Message(role, content, call_id=call_id, name=name)
     if role == "assistant":
         return _check_answer(message, where, name)
     return Message(role, _content(message, where), name=name)
@@ -200,7 +316,14 @@ def _check_answer(message: Mapping[str, Any], where: str, name: str) -> Message:
         content = ""
     else:
         raise MessageError(f"{where}.content", "must not be null without tool_calls")
-    return Message("assistant", content, calls, "".join(thoughts), name=name)
+    return Message(
+        "assistant",
+        content,
+        calls,
+        "".join(thoughts),
+        name=name,
+        is_null=not content and message.get("content") is None,
+    )
 
 
 def _text(value: object, where: str) -> str:
@@ -239,7 +362,7 @@ def _calls(calls: object, where: str) -> list[Call]:
         return []
     if not isinstance(calls, (list, tuple)):
         raise MessageError(where, f"must be a list, not {_type_name(calls)}")
-    checked = [_call(call, f"{where}[{index}]") for index, call in enumerate(calls)]
+    checked = [_call(call, f"{where}[{index}]", f"call_{index}") for index, call in enumerate(calls)]
     known: set[str] = set()
     for index, call in enumerate(checked):
         if call.id in known:
@@ -248,19 +371,18 @@ def _calls(calls: object, where: str) -> list[Call]:
     return checked
 
 
-def _call(call: object, where: str) -> Call:
+def _call(call: object, where: str, default_id: str) -> Call:
     if not isinstance(call, Mapping):
         raise MessageError(where, f"must be an object, not {_type_name(call)}")
-    call_id, kind = _text(call.get("id"), f"{where}.id"), call.get("type", "function")
-    if not call_id:
-        raise MessageError(f"{where}.id", "must not be empty")
+    call_id = "" if call.get("id") is None else _text(call["id"], f"{where}.id")
+    kind = "function" if call.get("type") is None else call["type"]
     if kind not in ("function", "custom"):
         raise MessageError(f"{where}.type", f"{kind!r} is neither 'function' nor 'custom'")
     if kind == "custom":
         name, called = _called_name(call.get(kind), f"{where}.custom")
-        text = _text(called.get("input"), f"{where}.custom.input")
-        return Call(call_id, name, to_json({"input": text}), {"input": text})
-    return check_function_call(call.get(kind), f"{where}.function", call_id)
+        text = "" if called.get("input") is None else _text(called["input"], f"{where}.custom.input")
+        return Call(call_id or default_id, name, to_json({"input": text}), {"input": text})
+    return check_function_call(call.get(kind), f"{where}.function", call_id or default_id)
 
 
 def check_function_call(called: object, where: str, call_id: str, field: str = "arguments") -> Call:
@@ -277,54 +399,52 @@ def _called_name(called: object, where: str) -> tuple[str, Mapping[str, Any]]:
     """Returns the name of the tool that an object calls, and the object."""
     if not isinstance(called, Mapping):
         raise MessageError(where, f"must be an object, not {_type_name(called)}")
-    name = called.get("name")
-    if not isinstance(name, str) or not CALLED_NAME.fullmatch(name):
-        raise MessageError(f"{where}.name", f"{name!r} is no tool's name ({CALLED_NAME.pattern})")
+    name = _text(called.get("name"), f"{where}.name")
+    if not name:
+        raise MessageError(f"{where}.name", "must not be empty")
     return name, called
 
 
 def _arguments(given: object, where: str) -> tuple[str, dict[str, Any]]:
-    """Returns a call's arguments as text and as a value. Empty text means no arguments, as some servers write them."""
-    if isinstance(given, Mapping):
-        _require_shallow(given, where)
-        text = _write_json(given, where)
-    else:
-        text = _text(given, where).strip() or "{}"
-    value = _parse(text, where)
-    _require_shallow(value, where)
-    _require_unicode(to_json(value), where)
-    return text, value
+    """Returns a call's arguments as text and as a value (see ``Call``)."""
+    text = (_text(given, where) if isinstance(given, str) else _write_json(given, where)).strip()
+    if text in ("", "null"):
+        return "{}", {}
+    value = _parse(text)
+    return text, {"arguments": text} if value is None else value
 
 
-def _write_json(value: Mapping[str, Any], where: str) -> str:
+def _write_json(value: object, where: str) -> str:
     try:
-        return to_json(dict(value))
+        text = to_json(dict(value) if isinstance(value, Mapping) else value)
+    except RecursionError as error:
+        raise MessageError(where, "is nested too deeply to be written as JSON") from error
     except (TypeError, ValueError) as error:
         raise MessageError(where, f"must be JSON: {error}") from error
+    return _text(text, where)
 
 
-def _parse(text: str, where: str) -> dict[str, Any]:
+def _parse(text: str) -> dict[str, Any] | None:
+    """Returns the JSON object of a text; ``None`` if there is none that a template can be given."""
+
     def refuse(constant: str) -> None:
         raise ValueError(f"{constant} is no JSON number")
 
     try:
         value = json.loads(text, parse_constant=refuse)
-    except RecursionError as error:
-        raise MessageError(where, f"must be JSON: it is nested more than {_DEEPEST} levels deep") from error
-    except ValueError as error:
-        raise MessageError(where, f"must be JSON: {error}") from error
-    if not isinstance(value, dict):
-        raise MessageError(where, f"must be a JSON object, not {_type_name(value)}")
-    return value
+    except (ValueError, RecursionError):
+        return None
+    usable = isinstance(value, dict) and _is_shallow(value) and lone_surrogate(to_json(value)) is None
+    return value if usable else None
 
 
-def _require_shallow(value: object, where: str) -> None:
+def _is_shallow(value: object) -> bool:
     level = [value]
     for _ in range(_DEEPEST):
         level = [inner for part in level for inner in _members(part)]
         if not level:
-            return
-    raise MessageError(where, f"is nested more than {_DEEPEST} levels deep")
+            return True
+    return False
 
 
 def _members(value: object) -> Iterable[object]:

@@ -11,12 +11,17 @@ from string import Template
 from typing import TYPE_CHECKING, Any
 
 from constrain.chat.families.format import TAG, ArgumentStyle, ToolFormat
+from constrain.chat.prompt.abilities import Abilities, TextAndCalls
 from constrain.chat.prompt.messages import Call, Message, to_json
+from constrain.errors import ModelError
+from constrain.json_schema.documents.dialects import DRAFT_2020, SINGLE_SUBSCHEMA, SUBSCHEMAS
+from constrain.json_schema.documents.keyword_sets import ANNOTATIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from constrain.chat.prompt.abilities import Abilities
+_PARAGRAPH = "\n\n"
+"""Text between the texts of messages that become one."""
 
 _SHORT_ID = re.compile("[a-zA-Z0-9]{9}")
 
@@ -32,22 +37,90 @@ def shape(
         form: form of calls.
         able: features of the template.
     """
-    beside, several = (able.text_beside_calls, able.several_calls) if able.calls else (True, form.parallel)
-    said = _split_calls(messages, beside=beside, several=several)
+    place, several = (able.text_and_calls, able.several_calls) if able.calls else (TextAndCalls.TOGETHER, form.parallel)
+    said = _split_calls(messages, place, several=several)
     if not able.calls:
         said = [_with_calls_as_text(message, form) for message in said]
-    if not able.results:
-        said = _with_results_as_text(said, form)
-    said = _place_system(said, show_tools(tools, form) if tools and not able.tools else "", able)
-    functions = [{"type": "function", "function": dict(tool)} for tool in tools] if able.tools else []
+    said = _with_results_as_text(said, form, able)
+    shown = show_tools(tools, form) if tools and not able.tools else ""
+    said = _place_system(said, shown, able, has_tools=bool(tools) and able.tools)
+    if able.alternating:
+        said = _alternate(said)
+    written = [_plain(tool) if able.plain_schemas else dict(tool) for tool in tools] if able.tools else []
+    functions = [{"type": "function", "function": tool} for tool in written]
     return [_as_dict(message, form, able) for message in said], functions
+
+
+def find_shape(
+    messages: Sequence[Message],
+    tools: Sequence[Mapping[str, Any]],
+    able: Abilities,
+    write: Callable[[Sequence[Message], Abilities], str],
+) -> tuple[Abilities, str]:
+    """Returns the features to shape a conversation by, and the prompt, of the first shape that the template takes.
+
+    Args:
+        messages: messages from ``check_messages``.
+        tools: functions, as ``shape`` takes them.
+        able: features of the template, which most conversations are shaped by.
+        write: function that returns the prompt of messages shaped by other features. It is called at most 40 times for
+            a conversation, most of them for a template that refuses everything.
+
+    Raises ``ModelError`` with the first message that the template refuses in every shape.
+    """
+    usual = able
+    try:
+        return usual, write(messages, usual)
+    except ModelError as error:
+        refused = error
+    if tools and able.tools:
+        question = [Message("user", "Hello")]
+        forms = (able, replace(able, plain_schemas=True), replace(able, tools=False))
+        able = next((other for other in forms if _try(write, question, other) is not None), able)
+    for other in _other_shapes(messages, able):
+        if other != usual and (written := _try(write, messages, other)) is not None:
+            return other, written
+    first, last = 0, len(messages)  # the template takes so many messages, and refuses so many
+    while last - first > 1:
+        middle = (first + last) // 2
+        first, last = (first, middle) if _try(write, messages[:middle], able) is None else (middle, last)
+    place = f"messages[{last - 1}], of the role {messages[last - 1].role!r}, is the first that it refuses"
+    raise ModelError(f"{refused.message}; {place}") from refused
+
+
+def _try(
+    write: Callable[[Sequence[Message], Abilities], str], messages: Sequence[Message], able: Abilities
+) -> str | None:
+    try:
+        return write(messages, able)
+    except ModelError:
+        return None
+
+
+def _other_shapes(messages: Sequence[Message], able: Abilities) -> Iterator[Abilities]:
+    """Yields the shapes to try for messages that a template refuses, from the nearest to the most different one."""
+    has_calls = able.calls and any(message.calls for message in messages)
+    places, contents = [able.text_and_calls], [(able.no_content, able.empty_content)]
+    if has_calls and any(message.calls and message.content for message in messages):
+        places += [place for place in TextAndCalls if place is not able.text_and_calls]
+    if has_calls:
+        contents += [(content, False) for content in (None, "") if (content, False) not in contents]
+    for alternating in (False, True):
+        for place in places:
+            for content, as_sent in contents:
+                yield replace(
+                    able, no_content=content, empty_content=as_sent, text_and_calls=place, alternating=alternating
+                )
+    for alternating in (False, True):
+        yield replace(able, calls=False, tools=False, results=False, orphans=False, alternating=alternating)
 
 
 def show_tools(tools: Sequence[Mapping[str, Any]], form: ToolFormat) -> str:
     """Returns the text that shows tools to a model whose template does not."""
     written = [escape_tags(to_json(tool), form) for tool in tools]
     listed = f"[{', '.join(written)}]" if form.tools_as_list else "\n".join(written)
-    call = Template(form.call).substitute(name="<name>", arguments=_ARGUMENTS[form.style], id="<id>")
+    arguments = _ARGUMENTS.get(form.style) or form.element.write("name of argument", "value")
+    call = Template(form.call).substitute(name="<name>", arguments=arguments, id="<id>")
     calls, example = f"{form.opening}{call}{form.closing}", write_calls([_EXAMPLE], form)
     return Template(form.tools_shown).substitute(tools=listed, calls=calls, example=example)
 
@@ -59,7 +132,6 @@ _EXAMPLE = Call("0", "set_alarm", '{"time": "7:30", "day": "tomorrow"}', {"time"
 _ARGUMENTS = {
     ArgumentStyle.JSON: "<arguments as a JSON object>",
     ArgumentStyle.PYTHON: "<name of argument>=<value>, ...",
-    ArgumentStyle.XML: "<parameter=name of argument>\nvalue\n</parameter>\n",
 }
 """Placeholders for arguments in the explanation of a call."""
 
@@ -68,7 +140,9 @@ def write_calls(calls: Sequence[Call], form: ToolFormat) -> str:
     """Returns the text of calls, as a model of the family writes them."""
     written = [
         Template(form.call).substitute(
-            name=call.name, arguments=_arguments(call, form), id=_identifier(call.id, index, form)
+            name=escape_tags(to_json(call.name)[1:-1], form),
+            arguments=_arguments(call, form),
+            id=_identifier(call.id, index, form),
         )
         for index, call in enumerate(calls)
     ]
@@ -110,7 +184,7 @@ def _arguments(call: Call, form: ToolFormat) -> str:
             return ", ".join(f"{name}={_python(value)}" for name, value in call.arguments.items())
         case ArgumentStyle.XML:
             texts = {n: v if isinstance(v, str) else escape_tags(to_json(v), form) for n, v in call.arguments.items()}
-            return "".join(f"<parameter={name}>\n{text}\n</parameter>\n" for name, text in texts.items())
+            return "".join(form.element.write(name, text) for name, text in texts.items())
 
 
 def _python(value: Any) -> str:
@@ -122,24 +196,26 @@ def _python(value: Any) -> str:
     return repr(value) if value is None or isinstance(value, bool) else to_json(value)
 
 
-def _split_calls(messages: Sequence[Message], *, beside: bool, several: bool) -> list[Message]:
+def _split_calls(messages: Sequence[Message], place: TextAndCalls, *, several: bool) -> list[Message]:
     """Moves text and calls into messages of their own if the template cannot show them together."""
     said: list[Message] = []
     results: list[Message] = []
     for index, message in enumerate(messages):
-        if message.role == "tool" and results:
+        if results and message.role == "tool" and not message.is_orphan:
             continue  # already placed behind its call
         results = []
         alone = message
-        if message.calls and message.content and not beside:
-            said.append(replace(message, calls=()))
-            alone = replace(message, content="", reasoning="")
+        if message.calls and message.content and place is not TextAndCalls.TOGETHER:
+            alone = replace(message, content="", is_null=True)
+            if place is TextAndCalls.APART:
+                said.append(replace(message, calls=()))
+                alone = replace(alone, reasoning="")
         if len(message.calls) < 2 or several:
             said.append(alone)
             continue
-        results = list(takewhile(lambda other: other.role == "tool", messages[index + 1 :]))
-        for place, (call, result) in enumerate(zip(message.calls, results, strict=True)):
-            first = alone if place == 0 else replace(alone, content="", reasoning="")
+        results = list(messages[index + 1 : index + 1 + len(message.calls)])
+        for number, (call, result) in enumerate(zip(message.calls, results, strict=True)):
+            first = alone if number == 0 else replace(alone, content="", is_null=True, reasoning="")
             said += [replace(first, calls=(call,)), result]
     return said
 
@@ -151,15 +227,21 @@ def _with_calls_as_text(message: Message, form: ToolFormat) -> Message:
     return replace(message, content=text + write_calls(message.calls, form), calls=())
 
 
-def _with_results_as_text(messages: Sequence[Message], form: ToolFormat) -> list[Message]:
-    """Turns results into messages of the user, joined with the user's next text: many templates expect turns."""
+def _with_results_as_text(messages: Sequence[Message], form: ToolFormat, able: Abilities) -> list[Message]:
+    """Turns results that the template does not show into messages of the user, joined with the user's next text.
+
+    Many templates expect turns.
+    """
     said: list[Message] = []
     after_result = False
     for message in messages:
-        is_result = message.role == "tool"
+        is_result = message.role == "tool" and not (able.orphans if message.is_orphan else able.results)
         if is_result:
+            name = message.name or message.call_id
             content = Template(form.result).substitute(
-                name=message.name, id=message.call_id, content=escape_tags(to_json(message.content), form)
+                name=escape_tags(to_json(name)[1:-1], form),
+                id=message.call_id,
+                content=escape_tags(to_json(message.content), form),
             )
             message = Message("user", content)  # noqa: PLW2901
         if after_result and message.role == "user":
@@ -170,7 +252,77 @@ def _with_results_as_text(messages: Sequence[Message], form: ToolFormat) -> list
     return said
 
 
-def _place_system(messages: Sequence[Message], shown: str, able: Abilities) -> list[Message]:
+def _alternate(messages: Sequence[Message]) -> list[Message]:
+    """Returns messages in which user and assistant take turns, beginning with the user.
+
+    Neighbours of one role are joined, and empty answers left out. Where calls and results stand between two messages of
+    one role, or the assistant comes first, a message without text stands for the turn that is missing. Messages with
+    calls are no turns, as in Mistral's templates.
+    """
+    others = {"user": "assistant", "assistant": "user"}
+    said: list[Message] = []
+    last = "assistant"
+    for message in _join(messages):
+        if message.role in others and not message.calls:
+            said += [Message(others[last], "")] if message.role == last else []
+            last = message.role
+        said.append(message)
+    return said
+
+
+def _join(messages: Sequence[Message]) -> list[Message]:
+    """Returns messages without empty answers, and neighbours of user or assistant as one message, which calls end."""
+    groups: list[list[Message]] = []
+    for message in messages:
+        if message.role == "assistant" and not (message.calls or message.content or message.reasoning):
+            continue
+        before = groups[-1][-1] if groups else None
+        if before is not None and before.role == message.role in ("user", "assistant") and not before.calls:
+            groups[-1].append(message)
+        else:
+            groups.append([message])
+    return [
+        replace(
+            group[-1],
+            content=_PARAGRAPH.join(message.content for message in group if message.content),
+            reasoning=_PARAGRAPH.join(message.reasoning for message in group if message.reasoning),
+        )
+        for group in groups
+    ]
+
+
+def _plain(function: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns a function whose schemas mean the same in words that every template knows (see ``plain_schemas``)."""
+    parameters = {"type": "object", "properties": {}, **function["parameters"]}
+    described = {"description": "", **_plain_schema(parameters)}
+    return {**function, "description": function.get("description") or "", "parameters": described}
+
+
+def _plain_schema(schema: Any) -> Any:
+    if schema is True:
+        return {"description": ""}
+    if not isinstance(schema, dict):
+        return schema
+    plain: dict[str, Any] = {"description": ""}
+    for keyword, value in schema.items():
+        if isinstance(value, dict) and keyword in SINGLE_SUBSCHEMA[DRAFT_2020]:
+            plain[keyword] = _plain_schema(value)
+        elif isinstance(value, dict) and keyword in SUBSCHEMAS[DRAFT_2020]:
+            plain[keyword] = {name: _plain_schema(inner) for name, inner in value.items()}
+        elif isinstance(value, list) and keyword in SUBSCHEMAS[DRAFT_2020]:
+            plain[keyword] = [_plain_schema(inner) for inner in value]
+        elif value is not None or keyword not in ANNOTATIONS:
+            plain[keyword] = value
+    if isinstance(types := plain.get("type"), list):
+        del plain["type"]
+        one = {"anyOf": [{"type": name, "description": ""} for name in types]}
+        plain |= one if "anyOf" not in plain else {"allOf": [*plain.get("allOf", ()), one]}
+    if plain.get("type") == "object":
+        plain.setdefault("additionalProperties", {})
+    return plain
+
+
+def _place_system(messages: Sequence[Message], shown: str, able: Abilities, *, has_tools: bool) -> list[Message]:
     """Merges system and developer messages where the template shows them, followed by the text about tools."""
     ordered = [replace(m, role="system") if m.role == "developer" else m for m in messages]
     start = len(list(takewhile(lambda message: message.role == "system", ordered)))
@@ -178,13 +330,13 @@ def _place_system(messages: Sequence[Message], shown: str, able: Abilities) -> l
     if not able.later_system:
         first += [message for message in rest if message.role == "system"]
         rest = [message for message in rest if message.role != "system"]
-    text = "\n\n".join([*(message.content for message in first if message.content), *([shown] if shown else [])])
+    text = _PARAGRAPH.join([*(message.content for message in first if message.content), *([shown] if shown else [])])
     if not first and not shown:
         return rest
-    if able.system:
+    if able.system if rest else able.only_system and (able.only_system_with_tools or not has_tools):
         return [Message("system", text), *rest]
     if rest and rest[0].role == "user":
-        return [replace(rest[0], content=f"{text}\n\n{rest[0].content}"), *rest[1:]]
+        return [replace(rest[0], content=f"{text}{_PARAGRAPH}{rest[0].content}"), *rest[1:]]
     return [Message("user", text), *rest]
 
 
@@ -200,7 +352,7 @@ def _as_dict(message: Message, form: ToolFormat, able: Abilities) -> dict[str, A
         )
     if message.calls:
         shaped["tool_calls"] = [_call(call, form, able) for call in message.calls]
-        if not message.content:
+        if not message.content and (message.is_null or not able.empty_content):
             shaped["content"] = able.no_content
     beside_text = message.calls and message.content
     if message.reasoning and able.reasoning_key and (able.reasoning_beside_text or not beside_text):

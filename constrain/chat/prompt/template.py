@@ -11,13 +11,16 @@ from constrain.errors import ModelError
 from constrain.remembering import remembered
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import jinja2
 
 
 def render(template: str, variables: Mapping[str, object]) -> str:
-    """Renders a template. Raises ``ModelError`` if it fails."""
+    """Renders a template. Raises ``ModelError`` if it fails.
+
+    A template may change lists and objects in the variables, as Kimi K2's does with a list of its own.
+    """
     import jinja2
 
     try:
@@ -47,6 +50,22 @@ def free_variables(template: str) -> frozenset[str]:
         raise ModelError(f"the chat template failed: {error}") from error
 
 
+def tool_variables(template: str, tools: Sequence[Mapping[str, Any]]) -> dict[str, object]:
+    """Returns the variables with the tools of a conversation, in OpenAI's form, and those that a program must add.
+
+    Some templates (Firefunction's) read no ``tools``, but ``functions``, a JSON text, and ``datetime``. It is a day
+    here: with the time, no prompt would begin as the one before.
+    """
+    used = free_variables(template)
+    variables: dict[str, object] = {"tools": tools} if tools else {}
+    if "functions" in used and "tools" not in used:
+        functions = [tool["function"] for tool in tools]
+        variables["functions"] = json.dumps(functions, ensure_ascii=False, indent=4) if tools else ""
+    if "datetime" in used:
+        variables["datetime"] = datetime.now().astimezone().strftime("%Y-%m-%d")
+    return variables
+
+
 @remembered(16, TEMPLATE_BYTES, lambda template: 50 * len(template))
 def _compile(template: str) -> jinja2.Template:
     return _environment().from_string(template)
@@ -56,7 +75,7 @@ def _compile(template: str) -> jinja2.Template:
 def _environment() -> jinja2.Environment:
     import jinja2
     from jinja2.ext import Extension
-    from jinja2.sandbox import ImmutableSandboxedEnvironment
+    from jinja2.sandbox import SandboxedEnvironment
 
     class Generation(Extension):
         """The tag that marks the model's own text for training; it has no effect here."""
@@ -76,7 +95,7 @@ def _environment() -> jinja2.Environment:
     def strftime_now(form: str) -> str:
         return datetime.now().astimezone().strftime(form)
 
-    environment = ImmutableSandboxedEnvironment(
+    environment = SandboxedEnvironment(
         trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols", Generation]
     )
     environment.filters["tojson"] = tojson

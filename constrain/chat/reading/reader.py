@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from constrain.chat.answers.arguments import (
-    ELEMENT_BEGIN,
     end_of_element,
     end_of_python,
     json_of_python,
@@ -341,8 +340,9 @@ class Reader:
     def _read_xml(self, called: FunctionCalls, tool: int, index: int) -> Generator[None, None, bool]:
         """Emits XML elements as JSON text, once all have arrived."""
         written = ""
-        while (yield from self._incoming.begins_with([ELEMENT_BEGIN])):
-            while (end := end_of_element(self._incoming.buffer)) is None:
+        element = self._answer.format.element
+        while (yield from self._incoming.begins_with([element.before.encode()])):
+            while (end := end_of_element(self._incoming.buffer, element)) is None:
                 if self._incoming.at_end:
                     return False
                 yield
@@ -351,7 +351,7 @@ class Reader:
         stops = [_to_bytes(step) for step in self._trees.stops(tool)]
         if self._incoming.at_end and after.reached is None and not any(map(self._incoming.buffer.startswith, stops)):
             return False
-        self._events.append(ArgumentsDelta(index, json_of_xml(written, raw_arguments(self._answer, called))))
+        self._events.append(ArgumentsDelta(index, json_of_xml(written, raw_arguments(self._answer, called), element)))
         return True
 
     def _to_bytes(self, structure: str) -> bytes:

@@ -133,7 +133,9 @@ PYTHON_ARGUMENTS = ArgumentForm(
 )
 """Keyword arguments. A string is spelled as in JSON, with escapes that mean the same in Python."""
 
-XML_ARGUMENTS = ArgumentForm(
-    Outermost(before_key="<parameter=", after_key=">\n", behind_value="\n</parameter>\n", raw_strings=True)
-)
-"""An element for each argument: strings without quotes and escapes, other values as JSON."""
+
+def xml_arguments(before_key: str, after_key: str, behind_value: str) -> ArgumentForm:
+    """Returns the form with an element for each argument: strings without quotes and escapes, other values as JSON."""
+    return ArgumentForm(
+        Outermost(before_key=before_key, after_key=after_key, behind_value=behind_value, raw_strings=True)
+    )

@@ -1,7 +1,8 @@
 """``system`` and ``messages`` of a request, checked, and their conversion to chat messages.
 
 Consecutive messages of one role are one turn. A turn of the assistant has reasoning, text and calls. The turn of the
-user behind it begins with the results of these calls; its texts follow.
+user behind it begins with the results of these calls; its texts follow. Results of other calls are shown, too: a client
+may have cut off the beginning of a conversation.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from constrain.chat.prompt.messages import MessageError, check_function_call, check_messages
+from constrain.chat.prompt.messages import MessageError, check_function_call, check_messages, misspelt_members
 from constrain.fields.values import (
     FieldError,
     array,
@@ -22,6 +23,7 @@ from constrain.fields.values import (
     required_text,
     wrong_type,
 )
+from constrain.server.http.account import warn
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,6 +34,15 @@ _KINDS = {
     "system": ("text",),
 }
 """Types of the blocks that a message may have, by its role."""
+
+_MEMBERS = {
+    "text": ("text",),
+    "thinking": ("thinking",),
+    "redacted_thinking": ("data",),
+    "tool_use": ("id", "name", "input"),
+    "tool_result": ("tool_use_id", "content", "is_error"),
+}
+"""Members that are read, by type of the block; the others are accepted."""
 
 _NOT_TEXT = {
     "image": "Describe the image in a block of the type 'text'",
@@ -120,7 +131,10 @@ def _read_turns(given: Sequence[object]) -> list[_Turn]:
 
 def _read_block(turn: _Turn, block: Mapping[str, Any], place: str) -> None:
     """Adds a block to its turn. Raises ``FieldError``."""
-    match _kind(block, _KINDS[turn.role], place):
+    kind = _kind(block, _KINDS[turn.role], place)
+    for sentence in misspelt_members(block, ("type", *_MEMBERS[kind]), place):
+        warn(sentence)
+    match kind:
         case "text":
             turn.texts.append(required_text(block, "text", f"{place}."))
         case "thinking":
@@ -145,12 +159,11 @@ def _add_call(turn: _Turn, block: Mapping[str, Any], place: str) -> None:
     identifier = _identifier(block, "id", place)
     if identifier in turn.calls:
         raise _invalid(f"{place}.id", f"another call in this turn has the id '{identifier:.80}', too.")
-    called = mapping(block.get("input"), f"{place}.input")
     try:
         call = check_function_call(block, place, identifier, "input")
     except MessageError as error:
         raise FieldError(f"Invalid value: {error}.", param=error.param, code="invalid_value") from error
-    function = {"name": call.name, "arguments": called}
+    function = {"name": call.name, "arguments": block.get("input")}
     turn.calls[identifier] = {"id": identifier, "type": "function", "function": function}
 
 
@@ -189,14 +202,8 @@ def _read_texts(content: object, place: str) -> list[str]:
 
 
 def _require_pairs(turns: Sequence[_Turn]) -> None:
-    """Raises ``FieldError`` for a result whose call is not in the turn before it, and for a call without a result."""
-    for before, turn in pairwise([_Turn("", ""), *turns, _Turn("", "")]):
-        for identifier, (place, _) in turn.results.items():
-            if identifier not in before.calls:
-                raise _invalid(
-                    f"{place}.tool_use_id",
-                    f"no block of the type 'tool_use' in the turn before it has the id '{identifier:.80}'.",
-                )
+    """Raises ``FieldError`` for a call without a result."""
+    for before, turn in pairwise([*turns, _Turn("", "")]):
         left = [identifier for identifier in before.calls if identifier not in turn.results]
         if left:
             raise _invalid(

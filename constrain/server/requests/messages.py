@@ -8,8 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from constrain.chat.prompt.messages import MessageError, check_function_call, check_messages
-from constrain.fields.values import FieldError, array, missing, wrong_type
+from constrain.chat.prompt.messages import (
+    MessageError,
+    check_function_call,
+    check_messages,
+    read_members,
+    unread_members,
+)
+from constrain.fields.values import FieldError, array, missing, optional_text, wrong_type
+from constrain.server.http.account import warn
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,25 +30,22 @@ def read_messages(body: Mapping[str, Any]) -> list[dict[str, Any]]:
     given = body.get("messages")
     if given is None:
         raise missing("messages")
-    written = [_drop_parsed(message) for message in array(given, "messages")]
     try:
-        messages = convert_function_calls(written)
+        messages = convert_function_calls(array(given, "messages"))
         check_messages(messages)
     except MessageError as error:
         raise FieldError(f"Invalid value: {error}.", param=error.param, code="invalid_value") from error
-    return [{**message, "role": "system"} if message["role"] == "developer" else message for message in messages]
-
-
-def _drop_parsed(message: Any) -> Any:
-    """Returns a message without ``parsed``, the object that the ``openai`` package made from its content."""
-    return {key: value for key, value in message.items() if key != "parsed"} if isinstance(message, dict) else message
+    for sentence in unread_members(messages):
+        warn(sentence)
+    known = [read_members(message) for message in messages]
+    return [{**message, "role": "system"} if message["role"] == "developer" else message for message in known]
 
 
 def convert_function_calls(messages: Sequence[Any]) -> list[Any]:
     """Returns messages with function calls as tool calls, and their results under the ids of these calls.
 
-    All other messages stay unchanged. Raises ``FieldError`` for a call without a result or a result without a
-    call, and ``MessageError`` for an invalid call.
+    All other messages stay unchanged. Raises ``FieldError`` for a call without a result and the result of
+    another call, and ``MessageError`` for an invalid call.
     """
     found: list[Any] = []
     called: Mapping[str, Any] | None = None
@@ -75,20 +79,18 @@ def _caller(message: Mapping[str, Any], where: str) -> dict[str, Any]:
 
 
 def _result(message: Mapping[str, Any], where: str, called: Mapping[str, Any] | None) -> dict[str, Any]:
-    name = message.get("name")
-    if not isinstance(name, str):
-        raise wrong_type(f"{where}.name", "a string", name)
-    if called is None or called.get("name") != name:
-        before = "has no 'function_call'" if called is None else f"calls '{called.get('name')}'"
+    name, content = optional_text(message, "name", f"{where}."), message.get("content")
+    result = {"role": "tool", "content": "" if content is None else content}
+    if called is None:  # the call is gone
+        return {**result, "name": name}
+    if name not in (None, called.get("name")):
         raise FieldError(
             f"Invalid value: {where}: a message with role 'function' is the result of the call in the message before "
-            f"it, which {before}; this one is of '{name}'.",
+            f"it, which calls '{called.get('name')}'; this one is of '{name}'.",
             param=f"{where}.name",
             code="invalid_value",
         )
-    kept = {key: value for key, value in message.items() if key not in ("role", "name", "content")}
-    content = message.get("content")
-    return {**kept, "role": "tool", "tool_call_id": _CALL_ID, "content": "" if content is None else content}
+    return {**result, "tool_call_id": _CALL_ID}
 
 
 def _require_result(called: Mapping[str, Any] | None, index: int) -> None:

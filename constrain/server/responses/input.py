@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from constrain.chat.prompt.messages import MessageError, check_messages
+from constrain.chat.prompt.messages import MessageError, check_messages, misspelt_members, to_json
 from constrain.fields.values import array, mapping, missing, one_of, optional_text, required_text, wrong_type
+from constrain.server.http.account import warn
 from constrain.server.http.errors import ApiError
 
 if TYPE_CHECKING:
@@ -41,6 +42,16 @@ _RESULTS = {"function_call_output": "function_call", "custom_tool_call_output": 
 _CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
 _WORDS = {"function_call": "function call", "custom_tool_call": "custom tool call"}
 
+_MEMBERS = {
+    "message": ("role", "content"),
+    "function_call": ("call_id", "name", "arguments"),
+    "function_call_output": ("call_id", "output"),
+    "custom_tool_call": ("call_id", "name", "input"),
+    "custom_tool_call_output": ("call_id", "output"),
+    "reasoning": ("summary", "content"),
+}
+"""Members that say something, by type of the item; the others are accepted."""
+
 Item = dict[str, Any]
 
 
@@ -69,13 +80,16 @@ def _item(item: Mapping[str, Any], place: str) -> Item:
     kind = item.get("type")
     if kind is None and "role" in item:
         kind = "message"
+    for sentence in misspelt_members(item, ("type", *_MEMBERS.get(str(kind), ())), place):
+        warn(sentence)
     match one_of(kind, KINDS, f"{place}.type"):
         case "message":
             return _message(item, place)
         case "reasoning":
             return _read_reasoning(item, place)
         case "function_call" | "custom_tool_call" as called:
-            texts = {key: required_text(item, key, f"{place}.") for key in ("call_id", "name", _CALLS[called])}
+            texts = {key: required_text(item, key, f"{place}.") for key in ("call_id", "name")}
+            texts[_CALLS[called]] = _called_with(item, _CALLS[called], place)
             return {**_identity(item, place), "type": called, **texts, "status": _status(item, place)}
         case result:
             call_id = required_text(item, "call_id", f"{place}.")
@@ -84,6 +98,14 @@ def _item(item: Mapping[str, Any], place: str) -> Item:
                 output = _parts(output, ("input_text",), f"{place}.output")
             entry = {"type": result, "call_id": call_id, "output": output, "status": _status(item, place)}
             return {**_identity(item, place), **entry}
+
+
+def _called_with(item: Mapping[str, Any], key: str, place: str) -> str:
+    """Returns what a tool was called with, as text: an old call may have any arguments, or none."""
+    given = item.get(key)
+    if given is None:
+        return ""
+    return required_text(item, key, f"{place}.") if isinstance(given, str) or key != "arguments" else to_json(given)
 
 
 def _text_or_array(item: Mapping[str, Any], key: str, place: str) -> str | list[Any]:

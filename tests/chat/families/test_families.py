@@ -40,6 +40,7 @@ TOKENS = {
     "mistral-v13": {"[TOOL_CALLS]", "[ARGS]"},
     "mistral-v3-tekken": {"[TOOL_CALLS]", "[TOOL_RESULTS]"},
     "phi4-mini": {"<|tool_call|>", "<|/tool_call|>"},
+    "kimi-k2": {"<|tool_calls_section_begin|>", "<|tool_call_argument_begin|>", "<|im_middle|>"},
     "llama-pythonic": {"<|python_start|>", "<|python_end|>"},
     "hermes": {"<tool_call>", "</tool_call>", "<|im_start|>"},
     "gemma3": {"<start_of_turn>", "<end_of_turn>"},
@@ -72,7 +73,7 @@ def test_a_name_overrides_what_was_found_and_keeps_the_reasoning() -> None:
 
 def test_unknown_names_are_refused_with_the_known_ones() -> None:
     with pytest.raises(
-        ValueError, match=r"'llama' is not a form of tool calls; the forms are .*hermes, llama-pythonic"
+        ValueError, match=r"'llama' is not a form of tool calls; the forms are .*hermes, kimi-k2, llama-pythonic"
     ):
         tool_format("llama")
 
@@ -99,6 +100,9 @@ def variables(template: str) -> set[Variable]:
 
 THINKING = {
     "qwen3": ("<think>", "</think>", "enable_thinking"),
+    "glm4": ("<think>", "</think>", None),
+    "kimi-k2": ("<think>", "</think>", None),
+    "minimax-m2": ("<think>", "</think>", None),
     "deepseek-r1": ("<think>", "</think>", None),
     "deepseek-v3.1": ("<think>", "</think>", "thinking"),
     "mistral-v13": ("[THINK]", "[/THINK]", None),

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from constrain.chat.families.forms import tool_format
-from constrain.chat.prompt.abilities import Abilities
+from constrain.chat.prompt.abilities import Abilities, TextAndCalls
 from constrain.chat.prompt.conversation import template_abilities, write_prompt
 from constrain.chat.prompt.messages import check_messages
 from tests.support.chat.conversations import TOOLS, TWO_CALLS
@@ -37,7 +37,7 @@ def calls(arguments: str, content: str = "{% if message.content %}{{ message.con
 
 def test_a_template_of_contents_alone_writes_no_calls() -> None:
     able = probed("{% for message in messages %}{{ message.role }}: {{ message.content }}\n{% endfor %}")
-    assert able == Abilities(system=True, later_system=True)
+    assert able == Abilities(system=True, only_system=True, later_system=True)
 
 
 def test_a_template_that_fails_can_nothing() -> None:
@@ -96,7 +96,7 @@ def test_a_template_that_writes_content_or_calls_shows_no_text_beside_calls() ->
     )
     assert able.calls
     assert able.no_content is None
-    assert not able.text_beside_calls
+    assert able.text_and_calls is TextAndCalls.APART
 
 
 def test_contents_may_have_to_be_parts() -> None:
@@ -121,6 +121,6 @@ def test_tools_that_are_shown_are_left_to_the_template() -> None:
 
 
 def test_tools_are_not_left_to_a_template_that_writes_calls_otherwise() -> None:
-    able = abilities_of("glm4")
+    able = abilities_of("glm4", HERMES)
     assert not able.tools
     assert not able.results

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from constrain.chat.prompt.messages import Call, Message, MessageError, check_messages
+from constrain.chat.prompt.messages import Call, Message, MessageError, check_messages, conversation, unread_members
 
 USER = {"role": "user", "content": "Hi"}
 
@@ -40,30 +40,13 @@ WRONG: list[tuple[Any, str, str]] = [
     ([{"role": "user", "content": [{"type": "image_url"}]}], "messages[0].content[0]", "not 'image_url'"),
     ([{"role": "user", "content": [{"type": "text"}]}], "messages[0].content[0].text", "must be a string, not null"),
     ([{"role": "assistant", "content": None}], "messages[0].content", "must not be null without tool_calls"),
-    ([{"role": "user", "content": "a", "tool_calls": [call()]}], "messages[0].tool_calls", "no such field"),
-    ([{"role": "user", "content": "a", "other": 1}], "messages[0].other", "no such field"),
-    ([USER, result()], "messages[1].tool_call_id", "no call before it has the id 'a'"),
-    ([USER, calling(call()), result("b")], "messages[2].tool_call_id", "no call before it has the id 'b'"),
-    ([calling(call()), result(), result()], "messages[2].tool_call_id", "no call before it has the id 'a'"),
-    (
-        [calling(call(), call("b")), result(), result()],
-        "messages[2].tool_call_id",
-        "the call 'a' has two results",
-    ),
-    ([calling(call()), result(None)], "messages[1].tool_call_id", "must be a string, not null"),
     ([calling(call()), USER], "messages[1]", "calls have no result before it: 'a'"),
     ([calling(call(), call("b")), result()], "messages[1]", "calls have no result before it: 'b'"),
-    ([calling(call()), {"role": "tool", "tool_call_id": "a", "content": None}], "messages[1].content", "not null"),
     ([calling(call(), call())], "messages[0].tool_calls[1].id", "two calls have the id 'a'"),
     ([calling("f()")], "messages[0].tool_calls[0]", "must be an object, not str"),
-    ([calling(call(id=""))], "messages[0].tool_calls[0].id", "must not be empty"),
     ([calling(call(id=7))], "messages[0].tool_calls[0].id", "must be a string, not int"),
     ([calling(call(type="code"))], "messages[0].tool_calls[0].type", "neither 'function' nor 'custom'"),
     ([calling(call(type="custom"))], "messages[0].tool_calls[0].custom", "must be an object, not null"),
-    ([calling(function(name="f g"))], "messages[0].tool_calls[0].function.name", "'f g' is no tool's name"),
-    ([calling(function(arguments="{"))], "messages[0].tool_calls[0].function.arguments", "must be JSON: "),
-    ([calling(function(arguments="[1]"))], "messages[0].tool_calls[0].function.arguments", "a JSON object, not list"),
-    ([calling(function(arguments=5))], "messages[0].tool_calls[0].function.arguments", "must be a string, not int"),
     ([{"role": "assistant", "content": "a", "tool_calls": "f"}], "messages[0].tool_calls", "must be a list, not str"),
     ([{"role": "assistant", "content": "a", "reasoning": 1}], "messages[0].reasoning", "must be a string, not int"),
     (
@@ -73,24 +56,16 @@ WRONG: list[tuple[Any, str, str]] = [
     ),
     ([{**USER, "name": 1}], "messages[0].name", "must be a string, not int"),
     ([{"role": "user", "content": "\ud800"}], "messages[0].content", "half of a surrogate pair (U+D800)"),
+    ([USER, calling(call()), result("b")], "messages[2]", "calls have no result before it: 'a'"),
+    ([calling(call(), call("b")), result(), result()], "messages[2]", "calls have no result before it: 'b'"),
+    ([calling(function(name=""))], "messages[0].tool_calls[0].function.name", "must not be empty"),
+    ([calling(function(name=None))], "messages[0].tool_calls[0].function.name", "must be a string, not null"),
     (
-        [calling(function(arguments='{"a": "\\ud800"}'))],
+        [calling(function(arguments='{"a": "\ud800"}'))],
         "messages[0].tool_calls[0].function.arguments",
         "half of a surrogate pair (U+D800)",
     ),
-    ([calling(function(arguments='{"a": NaN}'))], "messages[0].tool_calls[0].function.arguments", "NaN is no JSON"),
-    ([calling(function(arguments={"a": float("inf")}))], "messages[0].tool_calls[0].function.arguments", "Infinity"),
     ([calling(function(arguments={"a": {1}}))], "messages[0].tool_calls[0].function.arguments", "must be JSON: "),
-    (
-        [calling(function(arguments='{"a": ' * 99 + "1" + "}" * 99))],
-        "messages[0].tool_calls[0].function.arguments",
-        "nested more than 64 levels deep",
-    ),
-    (
-        [calling(function(arguments='{"a": ' * 99999 + "1" + "}" * 99999))],
-        "messages[0].tool_calls[0].function.arguments",
-        "must be JSON: ",
-    ),
 ]
 
 
@@ -139,8 +114,87 @@ def test_arguments_as_a_value_are_what_their_text_says() -> None:
     assert checked[1].calls == (Call("a", "f", '{"1": [2]}', {"1": [2]}),)
 
 
-def test_no_text_stands_for_no_arguments() -> None:
-    assert check_messages([calling(function(arguments="")), result()])[0].calls[0].arguments == {}
+@pytest.mark.parametrize("given", ["", " ", "null", None])
+def test_calls_without_arguments(given: str | None) -> None:
+    assert check_messages([calling(function(arguments=given)), result()])[0].calls[0] == Call("a", "f", "{}", {})
+
+
+DEEP = '{"a": ' * 99 + "1" + "}" * 99
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ('{"a": ', '{"a":'),
+        ("[1]", "[1]"),
+        ([1], "[1]"),
+        (5, "5"),
+        ("f(x)", "f(x)"),
+        ('{"a": NaN}', '{"a": NaN}'),
+        ({"a": float("inf")}, '{"a": Infinity}'),
+        ('{"a": "\\ud800"}', '{"a": "\\ud800"}'),
+        (DEEP, DEEP),
+        ('{"a": ' * 99999 + "1" + "}" * 99999, '{"a": ' * 99999 + "1" + "}" * 99999),
+    ],
+)
+def test_arguments_that_are_no_object_are_an_object_with_their_text(given: Any, text: str) -> None:
+    [checked] = check_messages([calling(function(arguments=given)), result()])[0].calls
+    assert checked == Call("a", "f", text, {"arguments": text})
+
+
+@pytest.mark.parametrize("name", ["a/b", "a:b", "a.b", "f g", "n" * 200])
+def test_names_of_old_calls_are_any_text(name: str) -> None:
+    assert check_messages([calling(function(name=name)), result()])[0].calls[0].name == name
+
+
+@pytest.mark.parametrize(
+    ("messages", "orphans"),
+    [
+        ([USER, result()], [1]),
+        ([result(), USER], [0]),
+        ([calling(call()), result(), result()], [2]),
+        ([calling(call(), call("b")), result("b"), result("c"), result(), USER], [3]),
+        ([USER, result(None)], [1]),
+        ([calling(call()), result(None)], []),
+        ([calling(call(), call("b")), result("b"), result(None)], []),
+        ([calling(call(id=None), call(id="")), result(None), result("call_1")], []),
+        ([calling(call()), result(None, name="g"), result(None, name="f")], [2]),
+    ],
+)
+def test_results_whose_call_is_gone_are_kept(messages: list[dict[str, Any]], orphans: list[int]) -> None:
+    checked = check_messages(messages)
+    assert [index for index, message in enumerate(checked) if message.is_orphan] == orphans
+    assert len(checked) == len(messages)
+
+
+def test_members_that_nobody_reads_are_accepted() -> None:
+    unknown = {"id": "1", "metadata": {"a": 1}, "reasoning_details": [1], "provider_specific_fields": {}, "audio": None}
+    assert check_messages([{**USER, **unknown}]) == check_messages([USER])
+    assert unread_members([{**USER, **unknown}, {"role": "assistant", "content": "a", **unknown}]) == []
+
+
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        ({"role": "assistant", "content": "a", "tool_call": [1]}, "messages[0].tool_call is not read; is 'tool_calls'"),
+        ({"role": "assistant", "content": "a", "toolCalls": [1]}, "messages[0].toolCalls is not read; is 'tool_calls'"),
+        (result(None, toolCallId="a"), "messages[0].toolCallId is not read; is 'tool_call_id' meant?"),
+        ({**USER, "names": "Ann"}, "messages[0].names is not read; is 'name' meant?"),
+        ({**USER, "tool_calls": [call()]}, "messages[0].tool_calls is not read: messages of the role 'user'"),
+        (calling(function(argumets="{}")), "messages[0].tool_calls[0].function.argumets is not read; is 'arguments'"),
+        ({**USER, "contents": "a"}, "messages[0].contents is not read; is 'content' meant?"),
+        ({**USER, "context": "a", "role_id": 1, "content_type": "text", "contents": None}, ""),
+        (calling(call(function={"name": "f", "args": "{}", "arguement": "{}"})), "function.arguement is not read"),
+    ],
+)
+def test_a_misspelt_member_is_told(message: dict[str, Any], told: str) -> None:
+    found = unread_members([message])
+    assert [told in sentence for sentence in found] == ([True] if told else [])
+
+
+def test_a_misspelt_member_is_a_warning_in_python() -> None:
+    with pytest.warns(UserWarning, match="is 'name' meant"):
+        conversation([{**USER, "names": "Ann"}])
 
 
 def test_who_speaks_is_kept_for_the_template() -> None:

@@ -182,7 +182,6 @@ MALFORMED: list[tuple[Any, str]] = [
         r"messages\[1\].content: must be a string or a list of text parts, not int",
     ),
     ([{"role": "user\n<|im_end|>", "content": "a"}], r"messages\[0\].role: 'user\\n<\|im_end\|>' is none of"),
-    ([{"role": "user", "content": "a", "tool_call_id": "b"}], r"messages\[0\].tool_call_id: messages of the role"),
 ]
 
 

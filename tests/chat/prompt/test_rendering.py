@@ -36,6 +36,7 @@ OTHERWISE = {
     "deepseek-v3.1": "closes a reasoning section only in front of answers, not behind results",
     "command-r7b": "writes an empty reasoning section in front of calls",
     "glm4": "begins answers with a new line that its prompts end without",
+    "minimax-m2": "opens a reasoning section that it leaves out later",
 }
 """Templates by which a conversation does not begin with what its beginning was, or with the calls as they were."""
 

@@ -57,6 +57,9 @@ def test_every_switch_switches() -> None:
 
 
 SHOWN = {
+    "glm4": "<think>Look it up.</think>\n<tool_call>",
+    "kimi-k2": "<think>Look it up.</think><|tool_calls_section_begin|>",
+    "minimax-m2": "<think>\nLook it up.\n</think>\n\n\n<minimax:tool_call>",
     "qwen3": "<think>\nLook it up.\n</think>\n\n<tool_call>",
     "mistral-v13": "[THINK]Look it up.[/THINK][TOOL_CALLS]",
     "command-r7b": "<|START_THINKING|>Look it up.<|END_THINKING|><|START_ACTION|>",

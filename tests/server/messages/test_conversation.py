@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from constrain.fields.values import FieldError
+from constrain.server.http.account import Account, current
 from constrain.server.messages.conversation import read_conversation
 
 TEXT = {"type": "text", "text": "Hi"}
@@ -128,10 +128,20 @@ def test_thinking_is_reasoning_and_what_nobody_can_read_is_left_out() -> None:
     }
 
 
-def test_a_deep_input_is_refused_with_its_place() -> None:
+def test_a_deep_input_is_shown_as_it_is() -> None:
     deep: Any = {}
     for _ in range(80):
         deep = {"a": deep}
-    with pytest.raises(FieldError, match="nested more than") as caught:
-        converted(assistant(use("x", a=deep)), user(result("x")))
-    assert caught.value.param == "messages[0].content[0].input"
+    [call] = converted(assistant(use("x", a=deep)), user(result("x")))[0]["tool_calls"]
+    assert call["function"]["arguments"] == {"a": deep}
+
+
+def test_a_misspelt_member_of_a_block_is_a_warning() -> None:
+    account = Account(0.0)
+    block = {"type": "tool_use", "id": "x", "name": "f", "inptu": {}, "caller": {"type": "direct"}}
+    token = current.set(account)
+    try:
+        converted(assistant(block), user(result("x")))
+    finally:
+        current.reset(token)
+    assert account.warnings == ("messages[0].content[0].inptu is not read; is 'input' meant?",)

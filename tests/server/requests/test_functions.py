@@ -9,7 +9,8 @@ import jsonschema
 import pytest
 from openai.types.chat import ChatCompletionChunk
 
-from constrain.server.requests.messages import convert_function_calls
+from constrain.server.http.account import Account, current
+from constrain.server.requests.messages import convert_function_calls, read_messages
 from tests.support.server.asking import chat, chunks_of
 
 if TYPE_CHECKING:
@@ -93,3 +94,20 @@ def test_calls_of_functions_are_shown_to_the_model_as_those_of_tools() -> None:
         {"role": "tool", "tool_call_id": "call_0", "content": "none"},
     ]
     assert convert_function_calls([QUESTION, *old]) == [QUESTION, *new]
+
+
+def test_misspelt_members_of_messages_are_warnings_and_no_unread_one_goes_on() -> None:
+    account = Account(0.0)
+    token = current.set(account)
+    try:
+        told = {"role": "assistant", "content": "Hi", "tool_call": [1], "id": "1", "reasoning_details": []}
+        found = read_messages({"messages": [{**QUESTION, "metadata": {}}, told, QUESTION]})
+    finally:
+        current.reset(token)
+    assert found == [QUESTION, {"role": "assistant", "content": "Hi"}, QUESTION]
+    assert account.warnings == ("messages[1].tool_call is not read; is 'tool_calls' meant?",)
+
+
+def test_the_result_of_a_function_whose_call_is_gone_is_a_result() -> None:
+    result = {"role": "function", "name": "get_news", "content": "none"}
+    assert convert_function_calls([QUESTION, result]) == [QUESTION, {**result, "role": "tool"}]

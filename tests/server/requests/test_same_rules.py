@@ -381,20 +381,6 @@ def test_a_body_of_any_depth_is_a_400(application: Application, endpoint: str, l
         assert "levels" in error_of(response)["message"]
 
 
-@pytest.mark.parametrize("levels", [70, 3000])
-def test_arguments_in_the_history_have_a_depth(application: Application, levels: int) -> None:
-    arguments = '{"a":' * levels + "1" + "}" * levels
-    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": arguments}}
-    messages = [{"role": "assistant", "tool_calls": [call]}, {"role": "tool", "tool_call_id": "c", "content": "x"}]
-    items = [
-        {"type": "function_call", "call_id": "c", "name": "f", "arguments": arguments},
-        {"type": "function_call_output", "call_id": "c", "output": "x"},
-    ]
-    for endpoint, fields in ((CHAT, {"messages": messages}), (RESPONSES, {"input": items})):
-        error = error_of(ask(application, "POST", endpoint, json={"model": "small", **fields}))
-        assert "is nested more than 64 levels deep" in error["message"]
-
-
 def test_a_field_is_measured_without_recursion() -> None:
     with pytest.raises(ApiError) as caught:
         parse_body(b'{"a": ' + b"[" * (MAX_FIELD_NESTING + 1) + b"]" * (MAX_FIELD_NESTING + 1) + b"}")

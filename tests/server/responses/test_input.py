@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -210,11 +211,9 @@ def test_a_call_without_its_result_is_refused() -> None:
         ),
         ([{"role": "user", "content": "x", "status": "done"}], "input[0].status", "invalid_value"),
         ([{"type": "function_call", "name": "f", "arguments": ""}], "input[0].call_id", "missing_required_parameter"),
-        ([{**_call("a"), "arguments": {}}], "input[0].arguments", "invalid_type"),
         ([_call("a"), _result("a", None)], "input[1].output", "invalid_type"),
         ([_call("a"), _result("a", [{"type": "input_file"}])], "input[1].output[0]", "invalid_value"),
         ([{"type": "reasoning", "summary": "x"}], "input[0].summary", "invalid_type"),
-        ([_call("a", "no JSON"), _result("a")], "input", "invalid_value"),
         ([_call("a"), _call("a"), _result("a"), _result("a")], "input", "invalid_value"),
         ([{"role": "user", "content": "\ud83d"}], "input", "invalid_value"),
     ],
@@ -222,6 +221,14 @@ def test_a_call_without_its_result_is_refused() -> None:
 def test_items_that_cannot_be_used_are_refused_by_place(given: Any, param: str, code: str) -> None:
     error = _error(given)
     assert (error.param, error.code) == (param, code)
+
+
+@pytest.mark.parametrize("arguments", ["", "null", "no JSON", "[1]", {"a": 1}, [1], None])
+def test_arguments_of_old_calls_are_taken_as_they_are(arguments: Any) -> None:
+    given = [{**_call("a"), "arguments": arguments}, _result("a")]
+    [call] = conversation(read_items(given))[0]["tool_calls"]
+    written = call["function"]["arguments"]
+    assert written == (arguments or "" if isinstance(arguments, str | None) else json.dumps(arguments))
 
 
 def test_items_are_listed_in_openais_types() -> None:

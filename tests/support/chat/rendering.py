@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from constrain.chat.families.forms import detect_format
 from constrain.chat.prompt import conversation
 from constrain.chat.prompt.messages import check_messages
+from constrain.chat.prompt.shaping import find_shape
 from tests.support.chat.templates import template
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
     from constrain.chat.families.format import ToolFormat
     from constrain.chat.prompt.abilities import Abilities
+    from constrain.chat.prompt.messages import Message
 
 NAMES = {"bos_token": "<bos>", "eos_token": "<eos>"}
 
@@ -26,8 +28,19 @@ def abilities_of(name: str, form: ToolFormat | None = None) -> Abilities:
 
 def prompt(name: str, messages: Sequence[Any], tools: Sequence[Any] = (), **variables: Any) -> str:
     """The prompt that the template of a name makes."""
-    text = template(name)
+    return shaped_prompt(template(name), messages, tools, **variables)[1]
+
+
+def shaped_prompt(
+    text: str, messages: Sequence[Any], tools: Sequence[Any] = (), **variables: Any
+) -> tuple[Abilities, str]:
+    """The prompt that a template makes, behind the features by which the messages were shaped."""
     form = detect_format(text)
     known = {"add_generation_prompt": True, **NAMES, **variables}
     functions = [conversation.function_of(tool) for tool in tools]
-    return conversation.write_prompt(text, check_messages(messages), functions, form, abilities_of(name), known)
+    able = conversation.template_abilities(text, form, NAMES)
+
+    def write(said: Sequence[Message], shape: Abilities) -> str:
+        return conversation.write_prompt(text, said, functions, form, shape, known)
+
+    return find_shape(check_messages(messages), functions, able, write)
