@@ -28,6 +28,8 @@ from constrain.server.requests.limits import (
     TEMPERATURES,
 )
 from constrain.server.requests.peers import MAX_CHOICES_OF_TEXT
+from constrain.server.requests.tools import KINDS
+from constrain.server.responses.input import PREFIXES
 
 MODEL_NAME: Schema = {"$ref": "#/components/schemas/ModelName"}
 
@@ -234,6 +236,7 @@ CHAT_REQUEST = Shape(
         **_STREAM_OPTIONS,
     },
     required={"": ("model",), "JSONSchema": ("schema",)},
+    open={"tools": KINDS},
 )
 _CHAT_RESPONSE_PARTS = frozenset(
     {
@@ -340,6 +343,7 @@ RESPONSES_REQUEST = Shape(
         }
     },
     required={"": ("model",), "FunctionCallOutput": ("call_id",)},
+    open={"input": tuple(PREFIXES), "tools": KINDS},
 )
 _RESPONSE_PARTS = frozenset(
     {
@@ -351,6 +355,7 @@ _RESPONSE_PARTS = frozenset(
         "InputTokensDetails",
         "Logprob",
         "LogprobTopLogprob",
+        "NamespaceTool",
         "OutputTokensDetails",
         "Reasoning",
         "ResponseCustomToolCall",
@@ -370,6 +375,7 @@ _RESPONSE_PARTS = frozenset(
         "ToolChoiceAllowed",
         "ToolChoiceCustom",
         "ToolChoiceFunction",
+        "ToolFunction",
     }
 )
 RESPONSE = Shape("Response", Response, "response", _RESPONSE_PARTS, own={"": EXTENSION})
