@@ -94,15 +94,15 @@ CONTENT: dict[str, Schema] = {
     "guided_choice": _TEXTS,
     "guided_grammar": _TEXT,
     "guided_json": _SCHEMA,
-    "guided_regex": _TEXT,
+    "guided_regex": _PATTERN,
     "json_schema": _SCHEMA,
-    "regex": _TEXT,
+    "regex": _PATTERN,
     "structural_tag": _TAG,
     "structured_outputs": {
         "type": ["object", "null"],
         "properties": {
             "json": _SCHEMA,
-            "regex": _TEXT,
+            "regex": _PATTERN,
             "choice": _TEXTS,
             "grammar": _TEXT,
             "json_object": FLAG,

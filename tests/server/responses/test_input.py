@@ -9,6 +9,7 @@ from openai.types.responses import ResponseItem
 from pydantic import TypeAdapter
 
 from constrain.chat.prompt.messages import check_messages
+from constrain.server.http.account import Account, current
 from constrain.server.http.errors import ApiError, convert_field_errors
 from constrain.server.responses.input import add_ids, conversation, read_items
 from constrain.server.responses.output import finished_response
@@ -247,3 +248,44 @@ def test_items_are_listed_in_openais_types() -> None:
 def test_items_keep_their_own_ids() -> None:
     (item,) = add_ids(read_items([{**ASKED, "id": "msg_mine"}]), "resp_0123")
     assert item["id"] == "msg_mine"
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *("web_search_call", "file_search_call", "computer_call", "code_interpreter_call", "image_generation_call"),
+        *(
+            "local_shell_call",
+            "local_shell_call_output",
+            "mcp_call",
+            "mcp_list_tools",
+            "tool_search_call",
+            "compaction",
+        ),
+        "an_item_of_next_year",
+    ],
+)
+def test_items_that_the_model_cannot_read_are_left_out_with_a_warning(kind: str) -> None:
+    account = Account(until=0.0)
+    token = current.set(account)
+    try:
+        items = read_items([ASKED, {"type": kind, "id": "x_1", "status": "completed"}, _call("a"), _result("a")])
+    finally:
+        current.reset(token)
+    assert [item["type"] for item in items] == ["message", "function_call", "function_call_output"]
+    [warning] = account.warnings
+    assert f"'{kind}'" in warning
+
+
+@pytest.mark.parametrize(("kind", "text"), [("input_image", "[image omitted]"), ("input_file", "[file omitted]")])
+def test_a_result_may_have_what_is_no_text(kind: str, text: str) -> None:
+    parts = [{"type": "input_text", "text": "Look: "}, {"type": kind, "file_id": "f"}]
+    assert _messages([ASKED, _call("a"), _result("a", parts)])[-1]["content"] == f"Look: {text}"
+
+
+def test_a_status_says_nothing_to_the_model() -> None:
+    assert read_items([{**ASKED, "status": "done"}]) == read_items([ASKED])
+
+
+def test_a_reference_to_nothing_is_left_out() -> None:
+    assert _messages([ASKED, {"type": "item_reference", "id": "msg_1"}, {"id": "rs_2"}]) == _messages([ASKED])
