@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 from openai.types import Completion, CreateEmbeddingResponse
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming as ChatParams
@@ -12,6 +14,7 @@ from openai.types.responses.response_create_params import ResponseCreateParamsNo
 
 from constrain.fields.sampling import BIAS_KEY
 from constrain.generation.options import MAX_TOP_LOGPROBS, WHOLE_PROMPT, WITH_PROMPT
+from constrain.regex.parsing.scanner import Dialect
 from constrain.server.openapi.shapes import Schema, Shape, reference
 from constrain.server.requests.limits import (
     GIVEN_SEEDS,
@@ -85,6 +88,11 @@ _VOTING: dict[str, Schema] = {"vote": FLAG, "unbias": FLAG}
 """Members of requests whose answers can vote."""
 
 _TEXT: Schema = {"type": ["string", "null"]}
+_PATTERN: Schema = {
+    "type": ["object", "string", "null"],
+    "properties": {"pattern": {"type": "string"}, "dialect": {"enum": [*get_args(Dialect)]}},
+    "required": ["pattern"],
+}
 _SCHEMA: Schema = {"type": ["object", "string", "null"]}
 _TAG: Schema = {"type": ["object", "string", "null"]}
 _TEXTS: Schema = {"type": ["array", "null"], "items": {"type": "string"}, "maxItems": MAX_CHOICES_OF_TEXT}
