@@ -81,12 +81,6 @@ def read_conversation(body: Mapping[str, Any]) -> list[dict[str, Any]]:
         raise _empty("messages")
     turns = _read_turns(given)
     _require_pairs(turns)
-    if turns[-1].role == "assistant":
-        raise _invalid(
-            turns[-1].place,
-            "the conversation must end with a message of the user, since this server does not continue a message of "
-            "the assistant. Use 'output_config.format' to say how the answer is written.",
-        )
     texts = [] if body.get("system") is None else _read_texts(body["system"], "system")
     system = _BETWEEN.join(text for text in texts if text)
     messages = [{"role": "system", "content": system}] if system else []

@@ -26,6 +26,7 @@ from constrain.server.requests.formats import Format, format_of, require_flat
 from constrain.server.requests.limits import MAX_STOP_SEQUENCES, MESSAGE_TEMPERATURES, RANGES
 from constrain.server.requests.peers import read_content
 from constrain.server.requests.places import Place, Places
+from constrain.server.requests.prefill import take_prefill
 from constrain.server.requests.question import Question
 from constrain.server.requests.refusals import MESSAGES_FIELDS, asks_for_nothing, refuse_fields
 from constrain.server.requests.streams import Streaming, read_stream
@@ -112,7 +113,8 @@ def _read(body: Mapping[str, Any], settings: Settings) -> MessagesRequest:
     options |= tools
     has_schema = content is not None and isinstance(content.schema, str)
     options |= read_sources(body, has_schema=has_schema or bool(places))
-    question = Question(messages, content, options, Places("messages", name, "tools", places))
+    messages, prefill = take_prefill(body, messages, options)
+    question = Question(messages, content, options, Places("messages", name, "tools", places), prefill=prefill)
     return MessagesRequest(model, question, Streaming(read_stream(body)), shows_thinking)
 
 

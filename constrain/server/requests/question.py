@@ -29,6 +29,7 @@ class Question:
         places: names of the request's fields for later errors.
         n: number of answers.
         vote: whether the answers become one, the one that they agree on.
+        prefill: text that each answer begins with, without being returned; ``""`` for none.
     """
 
     prompt: list[dict[str, Any]] | Text
@@ -37,6 +38,7 @@ class Question:
     places: Places
     n: int = 1
     vote: bool = False
+    prefill: str = ""
 
     @property
     def schema(self) -> str | Source | None:
