@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from constrain.llama.lookup import AnyModel
     from constrain.llama.model import Model
     from constrain.quotes.keyword import Texts
+    from constrain.vocabulary.vocabulary import Vocabulary
 
 _IF_NO_CALL = "If you call no tool: "
 
@@ -158,7 +159,7 @@ def make_plan(model: Model, prompt: Prompt, schema: Any, given: Options, prefill
 
     if answer is not None:
         answer = replace(answer, reasoning=read_reasoning(prompted.thinking, wanted=wants_reasoning))
-    prefix = _prefill_tokens(answer, model, prefill) if prefill else _read_prefix(settings, model)
+    prefix = prefill_tokens(answer, model.vocabulary, prefill) if prefill else _read_prefix(settings, model)
     if prefill and settings.max_tokens is not None:
         settings = replace(settings, max_tokens=settings.max_tokens + len(prefix))
     if answer is None:
@@ -287,9 +288,12 @@ def _read_prefix(settings: AnswerSettings, model: Model) -> tuple[int, ...]:
     return tokens
 
 
-def _prefill_tokens(answer: AnswerLanguage | None, model: Model, text: str) -> tuple[int, ...]:
-    """Returns the token ids of the beginning of an answer whose content begins with a text."""
-    vocabulary, before = model.vocabulary, ""
+def prefill_tokens(answer: AnswerLanguage | None, vocabulary: Vocabulary, text: str) -> tuple[int, ...]:
+    """Returns the token ids of the beginning of an answer whose content begins with a text.
+
+    ``answer``: language of the answer; ``None`` for one that is only text.
+    """
+    before = ""
     assert vocabulary.encode is not None
     if answer is not None and answer.reasoning is Reasoning.OPENED and answer.format.thinking is not None:
         before += answer.format.thinking.end
