@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from constrain.fields.values import FieldError, array, mapping, optional_text, wrong_type
 from constrain.server.requests.messages import read_messages
+from constrain.server.requests.omitted import omitted
 from constrain.server.requests.refusals import unsupported
 
 if TYPE_CHECKING:
@@ -58,8 +59,9 @@ def convert_messages(given: object) -> list[dict[str, Any]]:
     for index, message in enumerate(array(given, "messages")):
         where = f"messages[{index}]"
         members = mapping(message, where)
-        refuse_images(members, f"{where}.")
-        if members.get("role") == "tool":
+        if members.get("role") != "tool":
+            refuse_images(members, f"{where}.")
+        else:
             converted.append(_convert_result(members, waiting, where))
             continue
         found = _convert_message(members, index, where)
@@ -132,5 +134,7 @@ def _convert_result(members: Mapping[str, Any], waiting: _Waiting, where: str) -
         )
     waiting.remove(call_id)
     kept = {key: value for key, value in members.items() if key not in ("images", "tool_name")}
-    content = members.get("content")
-    return {**kept, "tool_call_id": call_id, "content": "" if content is None else content}
+    content = "" if members.get("content") is None else members["content"]
+    if members.get("images") and isinstance(content, str):
+        content = "\n".join(filter(None, (content, omitted("image"))))
+    return {**kept, "tool_call_id": call_id, "content": content}

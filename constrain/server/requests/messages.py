@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from constrain.chat.prompt.messages import MessageError, check_function_call, check_messages
 from constrain.fields.values import FieldError, array, missing, wrong_type
+from constrain.server.requests.omitted import omitted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,7 +24,7 @@ def read_messages(body: Mapping[str, Any]) -> list[dict[str, Any]]:
     given = body.get("messages")
     if given is None:
         raise missing("messages")
-    written = [_drop_parsed(message) for message in array(given, "messages")]
+    written = [_with_readable_result(_drop_parsed(message)) for message in array(given, "messages")]
     try:
         messages = convert_function_calls(written)
         check_messages(messages)
@@ -35,6 +36,19 @@ def read_messages(body: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _drop_parsed(message: Any) -> Any:
     """Returns a message without ``parsed``, the object that the ``openai`` package made from its content."""
     return {key: value for key, value in message.items() if key != "parsed"} if isinstance(message, dict) else message
+
+
+def _with_readable_result(message: Any) -> Any:
+    """Returns a message; in the result of a call, short texts stand for parts of other types, such as images."""
+    if not isinstance(message, dict) or message.get("role") != "tool" or not isinstance(message.get("content"), list):
+        return message
+    parts = [
+        {"type": "text", "text": omitted(part["type"].removesuffix("_url"))}
+        if isinstance(part, dict) and isinstance(part.get("type"), str) and part["type"] not in ("text", "refusal")
+        else part
+        for part in message["content"]
+    ]
+    return {**message, "content": parts}
 
 
 def convert_function_calls(messages: Sequence[Any]) -> list[Any]:

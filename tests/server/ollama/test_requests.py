@@ -270,6 +270,11 @@ def test_many_results_find_their_calls_in_linear_time(by_name: bool) -> None:
         assert [message["tool_call_id"] for message in found[2:]] == [f"call_1_{number}" for number in range(count)]
 
 
+def test_a_result_may_have_images() -> None:
+    result = {"role": "tool", "content": "Look:", "images": ["AAAA"]}
+    assert messages_of(*USER, CALLER, result)[-1]["content"] == "Look:\n[image omitted]"
+
+
 def test_a_result_for_a_call_whose_tool_has_no_name_is_refused() -> None:
     call = {"function": {"name": ["add"], "arguments": {}}}
     fields = {"messages": [*USER, {**CALLER, "tool_calls": [call]}, {"role": "tool", "content": "1"}]}
