@@ -16,7 +16,6 @@ from constrain.fields.sampling import (
     read_stop,
 )
 from constrain.fields.values import FieldError, array, integer, kind_of, mapping, missing, one_of
-from constrain.server.http.account import warn
 from constrain.server.http.errors import convert_field_errors
 from constrain.server.messages.conversation import read_conversation
 from constrain.server.messages.errors import NO_THREADS
@@ -28,7 +27,7 @@ from constrain.server.requests.peers import read_content
 from constrain.server.requests.places import Place, Places
 from constrain.server.requests.prefill import take_prefill
 from constrain.server.requests.question import Question
-from constrain.server.requests.refusals import MESSAGES_FIELDS, asks_for_nothing, refuse_fields
+from constrain.server.requests.refusals import MESSAGES_FIELDS, refuse_fields
 from constrain.server.requests.streams import Streaming, read_stream
 
 if TYPE_CHECKING:
@@ -42,9 +41,6 @@ _RANGES = {**RANGES, "temperature": MESSAGE_TEMPERATURES}
 _THINKING = ("enabled", "disabled", "adaptive")
 _DISPLAYS = ("summarized", "omitted")
 _EFFORTS = ("low", "medium", "high", "xhigh", "max")
-
-_HOSTED = ("mcp_servers", "container")
-"""Names of fields for tools that Anthropic's servers run."""
 
 _FORMATS = ("output_config.format", "output_format")
 """Names of the field for the format of the text: today's, and the one of earlier clients."""
@@ -93,9 +89,6 @@ def _read(body: Mapping[str, Any], settings: Settings) -> MessagesRequest:
     model = model_name(body)
     refuse_fields(body, MESSAGES_FIELDS)
     _refuse_threads(body)
-    for name in _HOSTED:
-        if not asks_for_nothing(name, body.get(name)):
-            warn(f"'{name}' is left out: this server runs no tools.")
     messages = read_conversation(body)
     options: ChatOptions = {**read_sampling(body, _RANGES), **read_show_schema(body)}
     options |= {**read_draft(body), **read_confidence(body), **read_cache_prompt(body)}

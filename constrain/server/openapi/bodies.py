@@ -88,6 +88,9 @@ _VOTING: dict[str, Schema] = {"vote": FLAG, "unbias": FLAG}
 """Members of requests whose answers can vote."""
 
 _TEXT: Schema = {"type": ["string", "null"]}
+BEGINNING: dict[str, Schema] = {"add_generation_prompt": FLAG, "continue_final_message": FLAG}
+"""Members of requests whose last message may be the beginning of the answer."""
+
 _PATTERN: Schema = {
     "type": ["object", "string", "null"],
     "properties": {"pattern": {"type": "string"}, "dialect": {"enum": [*get_args(Dialect)]}},
@@ -237,6 +240,7 @@ CHAT_REQUEST = Shape(
             **SHOWING,
             **_VOTING,
             **CONTENT,
+            **BEGINNING,
             "logprobs": FLAG,
             "model": MODEL_NAME,
             "stream": FLAG,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from constrain.server.messages.conversation import NOT_TEXT
 from constrain.server.openapi.bodies import (
+    BEGINNING,
     CONTENT,
     EXTENSION,
     FLAG,
@@ -100,6 +101,7 @@ _ASKED: dict[str, Schema] = {
     **PROOF,
     **SHOWING,
     **CONTENT,
+    **BEGINNING,
     "frequency_penalty": {"type": ["number", "null"], **PENALTY},
     "max_tokens": {"type": ["integer", "null"], "minimum": 1},
     "messages": {**_array(reference("MessagesRequest.Message")), "minItems": 1},

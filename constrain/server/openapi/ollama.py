@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from constrain.generation.options import MAX_TOP_LOGPROBS
 from constrain.server.ollama.options import MAX_OLLAMA_STOPS, OPTION_RANGES
-from constrain.server.openapi.bodies import CONTENT, EXTENSION, FLAG, PROOF, SAMPLING, range_schema
+from constrain.server.openapi.bodies import BEGINNING, CONTENT, EXTENSION, FLAG, PROOF, SAMPLING, range_schema
 from constrain.server.openapi.ollama_types import (
     OllamaChatAnswer,
     OllamaChatBody,
@@ -83,7 +83,7 @@ OLLAMA_CHAT_REQUEST = Shape(
     "request",
     _PARTS,
     members={name: {} for name in OllamaChatBody.__annotations__},
-    own={"": {**_ASKING, "tool_choice": {"type": ["string", "object", "null"]}}},
+    own={"": {**_ASKING, **BEGINNING, "tool_choice": {"type": ["string", "object", "null"]}}},
     open={"tools": KINDS},
 )
 OLLAMA_CHAT_ANSWER = Shape("OllamaChatAnswer", OllamaChatAnswer, "response", _PARTS, own={"": _ANSWER})

@@ -209,7 +209,15 @@ def test_a_tool_that_is_to_be_loaded_later_is_shown_at_once() -> None:
     assert named(messages({"tools": [{"name": "f", "input_schema": PARAMETERS, "defer_loading": True}]})) == ["f"]
 
 
-@pytest.mark.parametrize(("name", "value"), [("mcp_servers", [{"url": "https://a.example"}]), ("container", "c")])
-def test_what_only_other_servers_run_is_left_out(name: str, value: Any, account: Account) -> None:
-    assert messages({name: value}) == {}
+@pytest.mark.parametrize(
+    ("protocol", "name", "value"),
+    [
+        ("messages", "mcp_servers", [{"url": "https://a.example"}]),
+        ("messages", "container", "c"),
+        ("chat", "web_search_options", {"search_context_size": "low"}),
+    ],
+)
+def test_what_only_other_servers_run_is_left_out(protocol: str, name: str, value: Any, account: Account) -> None:
+    read, _ = PROTOCOLS[protocol]
+    assert read({name: value}) == read({})
     assert account.warnings == (f"'{name}' is left out: this server runs no tools.",)
