@@ -36,7 +36,7 @@ class Prefill:
         self._characters += len(event.text) - len(text)
         logprobs = event.logprobs[self.tokens - self._tokens :]
         self._tokens += len(event.logprobs) - len(logprobs)
-        return TextDelta(text, logprobs) if text else None
+        return TextDelta(text, logprobs) if text or logprobs else None
 
     def cut(self, completion: Completion) -> Completion:
         """Returns a finished answer without the beginning of its text; all else is about the whole answer."""
