@@ -301,8 +301,10 @@ def prefill_tokens(answer: AnswerLanguage | None, vocabulary: Vocabulary, text: 
         before += answer.format.content.begin
     tokens: list[int] = []
     for part in structure_parts(before, frozenset(() if answer is None else answer.special)):
-        is_name = isinstance(part, SpecialName)
-        tokens += [vocabulary.special_tokens[part.name]] if is_name else vocabulary.encode(part.encode())
+        if isinstance(part, SpecialName):
+            tokens.append(vocabulary.special_tokens[part.name])
+        else:
+            tokens += vocabulary.encode(part.encode())
     return (*tokens, *vocabulary.encode(text.encode("utf-8", "surrogatepass")))
 
 

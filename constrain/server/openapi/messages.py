@@ -126,14 +126,20 @@ _ASKED: dict[str, Schema] = {
     },
     "top_p": range_schema(SHARES, "number"),
 }
-_BLOCKS = ("text", "tool_use", "tool_result", "thinking", "redacted_thinking")
-_NO_BLOCK = of_other_types(*_BLOCKS, *NOT_TEXT)
+_READ_BLOCKS = ("text", "tool_use", "tool_result", "thinking", "redacted_thinking")
+_NO_BLOCK = of_other_types(*_READ_BLOCKS, *NOT_TEXT)
 _PARTS: dict[str, Schema] = {
     "MessagesRequest.Message": {
         "anyOf": [
             _message("user", "Text", "ToolResult", least=1, others=_NO_BLOCK),
             _message(
-                "assistant", "Text", "ToolUse", "Thinking", "RedactedThinking", least=0, others=of_other_types(*_BLOCKS)
+                "assistant",
+                "Text",
+                "ToolUse",
+                "Thinking",
+                "RedactedThinking",
+                least=0,
+                others=of_other_types(*_READ_BLOCKS),
             ),
             _message("system", "Text", least=1, others=_NO_BLOCK),
         ]

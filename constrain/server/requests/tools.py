@@ -7,7 +7,7 @@ are left out, with a warning. A namespace is a list of tools; the model calls th
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from constrain.chat.answers.choice import read_choice
@@ -66,7 +66,7 @@ class Tools:
     all: tuple[Tool, ...]
     places: Mapping[str, Place]
     choice: Any
-    namespaces: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    namespaces: Mapping[str, tuple[str, str]]
 
     def options(self, *, parallel: bool) -> ChatOptions:
         """Returns the options for the tools. ``parallel``: whether there may be several calls."""

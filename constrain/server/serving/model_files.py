@@ -35,9 +35,9 @@ def find_models(config: ServerConfig, path: Path | None, aliases: Sequence[str])
     if aliases:
         if len(tables) > 1:
             raise ValueError(f"--alias names one model, and the configuration has {len(tables)}")
-        own = [name for name in aliases if "*" not in name] or [tables[0].name]
-        further = [name for name in aliases if name != own[0]]
-        tables = [ModelTable.model_validate({**tables[0].model_dump(), "name": own[0], "alias": further})]
+        name = next((name for name in aliases if "*" not in name), tables[0].name)
+        further = [each for each in aliases if each != name]
+        tables = [ModelTable.model_validate({**tables[0].model_dump(), "name": name, "alias": further})]
     sources = [_source(config, table) for table in tables]
     owners: dict[str, Path] = {}
     for source, table in zip(sources, tables, strict=True):
