@@ -24,8 +24,7 @@ from constrain.server.requests.limits import RANGES
 from constrain.server.requests.messages import read_messages
 from constrain.server.requests.peers import read_content
 from constrain.server.requests.places import Places
-from constrain.server.requests.prefill import take_prefill
-from constrain.server.requests.question import Question, read_n
+from constrain.server.requests.question import Question, read_n, take_prefill
 from constrain.server.requests.refusals import CHAT_FIELDS, refuse_fields
 from constrain.server.requests.streams import Streaming, read_streaming
 from constrain.server.requests.tools import read_tools

@@ -24,7 +24,7 @@ from constrain.fields.values import (
     wrong_value,
 )
 from constrain.server.http.account import warn
-from constrain.server.requests.omitted import omitted
+from constrain.server.requests.tools import omitted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

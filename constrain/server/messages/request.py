@@ -25,8 +25,7 @@ from constrain.server.requests.formats import Format, format_of, require_flat
 from constrain.server.requests.limits import MAX_STOP_SEQUENCES, MESSAGE_TEMPERATURES, RANGES
 from constrain.server.requests.peers import read_content
 from constrain.server.requests.places import Place, Places
-from constrain.server.requests.prefill import take_prefill
-from constrain.server.requests.question import Question
+from constrain.server.requests.question import Question, take_prefill
 from constrain.server.requests.refusals import MESSAGES_FIELDS, refuse_fields
 from constrain.server.requests.streams import Streaming, read_stream
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from constrain.fields.values import FieldError, array, mapping, optional_text, wrong_type
 from constrain.server.requests.messages import read_messages
-from constrain.server.requests.omitted import omitted
 from constrain.server.requests.refusals import unsupported
+from constrain.server.requests.tools import omitted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -23,8 +23,7 @@ from constrain.server.ollama.options import NUM_PREDICT, read_options
 from constrain.server.ollama.thinking import thinking_options
 from constrain.server.requests.body import model_name
 from constrain.server.requests.places import Places
-from constrain.server.requests.prefill import take_prefill
-from constrain.server.requests.question import Question
+from constrain.server.requests.question import Question, take_prefill
 from constrain.server.requests.refusals import refuse_fields, unsupported
 from constrain.server.requests.streams import Streaming
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from constrain.chat.prompt.messages import MessageError, check_function_call, check_messages
 from constrain.fields.values import FieldError, array, missing, wrong_type
-from constrain.server.requests.omitted import omitted
+from constrain.server.requests.tools import omitted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -156,6 +156,16 @@ def warn_of_hosted(kind: str) -> None:
     warn(f"Tools of the type '{kind:.80}' are left out: this server does not run them, so the model cannot call them.")
 
 
+def omitted(kind: str) -> str:
+    """Returns the text in place of a content that is no text, in the result of a call, and warns of it.
+
+    ``kind``: type of the content, such as ``"image"``.
+    """
+    text = f"[{kind:.80} omitted]"
+    warn(f"The model reads '{text}' in a result: it reads text only.")
+    return text
+
+
 def read_tool(
     kind: str,
     inner: Mapping[str, Any],

@@ -22,8 +22,7 @@ from constrain.fields.values import (
 )
 from constrain.server.http.account import warn
 from constrain.server.http.errors import ApiError
-from constrain.server.requests.omitted import omitted
-from constrain.server.requests.tools import name_in
+from constrain.server.requests.tools import name_in, omitted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

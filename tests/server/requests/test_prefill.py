@@ -10,7 +10,7 @@ import pytest
 from constrain.chat.reading.events import CallStarted, TextDelta
 from constrain.fields.values import FieldError
 from constrain.llama.decoding.token_logprob import TokenLogprob
-from constrain.server.requests.prefill import take_prefill
+from constrain.server.requests.question import take_prefill
 from constrain.server.serving.prefill import Prefill
 from tests.support.server.asking import ask
 from tests.support.server.response_answers import completion
