@@ -53,7 +53,8 @@ def serve(
         int | None, typer.Option(min=0, max=65535, help="Port to listen on; 0 for any free one.", show_default="8080")
     ] = None,
     alias: Annotated[
-        list[str] | None, typer.Option(help="Name of the model in requests; by default its file name; may be repeated.")
+        list[str] | None,
+        typer.Option(help="Name of the model in requests; by default its file name; `*` is any text; may be repeated."),
     ] = None,
     ctx: shared.Context = None,
     threads: shared.Threads = None,

@@ -18,6 +18,7 @@ from constrain.chat.answers.call_or_content import make_call_or_content
 from constrain.chat.answers.choice import read_choice
 from constrain.chat.answers.choices import REFUSAL, Calls, CustomCalls, FunctionCalls, Reasoning, Value
 from constrain.chat.answers.language import AnswerLanguage
+from constrain.chat.answers.structure import SpecialName, structure_parts
 from constrain.chat.families.format import Section, Thinking, ToolFormat
 from constrain.chat.prompt.conversation import DraftWords, ThinkingState, conversation_prompt, format_of, function_of
 from constrain.chat.prompt.messages import conversation
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
     from constrain.llama.lookup import AnyModel
     from constrain.llama.model import Model
     from constrain.quotes.keyword import Texts
+    from constrain.vocabulary.vocabulary import Vocabulary
 
 _IF_NO_CALL = "If you call no tool: "
 
@@ -108,8 +110,11 @@ def shown_prompt(model: AnyModel, prompt: Prompt, *, schema: Any = None, **optio
     return loaded.tokenizer.show(plan.tokens) + behind
 
 
-def make_plan(model: Model, prompt: Prompt, schema: Any, given: Options) -> Plan:
-    """Checks the options and tokenizes the prompt, without compiling the schema. Raises the errors of ``complete``."""
+def make_plan(model: Model, prompt: Prompt, schema: Any, given: Options, prefill: str = "") -> Plan:
+    """Checks the options and tokenizes the prompt, without compiling the schema. Raises the errors of ``complete``.
+
+    ``prefill``: text that the content of the answer begins with. It does not count for ``max_tokens``.
+    """
     options: ChatOptions = {**given}  # type: ignore[typeddict-item]
     sampling, settings = split_options(options)
     tools = as_tools(options.get("tools") or ())
@@ -153,6 +158,11 @@ def make_plan(model: Model, prompt: Prompt, schema: Any, given: Options) -> Plan
     def shown() -> dict[str, str]:
         return {SCHEMA: about_schema, TOOLS: "\n".join(json.dumps(function_of(tool)) for tool in tools)}
 
+    if answer is not None:
+        answer = replace(answer, reasoning=read_reasoning(prompted.thinking, wanted=wants_reasoning))
+    prefix = prefill_tokens(answer, model.vocabulary, prefill) if prefill else _read_prefix(settings, model)
+    if prefill and settings.max_tokens is not None:
+        settings = replace(settings, max_tokens=settings.max_tokens + len(prefix))
     if answer is None:
         progress = _text_progress(result, settings, language)
         return Plan(
@@ -167,9 +177,8 @@ def make_plan(model: Model, prompt: Prompt, schema: Any, given: Options) -> Plan
             request=prompted.request,
             shared=_shared(settings, prompted.tokens, prompted.count_shared),
             is_greedy=language is not None and not settings.draft and leaves_temperature_open(options),
-            prefix=_read_prefix(settings, model),
+            prefix=prefix,
         )
-    answer = replace(answer, reasoning=read_reasoning(prompted.thinking, wanted=wants_reasoning))
     by_name = {tool.name: tool for tool in tools}
     is_free = schema is None and answer.calls is Calls.NONE
     is_greedy = not is_free and not settings.draft and answer.reasoning is Reasoning.NONE
@@ -190,7 +199,7 @@ def make_plan(model: Model, prompt: Prompt, schema: Any, given: Options) -> Plan
         tool_quotes(tools, sources),
         shared=_shared(settings, prompted.tokens, prompted.count_shared),
         is_greedy=is_greedy and leaves_temperature_open(options),
-        prefix=_read_prefix(settings, model),
+        prefix=prefix,
     )
 
 
@@ -278,6 +287,26 @@ def _read_prefix(settings: AnswerSettings, model: Model) -> tuple[int, ...]:
         if token in vocabulary.eos:
             raise PrefixError(f"prefix has the token id {token}, which ends an answer; leave it out")
     return tokens
+
+
+def prefill_tokens(answer: AnswerLanguage | None, vocabulary: Vocabulary, text: str) -> tuple[int, ...]:
+    """Returns the token ids of the beginning of an answer whose content begins with a text.
+
+    ``answer``: language of the answer; ``None`` for one that is only text.
+    """
+    before = ""
+    assert vocabulary.encode is not None
+    if answer is not None and answer.reasoning is Reasoning.OPENED and answer.format.thinking is not None:
+        before += answer.format.thinking.end
+    if answer is not None and answer.format.content is not None:
+        before += answer.format.content.begin
+    tokens: list[int] = []
+    for part in structure_parts(before, frozenset(() if answer is None else answer.special)):
+        if isinstance(part, SpecialName):
+            tokens.append(vocabulary.special_tokens[part.name])
+        else:
+            tokens += vocabulary.encode(part.encode())
+    return (*tokens, *vocabulary.encode(text.encode("utf-8", "surrogatepass")))
 
 
 def _shared(settings: AnswerSettings, tokens: Sequence[int], count: Callable[[], int]) -> Callable[[], int] | None:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-MAX_LENGTH = 64
-"""Characters of a tool's name, as at OpenAI's endpoints."""
+MAX_LENGTH = 128
+"""Characters of a tool's name, as in the Model Context Protocol."""
 
-_NOT_ALLOWED = re.compile(r"[^a-zA-Z0-9_-]")
+_NOT_ALLOWED = re.compile(r"[^a-zA-Z0-9_./-]")
 
 
 def different_names(tools: Sequence[tuple[str, str]]) -> list[str]:
@@ -22,7 +22,7 @@ def different_names(tools: Sequence[tuple[str, str]]) -> list[str]:
     what is still equal is numbered. The same tools always get the same names.
 
     >>> different_names([("files", "read"), ("mail", "read"), ("mail", "send/now")])
-    ['files_read', 'mail_read', 'send_now']
+    ['files_read', 'mail_read', 'send/now']
     """
     wished = [_allowed(name) for _, name in tools]
     counts = Counter(wished)

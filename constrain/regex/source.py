@@ -56,7 +56,7 @@ class Regex(Source):
             ]
             if not others:
                 raise
-            known = f"the syntax of this pattern is that of dialect={' or dialect='.join(others)}"
+            known = f"the pattern is one of the dialect {' or '.join(others)}"
             raise PatternError(f"{error.message}; {known}", column=error.column) from error
 
     def grammar(self) -> Grammar:

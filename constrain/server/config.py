@@ -76,6 +76,7 @@ def _as_host(given: str) -> str:
 _Host = Annotated[str, AfterValidator(_as_host)]
 _Origin = Annotated[str, AfterValidator(origin_of)]
 _Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
+_OwnName = Annotated[_Name, Field(pattern=r"^[^*]+$")]
 _Names = Annotated[list[_Name], BeforeValidator(_as_list)]
 _File = Annotated[Path, BeforeValidator(_as_path)]
 
@@ -97,7 +98,7 @@ class ModelTable(_Table):
     Attributes:
         path: path of the GGUF file.
         name: name in requests; by default the file name.
-        alias: further names.
+        alias: further names; in each, ``*`` stands for any text.
         ctx, parallel, gpu_layers, threads, prepare, lock_memory: as the flags of ``constrain serve``.
         chat_template: file with a Jinja template that replaces the model's own.
         tool_format: form in which the model writes calls (``"hermes"``, ``"llama3-json"``, ...); by default the form of
@@ -105,7 +106,7 @@ class ModelTable(_Table):
     """
 
     path: _File
-    name: _Name | None = None
+    name: _OwnName | None = None
     alias: _Names = []
     chat_template: _File | None = None
     tool_format: str | None = None

@@ -42,9 +42,9 @@ def wait_for(condition: Callable[[], bool]) -> None:
 def test_tools_of_all_pages_are_called() -> None:
     with constrain.mcp.connect(SCRIPTED) as connection:
         tools = by_name(connection.tools)
-        assert list(tools) == ["shout", "fail", "break_off", "hang", "grow", "refuse", "cancelled", "variable"]
+        assert list(tools) == ["shout", "fail", "break/off", "hang", "grow", "refuse", "cancelled", "variable"]
         assert tools["shout"].description == "In capitals."
-        assert tools["break_off"].description == "Ends the server."
+        assert tools["break/off"].description == "Ends the server."
         assert tools["shout"].call({"word": "hello"}) == "HELLO"
         assert connection.instructions == {"scripted.py": "Shout with care."}
 
@@ -72,7 +72,7 @@ def test_a_server_that_has_gone_is_an_error_of_the_call_and_is_started_again() -
     with constrain.mcp.connect(SCRIPTED) as connection:
         tools = by_name(connection.tools)
         with pytest.raises(constrain.mcp.CallError, match="closed"):
-            tools["break_off"].call({})
+            tools["break/off"].call({})
 
         def is_there() -> bool:
             with contextlib.suppress(constrain.mcp.CallError):
@@ -148,9 +148,9 @@ def test_names_of_two_servers_differ() -> None:
     with constrain.mcp.connect(configured, SCRIPTED, exclude=["hang", "one_fail"]) as connection:
         names = [tool.name for tool in connection.tools]
         assert names[0] == "one_shout"
-        assert "scripted_py_shout" in names
-        assert not {"one_hang", "scripted_py_hang", "one_fail"} & set(names)
-        assert "scripted_py_fail" in names
+        assert "scripted.py_shout" in names
+        assert not {"one_hang", "scripted.py_hang", "one_fail"} & set(names)
+        assert "scripted.py_fail" in names
 
 
 def test_unknown_names_to_exclude_are_refused() -> None:

@@ -89,9 +89,9 @@ def test_a_terminal_is_not_told_to_leave_the_question_mark_out() -> None:
 @pytest.mark.parametrize(
     ("pattern", "dialect", "message"),
     [
-        ("a(?=b)b", "rust", r"lookahead is not supported.*; the syntax .* dialect='ecma' or dialect='python'"),
-        (r"\p{Lu}", "python", r"dialect='ecma' or dialect='rust'"),
-        (r"a\Z", "rust", r"dialect='python'"),
+        ("a(?=b)b", "rust", r"lookahead is not supported.*; the pattern .* dialect 'ecma' or 'python'"),
+        (r"\p{Lu}", "python", r"dialect 'ecma' or 'rust'"),
+        (r"a\Z", "rust", r"dialect 'python'"),
     ],
 )
 def test_a_refusal_names_the_dialect_that_takes_the_pattern(pattern: str, dialect: str, message: str) -> None:
@@ -100,4 +100,4 @@ def test_a_refusal_names_the_dialect_that_takes_the_pattern(pattern: str, dialec
     assert caught.value.column is not None
     with pytest.raises(PatternError) as caught:
         Regex(r"(a)\1", "rust")
-    assert "dialect=" not in caught.value.message
+    assert "dialect" not in caught.value.message

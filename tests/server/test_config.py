@@ -84,6 +84,7 @@ def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
             "server.toml: models[1].ctxt: there is no such key (did you mean ctx?)",
         ),
         ('[[models]]\npath = "a"\nctx = 1.5', "server.toml: models[0].ctx: Input should be a valid integer, not 1.5"),
+        ('[[models]]\npath = "a"\nname = "a*"', "server.toml: models[0].name: "),
         ('[[models]]\npath = "a"\nalias = ["\\n"]', "server.toml: models[0].alias[0]: "),
         ("[models]", "server.toml: models: "),
         (
@@ -158,6 +159,29 @@ def test_models_have_names_of_their_own_and_aliases(tmp_path: Path) -> None:
 
 def test_a_flag_names_the_model_in_place_of_the_file(tmp_path: Path) -> None:
     assert list(find_models(config(tmp_path, '[[models]]\npath = "none.gguf"'), MODEL, ["x", "y"])) == ["x", "y"]
+
+
+@pytest.mark.parametrize(
+    ("aliases", "listed", "known", "unknown"),
+    [
+        (["claude-*"], [MODEL.stem], ["claude-", "claude-sonnet-4-5"], ["my-claude-1", "gpt"]),
+        (["x", "*"], ["x"], ["anything", "claude/a:b"], []),
+        (["a*c*e", "x"], ["x"], ["ace", "abcde"], ["abc", "b-ace"]),
+        (["a.[b]*"], [MODEL.stem], ["a.[b]c"], ["aXb"]),
+    ],
+)
+def test_names_may_be_patterns(
+    tmp_path: Path, aliases: list[str], listed: list[str], known: list[str], unknown: list[str]
+) -> None:
+    found = find_models(config(tmp_path, ""), MODEL, aliases)
+    assert list(found) == listed
+    assert all(found.find(name) is not None for name in (*listed, *known))
+    assert all(found.find(name) is None for name in unknown)
+
+
+def test_names_win_over_patterns(tmp_path: Path) -> None:
+    found = find_models(config(tmp_path, two(a='alias = "*"')), None, [])
+    assert [source.names[0] for source in map(found.find, ("a", "b", "c")) if source is not None] == ["a", "b", "a"]
 
 
 def two(**more: str) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from constrain.chat.tools.checks import CALLED_NAME
+from constrain.chat.tools.checks import ANY_TOOL_NAME
 from constrain.language.policies import POLICY_DEFAULTS, Policies
 from constrain.language.source import Source
 
@@ -107,8 +107,8 @@ class Choices(Source):
     def __post_init__(self) -> None:
         names = [tool.name for tool in self.tools]
         for name in names:
-            if not CALLED_NAME.fullmatch(name):
-                raise ValueError(f"{name!r} is not a valid name of a tool: use 1 to 64 letters, digits, _, - and .")
+            if not ANY_TOOL_NAME.fullmatch(name):
+                raise ValueError(f"{name!r} is not a valid name of a tool: use 1 to 256 letters, digits, _, -, . and /")
             if names.count(name) > 1:
                 raise ValueError(f"two tools are named {name!r}")
         for name in self.allowed or ():

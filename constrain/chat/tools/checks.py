@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 """Pattern of names of tools and of response formats, as at OpenAI's endpoints."""
 
+ANY_TOOL_NAME = re.compile(r"[a-zA-Z0-9_./-]{1,256}")
+"""Pattern of names of tools: wide enough for the names that any protocol allows."""
+
 CALLED_NAME = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
 """Pattern of names in calls, which other servers may have made: dots are allowed, too."""
 
@@ -32,9 +35,9 @@ CHECKED_BYTES = 16 << 20
 
 def check_name(name: object) -> None:
     """Raises ``ToolError`` for an invalid name of a tool."""
-    if not isinstance(name, str) or not TOOL_NAME.fullmatch(name):
+    if not isinstance(name, str) or not ANY_TOOL_NAME.fullmatch(name):
         raise ToolError(
-            f"no tool can be called {name!r}: a name has 1 to 64 letters (a to z), digits, _ and -; pass one with name="
+            f"no tool can be called {name!r:.300}: a name has 1 to 256 letters (a to z), digits, and characters of _-./"
         )
 
 

@@ -152,7 +152,10 @@ def _make(
     if isinstance(called, FunctionTool):
         raise ToolError(f"{called.name!r} is already a tool")
     named = _name_of(called) if name is None else name
-    check_name(named)
+    try:
+        check_name(named)
+    except ToolError as error:
+        raise ToolError(f"{error.message}; pass another one with name=") from error
     check_function(named, called)
     is_method = isinstance(function, classmethod) or (called is function and _is_method(function))
     documentation = read_docstring(_docstring(called))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from constrain.chat.tools.checks import arguments_schema, check_function, check_name, check_schema, prefix_error
 from constrain.chat.tools.kinds import CustomTool, FunctionTool, Tool
@@ -17,6 +17,7 @@ from constrain.errors import PatternError, SchemaError, ToolError
 from constrain.language.schema_text import parse_schema, plain_schema, schema_text
 from constrain.lark.source import Lark
 from constrain.regex.parsing.parser import parse_pattern
+from constrain.regex.parsing.scanner import Dialect
 from constrain.regex.source import Regex
 
 if TYPE_CHECKING:
@@ -37,7 +38,8 @@ def tool_from_json(document: Mapping[str, Any], function: Callable[..., Any] | N
         document: a function tool (``"type": "function"``) or a custom tool (``"type": "custom"``). A function without
             ``parameters``, or with ``"properties": {}`` and no other keyword about keys, takes no arguments;
             ``{"type": "object"}`` takes any. With ``"strict": true``, the schema must keep the structural rules of
-            OpenAI's strict mode. Arguments match the schema with and without ``strict``.
+            OpenAI's strict mode. Arguments match the schema with and without ``strict``. Beyond OpenAI's forms, the
+            syntax ``"regex"`` may have a ``dialect``, as ``Regex`` has.
         function: function that ``call`` runs with the arguments by name, or with the text of a custom tool; ``None`` if
             the tool is not called here.
 
@@ -151,8 +153,13 @@ def _format(document: Mapping[str, Any], pointer: str) -> Source | None:
         return Lark(definition)
     if "\n" in definition:
         raise PatternError(r"a pattern is one line; write \n for a line break", column=definition.index("\n") + 1)
-    parse_pattern(definition, "rust")  # OpenAI refuses all features that ``Regex`` adds to Rust's syntax
-    return Regex(definition)
+    dialect = _get(inner, "dialect", str, pointer, missing="rust")
+    if dialect not in get_args(Dialect):
+        listed = ", ".join(map(repr, get_args(Dialect)))
+        raise ToolError(f"a pattern's dialect is one of {listed}, not {dialect!r:.80}", pointer=f"{pointer}/dialect")
+    if dialect == "rust":
+        parse_pattern(definition, "rust")  # OpenAI refuses all features that ``Regex`` adds to Rust's syntax
+    return Regex(definition, dialect)
 
 
 _KINDS = {str: "a string", bool: "true or false", Mapping: "an object"}

@@ -27,7 +27,7 @@ def quotes_at(goals: Goals, at: Location, value: object) -> Substring:
         raise LimitError(error.message, pointer=at.pointer(QUOTE)) from error
     if keyword.source not in sources:
         known = f"; there are {', '.join(map(repr, sources))}" if sources else ""
-        remedy = f"pass sources={{{keyword.source!r}: text}}"
+        remedy = "give it a text in 'sources'"
         if keyword.source == PROMPT:
             remedy += ", or call generate with a prompt: its source are the user's messages"
         message = f"there is no source {keyword.source!r:.80} to quote from: {remedy}{known}"

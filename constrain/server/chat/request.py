@@ -25,7 +25,7 @@ from constrain.server.requests.limits import RANGES
 from constrain.server.requests.messages import read_messages
 from constrain.server.requests.peers import read_content
 from constrain.server.requests.places import Places
-from constrain.server.requests.question import Question, read_n
+from constrain.server.requests.question import Question, read_n, take_prefill
 from constrain.server.requests.refusals import CHAT_FIELDS, refuse_fields
 from constrain.server.requests.streams import Streaming, read_streaming
 from constrain.server.requests.tools import read_tools
@@ -92,5 +92,6 @@ def read_chat_request(body: Mapping[str, Any], settings: Settings) -> ChatReques
     n = read_n(body)
     vote = read_vote(body, n, stream=streaming.is_wanted, logprobs=options.get("logprobs", False))
     options |= {**read_unbias(body, vote=vote), **read_certificate(body, vote=vote)}
-    question = Question(messages, content, options, places, n, vote)
+    messages, prefill = take_prefill(body, messages, options, vote=vote)
+    question = Question(messages, content, options, places, n, vote, prefill)
     return ChatRequest(model, question, tools.all, has_functions, streaming)

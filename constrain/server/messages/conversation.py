@@ -1,8 +1,9 @@
 """``system`` and ``messages`` of a request, checked, and their conversion to chat messages.
 
 Consecutive messages of one role are one turn. A turn of the assistant has reasoning, text and calls. The turn of the
-user behind it begins with the results of these calls; its texts follow. Results of other calls are shown, too: a client
-may have cut off the beginning of a conversation.
+user behind it has the results of these calls, which the model reads before its texts. Results of other calls are shown,
+too: a client may have cut off the beginning of a conversation. Blocks of types that the model cannot read are left out,
+with a warning, but for images and documents of the user.
 """
 
 from __future__ import annotations
@@ -16,14 +17,15 @@ from constrain.fields.values import (
     FieldError,
     array,
     boolean,
-    kind_of,
     mapping,
     missing,
     one_of,
     required_text,
     wrong_type,
+    wrong_value,
 )
 from constrain.server.http.account import warn
+from constrain.server.requests.tools import omitted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,7 +35,7 @@ _KINDS = {
     "assistant": ("text", "tool_use", "thinking", "redacted_thinking"),
     "system": ("text",),
 }
-"""Types of the blocks that a message may have, by its role."""
+"""Types of the blocks that the model reads, by the role of their message."""
 
 _MEMBERS = {
     "text": ("text",),
@@ -44,13 +46,13 @@ _MEMBERS = {
 }
 """Members that are read, by type of the block; the others are accepted."""
 
-_NOT_TEXT = {
+NOT_TEXT = {
     "image": "Describe the image in a block of the type 'text'",
     "document": "Send the text of the document in a block of the type 'text'",
     "search_result": "Send the text of the result in a block of the type 'text'",
     "container_upload": "Send the text of the file in a block of the type 'text'",
 }
-"""Types of blocks that this server cannot read, with the alternative."""
+"""Types of blocks of the user that this server cannot read, with the alternative."""
 
 _BETWEEN = "\n\n"
 """Text between the text blocks of a turn."""
@@ -89,12 +91,6 @@ def read_conversation(body: Mapping[str, Any]) -> list[dict[str, Any]]:
         raise _empty("messages")
     turns = _read_turns(given)
     _require_pairs(turns)
-    if turns[-1].role == "assistant":
-        raise _invalid(
-            turns[-1].place,
-            "the conversation must end with a message of the user, since this server does not continue a message of "
-            "the assistant. Use 'output_config.format' to say how the answer is written.",
-        )
     texts = [] if body.get("system") is None else _read_texts(body["system"], "system")
     system = _BETWEEN.join(text for text in texts if text)
     messages = [{"role": "system", "content": system}] if system else []
@@ -131,28 +127,38 @@ def _read_turns(given: Sequence[object]) -> list[_Turn]:
 
 def _read_block(turn: _Turn, block: Mapping[str, Any], place: str) -> None:
     """Adds a block to its turn. Raises ``FieldError``."""
-    kind = _kind(block, _KINDS[turn.role], place)
-    for sentence in misspelt_members(block, ("type", *_MEMBERS[kind]), place):
-        warn(sentence)
+    kind = _kind(block, place)
+    if kind in _MEMBERS:
+        one_of(kind, _KINDS[turn.role], f"{place}.type")
+        for sentence in misspelt_members(block, ("type", *_MEMBERS[kind]), place):
+            warn(sentence)
     match kind:
         case "text":
             turn.texts.append(required_text(block, "text", f"{place}."))
         case "thinking":
             thoughts = required_text(block, "thinking", f"{place}.")
             turn.reasoning += [thoughts] if thoughts else []
+        case "redacted_thinking":  # only the service that wrote it can read it
+            pass
         case "tool_use":
             _add_call(turn, block, place)
         case "tool_result":
             _add_result(turn, block, place)
-        case _:  # redacted_thinking: only the service that wrote it can read it
-            required_text(block, "data", f"{place}.")
+        case _:
+            if turn.role != "assistant" and kind in NOT_TEXT:
+                raise _not_text(kind, place)
+            warn(f"Blocks of the type '{kind:.80}' are left out of the conversation: the model cannot read them here.")
 
 
-def _kind(block: Mapping[str, Any], kinds: Sequence[str], place: str) -> str:
-    """Returns the type of a block. Raises ``FieldError``, with the alternative for blocks that are not text."""
-    if isinstance(given := block.get("type"), str) and given in _NOT_TEXT:
-        raise _invalid(place, f"this server reads text only, no block of the type '{given}'. {_NOT_TEXT[given]}.")
-    return kind_of(block, kinds, place)
+def _kind(block: Mapping[str, Any], place: str) -> str:
+    """Returns the type of a block. Raises ``FieldError``."""
+    if block.get("type") is None:
+        raise missing(f"{place}.type")
+    return required_text(block, "type", f"{place}.")
+
+
+def _not_text(kind: str, place: str) -> FieldError:
+    return _invalid(place, f"this server reads text only, no block of the type '{kind}'. {NOT_TEXT[kind]}.")
 
 
 def _add_call(turn: _Turn, block: Mapping[str, Any], place: str) -> None:
@@ -169,11 +175,10 @@ def _add_call(turn: _Turn, block: Mapping[str, Any], place: str) -> None:
 
 def _add_result(turn: _Turn, block: Mapping[str, Any], place: str) -> None:
     identifier = _identifier(block, "tool_use_id", place)
-    if turn.texts:
-        raise _invalid(place, "the results of calls come first in a turn of the user; put its texts behind them.")
     if identifier in turn.results:
         raise _invalid(f"{place}.tool_use_id", f"the call '{identifier:.80}' has two results.")
-    content = "" if block.get("content") is None else _BETWEEN.join(_read_texts(block["content"], f"{place}.content"))
+    parts = [] if block.get("content") is None else _read_texts(block["content"], f"{place}.content", is_result=True)
+    content = _BETWEEN.join(parts)
     if boolean(block, "is_error", f"{place}."):
         content = f"{_FAILED}: {content}" if content else _FAILED
     turn.results[identifier] = place, content
@@ -186,8 +191,11 @@ def _identifier(block: Mapping[str, Any], name: str, place: str) -> str:
     return identifier
 
 
-def _read_texts(content: object, place: str) -> list[str]:
-    """Reads a text, or blocks that are texts. Raises ``FieldError``."""
+def _read_texts(content: object, place: str, *, is_result: bool = False) -> list[str]:
+    """Reads a text, or blocks that are texts. Raises ``FieldError``.
+
+    ``is_result``: whether it is the result of a call, which may refer to tools and have blocks that are not text.
+    """
     if isinstance(content, str):
         return [content]
     if not isinstance(content, list):
@@ -196,8 +204,15 @@ def _read_texts(content: object, place: str) -> list[str]:
     for index, item in enumerate(content):
         where = f"{place}[{index}]"
         block = mapping(item, where)
-        _kind(block, ("text",), where)
-        texts.append(required_text(block, "text", f"{where}."))
+        kind = _kind(block, where)
+        if kind == "text":
+            texts.append(required_text(block, "text", f"{where}."))
+        elif not is_result:
+            raise _not_text(kind, where) if kind in NOT_TEXT else wrong_value(f"{where}.type", kind, ("text",))
+        elif kind == "tool_reference":
+            texts.append(f"[tool {required_text(block, 'tool_name', f'{where}.')}]")
+        else:
+            texts.append(omitted(kind))
     return texts
 
 

@@ -16,7 +16,7 @@ from constrain.fields.sampling import (
     read_stop,
 )
 from constrain.fields.thinking import effort_options, read_thinking
-from constrain.fields.values import FieldError, array, integer, kind_of, mapping, missing, one_of, optional_text
+from constrain.fields.values import FieldError, array, integer, kind_of, mapping, missing, one_of
 from constrain.server.http.errors import convert_field_errors
 from constrain.server.messages.conversation import read_conversation
 from constrain.server.messages.errors import NO_THREADS
@@ -26,8 +26,8 @@ from constrain.server.requests.formats import Format, format_of, require_flat
 from constrain.server.requests.limits import MAX_STOP_SEQUENCES, MESSAGE_TEMPERATURES, RANGES
 from constrain.server.requests.peers import read_content
 from constrain.server.requests.places import Place, Places
-from constrain.server.requests.question import Question
-from constrain.server.requests.refusals import MESSAGES_FIELDS, refuse_fields, unsupported
+from constrain.server.requests.question import Question, take_prefill
+from constrain.server.requests.refusals import MESSAGES_FIELDS, refuse_fields
 from constrain.server.requests.streams import Streaming, read_stream
 
 if TYPE_CHECKING:
@@ -40,7 +40,6 @@ _RANGES = {**RANGES, "temperature": MESSAGE_TEMPERATURES}
 
 _THINKING = ("enabled", "disabled", "adaptive")
 _DISPLAYS = ("summarized", "omitted")
-_TIERS = ("auto", "standard_only")
 _EFFORTS = ("low", "medium", "high", "xhigh", "max")
 
 _FORMATS = ("output_config.format", "output_format")
@@ -90,8 +89,6 @@ def _read(body: Mapping[str, Any], settings: Settings) -> MessagesRequest:
     model = model_name(body)
     refuse_fields(body, MESSAGES_FIELDS)
     _refuse_threads(body)
-    _refuse_edits(body)
-    _check_harmless(body)
     messages = read_conversation(body)
     options: ChatOptions = {**read_sampling(body, _RANGES), **read_show_schema(body)}
     options |= {**read_draft(body), **read_confidence(body), **read_cache_prompt(body)}
@@ -111,7 +108,8 @@ def _read(body: Mapping[str, Any], settings: Settings) -> MessagesRequest:
     options |= tools
     has_schema = content is not None and isinstance(content.schema, str)
     options |= read_sources(body, has_schema=has_schema or bool(places))
-    question = Question(messages, content, options, Places("messages", name, "tools", places))
+    messages, prefill = take_prefill(body, messages, options)
+    question = Question(messages, content, options, Places("messages", name, "tools", places), prefill=prefill)
     return MessagesRequest(model, question, Streaming(read_stream(body)), shows_thinking)
 
 
@@ -180,32 +178,3 @@ def _refuse_threads(body: Mapping[str, Any]) -> None:
             param="thread",
             code=NO_THREADS,
         )
-
-
-def _refuse_edits(body: Mapping[str, Any]) -> None:
-    """Raises ``FieldError`` for ``context_management`` with edits of the conversation.
-
-    One edit is accepted, because it changes nothing: to keep all reasoning.
-    """
-    if body.get("context_management") is None:
-        return
-    name = "context_management"
-    edits = mapping(body[name], name).get("edits")
-    for index, each in enumerate([] if edits is None else array(edits, f"{name}.edits")):
-        edit = mapping(each, f"{name}.edits[{index}]")
-        kind = optional_text(edit, "type", f"{name}.edits[{index}].") or ""
-        if not (kind.startswith("clear_thinking") and edit.get("keep") == "all"):
-            raise unsupported(
-                f"{name}.edits[{index}]",
-                "The model reads all messages of a request; leave out those that it should not read.",
-            )
-
-
-def _check_harmless(body: Mapping[str, Any]) -> None:
-    """Checks the types of fields that do not change the answer. Raises ``FieldError``."""
-    if body.get("metadata") is not None:
-        optional_text(mapping(body["metadata"], "metadata"), "user_id", "metadata.")
-    if body.get("service_tier") is not None:
-        one_of(body["service_tier"], _TIERS, "service_tier")
-    if body.get("cache_control") is not None:
-        mapping(body["cache_control"], "cache_control")

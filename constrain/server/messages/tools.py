@@ -6,9 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 from constrain.chat.prompt.messages import to_json
 from constrain.fields.values import FieldError, array, boolean, mapping, missing, one_of, optional_text, required_text
-from constrain.server.requests.limits import MAX_TOOLS
+from constrain.server.http.account import warn
 from constrain.server.requests.refusals import unsupported
-from constrain.server.requests.tools import Tools, places_of, read_tool, read_tool_choice
+from constrain.server.requests.tools import (
+    MESSAGES_TOOL_NAME,
+    Tools,
+    places_of,
+    read_tool,
+    read_tool_choice,
+    warn_of_hosted,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,12 +24,6 @@ if TYPE_CHECKING:
     from constrain.generation.options import ChatOptions
     from constrain.server.requests.places import Place
     from constrain.server.settings import StrictSubset
-
-_SERVER_TOOLS = ("web_search", "web_fetch", "code_execution", "tool_search", "mcp_toolset", "advisor")
-"""Beginnings of the types of tools that Anthropic's servers run themselves."""
-
-_KNOWN_TOOLS = ("bash", "text_editor", "computer", "browser", "memory")
-"""Beginnings of the types of tools whose schemas Anthropic's models know without being told."""
 
 _CHOICES = {"auto": "auto", "any": "required", "none": "none"}
 """Values of ``tool_choice`` for chat completions, by ``type``."""
@@ -33,49 +34,38 @@ def read_message_tools(body: Mapping[str, Any], subset: StrictSubset) -> tuple[C
 
     Raises ``ApiError`` or ``FieldError`` with the place.
     """
-    given = [] if body.get("tools") is None else array(body["tools"], "tools", MAX_TOOLS)
-    found = [
-        _read_tool(mapping(each, f"tools[{index}]"), f"tools[{index}]", subset) for index, each in enumerate(given)
-    ]
+    given = [] if body.get("tools") is None else array(body["tools"], "tools")
+    read = (_read_tool(mapping(each, f"tools[{index}]"), f"tools[{index}]", subset) for index, each in enumerate(given))
+    found = [each for each in read if each is not None]
     places, tools = places_of(found, "tools"), tuple(tool for tool, _ in found)
     choice, is_parallel = _read_choice(body, tools)
-    return Tools("tools", tools, places, choice).options(parallel=is_parallel), places
+    return Tools("tools", tools, places, choice, {}).options(parallel=is_parallel), places
 
 
-def _read_tool(given: Mapping[str, Any], place: str, subset: StrictSubset) -> tuple[Tool, Place]:
-    _require_client_tool(given, place)
-    boolean(given, "strict", f"{place}.")  # schemas are enforced with and without it
-    if boolean(given, "defer_loading", f"{place}."):
-        raise unsupported(f"{place}.defer_loading", "The model reads all tools of a request; leave out the others.")
+def _read_tool(given: Mapping[str, Any], place: str, subset: StrictSubset) -> tuple[Tool, Place] | None:
+    """Returns a tool and the place of its schema; ``None`` for one that the model cannot call here.
+
+    Those are tools of other types than ``custom``, which Anthropic's servers run or whose schemas only its models know,
+    and tools that only code calls. A tool that is to be loaded later is shown at once.
+    """
+    kind = optional_text(given, "type", f"{place}.") or "custom"
+    if kind != "custom":
+        warn_of_hosted(kind)
+        return None
+    name = required_text(given, "name", f"{place}.")
     callers = given.get("allowed_callers")
-    if callers is not None and array(callers, f"{place}.allowed_callers") != ["direct"]:
-        raise unsupported(f"{place}.allowed_callers", "Only the model calls tools: use ['direct'], or leave it out.")
+    if callers is not None and "direct" not in array(callers, f"{place}.allowed_callers"):
+        warn(f"The tool '{name:.128}' is left out: its 'allowed_callers' do not name 'direct'.")
+        return None
+    boolean(given, "strict", f"{place}.")  # schemas are enforced with and without it
     if given.get("input_schema") is None:
         raise missing(f"{place}.input_schema")
     definition = {
-        "name": required_text(given, "name", f"{place}."),
+        "name": name,
         "description": _describe(given, place),
         "parameters": mapping(given["input_schema"], f"{place}.input_schema"),
     }
-    return read_tool("function", definition, place, subset, "input_schema")
-
-
-def _require_client_tool(given: Mapping[str, Any], place: str) -> None:
-    """Raises ``FieldError`` for a tool of another type than those that a request defines."""
-    kind = "custom" if given.get("type") is None else required_text(given, "type", f"{place}.")
-    if kind.startswith(_SERVER_TOOLS):
-        raise unsupported(
-            f"{place}.type",
-            f"This server runs no tools, so there is no '{kind:.80}'. Define a tool with an 'input_schema', and run it "
-            "in your program.",
-        )
-    if kind.startswith(_KNOWN_TOOLS):
-        raise unsupported(
-            f"{place}.type",
-            f"The model does not know the schema of '{kind:.80}'. Define a tool with a 'description' and an "
-            "'input_schema'.",
-        )
-    one_of(kind, ("custom",), f"{place}.type")
+    return read_tool("function", definition, place, subset, "input_schema", MESSAGES_TOOL_NAME)
 
 
 def _describe(given: Mapping[str, Any], place: str) -> str:
@@ -102,7 +92,7 @@ def _read_choice(body: Mapping[str, Any], tools: tuple[Tool, ...]) -> tuple[Any,
         return read_tool_choice({"type": "function", "function": {"name": name}}, tools), is_parallel
     if kind == "any" and not tools:
         raise FieldError(
-            "Invalid value for 'tool_choice': it demands a call, but there are no 'tools'.",
+            "Invalid value for 'tool_choice': it demands a call, but there are no tools that can be called.",
             param="tool_choice",
             code="invalid_value",
         )

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from constrain.chat.tools.checks import ANY_TOOL_NAME
 from constrain.fields.values import FieldError, array, boolean, mapping, wrong_type
 from constrain.server.requests.formats import ANY_OBJECT, Format, format_of, require_flat
-from constrain.server.requests.limits import MAX_TOOLS
 from constrain.server.requests.peers import read_content
 from constrain.server.requests.places import Place
 from constrain.server.requests.refusals import ON_ALL_ENDPOINTS, unsupported
@@ -134,9 +134,10 @@ def read_functions(body: Mapping[str, Any], subset: StrictSubset) -> Tools:
     given = body.get("tools")
     found = [
         _read_function(tool, f"tools[{index}]")
-        for index, tool in enumerate([] if given is None else array(given, "tools", MAX_TOOLS))
+        for index, tool in enumerate([] if given is None else array(given, "tools"))
     ]
-    return read_tools({"tools": found, "tool_choice": body.get("tool_choice")}, subset, is_flat=False)
+    members = {"tools": found, "tool_choice": body.get("tool_choice")}
+    return read_tools(members, subset, is_flat=False, names=ANY_TOOL_NAME, most=None)
 
 
 def _read_function(given: object, place: str) -> dict[str, Any]:
@@ -144,8 +145,10 @@ def _read_function(given: object, place: str) -> dict[str, Any]:
     tool: dict[str, Any] = {**mapping(given, place)}
     if tool.get("type") is None:
         tool["type"] = "function"
-    if tool["type"] != "function":
+    if tool["type"] == "custom":
         raise unsupported(f"{place}.type", f"A tool's type is 'function' here. For custom tools: {_ASK_CHAT}")
+    if tool["type"] != "function":
+        return tool
     function = mapping(tool.get("function"), f"{place}.function")
     parameters = function.get("parameters")
     if not isinstance(parameters, dict) or not isinstance(parameters.get("properties"), dict):

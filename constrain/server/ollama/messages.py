@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from constrain.fields.values import FieldError, array, mapping, optional_text
 from constrain.server.requests.messages import read_messages
 from constrain.server.requests.refusals import unsupported
+from constrain.server.requests.tools import omitted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,10 +26,10 @@ def convert_messages(given: object) -> list[dict[str, Any]]:
     for index, message in enumerate(array(given, "messages")):
         where = f"messages[{index}]"
         members = mapping(message, where)
-        refuse_images(members, f"{where}.")
         if members.get("role") == "tool":
             converted.append(_convert_result(members, where))
         else:
+            refuse_images(members, f"{where}.")
             converted.append(_convert_message(members, index, where))
     return read_messages({"messages": converted})
 
@@ -76,4 +77,7 @@ def _convert_result(members: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Returns a result in OpenAI's form: there, the tool's ``name`` finds the call of a result without an id."""
     name = optional_text(members, "tool_name", f"{where}.")
     kept = {key: value for key, value in members.items() if key not in ("images", "tool_name")}
-    return {**kept, "name": name} if name else kept
+    content = "" if members.get("content") is None else members["content"]
+    if members.get("images") and isinstance(content, str):
+        content = "\n".join(filter(None, (content, omitted("image"))))
+    return {**kept, **({"name": name} if name else {}), "content": content}

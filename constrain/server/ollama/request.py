@@ -23,7 +23,7 @@ from constrain.server.ollama.options import NUM_PREDICT, read_options
 from constrain.server.ollama.thinking import thinking_options
 from constrain.server.requests.body import model_name
 from constrain.server.requests.places import Places
-from constrain.server.requests.question import Question
+from constrain.server.requests.question import Question, take_prefill
 from constrain.server.requests.refusals import refuse_fields, unsupported
 from constrain.server.requests.streams import Streaming
 
@@ -76,7 +76,8 @@ def read_ollama_chat(body: Mapping[str, Any], settings: Settings) -> OllamaReque
         require_load(is_unloading=is_unloading)
     else:
         places = Places("messages", NUM_PREDICT, tools.field, tools.places)
-        question = Question(convert_messages(messages), content, options, places)
+        asked, prefill = take_prefill(body, convert_messages(messages), options)
+        question = Question(asked, content, options, places, prefill=prefill)
     return OllamaRequest(model, question, _read_streaming(body), num_ctx, options)
 
 

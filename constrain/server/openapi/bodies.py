@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 from openai.types import Completion, CreateEmbeddingResponse
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming as ChatParams
@@ -12,6 +14,7 @@ from openai.types.responses.response_create_params import ResponseCreateParamsNo
 
 from constrain.fields.sampling import BIAS_KEY
 from constrain.generation.options import MAX_TOP_LOGPROBS, WHOLE_PROMPT, WITH_PROMPT
+from constrain.regex.parsing.scanner import Dialect
 from constrain.server.openapi.shapes import Schema, Shape, reference
 from constrain.server.requests.limits import (
     GIVEN_SEEDS,
@@ -28,6 +31,8 @@ from constrain.server.requests.limits import (
     TEMPERATURES,
 )
 from constrain.server.requests.peers import MAX_CHOICES_OF_TEXT
+from constrain.server.requests.tools import KINDS
+from constrain.server.responses.input import PREFIXES
 
 MODEL_NAME: Schema = {"$ref": "#/components/schemas/ModelName"}
 
@@ -83,6 +88,14 @@ _VOTING: dict[str, Schema] = {"vote": FLAG, "unbias": FLAG}
 """Members of requests whose answers can vote."""
 
 _TEXT: Schema = {"type": ["string", "null"]}
+BEGINNING: dict[str, Schema] = {"add_generation_prompt": FLAG, "continue_final_message": FLAG}
+"""Members of requests whose last message may be the beginning of the answer."""
+
+_PATTERN: Schema = {
+    "type": ["object", "string", "null"],
+    "properties": {"pattern": {"type": "string"}, "dialect": {"enum": [*get_args(Dialect)]}},
+    "required": ["pattern"],
+}
 _SCHEMA: Schema = {"type": ["object", "string", "null"]}
 _TAG: Schema = {"type": ["object", "string", "null"]}
 _TEXTS: Schema = {"type": ["array", "null"], "items": {"type": "string"}, "maxItems": MAX_CHOICES_OF_TEXT}
@@ -92,15 +105,15 @@ CONTENT: dict[str, Schema] = {
     "guided_choice": _TEXTS,
     "guided_grammar": _TEXT,
     "guided_json": _SCHEMA,
-    "guided_regex": _TEXT,
+    "guided_regex": _PATTERN,
     "json_schema": _SCHEMA,
-    "regex": _TEXT,
+    "regex": _PATTERN,
     "structural_tag": _TAG,
     "structured_outputs": {
         "type": ["object", "null"],
         "properties": {
             "json": _SCHEMA,
-            "regex": _TEXT,
+            "regex": _PATTERN,
             "choice": _TEXTS,
             "grammar": _TEXT,
             "json_object": FLAG,
@@ -227,6 +240,7 @@ CHAT_REQUEST = Shape(
             **SHOWING,
             **_VOTING,
             **CONTENT,
+            **BEGINNING,
             "logprobs": FLAG,
             "model": MODEL_NAME,
             "stream": FLAG,
@@ -234,6 +248,7 @@ CHAT_REQUEST = Shape(
         **_STREAM_OPTIONS,
     },
     required={"": ("model",), "JSONSchema": ("schema",)},
+    open={"tools": KINDS},
 )
 _CHAT_RESPONSE_PARTS = frozenset(
     {
@@ -340,6 +355,7 @@ RESPONSES_REQUEST = Shape(
         }
     },
     required={"": ("model",), "FunctionCallOutput": ("call_id",)},
+    open={"input": tuple(PREFIXES), "tools": KINDS},
 )
 _RESPONSE_PARTS = frozenset(
     {
@@ -351,6 +367,7 @@ _RESPONSE_PARTS = frozenset(
         "InputTokensDetails",
         "Logprob",
         "LogprobTopLogprob",
+        "NamespaceTool",
         "OutputTokensDetails",
         "Reasoning",
         "ResponseCustomToolCall",
@@ -370,6 +387,7 @@ _RESPONSE_PARTS = frozenset(
         "ToolChoiceAllowed",
         "ToolChoiceCustom",
         "ToolChoiceFunction",
+        "ToolFunction",
     }
 )
 RESPONSE = Shape("Response", Response, "response", _RESPONSE_PARTS, own={"": EXTENSION})

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from constrain.server.messages.conversation import NOT_TEXT
 from constrain.server.openapi.bodies import (
+    BEGINNING,
     CONTENT,
     EXTENSION,
     FLAG,
@@ -13,8 +15,9 @@ from constrain.server.openapi.bodies import (
     SHOWING,
     range_schema,
 )
-from constrain.server.openapi.shapes import Schema, WrittenShape, reference
-from constrain.server.requests.limits import MAX_STOP_SEQUENCES, MAX_TOOLS, MESSAGE_TEMPERATURES, SHARES
+from constrain.server.openapi.shapes import Schema, WrittenShape, of_other_types, reference
+from constrain.server.requests.limits import MAX_STOP_SEQUENCES, MESSAGE_TEMPERATURES, SHARES
+from constrain.server.requests.tools import MESSAGES_TOOL_NAME
 
 _TEXT: Schema = {"type": "string"}
 _COUNT: Schema = {"type": "integer", "minimum": 0}
@@ -49,28 +52,31 @@ _TEXT_BLOCK = _block("text", text=_TEXT)
 _THINKING_BLOCK = _block("thinking", thinking=_TEXT)
 _TOOL_USE_BLOCK = _block("tool_use", id={"type": "string", "minLength": 1}, name=_TEXT, input=_OBJECT)
 _TEXTS: Schema = {"anyOf": [_TEXT, _array(reference("MessagesRequest.Text"))]}
+_RESULT: Schema = {"anyOf": [_TEXT, _array({"anyOf": [reference("MessagesRequest.Text"), of_other_types("text")]})]}
 _RESULT_BLOCK = _object(
     {"type": {"const": "tool_result"}, "tool_use_id": {"type": "string", "minLength": 1}},
-    {"content": _or_null(_TEXTS), "is_error": FLAG},
+    {"content": _or_null(_RESULT), "is_error": FLAG},
 )
 
 
-def _message(role: str, *parts: str, least: int) -> Schema:
-    """Returns the schema of a message. ``parts``: names of its blocks; ``least``: least number of blocks."""
-    blocks: Schema = {"anyOf": [reference(f"MessagesRequest.{part}") for part in parts]}
+def _message(role: str, *parts: str, least: int, others: Schema) -> Schema:
+    """Returns the schema of a message.
+
+    ``parts``: names of its blocks; ``others``: schema of blocks that are left out; ``least``: least number of blocks.
+    """
+    blocks: Schema = {"anyOf": [*(reference(f"MessagesRequest.{part}") for part in parts), others]}
     content: Schema = {"anyOf": [_TEXT, {**_array(blocks), "minItems": least}]}
     return _object({"role": {"const": role}, "content": content})
 
 
 _TOOL = _object(
-    {"name": {"type": "string", "pattern": "^[a-zA-Z0-9_-]{1,64}$"}, "input_schema": _OBJECT},
+    {"name": {"type": "string", "pattern": f"^{MESSAGES_TOOL_NAME.pattern}$"}, "input_schema": _OBJECT},
     {
         "type": {"enum": ["custom", None]},
         "description": {"type": ["string", "null"]},
         "strict": FLAG,
         "input_examples": _or_null(_array(_OBJECT)),
-        "defer_loading": {"enum": [False, None]},
-        "allowed_callers": _or_null({"const": ["direct"]}),
+        "allowed_callers": _or_null(_array({})),
     },
 )
 _CHOICE: Schema = {
@@ -95,17 +101,14 @@ _ASKED: dict[str, Schema] = {
     **PROOF,
     **SHOWING,
     **CONTENT,
-    "cache_control": _or_null(_OBJECT),
-    "context_management": _or_null(_OBJECT),
+    **BEGINNING,
     "frequency_penalty": {"type": ["number", "null"], **PENALTY},
     "max_tokens": {"type": ["integer", "null"], "minimum": 1},
     "messages": {**_array(reference("MessagesRequest.Message")), "minItems": 1},
-    "metadata": _or_null(_object({}, {"user_id": {"type": ["string", "null"]}})),
     "model": MODEL_NAME,
     "output_config": _or_null(_OUTPUT_CONFIG),
     "output_format": _or_null(_FORMAT),
     "presence_penalty": {"type": ["number", "null"], **PENALTY},
-    "service_tier": _or_null(_one_of("auto", "standard_only")),
     "stop_sequences": {
         "type": ["array", "null"],
         "items": {"type": "string", "minLength": 1},
@@ -117,20 +120,33 @@ _ASKED: dict[str, Schema] = {
     "temperature": range_schema(MESSAGE_TEMPERATURES, "number"),
     "thinking": _or_null(_THINKING),
     "tool_choice": _or_null(_CHOICE),
-    "tools": {"type": ["array", "null"], "items": reference("MessagesRequest.Tool"), "maxItems": MAX_TOOLS},
+    "tools": {
+        "type": ["array", "null"],
+        "items": {"anyOf": [reference("MessagesRequest.Tool"), of_other_types("custom")]},
+    },
     "top_p": range_schema(SHARES, "number"),
 }
+_READ_BLOCKS = ("text", "tool_use", "tool_result", "thinking", "redacted_thinking")
+_NO_BLOCK = of_other_types(*_READ_BLOCKS, *NOT_TEXT)
 _PARTS: dict[str, Schema] = {
     "MessagesRequest.Message": {
         "anyOf": [
-            _message("user", "Text", "ToolResult", least=1),
-            _message("assistant", "Text", "ToolUse", "Thinking", "RedactedThinking", least=0),
-            _message("system", "Text", least=1),
+            _message("user", "Text", "ToolResult", least=1, others=_NO_BLOCK),
+            _message(
+                "assistant",
+                "Text",
+                "ToolUse",
+                "Thinking",
+                "RedactedThinking",
+                least=0,
+                others=of_other_types(*_READ_BLOCKS),
+            ),
+            _message("system", "Text", least=1, others=_NO_BLOCK),
         ]
     },
     "MessagesRequest.Text": _TEXT_BLOCK,
     "MessagesRequest.Thinking": _THINKING_BLOCK,
-    "MessagesRequest.RedactedThinking": _block("redacted_thinking", data=_TEXT),
+    "MessagesRequest.RedactedThinking": _block("redacted_thinking"),
     "MessagesRequest.ToolUse": _TOOL_USE_BLOCK,
     "MessagesRequest.ToolResult": _RESULT_BLOCK,
     "MessagesRequest.Tool": _TOOL,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from constrain.generation.options import MAX_TOP_LOGPROBS
 from constrain.server.ollama.options import MAX_OLLAMA_STOPS, OPTION_RANGES
-from constrain.server.openapi.bodies import CONTENT, EXTENSION, FLAG, PROOF, SAMPLING, range_schema
+from constrain.server.openapi.bodies import BEGINNING, CONTENT, EXTENSION, FLAG, PROOF, SAMPLING, range_schema
 from constrain.server.openapi.ollama_types import (
     OllamaChatAnswer,
     OllamaChatBody,
@@ -17,7 +17,8 @@ from constrain.server.openapi.ollama_types import (
     OllamaVectors,
 )
 from constrain.server.openapi.shapes import Schema, Shape
-from constrain.server.requests.limits import MAX_INPUTS, MAX_TOOLS
+from constrain.server.requests.limits import MAX_INPUTS
+from constrain.server.requests.tools import KINDS
 
 LINE_ERROR: dict[str, Schema] = {
     "OllamaError": {
@@ -81,8 +82,9 @@ OLLAMA_CHAT_REQUEST = Shape(
     OllamaChatBody,
     "request",
     _PARTS,
-    members={**{name: {} for name in OllamaChatBody.__annotations__}, "tools": {"maxItems": MAX_TOOLS}},
-    own={"": {**_ASKING, "tool_choice": {"type": ["string", "object", "null"]}}},
+    members={name: {} for name in OllamaChatBody.__annotations__},
+    own={"": {**_ASKING, **BEGINNING, "tool_choice": {"type": ["string", "object", "null"]}}},
+    open={"tools": KINDS},
 )
 OLLAMA_CHAT_ANSWER = Shape("OllamaChatAnswer", OllamaChatAnswer, "response", _PARTS, own={"": _ANSWER})
 OLLAMA_GENERATE_REQUEST = Shape("OllamaGenerateRequest", OllamaGenerateBody, "request", own={"": _ASKING})

@@ -35,6 +35,7 @@ class Shape:
         members: described members of the body, each with keywords that the type lacks; ``None`` for all members.
         own: members that the types lack or define differently, by name of the part; ``""`` for the body.
         required: names of members that are required although the types do not say so, by name of the part.
+        open: names of members that are lists and may have objects of other types than those given here.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Shape:
     members: Mapping[str, Schema] | None = None
     own: Mapping[str, Mapping[str, Schema]] = field(default_factory=dict)
     required: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    open: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +95,25 @@ def reference(name: str) -> Schema:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
+def of_other_types(*kinds: str) -> Schema:
+    """Returns the schema of an object whose ``type`` is none of these."""
+    return {
+        "type": "object",
+        "properties": {"type": {"type": "string", "not": {"enum": [*kinds]}}},
+        "required": ["type"],
+    }
+
+
 def _body(shape: Shape, document: Schema) -> Schema:
     schema = _reduce(shape, document)
     assert schema is not None
     for name, keywords in (shape.members or {}).items():
         schema["properties"][name].update(keywords)
+    for name, kinds in shape.open.items():
+        given = schema["properties"][name]
+        for each in given.get("anyOf", [given]):
+            if "items" in each:
+                each["items"] = {"anyOf": [each["items"], of_other_types(*kinds)]}
     return _add_own_members(shape, schema, "")
 
 

@@ -45,4 +45,4 @@ def read_functions(body: Mapping[str, Any], subset: StrictSubset) -> Tools:
     choice = body.get("function_call")
     if isinstance(choice, dict):
         choice = {"type": "function", "function": {"name": choice.get("name")}}
-    return Tools("functions", tools, places, read_tool_choice(choice, tools, "function_call", modes=_MODES))
+    return Tools("functions", tools, places, read_tool_choice(choice, tools, "function_call", modes=_MODES), {})

@@ -17,6 +17,7 @@ from constrain.chat.prompt.messages import (
 )
 from constrain.fields.values import FieldError, array, missing, optional_text, wrong_type
 from constrain.server.http.account import warn
+from constrain.server.requests.tools import omitted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,8 +31,9 @@ def read_messages(body: Mapping[str, Any]) -> list[dict[str, Any]]:
     given = body.get("messages")
     if given is None:
         raise missing("messages")
+    written = [_with_readable_result(message) for message in array(given, "messages")]
     try:
-        messages = convert_function_calls(array(given, "messages"))
+        messages = convert_function_calls(written)
         check_messages(messages)
     except MessageError as error:
         raise FieldError(f"Invalid value: {error}.", param=error.param, code="invalid_value") from error
@@ -39,6 +41,19 @@ def read_messages(body: Mapping[str, Any]) -> list[dict[str, Any]]:
         warn(sentence)
     known = [read_members(message) for message in messages]
     return [{**message, "role": "system"} if message["role"] == "developer" else message for message in known]
+
+
+def _with_readable_result(message: Any) -> Any:
+    """Returns a message; in the result of a call, short texts stand for parts of other types, such as images."""
+    if not isinstance(message, dict) or message.get("role") != "tool" or not isinstance(message.get("content"), list):
+        return message
+    parts = [
+        {"type": "text", "text": omitted(part["type"].removesuffix("_url"))}
+        if isinstance(part, dict) and isinstance(part.get("type"), str) and part["type"] not in ("text", "refusal")
+        else part
+        for part in message["content"]
+    ]
+    return {**message, "content": parts}
 
 
 def convert_function_calls(messages: Sequence[Any]) -> list[Any]:

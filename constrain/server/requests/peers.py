@@ -8,13 +8,14 @@ other is Lark, and so is one that begins with ``%``, or with a brace: llguidance
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from constrain.composition.source import choice
 from constrain.errors import ConstrainError
-from constrain.fields.values import FieldError, array, boolean, mapping, wrong_type
+from constrain.fields.values import FieldError, array, boolean, mapping, one_of, required_text, wrong_type
 from constrain.gbnf.source import Gbnf
 from constrain.lark.source import Lark
+from constrain.regex.parsing.scanner import Dialect
 from constrain.regex.source import Regex
 from constrain.server.http.errors import ApiError
 from constrain.server.requests.formats import ANY_OBJECT, Format, format_of, require_flat
@@ -68,7 +69,11 @@ def _read_json(given: object, where: str) -> Format:
 
 
 def _read_regex(given: object, where: str) -> Format:
-    return _source(lambda: Regex(_text(given, where)), where, "pattern")
+    """Reads a pattern: a text in Rust's syntax, or an object with a ``pattern`` and its ``dialect``."""
+    if not isinstance(given, dict):
+        return _source(lambda: Regex(_text(given, where)), where, "pattern")
+    dialect: Any = one_of(given.get("dialect", "rust"), get_args(Dialect), f"{where}.dialect")
+    return _source(lambda: Regex(required_text(given, "pattern", f"{where}."), dialect), where, "pattern")
 
 
 def _read_choice(given: object, where: str) -> Format:

@@ -1,12 +1,17 @@
-"""The question to a model: the same record for all endpoints that write text."""
+"""The question to a model: the same record for all endpoints that write text.
+
+A request may give the beginning of the answer as its last message, for the model to continue.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from constrain.fields.values import integer
+from constrain.fields.values import FieldError, boolean, integer
+from constrain.server.http.account import warn
 from constrain.server.requests.limits import MAX_CHOICES
+from constrain.server.requests.refusals import unsupported
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,6 +34,7 @@ class Question:
         places: names of the request's fields for later errors.
         n: number of answers.
         vote: whether the answers become one, the one that they agree on.
+        prefill: text that each answer begins with, without being returned; ``""`` for none.
     """
 
     prompt: list[dict[str, Any]] | Text
@@ -37,6 +43,7 @@ class Question:
     places: Places
     n: int = 1
     vote: bool = False
+    prefill: str = ""
 
     @property
     def schema(self) -> str | Source | None:
@@ -47,3 +54,51 @@ class Question:
 def read_n(body: Mapping[str, Any]) -> int:
     """Reads ``n``: the number of answers per prompt. Raises ``FieldError``."""
     return integer(body, "n", 1, MAX_CHOICES) or 1
+
+
+def take_prefill(
+    body: Mapping[str, Any], messages: list[dict[str, Any]], options: ChatOptions, *, vote: bool = False
+) -> tuple[list[dict[str, Any]], str]:
+    """Returns the messages in front of the answer, and the text that the answer begins with.
+
+    A last message of the assistant without calls is such a text, unless the request says otherwise by
+    ``continue_final_message`` or ``add_generation_prompt``. Adds to the options that the model does not reason first.
+    Raises ``FieldError``.
+
+    Args:
+        body: body of the request.
+        messages: checked messages.
+        options: options for the generation.
+        vote: whether several answers vote.
+    """
+    continues, begins = boolean(body, "continue_final_message"), boolean(body, "add_generation_prompt")
+    name = "continue_final_message" if continues else "add_generation_prompt"
+    if continues and begins:
+        raise _invalid(name, "'add_generation_prompt' begins a new message; send one of them.")
+    place, last = f"messages[{len(messages) - 1}]", messages[-1]
+    is_text = last["role"] == "assistant" and not last.get("tool_calls")
+    if not is_text or begins or (continues is False and begins is not False):
+        if continues or begins is False:
+            raise _invalid(name, "the last message is none of the assistant with a text to continue.")
+        return messages, ""
+    content = last.get("content") or ""
+    text = content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+    if not text:
+        return messages[:-1] or messages, ""
+    if len(messages) == 1:
+        raise _invalid(place, "there must be a message before the one that the model continues.")
+    if options.get("thinking"):
+        raise _invalid(place, "the model continues this message, without any reasoning before; ask for none.")
+    if last.get("reasoning_content") or last.get("reasoning"):
+        warn("The reasoning of the last message is left out: the model continues its text.")
+    if vote or options.get("draft"):
+        raise unsupported("vote" if vote else "draft", "The last message is the beginning of the answer; leave it out.")
+    stops = options.get("stop", ())
+    if any(stop in text for stop in ([stops] if isinstance(stops, str) else stops)):
+        raise _invalid(place, "it holds a text of 'stop', at which the answer would end.")
+    options["thinking"] = False
+    return messages[:-1], text
+
+
+def _invalid(place: str, problem: str) -> FieldError:
+    return FieldError(f"Invalid '{place}': {problem}", param=place, code="invalid_value")

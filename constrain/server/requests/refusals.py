@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from constrain.fields.values import FieldError, array
+from constrain.server.http.account import warn
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -41,7 +42,6 @@ ON_ALL_ENDPOINTS = {
     "stop_sequences": "Use 'stop'.",
     "stop_token_ids": "Use 'stop' with the texts of the tokens.",
     "use_beam_search": "This server samples; it has no beam search.",
-    "web_search_options": "This server has no access to the web.",
 }
 """Fields that every endpoint refuses unless it reads them, with the alternative."""
 
@@ -133,7 +133,6 @@ MESSAGES_FIELDS = {
     "background": "This server answers while the client waits.",
     "best_of": "A message is one answer.",
     "compaction": "Send the conversation that the model shall read as 'messages'.",
-    "container": "This server runs no code.",
     "conversation": "Send the whole conversation as 'messages'.",
     "echo": "Ask /v1/completions.",
     "function_call": "Use 'tool_choice'.",
@@ -141,7 +140,6 @@ MESSAGES_FIELDS = {
     "input": "Use 'messages'.",
     "instructions": "Use 'system'.",
     "parallel_tool_calls": "Use 'tool_choice.disable_parallel_tool_use'.",
-    "mcp_servers": "This server calls no other servers. List their tools as 'tools', and call them in your program.",
     "n": "A message is one answer; ask again, or ask /v1/chat/completions.",
     "previous_response_id": "Send the whole conversation as 'messages'.",
     "prompt": "Use 'messages', or ask /v1/completions.",
@@ -152,6 +150,9 @@ MESSAGES_FIELDS = {
     "text.format": "Use 'output_config.format'.",
 }
 """Fields that messages refuse, with the alternative."""
+
+HOSTED_FIELDS = ("container", "mcp_servers", "web_search_options")
+"""Fields of tools that other servers run."""
 
 _NEUTRAL: dict[str, float] = {
     "best_of": 1,
@@ -173,7 +174,10 @@ def unsupported(param: str, why: str) -> FieldError:
 
 
 def refuse_fields(body: Mapping[str, Any], refused: Mapping[str, str]) -> None:
-    """Raises ``FieldError`` for a refused field. ``refused``: alternatives, by name of the field."""
+    """Raises ``FieldError`` for a refused field, and warns of fields that are left out.
+
+    ``refused``: alternatives, by name of the field.
+    """
     for name, advice in refused.items():
         outer, _, inner = name.partition(".")
         value = body.get(outer)
@@ -181,6 +185,9 @@ def refuse_fields(body: Mapping[str, Any], refused: Mapping[str, str]) -> None:
             value = value.get(inner) if isinstance(value, dict) else None
         if not asks_for_nothing(name, value):
             raise unsupported(name, advice)
+    for name in HOSTED_FIELDS:
+        if not asks_for_nothing(name, body.get(name)):
+            warn(f"'{name}' is left out: this server runs no tools.")
     modalities = body.get("modalities")
     if modalities is not None and array(modalities, "modalities") != ["text"]:
         raise unsupported("modalities", "This server writes text only.")

@@ -1,28 +1,52 @@
-"""``tools``, ``tool_choice`` and ``parallel_tool_calls`` of a request, in the forms of both endpoints."""
+"""``tools``, ``tool_choice`` and ``parallel_tool_calls`` of a request, in the forms of both endpoints.
+
+Tools of other types than functions and custom tools run on the servers of others. Nothing can call them here, so they
+are left out, with a warning. A namespace is a list of tools; the model calls them ``NAMESPACE.NAME``.
+"""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from constrain.chat.answers.choice import read_choice
+from constrain.chat.tools.checks import ANY_TOOL_NAME, TOOL_NAME
 from constrain.chat.tools.openai import function_from_json, tool_from_json
 from constrain.errors import ConstrainError, ToolError
-from constrain.fields.values import array, boolean, kind_of, mapping, one_of, required_text, wrong_type
+from constrain.fields.values import (
+    array,
+    boolean,
+    mapping,
+    missing,
+    one_of,
+    optional_text,
+    required_text,
+    wrong_type,
+)
 from constrain.language.schema_text import schema_text
+from constrain.server.http.account import warn
 from constrain.server.http.errors import ApiError
 from constrain.server.requests.formats import describe_refusals, require_flat, require_strict
 from constrain.server.requests.limits import MAX_TOOLS
 from constrain.server.requests.places import Place, report_place
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from constrain.chat.tools.kinds import Tool
     from constrain.generation.options import ChatOptions
     from constrain.server.settings import StrictSubset
 
-_KINDS = ("function", "custom")
+KINDS = ("function", "custom")
+"""Types of the tools that a model can call."""
+
+NAMESPACE = "namespace"
+"""Type of a list of tools."""
+
+MESSAGES_TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
+"""Pattern of names of tools at Anthropic's endpoints."""
+
 _MODES = ("none", "auto", "required")
 
 
@@ -35,12 +59,14 @@ class Tools:
         all: tools in the order of the request.
         places: place of each tool's schema or grammar, by its name.
         choice: ``tool_choice`` of the request; None if it has none.
+        namespaces: namespace and name of each tool of a namespace, by the name that the model calls.
     """
 
     field: str
     all: tuple[Tool, ...]
     places: Mapping[str, Place]
     choice: Any
+    namespaces: Mapping[str, tuple[str, str]]
 
     def options(self, *, parallel: bool) -> ChatOptions:
         """Returns the options for the tools. ``parallel``: whether there may be several calls."""
@@ -52,36 +78,119 @@ class Tools:
         return found
 
 
-def read_tools(body: Mapping[str, Any], subset: StrictSubset, *, is_flat: bool) -> Tools:
+def name_in(namespace: str | None, name: str) -> str:
+    """Returns the name by which the model calls a tool of a namespace, or a tool without one."""
+    return f"{namespace}.{name}" if namespace else name
+
+
+def read_tools(
+    body: Mapping[str, Any],
+    subset: StrictSubset,
+    *,
+    is_flat: bool,
+    names: re.Pattern[str] = TOOL_NAME,
+    most: int | None = MAX_TOOLS,
+) -> Tools:
     """Reads the tools of a request and the choice between them. Raises ``ApiError`` or ``FieldError`` with the place.
 
-    ``is_flat``: whether tools and choices are flat, as in responses, and not nested under their type. Chat completions
-    accept both forms.
+    Args:
+        body: body of the request.
+        subset: rules for strict schemas.
+        is_flat: whether tools and choices are flat, as in responses, and not nested under their type. Chat completions
+            accept both forms.
+        names: pattern of the names that tools may have; those in a namespace may have any of ``ANY_TOOL_NAME``.
+        most: number of entries that ``tools`` may have; ``None`` for any number.
     """
     given = body.get("tools")
     found: list[tuple[Tool, Place]] = []
-    for index, document in enumerate([] if given is None else array(given, "tools", MAX_TOOLS)):
-        place = f"tools[{index}]"
-        outer = mapping(document, place)
-        kind = kind_of(outer, _KINDS, place)
-        inner, where = outer, place
-        if kind in outer and not is_flat:
-            where = f"{place}.{kind}"
-            inner = mapping(outer[kind], where)
-        found.append(read_tool(kind, inner, where, subset))
+    namespaces: dict[str, tuple[str, str]] = {}
+    for outer, place in _entries([] if given is None else array(given, "tools", most), "tools"):
+        if outer["type"] != NAMESPACE:
+            found += _read_entry(outer, place, subset, is_flat=is_flat, names=names)
+            continue
+        namespace = required_text(outer, "name", f"{place}.")
+        for inner, where in _entries(array(outer.get("tools"), f"{place}.tools"), f"{place}.tools"):
+            for tool, where_of in _read_entry(inner, where, subset, is_flat=is_flat, namespace=namespace):
+                namespaces[tool.name] = namespace, tool.name.removeprefix(name_in(namespace, ""))
+                found.append((tool, where_of))
     places, tools = places_of(found, "tools"), tuple(tool for tool, _ in found)
-    return Tools("tools", tools, places, read_tool_choice(body.get("tool_choice"), tools, is_flat=is_flat))
+    choice = read_tool_choice(body.get("tool_choice"), tools, is_flat=is_flat)
+    return Tools("tools", tools, places, choice, namespaces)
+
+
+def _entries(given: Sequence[object], field: str) -> Iterator[tuple[dict[str, Any], str]]:
+    """Yields the objects of a list, each of which has a type, and their places. Raises ``FieldError``."""
+    for index, each in enumerate(given):
+        place = f"{field}[{index}]"
+        document = mapping(each, place)
+        if optional_text(document, "type", f"{place}.") is None:
+            raise missing(f"{place}.type")
+        yield document, place
+
+
+def _read_entry(
+    outer: Mapping[str, Any],
+    place: str,
+    subset: StrictSubset,
+    *,
+    is_flat: bool,
+    names: re.Pattern[str] = ANY_TOOL_NAME,
+    namespace: str | None = None,
+) -> list[tuple[Tool, Place]]:
+    """Returns the tool of an entry with its place; nothing if it is of a type that cannot be called."""
+    kind = outer["type"]
+    if kind not in KINDS:
+        warn_of_hosted(kind)
+        return []
+    inner = outer
+    if kind in outer and not is_flat:
+        place = f"{place}.{kind}"
+        inner = mapping(outer[kind], place)
+    if namespace is not None:
+        inner = {**inner, "name": name_in(namespace, required_text(inner, "name", f"{place}."))}
+    return [read_tool(kind, inner, place, subset, names=names)]
+
+
+def warn_of_hosted(kind: str) -> None:
+    """Warns that the tools of a type are left out."""
+    warn(f"Tools of the type '{kind:.80}' are left out: this server does not run them, so the model cannot call them.")
+
+
+def omitted(kind: str) -> str:
+    """Returns the text in place of a content that is no text, in the result of a call, and warns of it.
+
+    ``kind``: type of the content, such as ``"image"``.
+    """
+    text = f"[{kind:.80} omitted]"
+    warn(f"The model reads '{text}' in a result: it reads text only.")
+    return text
 
 
 def read_tool(
-    kind: str, inner: Mapping[str, Any], where: str, subset: StrictSubset, schema_field: str = "parameters"
+    kind: str,
+    inner: Mapping[str, Any],
+    where: str,
+    subset: StrictSubset,
+    schema_field: str = "parameters",
+    names: re.Pattern[str] = TOOL_NAME,
 ) -> tuple[Tool, Place]:
-    """Returns a compiled tool, and the place of its schema or grammar.
+    """Returns a compiled tool, and the place of its schema or grammar. Raises ``ApiError`` or ``FieldError``.
 
-    ``inner``: object with the tool's definition, at the place ``where``; ``schema_field``: the request's name of its
-    member ``parameters``. Raises ``ApiError`` or ``FieldError``.
+    Args:
+        kind: type of the tool: one of ``KINDS``.
+        inner: object with the tool's definition.
+        where: place of the object.
+        subset: rules for strict schemas.
+        schema_field: the request's name of the member ``parameters``.
+        names: pattern of the names that the tool may have.
     """
     name = required_text(inner, "name", f"{where}.")
+    if not names.fullmatch(name):
+        raise ApiError(
+            f"Invalid '{where}.name': no tool can be called {name!r:.300}; its name must match '^{names.pattern}$'.",
+            param=f"{where}.name",
+            code="invalid_value",
+        )
     if kind == "custom":
         place = Place(f"{where}.format", "invalid_grammar", f"grammar of the tool '{name:.64}'")
     else:
@@ -140,8 +249,10 @@ def read_tool_choice(
         one_of(given, modes, field)
     elif not isinstance(given, dict):
         raise wrong_type(field, "a string or an object", given)
-    elif is_flat:
-        _require_flat_choice(given, field)
+    else:
+        if is_flat:
+            _require_flat_choice(given, field)
+        given = _callable_choice(given, tools, field)
     try:
         read_choice(given, tools, field)
     except ValueError as error:
@@ -149,16 +260,45 @@ def read_tool_choice(
     return given
 
 
+def _callable_choice(given: dict[str, Any], tools: Sequence[Tool], field: str) -> Any:
+    """Returns a choice among the tools that the model can call, by their full names. Raises ``FieldError``."""
+    if given.get("type") != "allowed_tools":
+        return _with_full_name(given)
+    nested = given.get("allowed_tools")
+    inner = nested if isinstance(nested, dict) else given
+    listed = inner.get("tools")
+    if not isinstance(listed, list) or not listed:
+        return given  # ``read_choice`` refuses it
+    kept: list[Any] = []
+    for each in listed:
+        kind = each.get("type") if isinstance(each, dict) else None
+        if kind == NAMESPACE:
+            begin = name_in(required_text(each, "name", f"{field}.tools."), "")
+            kept += [{"type": "function", "name": tool.name} for tool in tools if tool.name.startswith(begin)]
+        elif isinstance(kind, str) and kind not in KINDS:
+            warn_of_hosted(kind)
+        else:
+            kept.append(_with_full_name(each) if isinstance(each, dict) else each)
+    if not kept and inner.get("mode", "auto") == "auto":
+        return "none"
+    return {"type": "allowed_tools", "mode": inner.get("mode", "auto"), "tools": kept}
+
+
+def _with_full_name(given: dict[str, Any]) -> dict[str, Any]:
+    """Returns an object that names a tool, with the name by which the model calls it."""
+    namespace, name = given.get("namespace"), given.get("name")
+    if isinstance(namespace, str) and isinstance(name, str):
+        return {**given, "name": name_in(namespace, name)}
+    return given
+
+
 def _require_flat_choice(given: dict[str, Any], field: str) -> None:
-    """Raises ``FieldError`` for a choice in the nested form of chat completions, and for entries that are not tools."""
-    kind = one_of(given.get("type"), (*_KINDS, "allowed_tools"), f"{field}.type")
+    """Raises ``FieldError`` for a choice in the nested form of chat completions, and for a hosted tool."""
+    kind = one_of(given.get("type"), (*KINDS, "allowed_tools"), f"{field}.type")
     if kind != "allowed_tools":
         required_text(given, "name", f"{field}.")
         return
     one_of(given.get("mode"), ("auto", "required"), f"{field}.mode")
-    entries: Sequence[object] = array(given.get("tools"), f"{field}.tools")
-    for index, entry in enumerate(entries):
-        place = f"{field}.tools[{index}]"
-        document = mapping(entry, place)
-        one_of(document.get("type"), _KINDS, f"{place}.type")
-        required_text(document, "name", f"{place}.")
+    for entry, place in _entries(array(given.get("tools"), f"{field}.tools"), f"{field}.tools"):
+        if entry["type"] in (*KINDS, NAMESPACE):
+            required_text(entry, "name", f"{place}.")

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -106,7 +106,7 @@ class Responses(Endpoint):
             subset = self._serving.settings.strict_subset
             read = partial(read_request, strict_subset=subset, keeps=self._store.keeps)
             asked = await self.read(body, read, session)
-            previous, question = await generator.run_in_thread(partial(self._resolve_question, asked, owner))
+            asked, previous, question = await generator.run_in_thread(partial(self._resolve_question, asked, owner))
             require_room((question,), generator.room)
             with generator.admit(question.n - 1):
                 async with self._serving.models.lease(asked.model) as served:
@@ -122,10 +122,16 @@ class Responses(Endpoint):
                         response = await self._response(answers, made)
         await response(request.scope, request.receive, send)
 
-    def _resolve_question(self, asked: ResponsesRequest, owner: str) -> tuple[StoredResponse | None, Question]:
-        """Returns the response that a request continues, and the question to the model. Raises ``ApiError``."""
+    def _resolve_question(
+        self, asked: ResponsesRequest, owner: str
+    ) -> tuple[ResponsesRequest, StoredResponse | None, Question]:
+        """Returns a request with the items that it refers to, the response that it continues, and the question.
+
+        Raises ``ApiError``.
+        """
         previous = self._store.previous(owner, asked)
-        return previous, asked.question(() if previous is None else previous.conversation)
+        asked = replace(asked, items=self._store.resolve(owner, asked.items))
+        return asked, previous, asked.question(() if previous is None else previous.conversation)
 
     async def _response(self, answers: Answers, made: _Made) -> JSONResponse:
         try:

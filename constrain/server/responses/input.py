@@ -10,23 +10,27 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from constrain.chat.prompt.messages import MessageError, check_messages, misspelt_members, to_json
-from constrain.fields.values import array, mapping, missing, one_of, optional_text, required_text, wrong_type
+from constrain.fields.values import (
+    array,
+    mapping,
+    missing,
+    one_of,
+    optional_text,
+    required_text,
+    wrong_type,
+    wrong_value,
+)
 from constrain.server.http.account import warn
 from constrain.server.http.errors import ApiError
+from constrain.server.requests.tools import name_in, omitted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 ROLES = ("user", "assistant", "system", "developer")
 
-KINDS = (
-    "message",
-    "function_call",
-    "function_call_output",
-    "custom_tool_call",
-    "custom_tool_call_output",
-    "reasoning",
-)
+REFERENCE = "item_reference"
+"""Type of an item that stands for a kept one, by its id."""
 
 PREFIXES = {
     "message": "msg",
@@ -44,9 +48,9 @@ _WORDS = {"function_call": "function call", "custom_tool_call": "custom tool cal
 
 _MEMBERS = {
     "message": ("role", "content"),
-    "function_call": ("call_id", "name", "arguments"),
+    "function_call": ("call_id", "name", "namespace", "arguments"),
     "function_call_output": ("call_id", "output"),
-    "custom_tool_call": ("call_id", "name", "input"),
+    "custom_tool_call": ("call_id", "name", "namespace", "input"),
     "custom_tool_call_output": ("call_id", "output"),
     "reasoning": ("summary", "content"),
 }
@@ -58,13 +62,15 @@ Item = dict[str, Any]
 def read_items(given: object) -> list[Item]:
     """Reads the field ``input`` as items, as ``GET /v1/responses/{id}/input_items`` lists them, except for missing ids.
 
-    Raises ``ApiError`` for values that are not items, and for items that this server cannot use.
+    Items of types that the model cannot read are left out, with a warning. Raises ``ApiError`` for values that are not
+    items, and for items that this server cannot use.
     """
     if isinstance(given, str):
         return [_message({"role": "user", "content": given}, "input")]
     if not isinstance(given, list):
         raise wrong_type("input", "a string or an array", given)
-    return [_item(mapping(item, f"input[{index}]"), f"input[{index}]") for index, item in enumerate(given)]
+    read = (_item(mapping(item, f"input[{index}]"), f"input[{index}]") for index, item in enumerate(given))
+    return [item for item in read if item is not None]
 
 
 def add_ids(items: Sequence[Item], response_id: str) -> list[Item]:
@@ -76,28 +82,38 @@ def add_ids(items: Sequence[Item], response_id: str) -> list[Item]:
     ]
 
 
-def _item(item: Mapping[str, Any], place: str) -> Item:
-    kind = item.get("type")
-    if kind is None and "role" in item:
-        kind = "message"
-    for sentence in misspelt_members(item, ("type", *_MEMBERS.get(str(kind), ())), place):
-        warn(sentence)
-    match one_of(kind, KINDS, f"{place}.type"):
+def _item(item: Mapping[str, Any], place: str) -> Item | None:
+    """Returns a checked item; ``None`` for one that the model cannot read. Raises ``ApiError`` or ``FieldError``."""
+    kind = optional_text(item, "type", f"{place}.")
+    if kind is None:
+        kind = "message" if "role" in item else REFERENCE if set(item) <= {"id", "type"} else None
+    if kind in _MEMBERS:
+        for sentence in misspelt_members(item, ("type", *_MEMBERS[kind]), place):
+            warn(sentence)
+    match kind:
+        case None:
+            raise wrong_value(f"{place}.type", None, tuple(PREFIXES))
         case "message":
             return _message(item, place)
         case "reasoning":
             return _read_reasoning(item, place)
-        case "function_call" | "custom_tool_call" as called:
+        case "item_reference":
+            return {"type": kind, "id": required_text(item, "id", f"{place}.")}
+        case "function_call" | "custom_tool_call":
             texts = {key: required_text(item, key, f"{place}.") for key in ("call_id", "name")}
-            texts[_CALLS[called]] = _called_with(item, _CALLS[called], place)
-            return {**_identity(item, place), "type": called, **texts, "status": _status(item, place)}
-        case result:
+            texts[_CALLS[kind]] = _called_with(item, _CALLS[kind], place)
+            namespace = optional_text(item, "namespace", f"{place}.")
+            inside = {} if namespace is None else {"namespace": namespace}
+            return {**_identity(item, place), "type": kind, **texts, **inside, "status": _status(item)}
+        case "function_call_output" | "custom_tool_call_output":
             call_id = required_text(item, "call_id", f"{place}.")
             output = _text_or_array(item, "output", f"{place}.")
             if not isinstance(output, str):
-                output = _parts(output, ("input_text",), f"{place}.output")
-            entry = {"type": result, "call_id": call_id, "output": output, "status": _status(item, place)}
+                output = _result_parts(output, f"{place}.output")
+            entry = {"type": kind, "call_id": call_id, "output": output, "status": _status(item)}
             return {**_identity(item, place), **entry}
+    warn(f"Items of the type '{kind:.80}' are left out of the input: the model cannot read them here.")
+    return None
 
 
 def _called_with(item: Mapping[str, Any], key: str, place: str) -> str:
@@ -122,11 +138,10 @@ def _identity(item: Mapping[str, Any], place: str) -> Item:
     return {"id": given} if given else {}
 
 
-def _status(item: Mapping[str, Any], place: str) -> str:
+def _status(item: Mapping[str, Any]) -> str:
+    """Returns the status of an item, which says nothing to the model."""
     given = item.get("status")
-    return (
-        "completed" if given is None else one_of(given, ("in_progress", "completed", "incomplete"), f"{place}.status")
-    )
+    return given if given in ("in_progress", "incomplete") else "completed"
 
 
 def _message(item: Mapping[str, Any], place: str) -> Item:
@@ -142,7 +157,7 @@ def _message(item: Mapping[str, Any], place: str) -> Item:
         parts = _parts(content, kinds, f"{place}.content")
     if role == "assistant":
         parts = [part if part["type"] == "refusal" else _output_text(part["text"]) for part in parts]
-    entry = {"type": "message", "role": role, "content": parts, "status": _status(item, place)}
+    entry = {"type": "message", "role": role, "content": parts, "status": _status(item)}
     return {**_identity(item, place), **entry}
 
 
@@ -167,8 +182,21 @@ def _parts(content: Sequence[object], kinds: Sequence[str], place: str) -> list[
     return parts
 
 
+def _result_parts(content: Sequence[object], place: str) -> list[dict[str, Any]]:
+    """Returns the parts of a result as texts; a short text stands for an image or a file."""
+    parts: list[dict[str, Any]] = []
+    for index, given in enumerate(content):
+        part = mapping(given, f"{place}[{index}]")
+        kind = required_text(part, "type", f"{place}[{index}].")
+        if kind == "input_text":
+            parts += _parts([part], ("input_text",), place)
+        else:
+            parts.append({"type": "input_text", "text": omitted(kind.removeprefix("input_"))})
+    return parts
+
+
 def _read_reasoning(item: Mapping[str, Any], place: str) -> Item:
-    entry: Item = {**_identity(item, place), "type": "reasoning", "status": _status(item, place)}
+    entry: Item = {**_identity(item, place), "type": "reasoning", "status": _status(item)}
     for key, kind in (("summary", "summary_text"), ("content", "reasoning_text")):
         entry[key] = _parts(array(item.get(key) or [], f"{place}.{key}"), (kind,), f"{place}.{key}")
     encrypted = optional_text(item, "encrypted_content", f"{place}.")
@@ -187,7 +215,7 @@ class _Turn:
 
 
 def conversation(items: Sequence[Item], instructions: str | None = None) -> list[dict[str, Any]]:
-    """Converts checked items to chat messages, with ``instructions`` first.
+    """Converts checked items to chat messages, with ``instructions`` first. References to items are left out.
 
     Raises ``ApiError`` for a call without a result, a result without a call, and content that a message cannot have.
     """
@@ -196,7 +224,9 @@ def conversation(items: Sequence[Item], instructions: str | None = None) -> list
     answer: _Turn | None = None
     for item in items:
         kind = item["type"]
-        if kind in _RESULTS:
+        if kind == REFERENCE:
+            warn(f"The item '{item['id']:.80}' is left out of the input: no kept response has it.")
+        elif kind in _RESULTS:
             _add_result(pending, item)
             answer = None
         elif kind == "message" and item["role"] != "assistant":
@@ -270,4 +300,5 @@ def _messages(turn: _Turn) -> list[dict[str, Any]]:
 
 def _call(item: Item) -> dict[str, Any]:
     kind, key = ("function", "arguments") if item["type"] == "function_call" else ("custom", "input")
-    return {"id": item["call_id"], "type": kind, kind: {"name": item["name"], key: item[key]}}
+    name = name_in(item.get("namespace"), item["name"])
+    return {"id": item["call_id"], "type": kind, kind: {"name": name, key: item[key]}}

@@ -212,10 +212,13 @@ def reasoning_item(head: ResponseHead, index: int, text: str | None, status: str
 def call_item(
     head: ResponseHead, index: int, call_id: str, name: str, text: str, *, is_custom: bool, status: str
 ) -> ItemDocument:
-    """Returns a call item with its arguments or input."""
+    """Returns a call item with its arguments or input. ``name``: name that the model calls, with its namespace."""
     kind = CALLS[is_custom]
-    item_id = head.item_id(kind, index)
-    return {"id": item_id, "type": kind, "call_id": call_id, "name": name, _VALUES[kind]: text, "status": status}
+    item = {"id": head.item_id(kind, index), "type": kind, "call_id": call_id, "name": name}
+    if name in head.request.namespaces:
+        namespace, name = head.request.namespaces[name]
+        item |= {"name": name, "namespace": namespace}
+    return {**item, _VALUES[kind]: text, "status": status}
 
 
 def _response(head: ResponseHead, status: str, items: Sequence[ItemDocument], **given: Any) -> Response:

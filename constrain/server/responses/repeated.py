@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any
 from openai.types.shared import Reasoning
 from pydantic import ValidationError
 
-from constrain.chat.tools.openai import tool_to_json
+from constrain.chat.tools.kinds import CustomTool
 from constrain.fields.values import mapping
 from constrain.generation.options import MODELS_OWN
 from constrain.llama.decoding.sampler import Sampling
+from constrain.server.requests.tools import KINDS, NAMESPACE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
+    from constrain.chat.tools.kinds import Tool
     from constrain.generation.options import ChatOptions
     from constrain.server.requests.tools import Tools
 
@@ -30,12 +32,23 @@ def repeat_sampling(options: ChatOptions) -> dict[str, Any]:
 
 
 def repeat_tools(tools: Tools, body: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Returns ``tools``, each with all its members."""
-    found = []
-    for tool, document in zip(tools.all, body.get("tools") or (), strict=True):
-        shown = tool_to_json(tool, "responses")
-        found.append({**shown, "strict": bool(document.get("strict"))} if "strict" in shown else shown)
-    return found
+    """Returns ``tools``, each with all its members, without those that were left out."""
+    made = iter(tools.all)
+    return [_repeat_tool(each, made) for each in body.get("tools") or () if each["type"] in (*KINDS, NAMESPACE)]
+
+
+def _repeat_tool(document: Mapping[str, Any], made: Iterator[Tool]) -> dict[str, Any]:
+    if document["type"] == NAMESPACE:
+        inner = [_repeat_tool(each, made) for each in document["tools"] if each["type"] in KINDS]
+        named = {"name": document["name"], "description": str(document.get("description") or "")}
+        return {"type": NAMESPACE, **named, "tools": inner}
+    tool = next(made)
+    shown = {"type": document["type"], "name": document["name"]}
+    if tool.description:
+        shown["description"] = tool.description
+    if isinstance(tool, CustomTool):
+        return {**shown, "format": document.get("format") or {"type": "text"}}
+    return {**shown, "parameters": tool.parameters, "strict": bool(document.get("strict"))}
 
 
 def repeat_text(body: Mapping[str, Any]) -> dict[str, Any]:

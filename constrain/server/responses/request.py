@@ -75,6 +75,7 @@ class ResponsesRequest:
         options: options for the generation.
         places: names of the request's fields for later errors.
         custom_tools: names of the tools that take a text.
+        namespaces: namespace and name of each tool of a namespace, by the name that the model calls.
         n: number of answers that vote on the response; 1 without a vote.
         stream: whether the answer is sent as events.
         store: whether the response is kept.
@@ -89,6 +90,7 @@ class ResponsesRequest:
     options: ChatOptions
     places: Places
     custom_tools: frozenset[str]
+    namespaces: Mapping[str, tuple[str, str]]
     n: int
     stream: bool
     store: bool
@@ -155,7 +157,7 @@ def read_request(
         "service_tier": "default",
         "store": store,
         "text": repeat_text(body),
-        "tool_choice": "auto" if tools.choice is None else tools.choice,
+        "tool_choice": "auto" if tools.choice is None else body["tool_choice"],
         "tools": repeat_tools(tools, body),
         "truncation": "disabled",
         "user": optional_text(body, "user"),
@@ -169,6 +171,7 @@ def read_request(
         options=options,
         places=Places("input", name, tools.field, tools.places),
         custom_tools=frozenset(tool.name for tool in tools.all if isinstance(tool, CustomTool)),
+        namespaces=tools.namespaces,
         n=n,
         stream=stream,
         store=store,

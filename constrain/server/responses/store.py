@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from constrain.server.http.errors import ApiError
 from constrain.server.requests.limits import MAX_PAGE
 from constrain.server.requests.pages import read_page
-from constrain.server.responses.input import add_ids, read_items
+from constrain.server.responses.input import REFERENCE, add_ids, read_items
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from constrain.server.responses.input import Item
     from constrain.server.responses.request import ResponsesRequest
@@ -95,6 +95,20 @@ class ResponseStore(ABC):
                 code="previous_response_not_found",
             )
         return found
+
+    def resolve(self, owner: str, items: Sequence[Item]) -> tuple[Item, ...]:
+        """Returns items with kept ones of this owner in place of the references to them."""
+        return tuple((self._item(owner, item["id"]) or item) if item["type"] == REFERENCE else item for item in items)
+
+    def _item(self, owner: str, item_id: str) -> Item | None:
+        """Returns a kept item. The id of its response is a part of its own (see ``add_ids`` and ``item_id``)."""
+        unique = item_id.partition("_")[2]
+        for response_id in (f"resp_{unique[:-4]}", f"resp_{unique[:-5]}"):
+            found = self.read(owner, response_id) if self.keeps else None
+            for item in () if found is None else found.conversation:
+                if item["id"] == item_id:
+                    return item
+        return None
 
     def delete(self, owner: str, response_id: str) -> dict[str, Any]:
         """Deletes a response of this owner and returns the confirmation. Raises ``ApiError``."""

@@ -30,6 +30,7 @@ from constrain.server.sandbox.compiling import compile_for
 from constrain.server.sandbox.parts import answer_error
 from constrain.server.sandbox.session import Session, Turns
 from constrain.server.serving.extension import log_warnings
+from constrain.server.serving.prefill import Prefill
 from constrain.server.serving.sizes import longest_token, text_size
 from constrain.server.serving.waiting import any_done
 from constrain.thread_pools import start_pool
@@ -129,7 +130,8 @@ class Generator:
             for question, plan in zip(questions, plans, strict=True)
         ]
         samples = [sample for job in jobs for sample in job.samples(questions[0].n)]
-        answers = Answers(samples, questions[0].n, self._live, self._metrics, account.partition, session)
+        prefills = [_prefill(served.model, questions[0], sample) for sample in samples]
+        answers = Answers(samples, questions[0].n, self._live, self._metrics, account.partition, session, prefills)
         answers.limit_choices(self._limits.seconds)
         answers.end_by(account.until if self._deadline is None else min(account.until, self._deadline))
         try:
@@ -152,7 +154,7 @@ class Generator:
     async def count(self, served: ServedModel, question: Question) -> int:
         """Returns the number of tokens of a question's prompt. Raises ``ApiError`` if the question is invalid."""
         plan = await self.run_in_thread(partial(_make_plan, served, question))
-        return plan.prompt_tokens
+        return plan.prompt_tokens + (len(plan.prefix) if question.prefill else 0)
 
     async def decide(self, answers: Answers) -> list[Completion]:
         """Returns the answers to questions with a vote: for each, the one that its finished answers agree on.
@@ -193,6 +195,7 @@ class Answers:
         metrics: counters to update.
         partition: name of the prompt cache; requests with the same name share evaluated prompts.
         session: the session of the request, for work on finished answers.
+        prefills: given beginnings of the answers, or ``None`` for each without one.
     """
 
     def __init__(
@@ -203,8 +206,10 @@ class Answers:
         metrics: Metrics,
         partition: str,
         session: Session,
+        prefills: Sequence[Prefill | None],
     ) -> None:
         self.jobs = jobs
+        self._prefills = prefills
         self.per_question = per_question
         self._session = session
         self._metrics = metrics
@@ -259,8 +264,11 @@ class Answers:
             left = len(self._runs)
             while left:
                 number, event = await self._events.get()
+                prefill = self._prefills[number]
                 if event is not None:
-                    yield number, event
+                    shown = event if prefill is None else prefill.cut_event(event)
+                    if shown is not None:
+                        yield number, shown
                     continue
                 run = self._runs[number]
                 left -= 1
@@ -272,9 +280,12 @@ class Answers:
                     yield number, error
                     continue
                 for each in last:
-                    yield number, each
+                    shown = each if prefill is None else prefill.cut_event(each)
+                    if shown is not None:
+                        yield number, shown
                 completion = await find_captures(completion, parts, run.vocabulary, self._session)
-                yield number, Finished(await make_certificate(completion, proof, run.vocabulary, self._session))
+                completion = await make_certificate(completion, proof, run.vocabulary, self._session)
+                yield number, Finished(completion if prefill is None else prefill.cut(completion))
         finally:
             self.close()
 
@@ -340,8 +351,16 @@ def _make_plan(served: ServedModel, question: Question) -> Plan:
     options = add_defaults(served.defaults, question.options)
     with _convert_errors(served, question):
         if isinstance(prompt, list):
-            return make_plan(model, prompt, question.schema, options)
+            return make_plan(model, prompt, question.schema, options, question.prefill)
         return plan_continuation(model, text_tokens(model, prompt, question.places.prompt), question.schema, options)
+
+
+def _prefill(model: Model, question: Question, job: Job) -> Prefill | None:
+    """Returns the beginning of an answer that its request gave; ``None`` for none."""
+    if not question.prefill:
+        return None
+    assert model.vocabulary.encode is not None
+    return Prefill(len(question.prefill), len(model.vocabulary.encode(question.prefill.encode())), len(job.plan.prefix))
 
 
 def _refuse_endless(question: Question, model: Model) -> None:
@@ -391,8 +410,11 @@ def _convert_errors(served: ServedModel, question: Question) -> Iterator[None]:
     except ConstrainError as error:
         tools = question.places.tools if question.options.get("tools") else ""
         raise answer_error(question.content, error, tools=tools) from error
-    except (CertificateError, DraftError, PrefixError) as error:
-        name = {DraftError: "draft", PrefixError: "prefix"}.get(type(error), "certificate")
+    except PrefixError as error:
+        name = question.places.prompt if question.prefill else "prefix"
+        raise ApiError(f"Invalid '{name}': {error}.", param=name, code="invalid_value") from error
+    except (CertificateError, DraftError) as error:
+        name = "draft" if isinstance(error, DraftError) else "certificate"
         raise ApiError(f"Invalid '{name}': {error}.", param=name, code="invalid_value") from error
     except ValueError as error:
         raise ApiError(str(error), param=question.places.prompt, code="invalid_value") from error
@@ -409,9 +431,11 @@ def _submit(answers: Answers, question: Question, most: int | None, room: int) -
                 question.places.prompt, f"any answer{after} takes {error.needed} tokens, and there is room for {room}"
             ) from error
         name, is_given = question.places.max_tokens, "max_tokens" in question.options
+        given = len(answers.jobs[0].plan.prefix) if question.prefill else 0
+        most, needed = None if most is None else most - given, error.needed - given
         limit = f"Invalid '{name}': {most} tokens" if is_given else f"The model's {most} tokens"
         raise ApiError(
-            f"{limit} are too few for any answer{after} that matches what was asked for; {error.needed} are enough.",
+            f"{limit} are too few for any answer{after} that matches what was asked for; {needed} are enough.",
             param=name,
             code="integer_below_min_value",
         ) from error

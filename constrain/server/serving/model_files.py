@@ -26,8 +26,8 @@ _SEED = 0
 def find_models(config: ServerConfig, path: Path | None, aliases: Sequence[str]) -> Models:
     """Returns the models of a server: the one at ``path``, or those of the configuration, or the ``demo`` extra's.
 
-    ``aliases`` are further names, if there is only one model. Raises ``ConstrainError``, ``ValueError`` and ``OSError``
-    for all errors that can be found without loading a model.
+    ``aliases`` are names, or patterns with ``*``, if there is only one model. Raises ``ConstrainError``, ``ValueError``
+    and ``OSError`` for all errors that can be found without loading a model.
     """
     tables = config.models
     if path is not None or not tables:
@@ -35,7 +35,9 @@ def find_models(config: ServerConfig, path: Path | None, aliases: Sequence[str])
     if aliases:
         if len(tables) > 1:
             raise ValueError(f"--alias names one model, and the configuration has {len(tables)}")
-        tables = [ModelTable.model_validate({**tables[0].model_dump(), "name": aliases[0], "alias": [*aliases[1:]]})]
+        name = next((name for name in aliases if "*" not in name), tables[0].name)
+        further = [each for each in aliases if each != name]
+        tables = [ModelTable.model_validate({**tables[0].model_dump(), "name": name, "alias": further})]
     sources = [_source(config, table) for table in tables]
     owners: dict[str, Path] = {}
     for source, table in zip(sources, tables, strict=True):

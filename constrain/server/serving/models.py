@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import logging
+import re
 import time
 from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass, field
@@ -36,6 +37,9 @@ _log = logging.getLogger("constrain.server")
 
 _OWNER = "constrain"
 
+_ANY = "*"
+"""Character of a name that stands for any text."""
+
 ROOM_PATIENCE = 30.0
 """Seconds that a request waits for models in use to make room, unless its own deadline comes first; then status 503."""
 
@@ -45,7 +49,7 @@ class ModelSource:
     """The facts about a model before it is loaded.
 
     Attributes:
-        names: names in requests; the first is its own.
+        names: names in requests; the first is its own. In the others, ``*`` stands for any text.
         created: seconds since 1970, from its file.
         parallel: answers that it writes at the same time.
         memory_bytes: bytes that it takes when loaded.
@@ -135,13 +139,15 @@ class Models:
     def __init__(self, sources: Sequence[ModelSource], memory_limit: int | None = None) -> None:
         self.memory_limit = memory_limit
         self._entries = [_Entry(source) for source in sources]
-        self._by_name = {name: entry for entry in self._entries for name in entry.source.names}
+        names = [(name, entry) for entry in self._entries for name in entry.source.names]
+        self._by_name = {name: entry for name, entry in names if _ANY not in name}
+        self._patterns = [(_pattern(name), entry) for name, entry in names if _ANY in name]
         self._clock = itertools.count(1)
         self._thread = start_pool(1, "constrain-load")
         self._waiting: set[Future[None]] = set()
 
     def __iter__(self) -> Iterator[str]:
-        """Yields all names."""
+        """Yields all names, without patterns."""
         return iter(self._by_name)
 
     @property
@@ -151,7 +157,13 @@ class Models:
 
     def find(self, name: str) -> ModelSource | None:
         """Returns the facts about the model with a name, if there is one."""
-        return self._by_name[name].source if name in self._by_name else None
+        entry = self._entry(name)
+        return None if entry is None else entry.source
+
+    def _entry(self, name: str) -> _Entry | None:
+        """Returns the model with a name, or else the first one with a pattern that the name matches."""
+        matching = (entry for pattern, entry in self._patterns if pattern.fullmatch(name))
+        return self._by_name.get(name) or next(matching, None)
 
     def states(self) -> list[ModelState]:
         """Returns the states of all models, under their own names."""
@@ -164,7 +176,9 @@ class Models:
 
     def loaded(self, name: str) -> Model | None:
         """Returns the model with a name, if it is loaded."""
-        return self._by_name[name].model
+        entry = self._entry(name)
+        assert entry is not None
+        return entry.model
 
     @contextlib.asynccontextmanager
     async def lease(self, name: str) -> AsyncIterator[ServedModel]:
@@ -174,7 +188,8 @@ class Models:
         """
         find_model(self, name)
         current.get().model = name
-        entry = self._by_name[name]
+        entry = self._entry(name)
+        assert entry is not None
         entry.users += 1
         begun = time.monotonic()
         try:
@@ -189,7 +204,8 @@ class Models:
     def load(self, name: str) -> None:
         """Loads a model now. Raises the errors of ``ModelSource.load``."""
         loaded: Future[Model | None] = Future()
-        entry = self._by_name[name]
+        entry = self._entry(name)
+        assert entry is not None
         loaded.set_result(entry.source.load())
         entry.loading = loaded
 
@@ -260,6 +276,10 @@ class Models:
         for waiting in list(self._waiting):
             with contextlib.suppress(InvalidStateError):  # another thread has set the result already
                 waiting.set_result(None)
+
+
+def _pattern(name: str) -> re.Pattern[str]:
+    return re.compile(".*".join(map(re.escape, name.split(_ANY))), re.DOTALL)
 
 
 def _load(source: ModelSource) -> Model | None:

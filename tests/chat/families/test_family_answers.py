@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import replace
 from random import Random
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,6 +15,7 @@ import constrain
 from constrain.chat.answers.choices import Calls, Reasoning, Value
 from constrain.chat.answers.language import AnswerLanguage
 from constrain.chat.families import forms as families
+from constrain.generation.planning import prefill_tokens
 from constrain.language import special
 from tests.support import LONG, allowed, small_vocabulary
 from tests.support.chat.parsed import read_answer
@@ -112,6 +114,29 @@ def test_reasoning_of_families_is_apart(name: str, reasoning: Reasoning) -> None
     begin = thinking.begin if reasoning is Reasoning.OPTIONAL else ""
     for parsed in walked(name, [f"{begin}Hm, 1 < 2.{thinking.end}"], reasoning=reasoning):
         assert parsed.reasoning == "Hm, 1 < 2."
+
+
+@pytest.mark.slow(but=("gemma3-NONE-text", "harmony-OPENED-value", "hermes-OPENED-text"))
+@pytest.mark.parametrize(
+    ("content", "begun"), [(None, "So: 1 < 2,"), (Value(json.dumps(SCHEMA)), "{")], ids=["text", "value"]
+)
+@pytest.mark.parametrize("reasoning", [Reasoning.NONE, Reasoning.OPENED], ids=lambda reasoning: reasoning.name)
+@pytest.mark.parametrize("name", NAMES)
+def test_answers_of_families_go_on_with_a_text(
+    name: str, reasoning: Reasoning, content: Value | None, begun: str
+) -> None:
+    family = Family(name)
+    vocabulary: Any = SimpleNamespace(encode=list, special_tokens=family.ids)
+    for calls in (Calls.NONE, Calls.AUTO):
+        answer = AnswerLanguage(
+            family.form, special=family.names, tools=TOOLS, calls=calls, content=content, reasoning=reasoning
+        )
+        constraint = constrain.compile(answer, family.vocabulary, cache=False)
+        lead = list(prefill_tokens(answer, vocabulary, begun))
+        for seed in range(WALKS):
+            parsed = read_answer(answer, family.walk(constraint, Random(f"{name} {seed}"), lead))
+            assert parsed.reasoning == ""
+            assert parsed.content.startswith(begun)
 
 
 @pytest.mark.parametrize("name", NAMES)

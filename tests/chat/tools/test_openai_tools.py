@@ -189,6 +189,17 @@ def test_parameters_that_cannot_be_enforced_are_refused_with_the_place() -> None
     assert caught.value.pointer == "/properties/a/const"
 
 
+PATTERN = {"type": "grammar", "syntax": "regex", "definition": r"\p{L}\cA"}
+
+
+def test_a_pattern_may_be_of_another_dialect() -> None:
+    made = tool_from_json({"type": "custom", "name": "a", "format": {**PATTERN, "dialect": "ecma"}})
+    assert isinstance(made, CustomTool)
+    assert made.format == Regex(PATTERN["definition"], "ecma")
+    with pytest.raises(constrain.PatternError):
+        tool_from_json({"type": "custom", "name": "a", "format": PATTERN})
+
+
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({}, "/type"),
     ({"type": "web_search"}, "/type"),
@@ -196,7 +207,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"type": "function", "function": {}}, "/function/name"),
     ({"type": "function", "function": []}, "/function"),
     ({"type": "function", "name": "a b"}, "/name"),
-    ({"type": "function", "function": {"name": "a.b"}}, "/function/name"),
+    ({"type": "function", "function": {"name": "a:b"}}, "/function/name"),
     ({"type": "function", "name": "a", "description": 3}, "/description"),
     ({"type": "function", "name": "a", "strict": "yes"}, "/strict"),
     ({"type": "function", "name": "a", "parameters": True}, "/parameters"),
@@ -207,6 +218,10 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"type": "custom", "name": "a", "format": {"type": "grammar", "grammar": {}}}, "/format/grammar/syntax"),
     ({"type": "custom", "name": "a", "format": {"type": "grammar", "syntax": "lark"}}, "/format/definition"),
     ({"type": "custom", "name": "a", "format": {"type": "grammar", "syntax": "x", "definition": ""}}, "/format/syntax"),
+    (
+        {"type": "custom", "name": "a", "format": {**PATTERN, "dialect": "perl"}},
+        "/format/dialect",
+    ),
 ]
 
 

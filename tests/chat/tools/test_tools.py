@@ -161,7 +161,7 @@ def test_a_tool_of_a_tool_is_refused() -> None:
         tool(tool(add))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("name", ["", "two words", "größe", "a" * 65, "a.b"])
+@pytest.mark.parametrize("name", ["", "two words", "größe", "a" * 257, "a:b"])
 def test_names_that_no_endpoint_takes_are_refused(name: str) -> None:
     with pytest.raises(ToolError, match="a name has"):
         tool(add, name=name)

@@ -15,7 +15,7 @@ test('wrong requests are refused with their place', async () => {
     [{ messages: [{ role: 'user', content: image }] }, /messages\[0\]\.content\[0\]/],
     [{ messages: [...MESSAGES, { role: 'assistant', content: 'I' }] }, /messages\[1\]/],
     [{ temperature: 2 }, /temperature/],
-    [{ tools: [{ type: 'web_search_20250305', name: 'web_search' }] }, /tools\[0\]\.type/],
+    [{ tools: [{ type: 'web_search_20250305', name: 'web_search' }], tool_choice: { type: 'any' } }, /tool_choice/],
   ]) {
     const request = client.messages.create(body(more));
     assert.match(await refusal(request, Anthropic.BadRequestError, 'invalid_request_error'), place);

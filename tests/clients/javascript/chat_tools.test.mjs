@@ -224,7 +224,7 @@ const REFUSED = [
   ['required without tools', { tool_choice: 'required' }, { param: 'tool_choice' }],
   ['the name of no tool', { tools: [MOVE], tool_choice: named('jump') }, { param: 'tool_choice' }],
   ['two tools of one name', { tools: [MOVE, MOVE] }, { param: 'tools[1]' }],
-  ['a tool of another kind', { tools: [{ type: 'web_search' }] }, { param: 'tools[0].type' }],
+  ['a tool of another kind', { tools: [{ type: 'web_search' }], tool_choice: 'required' }, { param: 'tool_choice' }],
   [
     'a strict function that is open',
     { tools: [{ type: 'function', function: { name: 'f', strict: true, parameters: { type: 'object' } } }] },

@@ -249,7 +249,7 @@ const REFUSED = [
   ['a conversation', { conversation: 'conv_1' }, OpenAI.BadRequestError, { param: 'conversation' }],
   ['an unknown model', { model: 'no-such-model' }, OpenAI.NotFoundError, { code: 'model_not_found' }],
   ['nothing to answer', { input: [] }, OpenAI.BadRequestError, { param: 'input' }],
-  ['a web search', { tools: [{ type: 'web_search' }] }, OpenAI.BadRequestError, { param: /^tools\[0\]/ }],
+  ['a web search', { tools: [{ type: 'web_search' }], tool_choice: 'required' }, OpenAI.BadRequestError, { param: 'tool_choice' }],
   ['a temperature above 2', { temperature: 3 }, OpenAI.BadRequestError, { param: 'temperature' }],
   ['required without tools', { tool_choice: 'required' }, OpenAI.BadRequestError, { param: 'tool_choice' }],
   [

@@ -264,9 +264,11 @@ def test_functions_in_the_older_way_are_called(chat: ChatOpenAI) -> None:
     assert chat.invoke([HumanMessage("Note milk."), message, FunctionMessage(name="note", content="noted")]).text
 
 
-def test_tools_of_the_provider_are_refused_by_name(connect: Callable[..., ChatOpenAI]) -> None:
+def test_tools_of_the_provider_are_refused_where_they_must_be_called(connect: Callable[..., ChatOpenAI]) -> None:
+    model = connect(use_responses_api=True)
+    assert model.bind_tools([{"type": "web_search"}]).invoke("Search.")
     with pytest.raises(openai.BadRequestError, match="web_search"):
-        connect(use_responses_api=True).bind_tools([{"type": "web_search"}]).invoke("Search.")
+        model.bind_tools([{"type": "web_search"}], tool_choice={"type": "web_search"}).invoke("Search.")
 
 
 def test_structured_output_may_have_tools_beside_it(model: ChatOpenAI) -> None:

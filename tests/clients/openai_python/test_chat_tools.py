@@ -239,7 +239,11 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str | None]] = {
         None,
     ),
     "two of one name": ({"tools": [SAY, SAY]}, "tools[1]", None),
-    "an unknown kind": ({"tools": [{"type": "web_search"}]}, "tools[0].type", "invalid_value"),
+    "a tool of the provider": (
+        {"tools": [{"type": "web_search"}], "tool_choice": {"type": "web_search"}},
+        "tool_choice",
+        "invalid_value",
+    ),
     "no kind": ({"tools": [{"function": {"name": "x"}}]}, "tools[0].type", "missing_required_parameter"),
     "no name": ({"tools": [{"type": "function", "function": {}}]}, "tools[0].function", None),
     "a name with a blank": ({"tools": [function("a b")]}, "tools[0].function.name", None),

@@ -195,12 +195,15 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"input": [{"role": "user", "content": [{"type": "input_file", "file_id": "f"}]}]},
         "input[0].content[0]",
     ),
-    "an unknown item": ({"input": [{"type": "dream"}]}, "input[0]"),
+    "only an unknown item": ({"input": [{"type": "dream"}]}, "input"),
     "an unknown role": ({"input": [{"role": "wizard", "content": "Hm."}]}, "input[0].role"),
     "no content": ({"input": [{"role": "user", "content": []}]}, "input[0].content"),
     "an unknown format": ({"text": {"format": {"type": "xml"}}}, "text.format.type"),
     "required without tools": ({"tool_choice": "required"}, "tool_choice"),
-    "an unknown tool": ({"tools": [{"type": "web_search"}]}, "tools[0]"),
+    "a tool of the provider": (
+        {"tools": [{"type": "web_search"}], "tool_choice": {"type": "web_search"}},
+        "tool_choice",
+    ),
 }
 
 

@@ -40,6 +40,14 @@ def test_what_clients_send_is_accepted(case: dict[str, Any]) -> None:
     assert read(json.loads(case["fields"])).model == "small"
 
 
+def test_a_result_may_have_what_is_no_text() -> None:
+    call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    parts = [{"type": "text", "text": "Look: "}, {"type": "image_url", "image_url": {"url": "data:,"}}]
+    result = {"role": "tool", "tool_call_id": "a", "content": parts}
+    prompt: Any = read({"messages": [{"role": "assistant", "tool_calls": [call]}, result]}).question.prompt
+    assert prompt[1]["content"] == [parts[0], {"type": "text", "text": "[image omitted]"}]
+
+
 def test_the_smaller_of_two_limits_counts() -> None:
     request = read({"max_tokens": 20, "max_completion_tokens": 10})
     assert (request.question.options["max_tokens"], request.question.places.max_tokens) == (10, "max_completion_tokens")

@@ -40,6 +40,16 @@ def converted(*messages: dict[str, Any], system: Any = None) -> list[dict[str, A
     return read_conversation({"messages": list(messages), "system": system})
 
 
+def told(*messages: dict[str, Any]) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
+    """The chat messages of a conversation, and the warnings about it."""
+    account = Account(until=0.0)
+    token = current.set(account)
+    try:
+        return converted(*messages), account.warnings
+    finally:
+        current.reset(token)
+
+
 @pytest.mark.parametrize(
     ("system", "text"),
     [
@@ -137,11 +147,39 @@ def test_a_deep_input_is_shown_as_it_is() -> None:
 
 
 def test_a_misspelt_member_of_a_block_is_a_warning() -> None:
-    account = Account(0.0)
     block = {"type": "tool_use", "id": "x", "name": "f", "inptu": {}, "caller": {"type": "direct"}}
-    token = current.set(account)
-    try:
-        converted(assistant(block), user(result("x")))
-    finally:
-        current.reset(token)
-    assert account.warnings == ("messages[0].content[0].inptu is not read; is 'input' meant?",)
+    _, warnings = told(assistant(block), user(result("x")))
+    assert list(warnings) == ["messages[0].content[0].inptu is not read; is 'input' meant?"]
+
+
+def test_results_are_read_before_the_texts_around_them() -> None:
+    found = converted(assistant(use("x"), use("y")), user(TEXT, result("x"), TEXT, result("y")))
+    assert found[1:] == [answer("x", "1"), answer("y", "1"), {"role": "user", "content": "Hi\n\nHi"}]
+
+
+@pytest.mark.parametrize(
+    ("block", "text", "is_told"),
+    [
+        ({"type": "tool_reference", "tool_name": "g"}, "[tool g]", False),
+        ({"type": "image", "source": {"type": "base64", "data": "AA"}}, "[image omitted]", True),
+        ({"type": "document", "source": {}}, "[document omitted]", True),
+        ({"type": "a_block_of_next_year"}, "[a_block_of_next_year omitted]", True),
+    ],
+)
+def test_a_result_may_have_what_is_no_text(block: Any, text: str, *, is_told: bool) -> None:
+    found, warnings = told(assistant(use("x")), user(result("x", [TEXT, block])))
+    assert found[-1] == answer("x", f"Hi\n\n{text}")
+    assert any(text in warning for warning in warnings) == is_told
+
+
+@pytest.mark.parametrize("kind", ["server_tool_use", "web_search_tool_result", "mcp_tool_use", "compaction", "image"])
+def test_blocks_that_the_model_cannot_read_are_left_out_of_answers(kind: str) -> None:
+    found, [warning] = told(user("a"), assistant({"type": kind, "id": "s"}, TEXT), user("b"))
+    assert found[1] == {"role": "assistant", "content": "Hi"}
+    assert f"'{kind}'" in warning
+
+
+def test_unknown_blocks_of_the_user_are_left_out() -> None:
+    found, [warning] = told(user({"type": "a_block_of_next_year"}, TEXT))
+    assert found == [{"role": "user", "content": "Hi"}]
+    assert "'a_block_of_next_year'" in warning

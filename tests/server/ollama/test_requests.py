@@ -269,6 +269,11 @@ def test_many_results_find_their_calls_in_linear_time(by_name: bool) -> None:
         assert [message.call_id for message in checked[2:]] == [f"call_1_{number}" for number in range(count)]
 
 
+def test_a_result_may_have_images() -> None:
+    result = {"role": "tool", "content": "Look:", "images": ["AAAA"]}
+    assert messages_of(*USER, CALLER, result)[-1]["content"] == "Look:\n[image omitted]"
+
+
 def test_a_result_for_a_call_whose_tool_has_no_name_is_refused() -> None:
     call = {"function": {"name": ["add"], "arguments": {}}}
     fields = {"messages": [*USER, {**CALLER, "tool_calls": [call]}, {"role": "tool", "content": "1"}]}
@@ -277,13 +282,15 @@ def test_a_result_for_a_call_whose_tool_has_no_name_is_refused() -> None:
 
 def test_messages_of_answers_can_be_sent_back() -> None:
     answer = {"role": "assistant", "content": "Hello", "thinking": "Hm.", "images": None, "tool_calls": None}
-    assert messages_of(*USER, answer)[1] == {"role": "assistant", "content": "Hello", "reasoning_content": "Hm."}
-    assert messages_of(*USER, {"role": "assistant"})[1]["content"] == ""
+    found = messages_of(*USER, answer, *USER)[1]
+    assert found == {"role": "assistant", "content": "Hello", "reasoning_content": "Hm."}
+    assert messages_of(*USER, {"role": "assistant"}, *USER)[1]["content"] == ""
 
 
 def test_reasoning_in_two_fields_may_be_the_same() -> None:
     answer = {"role": "assistant", "content": "Hello", "thinking": "Hm.", "reasoning_content": "Hm."}
-    assert messages_of(*USER, answer)[1] == {"role": "assistant", "content": "Hello", "reasoning_content": "Hm."}
+    found = messages_of(*USER, answer, *USER)[1]
+    assert found == {"role": "assistant", "content": "Hello", "reasoning_content": "Hm."}
 
 
 def test_a_tool_without_a_type_is_a_function() -> None:

@@ -32,6 +32,7 @@ from constrain.server.playground.request import (
 from constrain.server.requests.refusals import (
     CHAT_FIELDS,
     COMPLETIONS_FIELDS,
+    HOSTED_FIELDS,
     MESSAGES_FIELDS,
     PLAYGROUND_FIELDS,
     RESPONSES_FIELDS,
@@ -102,8 +103,8 @@ WRONG: tuple[tuple[str, dict[str, Any]], ...] = (
     ("ChatRequest", {"n": 0}),
     ("ChatRequest", {"n": 2, "vote": 2}),
     ("ChatRequest", {"stop": ["a"] * 5}),
-    ("ChatRequest", {"tools": [{"type": "web_search"}]}),
-    ("ResponsesRequest", {"input": [{"type": "computer_call"}]}),
+    ("ChatRequest", {"tools": [{"type": "function"}]}),
+    ("ResponsesRequest", {"input": [{"type": "function_call"}]}),
     ("ResponsesRequest", {"input": "x", "max_output_tokens": 0}),
     ("ResponsesRequest", {"input": "x", "tool_choice": {"type": "file_search"}}),
     ("MessagesRequest", {}),
@@ -112,7 +113,7 @@ WRONG: tuple[tuple[str, dict[str, Any]], ...] = (
     ("MessagesRequest", {"temperature": 1.5}),
     ("MessagesRequest", {"system": [{"type": "image"}]}),
     ("MessagesRequest", {"messages": [{"role": "user", "content": [{"type": "image", "source": {}}]}]}),
-    ("MessagesRequest", {"tools": [{"type": "web_search_20250305", "name": "web_search"}]}),
+    ("MessagesRequest", {"tools": [{"name": "web_search"}]}),
     ("MessagesRequest", {"thinking": {"type": "enabled"}}),
     ("MessagesRequest", {"tool_choice": "auto"}),
 )
@@ -232,7 +233,7 @@ def test_every_field_that_is_read_is_described(description: dict[str, Any], name
     recorded = Recorded(body)
     reader(recorded)
     members = description["components"]["schemas"][name]["properties"].keys()
-    assert recorded.read - {*(field.partition(".")[0] for field in refused), "modalities"} <= members
+    assert recorded.read - {*(field.partition(".")[0] for field in refused), "modalities", *HOSTED_FIELDS} <= members
     assert members <= recorded.read
 
 

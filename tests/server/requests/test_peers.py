@@ -70,6 +70,10 @@ CASES: dict[str, tuple[dict[str, Any], Callable[[str], bool]]] = {
     "structured_outputs.json": ({"structured_outputs": {"json": PERSON}}, is_person),
     "guided_regex": ({"guided_regex": "[A-Z]{2}-[0-9]{2}"}, is_code),
     "regex": ({"regex": "[A-Z]{2}-[0-9]{2}"}, is_code),
+    "regex of another dialect": (
+        {"regex": {"pattern": r"\u0041{2}-\d{2}", "dialect": "ecma"}},
+        is_code,
+    ),
     "structured_outputs.regex": ({"structured_outputs": {"regex": "[A-Z]{2}-[0-9]{2}"}}, is_code),
     "guided_choice": ({"guided_choice": ["red", "green (dark)"]}, is_colour),
     "structured_outputs.choice": ({"structured_outputs": {"choice": ["red", "green (dark)"]}}, is_colour),

@@ -104,7 +104,6 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
         "max_output_tokens",
     ),
     "modalities": ({"modalities": ["audio"]}, "modalities", "modalities"),
-    "web search": ({"web_search_options": {"a": 1}}, "web_search_options", "web_search_options"),
     "background": ({"background": True}, "background", "background"),
     "conversation": ({"conversation": "c"}, "conversation", "conversation"),
     **{

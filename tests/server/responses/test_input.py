@@ -10,6 +10,7 @@ from openai.types.responses import ResponseItem
 from pydantic import TypeAdapter
 
 from constrain.chat.prompt.messages import check_messages
+from constrain.server.http.account import Account, current
 from constrain.server.http.errors import ApiError, convert_field_errors
 from constrain.server.responses.input import add_ids, conversation, read_items
 from constrain.server.responses.output import finished_response
@@ -186,8 +187,10 @@ def test_a_call_without_its_result_is_refused() -> None:
         (3, "input", "invalid_type"),
         (["Hello"], "input[0]", "invalid_type"),
         ([{"content": "Hello"}], "input[0].type", "invalid_value"),
-        ([{"type": "web_search_call", "id": "ws_1"}], "input[0].type", "invalid_value"),
-        ([{"type": "item_reference", "id": "msg_1"}], "input[0].type", "invalid_value"),
+        ([{"type": "web_search_call", "id": "ws_1"}], "input", "invalid_value"),
+        ([{"type": "item_reference", "id": "msg_1"}], "input", "invalid_value"),
+        ([{"type": "item_reference"}], "input[0].id", "missing_required_parameter"),
+        ([{"type": 3}], "input[0].type", "invalid_type"),
         ([ASKED, {"role": "tool", "content": "x"}], "input[1].role", "invalid_value"),
         ([{"role": "user"}], "input[0].content", "missing_required_parameter"),
         ([{"role": "user", "content": None}], "input[0].content", "invalid_type"),
@@ -209,10 +212,9 @@ def test_a_call_without_its_result_is_refused() -> None:
             "input[0].content[1]",
             "invalid_value",
         ),
-        ([{"role": "user", "content": "x", "status": "done"}], "input[0].status", "invalid_value"),
         ([{"type": "function_call", "name": "f", "arguments": ""}], "input[0].call_id", "missing_required_parameter"),
         ([_call("a"), _result("a", None)], "input[1].output", "invalid_type"),
-        ([_call("a"), _result("a", [{"type": "input_file"}])], "input[1].output[0]", "invalid_value"),
+        ([_call("a"), _result("a", [{}])], "input[1].output[0].type", "missing_required_parameter"),
         ([{"type": "reasoning", "summary": "x"}], "input[0].summary", "invalid_type"),
         ([_call("a"), _call("a"), _result("a"), _result("a")], "input", "invalid_value"),
         ([{"role": "user", "content": "\ud83d"}], "input", "invalid_value"),
@@ -253,3 +255,44 @@ def test_items_are_listed_in_openais_types() -> None:
 def test_items_keep_their_own_ids() -> None:
     (item,) = add_ids(read_items([{**ASKED, "id": "msg_mine"}]), "resp_0123")
     assert item["id"] == "msg_mine"
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *("web_search_call", "file_search_call", "computer_call", "code_interpreter_call", "image_generation_call"),
+        *(
+            "local_shell_call",
+            "local_shell_call_output",
+            "mcp_call",
+            "mcp_list_tools",
+            "tool_search_call",
+            "compaction",
+        ),
+        "an_item_of_next_year",
+    ],
+)
+def test_items_that_the_model_cannot_read_are_left_out_with_a_warning(kind: str) -> None:
+    account = Account(until=0.0)
+    token = current.set(account)
+    try:
+        items = read_items([ASKED, {"type": kind, "id": "x_1", "status": "completed"}, _call("a"), _result("a")])
+    finally:
+        current.reset(token)
+    assert [item["type"] for item in items] == ["message", "function_call", "function_call_output"]
+    [warning] = account.warnings
+    assert f"'{kind}'" in warning
+
+
+@pytest.mark.parametrize(("kind", "text"), [("input_image", "[image omitted]"), ("input_file", "[file omitted]")])
+def test_a_result_may_have_what_is_no_text(kind: str, text: str) -> None:
+    parts = [{"type": "input_text", "text": "Look: "}, {"type": kind, "file_id": "f"}]
+    assert _messages([ASKED, _call("a"), _result("a", parts)])[-1]["content"] == f"Look: {text}"
+
+
+def test_a_status_says_nothing_to_the_model() -> None:
+    assert read_items([{**ASKED, "status": "done"}]) == read_items([ASKED])
+
+
+def test_a_reference_to_nothing_is_left_out() -> None:
+    assert _messages([ASKED, {"type": "item_reference", "id": "msg_1"}, {"id": "rs_2"}]) == _messages([ASKED])

@@ -236,3 +236,21 @@ def test_pages_that_are_none_are_refused(three: StoredResponse, query: dict[str,
     with pytest.raises(ApiError) as caught:
         input_items_page(three, query)
     assert (caught.value.status, caught.value.param, caught.value.code) == (400, param, code)
+
+
+def test_references_stand_for_kept_items(make: Make) -> None:
+    kept = make()
+    response_id = "resp_" + "a" * 48
+    _keep(
+        kept,
+        response_id,
+        input=[{"role": "user", "content": "Hello"}, {"id": "msg_mine", "role": "user", "content": "!"}],
+    )
+    stored = kept.get("me", response_id)
+    asked, mine, answer = stored.conversation
+    references = [{"type": "item_reference", "id": item["id"]} for item in (answer, asked)]
+    assert kept.resolve("me", references) == (answer, asked)
+    assert kept.resolve("me", [mine]) == (mine,)
+    assert kept.resolve("you", references) == tuple(references)
+    unknown = [{"type": "item_reference", "id": each} for each in ("", "msg_1", "msg_mine", answer["id"] + "f")]
+    assert kept.resolve("me", unknown) == tuple(unknown)

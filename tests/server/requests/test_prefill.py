@@ -1,0 +1,147 @@
+"""Requests whose last message is the beginning of the answer, on every protocol that has messages."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from constrain.chat.reading.events import CallStarted, TextDelta
+from constrain.fields.values import FieldError
+from constrain.llama.decoding.token_logprob import TokenLogprob
+from constrain.server.requests.question import take_prefill
+from constrain.server.serving.prefill import Prefill
+from tests.support.server.asking import ask
+from tests.support.server.response_answers import completion
+
+if TYPE_CHECKING:
+    from constrain.server.app import Application
+
+USER = [{"role": "user", "content": "Name a colour."}]
+BEGUN = {"role": "assistant", "content": "The colour"}
+CALLER = {"role": "assistant", "tool_calls": [{}]}
+
+
+@pytest.mark.parametrize(
+    ("last", "fields", "text"),
+    [
+        ((BEGUN,), {}, "The colour"),
+        ((BEGUN,), {"continue_final_message": True}, "The colour"),
+        ((BEGUN,), {"add_generation_prompt": False, "continue_final_message": False}, "The colour"),
+        (({**BEGUN, "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]},), {}, "ab"),
+        (({**BEGUN, "content": ""},), {}, ""),
+        ((), {}, ""),
+        ((), {"add_generation_prompt": True, "continue_final_message": False}, ""),
+    ],
+)
+def test_the_last_message_may_be_the_beginning_of_the_answer(last: Any, fields: dict[str, Any], text: str) -> None:
+    options: Any = {}
+    assert take_prefill(fields, [*USER, *last], options) == (USER, text)
+    assert options == ({"thinking": False} if text else {})
+
+
+@pytest.mark.parametrize("fields", [{"continue_final_message": False}, {"add_generation_prompt": True}])
+def test_a_request_may_ask_for_a_message_of_its_own(fields: dict[str, Any]) -> None:
+    assert take_prefill(fields, [*USER, BEGUN], {}) == ([*USER, BEGUN], "")
+
+
+@pytest.mark.parametrize(
+    ("messages", "fields", "options", "param"),
+    [
+        (USER, {"continue_final_message": True}, {}, "continue_final_message"),
+        ([*USER, CALLER], {"add_generation_prompt": False}, {}, "add_generation_prompt"),
+        ([*USER, BEGUN], {"continue_final_message": True, "add_generation_prompt": True}, {}, "continue_final_message"),
+        ([*USER, BEGUN], {"continue_final_message": 1}, {}, "continue_final_message"),
+        ([BEGUN], {}, {}, "messages[0]"),
+        ([*USER, BEGUN], {}, {"thinking": True}, "messages[1]"),
+        ([*USER, BEGUN], {}, {"stop": ["x", "col"]}, "messages[1]"),
+        ([*USER, BEGUN], {}, {"draft": True}, "draft"),
+    ],
+)
+def test_a_beginning_that_cannot_be_continued_is_refused(
+    messages: Any, fields: dict[str, Any], options: Any, param: str
+) -> None:
+    with pytest.raises(FieldError) as caught:
+        take_prefill(fields, messages, options)
+    assert caught.value.param == param
+
+
+def test_the_beginning_is_cut_from_events_and_answers() -> None:
+    def token(text: str) -> TokenLogprob:
+        return TokenLogprob(1, text, text.encode(), -1.0, ())
+
+    tokens = [token(text) for text in ("The", " colour", " is", " red")]
+    prefill = Prefill(characters=10, tokens=2, given=3)
+    events = [
+        TextDelta("The col", tuple(tokens[:2])),
+        TextDelta("our is", tuple(tokens[2:3])),
+        CallStarted(0, "a", "f"),
+    ]
+    shown = [prefill.cut_event(event) for event in (*events, TextDelta(" red", tuple(tokens[3:])))]
+    assert shown == [None, TextDelta(" is", (tokens[2],)), events[2], TextDelta(" red", (tokens[3],))]
+    cut = prefill.cut(completion("The colour is red", "The colour is red"))
+    assert (cut.text, cut.usage.prompt_tokens, cut.usage.completion_tokens) == (" is red", 23, 4)
+
+
+SCHEMA = {"type": "object", "properties": {"colour": {"enum": ["red", "blue"]}}, "required": ["colour"]}
+NAMED = {"type": "json_schema", "json_schema": {"name": "x", "schema": SCHEMA}}
+SENT = [*USER, {"role": "assistant", "content": '{"colour": "b'}]
+
+
+@pytest.mark.slow  # each protocol writes an answer of its own
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    ("path", "fields"),
+    [
+        ("/v1/chat/completions", {"response_format": NAMED, "logprobs": True, "n": 2}),
+        ("/v1/messages", {"output_config": {"format": {"type": "json_schema", "schema": SCHEMA}}, "max_tokens": 9}),
+        ("/api/chat", {"format": SCHEMA}),
+    ],
+)
+def test_the_answer_is_the_rest_of_a_value(
+    application: Application, path: str, fields: dict[str, Any], *, stream: bool
+) -> None:
+    response = ask(application, "POST", path, json={"model": "small", "messages": SENT, "stream": stream, **fields})
+    assert response.status_code == 200, response.text
+    for text in texts_of(path, response, stream=stream):
+        assert json.loads(SENT[-1]["content"] + text) == {"colour": "blue"}
+
+
+def texts_of(path: str, response: Any, *, stream: bool) -> list[str]:
+    """The texts of the answers in a response, or in its events."""
+    if not stream:
+        found = response.json()
+        if path == "/api/chat":
+            return [found["message"]["content"]]
+        if path == "/v1/messages":
+            return [found["content"][0]["text"]]
+        assert all("".join(each["token"] for each in choice["logprobs"]["content"]) == choice["message"]["content"]
+                   for choice in found["choices"])  # fmt: skip
+        return [choice["message"]["content"] for choice in found["choices"]]
+    lines = [line.removeprefix("data: ") for line in response.text.splitlines() if line.startswith(("data: {", "{"))]
+    events = [json.loads(line) for line in lines]
+    if path == "/api/chat":
+        return ["".join(event["message"]["content"] for event in events)]
+    if path == "/v1/messages":
+        return ["".join(event["delta"].get("text", "") for event in events if event["type"] == "content_block_delta")]
+    choices = [choice for event in events for choice in event["choices"]]
+    return [
+        "".join(choice["delta"].get("content") or "" for choice in choices if choice["index"] == index)
+        for index in (0, 1)
+    ]
+
+
+def test_a_beginning_that_no_answer_has_is_refused(application: Application) -> None:
+    body = {"model": "small", "messages": [*USER, BEGUN], "response_format": NAMED}
+    response = ask(application, "POST", "/v1/chat/completions", json=body)
+    assert response.status_code == 400
+    assert response.json()["error"]["param"] == "messages"
+
+
+def test_free_text_goes_on(application: Application) -> None:
+    counting = [{"role": "user", "content": "Count to nine."}, {"role": "assistant", "content": "1, 2, 3, 4,"}]
+    body = {"model": "small", "messages": counting, "max_tokens": 6, "temperature": 0}
+    answer = ask(application, "POST", "/v1/chat/completions", json=body).json()
+    assert answer["choices"][0]["message"]["content"].startswith(" 5")
+    assert answer["usage"]["completion_tokens"] <= 6

@@ -1,0 +1,223 @@
+"""Tools that the model cannot call, namespaces, and names, in the requests of every protocol."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from openai.types.responses import Response
+
+from constrain.chat.answers.choice import read_choice
+from constrain.server.chat.request import read_chat_request
+from constrain.server.http.account import Account, current
+from constrain.server.http.errors import ApiError
+from constrain.server.messages.request import read_messages_request
+from constrain.server.ollama.request import read_ollama_chat
+from constrain.server.responses.output import ResponseHead, call_item, unfinished_response
+from constrain.server.responses.request import ResponsesRequest, read_request
+from constrain.server.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+USER = [{"role": "user", "content": "Hello"}]
+PARAMETERS = {"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]}
+FLAT = {"type": "function", "name": "f", "parameters": PARAMETERS}
+NESTED = {"type": "function", "function": {"name": "f", "parameters": PARAMETERS}}
+
+HOSTED = (
+    *("web_search", "web_search_preview_2025_03_11", "image_generation", "code_interpreter", "computer_use_preview"),
+    *("mcp", "tool_search", "file_search", "local_shell", "a_type_of_next_year"),
+)
+
+
+def chat(fields: dict[str, Any]) -> dict[str, Any]:
+    return dict(read_chat_request({"model": "m", "messages": USER, **fields}, Settings()).question.options)
+
+
+def responses(fields: dict[str, Any]) -> dict[str, Any]:
+    return dict(read_request({"model": "m", "input": "Hello", **fields}).options)
+
+
+def messages(fields: dict[str, Any]) -> dict[str, Any]:
+    body = {"model": "m", "max_tokens": 9, "messages": USER, **fields}
+    options = dict(read_messages_request(body, Settings()).question.options)
+    del options["max_tokens"]
+    return options
+
+
+def ollama(fields: dict[str, Any]) -> dict[str, Any]:
+    return dict(read_ollama_chat({"model": "m", "messages": USER, **fields}, Settings()).options)
+
+
+PROTOCOLS: dict[str, tuple[Callable[[dict[str, Any]], dict[str, Any]], dict[str, Any]]] = {
+    "chat": (chat, NESTED),
+    "responses": (responses, FLAT),
+    "messages": (messages, {"name": "f", "input_schema": PARAMETERS}),
+    "ollama": (ollama, NESTED),
+}
+"""The reader of each protocol, and a tool in its form."""
+
+
+@pytest.fixture
+def account() -> Any:
+    """The record of the request that is read, with its warnings."""
+    found = Account(until=0.0)
+    token = current.set(found)
+    yield found
+    current.reset(token)
+
+
+def named(options: dict[str, Any]) -> list[str]:
+    return [tool.name for tool in options.get("tools", ())]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("kind", HOSTED)
+def test_tools_that_the_model_cannot_call_are_left_out_with_a_warning(
+    protocol: str, kind: str, account: Account
+) -> None:
+    read, tool = PROTOCOLS[protocol]
+    hosted = {"type": kind, "name": "f", "server_label": "x", "container": {"type": "auto"}}
+    assert named(read({"tools": [hosted, tool, hosted]})) == ["f"]
+    [warning] = account.warnings
+    assert f"'{kind}'" in warning
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_only_tools_that_the_model_cannot_call_are_no_tools(protocol: str) -> None:
+    read, _ = PROTOCOLS[protocol]
+    assert read({"tools": [{"type": "web_search"}]}) == read({"tools": []})
+
+
+@pytest.mark.parametrize(
+    ("choice", "calls"),
+    [
+        ({"mode": "auto", "tools": [FLAT, {"type": "web_search"}]}, ("auto", ("f",))),
+        ({"mode": "required", "tools": [{"type": "mcp", "server_label": "x"}, FLAT]}, ("required", ("f",))),
+        ({"mode": "auto", "tools": [{"type": "web_search"}]}, ("none", None)),
+        ({"mode": "auto", "tools": [{"type": "namespace", "name": "n"}]}, ("auto", ("n.f", "n.g"))),
+        ({"mode": "auto", "tools": [{**FLAT, "namespace": "n"}]}, ("auto", ("n.f",))),
+    ],
+)
+def test_allowed_tools_are_those_that_the_model_can_call(choice: dict[str, Any], calls: Any) -> None:
+    space = {"type": "namespace", "name": "n", "tools": [FLAT, {**FLAT, "name": "g"}]}
+    options = responses({"tools": [FLAT, space], "tool_choice": {"type": "allowed_tools", **choice}})
+    found = read_choice(options["tool_choice"], options["tools"])
+    assert (found.calls.value, found.allowed) == calls
+
+
+def test_a_call_cannot_be_required_of_allowed_tools_that_were_left_out() -> None:
+    choice = {"type": "allowed_tools", "mode": "required", "tools": [{"type": "web_search"}]}
+    with pytest.raises(ApiError) as caught:
+        responses({"tools": [FLAT, {"type": "web_search"}], "tool_choice": choice})
+    assert (caught.value.status, caught.value.param) == (400, "tool_choice")
+
+
+CUSTOM = {"type": "custom", "name": "patch", "description": "Edits."}
+SPACE = {"type": "namespace", "name": "docs", "description": "Pages.", "tools": [FLAT, CUSTOM, {"type": "web_search"}]}
+
+
+def with_space(**fields: Any) -> ResponsesRequest:
+    return read_request({"model": "m", "input": "Hello", "tools": [SPACE, FLAT], **fields})
+
+
+def test_tools_of_a_namespace_are_called_by_both_names() -> None:
+    assert named(dict(with_space().options)) == ["docs.f", "docs.patch", "f"]
+    assert named(chat({"tools": [{**SPACE, "tools": [NESTED]}, NESTED]})) == ["docs.f", "f"]
+
+
+@pytest.mark.parametrize(
+    ("called", "is_custom", "said"),
+    [
+        ("docs.f", False, {"name": "f", "namespace": "docs"}),
+        ("docs.patch", True, {"name": "patch", "namespace": "docs"}),
+        ("f", False, {"name": "f"}),
+    ],
+)
+def test_a_call_has_the_namespace_beside_the_name_and_comes_back_so(
+    called: str, is_custom: bool, said: dict[str, str]
+) -> None:
+    head = ResponseHead(with_space(), "resp_" + "a" * 48, 0.0, "m", 0.8)
+    item = call_item(head, 0, "call_1", called, "{}", is_custom=is_custom, status="completed")
+    assert {key: item[key] for key in ("name", "namespace") if key in item} == said
+    result = {"type": f"{item['type']}_output", "call_id": "call_1", "output": "fine"}
+    [_, caller, _] = with_space(input=[*USER, item, result]).messages()
+    [call] = caller["tool_calls"]
+    assert call[call["type"]]["name"] == called
+
+
+def test_a_response_repeats_its_tools_as_they_were_sent() -> None:
+    choice = {"type": "function", "name": "f", "namespace": "docs"}
+    request = with_space(tool_choice=choice)
+    assert read_choice(request.options["tool_choice"], request.options["tools"]).allowed == ("docs.f",)
+    response = unfinished_response(ResponseHead(request, "resp_1", 0.0, "m", 0.8))
+    assert isinstance(response, Response)
+    shown = response.to_dict()
+    strict = {**FLAT, "strict": False}
+    custom = {**CUSTOM, "format": {"type": "text"}}
+    assert shown["tools"] == [{**SPACE, "tools": [strict, custom]}, strict]
+    assert shown["tool_choice"] == choice
+
+
+@pytest.mark.parametrize(
+    ("protocol", "name", "is_allowed"),
+    [
+        ("chat", "a" * 64, True),
+        ("chat", "a" * 65, False),
+        ("chat", "files.read", False),
+        ("responses", "a" * 65, False),
+        ("messages", "a" * 128, True),
+        ("messages", "a" * 129, False),
+        ("messages", "files.read", False),
+        ("ollama", "files.read/all-" + "a" * 200, True),
+        ("ollama", "two words", False),
+    ],
+)
+def test_names_are_those_of_the_protocol(protocol: str, name: str, is_allowed: bool) -> None:
+    read, tool = PROTOCOLS[protocol]
+    given = {**tool, "function": {**tool["function"], "name": name}} if "function" in tool else {**tool, "name": name}
+    if is_allowed:
+        assert named(read({"tools": [given]})) == [name]
+        return
+    with pytest.raises(ApiError, match="must match") as caught:
+        read({"tools": [given]})
+    assert "name=" not in caught.value.message
+
+
+@pytest.mark.parametrize("protocol", ["messages", "ollama"])
+def test_a_protocol_without_a_limit_takes_many_tools(protocol: str) -> None:
+    read, tool = PROTOCOLS[protocol]
+    many = [
+        {**tool, "function": {"name": f"f{i}"}} if "function" in tool else {"name": f"f{i}", "input_schema": {}}
+        for i in range(300)
+    ]
+    assert len(named(read({"tools": many}))) == 300
+
+
+def test_a_tool_that_only_code_calls_is_left_out(account: Account) -> None:
+    tools = [
+        {"name": name, "input_schema": PARAMETERS, "allowed_callers": callers}
+        for name, callers in (("f", ["direct", "code_execution_20250825"]), ("g", ["code_execution_20250825"]))
+    ]
+    assert named(messages({"tools": tools})) == ["f"]
+    [warning] = account.warnings
+    assert "'g'" in warning
+
+
+def test_a_tool_that_is_to_be_loaded_later_is_shown_at_once() -> None:
+    assert named(messages({"tools": [{"name": "f", "input_schema": PARAMETERS, "defer_loading": True}]})) == ["f"]
+
+
+@pytest.mark.parametrize(
+    ("protocol", "name", "value"),
+    [
+        ("messages", "mcp_servers", [{"url": "https://a.example"}]),
+        ("messages", "container", "c"),
+        ("chat", "web_search_options", {"search_context_size": "low"}),
+    ],
+)
+def test_what_only_other_servers_run_is_left_out(protocol: str, name: str, value: Any, account: Account) -> None:
+    read, _ = PROTOCOLS[protocol]
+    assert read({name: value}) == read({})
+    assert account.warnings == (f"'{name}' is left out: this server runs no tools.",)
