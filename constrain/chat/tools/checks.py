@@ -26,9 +26,6 @@ TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 ANY_TOOL_NAME = re.compile(r"[a-zA-Z0-9_./-]{1,256}")
 """Pattern of names of tools: wide enough for the names that any protocol allows."""
 
-CALLED_NAME = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
-"""Pattern of names in calls, which other servers may have made: dots are allowed, too."""
-
 CHECKED_BYTES = 16 << 20
 """Bytes of schemas remembered as valid, together: 16 MiB; beyond it, the least recently used are forgotten."""
 
