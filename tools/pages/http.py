@@ -86,9 +86,9 @@ _MEANINGS = {
     "EmbeddingRequest.input": "the texts, or their token ids",
     "ResponsesRequest.input": "the conversation: a text, or a list of items",
     "OllamaEmbedRequest.input": "the text or texts",
-    "keep_alive": "has no effect: models leave memory where others need room",
+    "keep_alive": "0 without a prompt unloads the model; otherwise, models leave memory where others need room",
     "name": "older name of `model`",
-    "options": "sampling (`temperature`, `top_p`, `seed`, `stop`...), `num_predict` and `num_ctx`: "
+    "options": "sampling (`temperature`, `top_p`, `seed`, `stop`...), `num_predict`: "
     "[Ollama's clients](../guides/server-ollama.md)",
     "purpose": "`batch`",
     "raw": "whether the model continues the prompt, without its chat template",

@@ -104,7 +104,6 @@ def _convert_call(call: object, where: str, default_id: str) -> dict[str, Any]:
     """Returns a call in OpenAI's form. ``default_id``: id of a call without one."""
     members = mapping(call, where)
     function = mapping(members.get("function"), f"{where}.function")
-    mapping(function.get("arguments", {}), f"{where}.function.arguments")
     index = function.get("index")
     if index is not None and (isinstance(index, bool) or not isinstance(index, int)):
         raise wrong_type(f"{where}.function.index", "an integer", index)

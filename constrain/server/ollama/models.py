@@ -85,7 +85,7 @@ class Library:
         except ApiError:  # the other models can be listed nevertheless
             facts = FileFacts()
         shown = full_name(name)
-        if shown != name and self._models.find(shown) is not None:  # another model has this name
+        if shown != name and shown in self._models:  # another model has this name
             shown = name
         return {
             "name": shown,

@@ -47,8 +47,8 @@ _OPTIONS: Schema = {
         **{name: _option(name, "number") for name in ("temperature", "top_p", "min_p", "repeat_penalty")},
         **{name: _option(name, "number") for name in ("presence_penalty", "frequency_penalty")},
         **{name: _option(name, "integer") for name in ("top_k", "seed")},
-        "num_ctx": {"type": ["integer", "null"], "minimum": 1},
-        "num_predict": {"anyOf": [{"type": "integer", "minimum": 1}, {"enum": [-1, -2, None]}]},
+        "num_ctx": {"type": ["integer", "null"]},
+        "num_predict": {"type": ["integer", "null"]},
         "stop": {
             "anyOf": [
                 {"type": "string", "minLength": 1},

@@ -15,7 +15,7 @@ from constrain.server.http.errors import unavailable
 from constrain.server.http.events import EVENT_STREAM
 from constrain.server.requests.body import parse_body, read_body
 from constrain.server.sandbox.reading import Readings, is_large, read_again, read_in_sandbox, reading_key
-from constrain.server.serving.models import find_model
+from constrain.server.serving.models import require_name
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
@@ -88,8 +88,7 @@ class Endpoint(ABC):
 
     def find(self, name: str) -> str:
         """Returns the served name of the model that a request names. Raises ``ApiError`` if there is none."""
-        find_model(self._serving.models, name)
-        return name
+        return require_name(self._serving.models, name)
 
     @abstractmethod
     async def answer(self, body: bytes, request: Request, send: Send) -> None:
