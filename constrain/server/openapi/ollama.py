@@ -29,7 +29,6 @@ LINE_ERROR: dict[str, Schema] = {
 """The schema of errors, by name."""
 
 _NAME: Schema = {"$ref": "#/components/schemas/TaggedModelName"}
-_KEEP_ALIVE: Schema = {"type": ["number", "string", "null"]}
 _FORMAT: Schema = {"anyOf": [{"type": "object"}, {"enum": ["json", ""]}, {"type": "null"}]}
 _DURATION: Schema = {"type": "integer", "minimum": 0}
 
@@ -63,7 +62,7 @@ _ASKING: dict[str, Schema] = {
     "cache_prompt": SAMPLING["cache_prompt"],
     **PROOF,
     "format": _FORMAT,
-    "keep_alive": _KEEP_ALIVE,
+    "keep_alive": {},
     "model": _NAME,
     "options": _OPTIONS,
     "prompt_cache_retention": SAMPLING["prompt_cache_retention"],
@@ -100,7 +99,6 @@ OLLAMA_EMBED_REQUEST = Shape(
                     {"type": "array", "items": {"type": "string", "minLength": 1}, "maxItems": MAX_INPUTS},
                 ]
             },
-            "keep_alive": _KEEP_ALIVE,
             "model": _NAME,
             "options": _OPTIONS,
         }
@@ -110,7 +108,7 @@ OLLAMA_OLD_EMBED_REQUEST = Shape(
     "OllamaEmbeddingsRequest",
     OllamaOldEmbedBody,
     "request",
-    own={"": {"keep_alive": _KEEP_ALIVE, "model": _NAME, "options": _OPTIONS}},
+    own={"": {"model": _NAME, "options": _OPTIONS}},
 )
 OLLAMA_VECTORS = Shape("OllamaEmbeddings", OllamaVectors, "response")
 OLLAMA_NAMED = Shape(
