@@ -75,6 +75,9 @@ _REFUSED: dict[str, tuple[float, str]] = {
 }
 """Options that are refused, each with its value without effect and the alternative."""
 
+_OUTSIDE = ("format", *PEERS)
+"""Fields outside of the options that say what an answer is."""
+
 _KNOWN = (*_SAMPLING, *_LOADING, *_REFUSED, "num_predict", "repeat_last_n", "penalize_newline")
 
 
@@ -115,7 +118,7 @@ def _refuse(members: Mapping[str, Any]) -> None:
     """Raises ``FieldError`` for options that change an answer and are not done here; warns about unknown ones."""
     for name, value in members.items():
         if name not in _KNOWN:
-            if (name in EVERYWHERE or name in PEERS) and not asks_for_nothing(name, value):
+            if (name in EVERYWHERE or name in _OUTSIDE) and not asks_for_nothing(name, value):
                 raise unsupported(f"{_FIELD}.{name}", EVERYWHERE.get(name, "Send it outside of 'options'."))
             warn(f"'{_FIELD}.{name:.64}' is no option{did_you_mean(name[:64], _KNOWN)}; it has no effect.")
         if name in _REFUSED:

@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING, Any
 
 from openai.types import Model as ModelObject
 
+from constrain.fields.values import missing
 from constrain.generation.options import ChatOptions
 from constrain.server.http.account import current
-from constrain.server.http.errors import SERVER_ERROR, ApiError, unavailable
+from constrain.server.http.errors import SERVER_ERROR, ApiError, convert_field_errors, unavailable
 from constrain.server.requests.body import LATEST
 from constrain.server.serving.waiting import any_done
 from constrain.thread_pools import start_pool
@@ -342,6 +343,15 @@ def find_model(models: Models, name: str) -> ModelSource:
     source = models.find(require_name(models, name))
     assert source is not None
     return source
+
+
+@convert_field_errors()
+def only_model(models: Models) -> str:
+    """Returns the name of the only model, for requests that name none. Raises ``ApiError`` if there are several."""
+    states = models.states()
+    if len(states) > 1:
+        raise missing("model")
+    return states[0].name
 
 
 def model_object(models: Models, name: str) -> dict[str, Any]:

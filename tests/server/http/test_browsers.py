@@ -239,9 +239,9 @@ PATTERNS = [
     ("https://a.my.example", [], ["https://aXmy.example", "https://b.a.my.example"]),
     ("https://*.my.example:*", ["https://a.my.example", "https://a.my.example:8443"], ["https://a.my.example:x"]),
     (
-        "http://localhost:*",
-        ["http://localhost", "http://localhost:3000"],
-        ["https://localhost", "http://localhost.evil"],
+        "http://a.example:*",
+        ["http://a.example", "http://a.example:3000"],
+        ["https://a.example", "http://a.example.evil"],
     ),
     ("http://[::1]:*", ["http://[::1]:3000"], ["http://[::2]:3000", "http://:3000"]),
 ]

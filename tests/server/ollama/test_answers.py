@@ -76,7 +76,8 @@ def test_answers_are_streams_by_default(application: Application) -> None:
 def test_a_model_answers_to_its_name_with_a_tag(application: Application) -> None:
     assert answer_of(chat(application, model="small:latest"))["model"] == "small:latest"
     assert answer_of(chat(application, model="other-name:latest"))["model"] == "other-name:latest"
-    for name in ("small:7b", "small:latest:latest", "Small"):
+    assert answer_of(chat(application, model="Small"))["model"] == "Small"
+    for name in ("small:7b", "small:latest:latest", "smal"):
         response = chat(application, model=name)
         assert response.status_code == 404
         assert error_of(response) == f"model '{name}' not found; this server has 'small', 'other-name'"
@@ -192,8 +193,8 @@ def test_any_context_is_accepted(application: Application) -> None:
 
 
 def test_unknown_options_are_warned_of(application: Application) -> None:
-    answer = answer_of(chat(application, options={"rope_frequency_base": 1e6}))
-    assert answer["constrain"]["warnings"] == ["'options.rope_frequency_base' is no option; it has no effect."]
+    answer = answer_of(chat(application, options={"yarn": 1e6}))
+    assert answer["constrain"]["warnings"] == ["'options.yarn' is no option; it has no effect."]
 
 
 def test_a_conversation_that_does_not_fit_is_refused(application: Application) -> None:

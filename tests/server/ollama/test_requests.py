@@ -77,7 +77,7 @@ BOTH_REFUSE = [
     ({"options": {"penalize_newline": False, "repeat_penalty": 1.2}}, "options.penalize_newline", "line ends"),
     ({"options": {"logit_bias": {"1": 2}}}, "options.logit_bias", "/v1/chat/completions"),
     ({"options": {"max_tokens": 5}}, "options.max_tokens", "options.num_predict"),
-    ({"options": {"format": "json"}}, "options.format", "'format'"),
+    ({"options": {"format": "json"}}, "options.format", "outside"),
     ({"options": {"grammar": 'root ::= "a"'}}, "options.grammar", "outside"),
     ({"think": "a lot"}, "think", "'low', 'medium', 'high'"),
     ({"think": 1}, "think", "a boolean or a string"),
@@ -184,12 +184,12 @@ def test_unknown_options_are_warnings(read: Any) -> None:
     account = Account(0)
     token = current.set(account)
     try:
-        assert read({"options": {"temprature": 1, "rope_frequency_base": 1e6, "x" * 100: 1}}).options == {}
+        assert read({"options": {"temprature": 1, "yarn": 1e6, "x" * 100: 1}}).options == {}
     finally:
         current.reset(token)
     assert account.warnings == (
         "'options.temprature' is no option (did you mean temperature?); it has no effect.",
-        "'options.rope_frequency_base' is no option; it has no effect.",
+        "'options.yarn' is no option; it has no effect.",
         f"'options.{'x' * 64}' is no option; it has no effect.",
     )
 
