@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 _HEADER = f"""# HTTP
 
 Paths and fields of `constrain serve`, which listens at `http://127.0.0.1:8080` by default. Those under `/v1/` are
-OpenAI's and, at `/v1/messages`, Anthropic's; those under `/api/` are Ollama's. A running server describes them at
-`/openapi.json`, with all parts of bodies and responses; this page is made from that description.
+OpenAI's and, at `/v1/messages`, Anthropic's, and work without `/v1`, too; those under `/api/` are Ollama's, and under
+`/api/v0/` LM Studio's; `/completion` and its neighbours are [llama-server's](../guides/server-llama.md). A running
+server describes them at `/openapi.json`, with all parts of bodies and responses; this page is made from that
+description.
 
 A request needs `Content-Type: application/json` (a file: `multipart/form-data`) and, if the server has keys,
 `Authorization: Bearer KEY` or `X-Api-Key: KEY`. A field that is null counts as left out. Fields that say what an answer
