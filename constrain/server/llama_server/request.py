@@ -37,7 +37,7 @@ _WINDOW = 64
 """Last tokens of the answer to which ``repeat_penalty`` applies, here and at llama-server by default."""
 
 REFUSED = {
-    **{name: advice for name, advice in ON_ALL_ENDPOINTS.items() if name != "n_predict"},
+    **{name: advice for name, advice in ON_ALL_ENDPOINTS.items() if name not in ("n_predict", "t_max_predict_ms")},
     "image_data": "This server reads text only.",
     "lora": "This server changes no weights for a request.",
     "messages": "Use 'prompt', or ask /v1/chat/completions.",
@@ -137,12 +137,19 @@ def read_infill(body: Mapping[str, Any], settings: Settings) -> ContinuationRequ
 
 @convert_field_errors()
 def read_tokenize(body: Mapping[str, Any]) -> TokensRequest:
-    """Reads a parsed body of ``/tokenize``. Raises ``ApiError`` with the place."""
+    """Reads a parsed body of ``/tokenize``, in llama-server's form or vLLM's. Raises ``ApiError`` with the place.
+
+    vLLM's text is ``prompt``, and begins with the special tokens of the model unless ``add_special_tokens`` is false.
+    """
+    if body.get("messages") is not None:
+        raise unsupported("messages", "Ask /apply-template for the prompt, and send it as 'content'.")
+    is_prompt = body.get("prompt") is not None
+    adds_special = boolean(body, "add_special_tokens") is not False if is_prompt else boolean(body, "add_special")
     return TokensRequest(
         optional_text(body, "model") or "",
-        required_text(body, "content"),
+        required_text(body, "prompt" if is_prompt else "content"),
         names_tokens=boolean(body, "parse_special") is not False,
-        adds_special=boolean(body, "add_special") or False,
+        adds_special=adds_special or False,
         with_pieces=boolean(body, "with_pieces") or False,
     )
 

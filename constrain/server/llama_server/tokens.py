@@ -33,17 +33,22 @@ def prompt_tokens(model: Model, asked: ContinuationRequest) -> tuple[int, ...]:
 
 
 def describe_tokens(model: Model, asked: TokensRequest) -> dict[str, Any]:
-    """Returns the answer of ``/tokenize``."""
+    """Returns the answer of ``/tokenize``, with the members that vLLM's clients read."""
     assert isinstance(asked.content, str)
     tokens = _text(model, asked.content, names=asked.names_tokens)
     if asked.adds_special:
         tokens = model.tokenizer.with_bos(tokens)
-    return {"tokens": [_piece(model, token) for token in tokens] if asked.with_pieces else tokens}
+    found = [_piece(model, token) for token in tokens] if asked.with_pieces else tokens
+    return {"tokens": found, "count": len(tokens), "max_model_len": model.n_ctx}
 
 
 def describe_text(model: Model, asked: TokensRequest) -> dict[str, Any]:
-    """Returns the answer of ``/detokenize``. Raises ``ApiError`` for ids that the model does not have."""
-    return {"content": model.tokenizer.show(text_tokens(model, asked.content, "tokens") if asked.content else ())}
+    """Returns the answer of ``/detokenize``; vLLM's clients read ``prompt``.
+
+    Raises ``ApiError`` for ids that the model does not have.
+    """
+    text = model.tokenizer.show(text_tokens(model, asked.content, "tokens") if asked.content else ())
+    return {"content": text, "prompt": text}
 
 
 def _text(model: Model, text: str, *, names: bool) -> list[int]:

@@ -68,8 +68,12 @@ _INFILL_REQUEST = _request(
 )
 _TOKENIZE_REQUEST = _request(
     "LlamaTokenizeRequest",
-    {"content": _TEXT},
-    {"add_special": FLAG, "model": _MODEL, "parse_special": FLAG, "with_pieces": FLAG},
+    {},
+    {
+        **dict.fromkeys(("add_special", "add_special_tokens", "parse_special", "with_pieces"), FLAG),
+        **{name: {"type": ["string", "null"]} for name in ("content", "prompt")},
+        "model": _MODEL,
+    },
 )
 _DETOKENIZE_REQUEST = _request("LlamaDetokenizeRequest", {"tokens": _IDS}, {"model": _MODEL})
 
@@ -144,7 +148,11 @@ LLAMA_SERVER_OPERATIONS = (
         "/tokenize",
         "llamaTokenize",
         "Returns the tokens of a text.",
-        object_schema(tokens={"type": "array", "items": {"anyOf": [_COUNT, {"type": "object"}]}}),
+        object_schema(
+            tokens={"type": "array", "items": {"anyOf": [_COUNT, {"type": "object"}]}},
+            count=_COUNT,
+            max_model_len=_COUNT,
+        ),
         WORK,
         _TOKENIZE_REQUEST,
     ),
@@ -153,7 +161,7 @@ LLAMA_SERVER_OPERATIONS = (
         "/detokenize",
         "llamaDetokenize",
         "Returns the text of tokens.",
-        object_schema(content=_TEXT),
+        object_schema(content=_TEXT, prompt=_TEXT),
         WORK,
         _DETOKENIZE_REQUEST,
     ),

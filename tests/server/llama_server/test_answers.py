@@ -104,16 +104,22 @@ def tokens(application: Application, content: str, **fields: Any) -> Any:
 def test_texts_become_tokens_and_tokens_texts(application: Application) -> None:
     text = "<|im_start|>user\nHello, wörld!<|im_end|>"
     found = tokens(application, text)
-    assert answer_of(post(application, "/detokenize", tokens=found)) == {"content": text}
+    assert answer_of(post(application, "/detokenize", tokens=found)) == {"content": text, "prompt": text}
     plain = tokens(application, text, parse_special=False)
     assert len(plain) > len(found)
-    assert answer_of(post(application, "/detokenize", tokens=plain)) == {"content": text}
+    assert answer_of(post(application, "/detokenize", tokens=plain))["content"] == text
     described = tokens(application, text, with_pieces=True)
     assert [each["id"] for each in described] == found
     assert described[0]["piece"] == "<|im_start|>"
     assert tokens(application, "\U0001f9ff", with_pieces=True)[0]["piece"] != "\ufffd"
     assert tokens(application, "") == []
-    assert answer_of(post(application, "/detokenize", tokens=[])) == {"content": ""}
+    assert answer_of(post(application, "/detokenize", tokens=[]))["content"] == ""
+
+
+def test_texts_become_tokens_for_clients_of_vllm(application: Application) -> None:
+    found = answer_of(post(application, "/tokenize", prompt="Hello, world!", add_special_tokens=False))
+    assert found["tokens"] == tokens(application, "Hello, world!")
+    assert (found["count"], found["max_model_len"]) == (len(found["tokens"]), 1024)
 
 
 def test_ids_that_the_model_does_not_have_are_refused(application: Application) -> None:

@@ -123,6 +123,12 @@ def test_a_prompt_is_a_text_or_tokens_or_both(prompt: Any, pieces: tuple[Any, ..
     assert completion({"prompt": prompt}).pieces == pieces
 
 
+def test_a_text_of_vllm_begins_with_special_tokens_unless_it_must_not() -> None:
+    bodies = ({"content": "a"}, {"content": "a", "add_special": True}, {"prompt": "a"})
+    found = [read_tokenize(body).adds_special for body in (*bodies, {"prompt": "a", "add_special_tokens": False})]
+    assert found == [False, True, True, False]
+
+
 def test_a_gap_stands_between_two_texts_and_behind_other_files() -> None:
     extra = [{"filename": "a.py", "text": "A = 1"}, {"text": "B = 2"}]
     found = infill({"prompt": "a, b", "input_extra": extra})
@@ -136,6 +142,8 @@ def test_a_gap_stands_between_two_texts_and_behind_other_files() -> None:
     [
         (read_tokenize, {}, "content"),
         (read_tokenize, {"content": ["a"]}, "content"),
+        (read_tokenize, {"prompt": 3}, "prompt"),
+        (read_tokenize, {"messages": []}, "messages"),
         (read_tokenize, {"content": "a", "add_special": "no"}, "add_special"),
         (read_detokenize, {}, "tokens"),
         (read_detokenize, {"tokens": "a"}, "tokens"),
