@@ -142,7 +142,8 @@ async def on_http_error(request: Request, error: Exception) -> JSONResponse:
     found: HTTPException = error  # type: ignore[assignment]
     place = f"{request.method} {request.url.path}"
     if found.status_code == 404:
-        place += did_you_mean(request.url.path, [route.path_format for route in request.app.routes])
+        known = [route.path_format for route in request.app.routes]
+        place += did_you_mean(request.url.path, [path for path in known if path != "/"])
     message = {404: f"Unknown request URL: {place}.", 405: f"Not allowed: {place}."}.get(
         found.status_code, found.detail
     )

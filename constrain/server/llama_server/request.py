@@ -165,9 +165,8 @@ def read_detokenize(body: Mapping[str, Any]) -> TokensRequest:
 
 def _read(body: Mapping[str, Any], pieces: tuple[Piece, ...], *, names_tokens: bool) -> ContinuationRequest:
     refuse_fields(body, REFUSED)
-    sampling = {**body}
-    if integer(body, "seed") in _RANDOM_SEEDS:
-        del sampling["seed"]
+    is_random = integer(body, "seed") in _RANDOM_SEEDS
+    sampling = {name: value for name, value in body.items() if name != "seed"} if is_random else body
     options: ChatOptions = {**read_sampling(sampling, _RANGES), **read_cache_prompt(body)}
     _check_window(body, options)
     limits = {name: most for name in ("n_predict", "max_tokens") if (most := integer(body, name) or 0) > 0 or most == 0}
