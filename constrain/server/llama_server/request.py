@@ -6,7 +6,13 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from constrain.fields.sampling import read_cache_prompt, read_max_tokens, read_sampling, read_token_ids
+from constrain.fields.sampling import (
+    MAX_TOKEN_ID,
+    read_cache_prompt,
+    read_max_tokens,
+    read_sampling,
+    read_token_ids,
+)
 from constrain.fields.values import array, boolean, integer, mapping, missing, optional_text, required_text, wrong_type
 from constrain.server.http.errors import convert_field_errors
 from constrain.server.requests.limits import MAX_STOP_SEQUENCES, RANGES
@@ -169,8 +175,8 @@ def _read(body: Mapping[str, Any], pieces: tuple[Piece, ...], *, names_tokens: b
     sampling = {name: value for name, value in body.items() if name != "seed"} if is_random else body
     options: ChatOptions = {**read_sampling(sampling, _RANGES), **read_cache_prompt(body)}
     _check_window(body, options)
-    limits = {name: most for name in ("n_predict", "max_tokens") if (most := integer(body, name) or 0) > 0 or most == 0}
-    given = {name: most for name, most in limits.items() if body.get(name) is not None}
+    limits = {name: integer(body, name) for name in ("n_predict", "max_tokens")}
+    given = {name: most for name, most in limits.items() if most is not None and most >= 0}
     options |= read_max_tokens(given, "max_tokens", "n_predict")[0]
     return ContinuationRequest(
         optional_text(body, "model") or "",
@@ -194,8 +200,9 @@ def _read_prompt(given: object) -> tuple[Piece, ...]:
     if len(given) > 1 and all(isinstance(piece, str) for piece in given):
         raise unsupported("prompt", "It has several prompts; send a request for each, or ask /v1/completions.")
     for index, piece in enumerate(given):
-        if not isinstance(piece, str):
-            read_token_ids([piece], f"prompt[{index}]")
+        place = f"prompt[{index}]"
+        if not isinstance(piece, str) and integer({place: piece}, place, 0, MAX_TOKEN_ID) is None:
+            raise wrong_type(place, "a string or an integer", piece)
     return tuple(given)
 
 

@@ -61,9 +61,10 @@ COMPLETION_REFUSES = [
     ({"prompt": None}, "prompt", "Missing"),
     ({"prompt": 3}, "prompt", "a string or an array"),
     ({"prompt": ["One,", "Two,"]}, "prompt", "several prompts"),
-    ({"prompt": ["One,", -1]}, "prompt[1][0]", ">= 0"),
-    ({"prompt": ["One,", True]}, "prompt[1][0]", "an integer"),
-    ({"prompt": [1.5]}, "prompt[0][0]", "an integer"),
+    ({"prompt": ["One,", -1]}, "prompt[1]", ">= 0"),
+    ({"prompt": ["One,", True]}, "prompt[1]", "an integer"),
+    ({"prompt": [None]}, "prompt[0]", "a string or an integer"),
+    ({"prompt": [1.5]}, "prompt[0]", "an integer"),
     ({"messages": [{"role": "user", "content": "Hi"}]}, "messages", "/v1/chat/completions"),
 ]
 INFILL_REFUSES = [
