@@ -171,11 +171,23 @@ def test_what_generate_cannot_do_is_refused_with_its_place(fields: dict[str, Any
 @pytest.mark.parametrize("read", [read_chat, read_generate])
 def test_fields_that_change_no_answer_are_accepted(read: Any) -> None:
     loading = ("num_keep", "num_batch", "num_gpu", "main_gpu", "low_vram", "f16_kv", "numa", "use_mmap", "num_thread")
-    options = {**dict.fromkeys(loading, 1), "use_mlock": False, "mirostat": 0, "mirostat_tau": 5.0, "mirostat_eta": 0.1}
+    options: dict[str, Any] = {
+        **dict.fromkeys(loading, 1),
+        "use_mlock": False,
+        "mirostat": 0,
+        "mirostat_tau": 5.0,
+        "mirostat_eta": 0.1,
+    }
     options |= {"tfs_z": 1.0, "typical_p": 1, "repeat_last_n": 10, "penalize_newline": False, "vocab_only": False}
     options |= {"num_ctx": 1 << 40, "logit_bias": {}, "format": None, "grammar": ""}
     for keep_alive, cut in (("5m", True), (0, "no"), ([], 1), (True, None)):
-        fields = {"options": options, "keep_alive": keep_alive, "truncate": cut, "shift": cut, "context": []}
+        fields: dict[str, Any] = {
+            "options": options,
+            "keep_alive": keep_alive,
+            "truncate": cut,
+            "shift": cut,
+            "context": [],
+        }
         assert read({**fields, "suffix": "", "something_new": 3, "template": None}).options == {}
 
 
