@@ -174,7 +174,10 @@ def serve(
     ] = None,
     cors_origin: Annotated[
         list[str] | None,
-        typer.Option(help='Origin of web pages that may call the server, "*" for all; may be repeated.'),
+        typer.Option(
+            help='Origin of web pages that may call the server, "vscode-webview://*" for all of a scheme, "*" for all; '
+            "may be repeated."
+        ),
     ] = None,
     grace: Annotated[
         float | None,

@@ -2,7 +2,7 @@
 
 ``cli.serve`` makes an ``Application`` (in ``app``: read it first) and runs it (``run``), with ``settings``, ``config``
 and ``logs``. ``startup`` makes the settings, also from ``variables`` of the environment. ``error_forms`` has the form
-of errors for each path.
+of errors for each path, and ``paths`` other spellings of paths.
 
 - ``http``: basics of any endpoint: errors, keys, hosts, connections
 - ``requests``: bodies, and the fields that several endpoints read
@@ -11,6 +11,7 @@ of errors for each path.
 - ``chat``, ``responses``, ``completions``, ``embeddings``: one endpoint each
 - ``messages``: Anthropic's endpoints
 - ``ollama``: all endpoints of Ollama's API
+- ``llama_server``: llama-server's own endpoints
 - ``batches``: files and batches of OpenAI's API, answered in the background
 - ``playground``: a page that shows answers token by token, and the endpoint behind it
 - ``openapi``: the description of all endpoints
@@ -18,8 +19,8 @@ of errors for each path.
 A request passes through these stages, each with its own record:
 
 1. bytes, read and parsed (``requests.body``);
-2. ``ChatRequest``, ``CompletionRequest``, ``ResponsesRequest``, ``MessagesRequest``, ``EmbeddingRequest`` or
-   ``OllamaRequest``: checked fields;
+2. ``ChatRequest``, ``CompletionRequest``, ``ResponsesRequest``, ``MessagesRequest``, ``EmbeddingRequest``,
+   ``OllamaRequest`` or ``ContinuationRequest``: checked fields;
 3. ``requests.question.Question``: the question to the model, the same for all endpoints that write text;
 4. ``generation.job.Plan``, without its constraint; ``sandbox.compiling`` finds or compiles the constraint;
 5. ``generation.job.Job`` and ``Run``: ready, and on the model's scheduler (``serving.generation.Answers``).

@@ -25,6 +25,8 @@ from constrain.server.http.account import REQUEST_ID, RESPONSE_ID, Account, curr
 from constrain.server.http.auth import owner_of, require_key
 from constrain.server.http.cors import cors_headers, preflight, require_origin
 from constrain.server.http.errors import ApiError, on_api_error, on_failure, on_http_error, unavailable
+from constrain.server.llama_server.routes import CALLED_IN_SANDBOX as LLAMA_SERVER_CALLED
+from constrain.server.llama_server.routes import llama_server_routes
 from constrain.server.logs import log_request
 from constrain.server.messages.endpoint import TokenCount, make_message_writer
 from constrain.server.messages.errors import error_object as message_error
@@ -32,6 +34,7 @@ from constrain.server.messages.model_list import describe_model, is_for_messages
 from constrain.server.messages.request import read_count_request, read_messages_request
 from constrain.server.ollama.routes import CALLED_IN_SANDBOX as OLLAMA_CALLED
 from constrain.server.ollama.routes import ollama_routes
+from constrain.server.paths import HEALTH, with_full_path
 from constrain.server.playground.endpoint import CALLED_IN_SANDBOX as PLAYGROUND_CALLED
 from constrain.server.playground.endpoint import playground_routes
 from constrain.server.playground.page import is_open
@@ -63,6 +66,7 @@ _CALLED_IN_SANDBOX = (
     read_count_request,
     read_request,
     *OLLAMA_CALLED,
+    *LLAMA_SERVER_CALLED,
     *PLAYGROUND_CALLED,
     rehearse,
     compile_here,
@@ -70,8 +74,6 @@ _CALLED_IN_SANDBOX = (
 """Functions that are called in the processes of the sandbox."""
 
 Workers.modules = tuple(function.__module__ for function in _CALLED_IN_SANDBOX)
-
-_HEALTH = "/health"
 
 
 class Application:
@@ -109,10 +111,11 @@ class Application:
             Route("/v1/messages", Answering(serving, read_messages_request, make_message_writer), methods=["POST"]),
             Route("/v1/messages/count_tokens", TokenCount(serving), methods=["POST"]),
             *self._batches.routes(),
+            *llama_server_routes(serving),
             *ollama_routes(serving),
             *(playground_routes(serving) if settings.playground else ()),
             *_about_models(models),
-            Route(_HEALTH, self._health),
+            Route(HEALTH, self._health),
             Route("/metrics", self._show_metrics),
             Route("/openapi.json", self._describe),
         ]
@@ -130,6 +133,7 @@ class Application:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        scope = with_full_path(scope)
         account = Account(time.monotonic() + self._settings.timeout)
         account.id = scope.get(REQUEST_ID, account.id)
         account.response_id = scope.get(RESPONSE_ID, "")
@@ -154,7 +158,7 @@ class Application:
                 await preflight(headers, is_shared=bool(shared_with))(scope, receive, answer)
                 return
             require_origin(scope["method"], headers, settings.cors_origins)
-            if scope["path"] != _HEALTH and not (settings.playground and is_open(scope["path"])):
+            if scope["path"] != HEALTH and not (settings.playground and is_open(scope["path"])):
                 require_key(headers, settings.api_keys)
                 account.owner = owner_of(headers, settings.api_keys)
                 account.partition = self._partition(account.owner)

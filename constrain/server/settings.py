@@ -38,7 +38,8 @@ class Settings:
         compile_seconds: CPU seconds for reading and compiling the tools and schemas of one request.
         compile_memory_bytes: bytes of memory for the same.
         hosts: names by which requests may call the server.
-        cors_origins: origins of web pages that may call, in the spelling of ``origin_of``; ``"*"`` for all.
+        cors_origins: origins, or patterns of origins, of web pages that may call, in the spelling of ``origin_of``;
+            ``"*"`` for all.
         shared_cache: whether requests with different keys share evaluated prompts. Then ``cached_tokens`` of one
             request
             reveals how prompts of others begin.

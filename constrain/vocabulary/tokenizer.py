@@ -30,6 +30,11 @@ _SPECIAL = (
 )
 """Attributes of tokens that llama.cpp looks for in a text before it tokenizes the rest."""
 
+_INFILL = {part: getattr(llama_cpp, f"llama_vocab_fim_{part}") for part in ("pre", "suf", "mid", "sep")}
+"""Functions that find the tokens of models that fill a gap in a text: in front of the text before the gap, of the text
+behind it, of the text in it, and of another file. They return -1 if there is none.
+"""
+
 _NUL = b"\0"
 """A byte that merges with no other byte: text after it is tokenized as in the middle of a longer text."""
 
@@ -61,6 +66,7 @@ class Tokenizer:
         self.adds_eos: bool = llama_cpp.llama_vocab_get_add_eos(self._pointer)
         self.bos: int = llama_cpp.llama_vocab_bos(self._pointer)
         self.eos: int = llama_cpp.llama_vocab_eos(self._pointer)
+        self.infill: dict[str, int] = {part: find(self._pointer) for part, find in _INFILL.items()}
         lead = self._raw(_NUL)
         self._lead = lead if self._text(lead) == b" " + _NUL else []
 

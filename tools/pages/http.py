@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 _HEADER = f"""# HTTP
 
 Paths and fields of `constrain serve`, which listens at `http://127.0.0.1:8080` by default. Those under `/v1/` are
-OpenAI's and, at `/v1/messages`, Anthropic's; those under `/api/` are Ollama's. A running server describes them at
-`/openapi.json`, with all parts of bodies and responses; this page is made from that description.
+OpenAI's and, at `/v1/messages`, Anthropic's, and work without `/v1`, too; those under `/api/` are Ollama's, and under
+`/api/v0/` LM Studio's; `/completion` and its neighbours are [llama-server's](../guides/server-llama.md). A running
+server describes them at `/openapi.json`, with all parts of bodies and responses; this page is made from that
+description.
 
 A request needs `Content-Type: application/json` (a file: `multipart/form-data`) and, if the server has keys,
 `Authorization: Bearer KEY` or `X-Api-Key: KEY`. A field that is null counts as left out. Fields that say what an answer
@@ -86,17 +88,14 @@ _MEANINGS = {
     "EmbeddingRequest.input": "the texts, or their token ids",
     "ResponsesRequest.input": "the conversation: a text, or a list of items",
     "OllamaEmbedRequest.input": "the text or texts",
-    "keep_alive": "has no effect: models leave memory where others need room",
+    "keep_alive": "0 without a prompt unloads the model; otherwise, models leave memory where others need room",
     "name": "older name of `model`",
-    "options": "sampling (`temperature`, `top_p`, `seed`, `stop`...), `num_predict` and `num_ctx`: "
+    "options": "sampling (`temperature`, `top_p`, `seed`, `stop`...), `num_predict`: "
     "[Ollama's clients](../guides/server-ollama.md)",
     "purpose": "`batch`",
     "raw": "whether the model continues the prompt, without its chat template",
-    "shift": "has no effect: an answer ends where the context ends",
     "think": "whether the model reasons before its answer, and how long",
-    "OllamaChatRequest.truncate": "has no effect: a conversation that does not fit into the context is refused",
-    "OllamaGenerateRequest.truncate": "has no effect: a prompt that does not fit into the context is refused",
-    "OllamaEmbedRequest.truncate": "whether a text is cut where it does not fit into the context (yes)",
+    "truncate": "whether a text is cut where it does not fit into the context (yes)",
     "verbose": "only false is accepted",
     "input_file_id": "id of the file with the requests",
     "instructions": "a system message in front of the conversation; the next response does not inherit it",

@@ -69,6 +69,12 @@ def guarded_tokens(
     return tokens if continues else tokenizer.with_bos(tokens)
 
 
+def trusted_tokens(tokenizer: Tokenizer, text: str) -> list[int]:
+    """Returns the token ids of a text in which names of special tokens stand for these tokens."""
+    parts = _partition(text, tokenizer.special_tokens)
+    return [token for part in parts for token in ([part] if isinstance(part, int) else tokenizer.tokenize(part))]
+
+
 class _Marker:
     """Inserts a mark behind the first character of special tokens' texts, or of every possible beginning of one."""
 

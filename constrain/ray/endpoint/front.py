@@ -16,6 +16,7 @@ from constrain.server.error_forms import error_object_for, stream_end
 from constrain.server.http.account import REQUEST_ID, RESPONSE_ID, Account, current
 from constrain.server.http.cors import cors_headers
 from constrain.server.http.errors import ApiError, failure, too_busy, unavailable
+from constrain.server.paths import with_full_path
 from constrain.server.requests.body import too_large
 from constrain.server.responses.output import new_response_id
 
@@ -67,6 +68,7 @@ class Front:
         if scope["type"] != "http":
             await send({"type": "websocket.close"})
             return
+        scope = with_full_path(scope)
         headers = Headers(scope=scope)
         account = Account(time.monotonic() + self._settings.timeout)
         account.error_object = error_object_for(scope["path"], headers)

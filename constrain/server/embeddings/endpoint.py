@@ -19,7 +19,7 @@ from constrain.server.http.account import current
 from constrain.server.http.errors import ApiError, context_overflow, failure, unavailable
 from constrain.server.requests.texts import text_tokens
 from constrain.server.serving.endpoint import Endpoint
-from constrain.server.serving.sizes import longest_token, require_context, text_size
+from constrain.server.serving.sizes import longest_token, text_size
 from constrain.thread_pools import start_pool
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def _prepare(model: Model, asked: EmbeddingRequest) -> list[list[int]]:
 def _tokens(model: Model, text: Text, asked: EmbeddingRequest) -> list[int]:
     """Returns the tokens of a text, cut if the request allows it. Raises ``ApiError`` if there are too many."""
     longest, size, place = longest_token(model.vocabulary), text_size(text), asked.field
-    most = _most_tokens(model, asked)
+    most = min(asked.max_tokens or model.n_ctx, model.n_ctx)
     if size > most * longest:  # too long to fit, so its tokens need not be counted
         if not asked.truncate:
             there = f"there are {size} bytes of text in an input"
@@ -118,14 +118,6 @@ def _tokens(model: Model, text: Text, asked: EmbeddingRequest) -> list[int]:
         raise context_overflow(place, f"it has {most} tokens, and an input resulted in {len(tokens)} tokens")
     end = tokens[-1:] if isinstance(text, str) and model.tokenizer.adds_eos else []
     return [*tokens[: most - len(end)], *end]
-
-
-def _most_tokens(model: Model, asked: EmbeddingRequest) -> int:
-    """Returns the most tokens of a text. Raises ``ApiError`` if the model has no room for as many."""
-    if asked.max_tokens is None:
-        return model.n_ctx
-    require_context(asked.max_tokens, model)
-    return asked.max_tokens
 
 
 def _embed(model: Model, tokens: Sequence[int]) -> NDArray[np.float32]:

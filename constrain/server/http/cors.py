@@ -7,6 +7,7 @@ server refuses a request for a page of another origin before it has any effect.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from starlette.responses import Response
@@ -25,7 +26,12 @@ ANY_ORIGIN = "*"
 OPAQUE_ORIGIN = "null"
 """Origin of pages from files and in sandboxed frames. Every site can make such a page."""
 
-_ORIGIN = re.compile(r"([a-z][a-z0-9+.-]*)://(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:[0-9]{1,5})?")
+_ORIGIN = re.compile(r"([a-z][a-z0-9+.-]*)://(\*|\[[0-9a-f:.]+\]|(?:\*\.)?[a-z0-9._-]+)(:(?:[0-9]{1,5}|\*))?")
+"""An origin, or a pattern of origins."""
+
+_ANY = {"://*": r"://[a-z0-9._:[\]-]*", "://*.": r"://(?:[a-z0-9_-]+\.)+", ":*": r"(?::[0-9]{1,5})?"}
+"""Regular expressions for ``*`` in patterns of origins: for all hosts and ports, for all hosts of a domain, and for all
+ports."""
 
 _DEFAULT_PORTS = {"http": "80", "https": "443"}
 
@@ -34,12 +40,22 @@ _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
 def origin_of(text: str) -> str:
-    """Returns an origin as browsers write it: in lower case, without a default port. Raises ``ValueError``."""
+    """Returns an origin, or a pattern of origins, as browsers write it. Raises ``ValueError``.
+
+    Browsers write origins in lower case, without a default port.
+
+    >>> origin_of("https://My.Example:443/"), origin_of("vscode-webview://*")
+    ('https://my.example', 'vscode-webview://*')
+    """
     if text in (ANY_ORIGIN, OPAQUE_ORIGIN):
         return text
     found = _ORIGIN.fullmatch(text.lower().removesuffix("/"))
     if found is None:
-        raise ValueError("an origin is a scheme, a host and optionally a port, as in https://my.example:8443")
+        raise ValueError(
+            "an origin is a scheme, a host and optionally a port, as in https://my.example:8443; '*' may stand for all "
+            "hosts (vscode-webview://*), for all hosts of a domain (https://*.my.example) or for all ports "
+            "(http://localhost:*)"
+        )
     scheme, host, port = found.groups(default="")
     return f"{scheme}://{host}{'' if port == f':{_DEFAULT_PORTS.get(scheme)}' else port}"
 
@@ -53,12 +69,26 @@ def require_origin(method: str, headers: Headers, origins: Sequence[str]) -> Non
         return
     given = headers.getlist("origin")
     for origin in given:
-        if origin not in origins and not _is_own(origin, headers):
+        if not _is_allowed(origin, origins) and not _is_own(origin, headers):
             raise _make_refusal(f"from pages of the origin {origin!r:.200}")
     if not given and headers.get("sec-fetch-site") in ("cross-site", "same-site"):
         is_link = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
         if method not in ("GET", "HEAD") or not is_link:
             raise _make_refusal("from pages of other origins, unless these send their origin")
+
+
+def _is_allowed(origin: str, origins: Sequence[str]) -> bool:
+    """Returns whether an origin is one of several, which may be patterns."""
+    return any(origin == each or (ANY_ORIGIN in each and _expression(each).fullmatch(origin)) for each in origins)
+
+
+@lru_cache
+def _expression(pattern: str) -> re.Pattern[str]:
+    """Returns the regular expression of a pattern of origins."""
+    if pattern == ANY_ORIGIN:
+        return re.compile(".*")
+    pieces = re.split(r"(://\*\.|://\*|:\*)", pattern)
+    return re.compile("".join(_ANY.get(piece, re.escape(piece)) for piece in pieces))
 
 
 def _is_own(origin: str, headers: Headers) -> bool:
@@ -85,7 +115,7 @@ def _make_refusal(what: str) -> ApiError:
 def cors_headers(headers: Headers, origins: Sequence[str]) -> dict[str, str]:
     """Returns the headers for every response, errors included; empty if the page may not read it."""
     origin = headers.get("origin")
-    if origin is None or not ({ANY_ORIGIN, origin} & set(origins)):
+    if origin is None or not _is_allowed(origin, origins):
         return {}
     return {
         "access-control-allow-origin": ANY_ORIGIN if ANY_ORIGIN in origins else origin,

@@ -13,6 +13,7 @@ from starlette.responses import JSONResponse
 
 from constrain.fields.values import FieldError
 from constrain.server.http.account import current
+from constrain.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -140,6 +141,9 @@ async def on_http_error(request: Request, error: Exception) -> JSONResponse:
     """Returns the response for errors of Starlette: unknown paths and methods."""
     found: HTTPException = error  # type: ignore[assignment]
     place = f"{request.method} {request.url.path}"
+    if found.status_code == 404:
+        known = [route.path_format for route in request.app.routes]
+        place += did_you_mean(request.url.path, [path for path in known if path != "/"])
     message = {404: f"Unknown request URL: {place}.", 405: f"Not allowed: {place}."}.get(
         found.status_code, found.detail
     )

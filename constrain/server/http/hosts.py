@@ -25,8 +25,11 @@ ANY_HOST = "*"
 _AUTHORITY = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::([0-9]{0,5}))?")
 """``host`` or ``host:port`` (RFC 3986 section 3.2), with names in ASCII, as browsers send them."""
 
-_PRIVATE = (".internal", ".local", ".home.arpa")
-"""Ends of names that nobody can register in the public DNS (RFC 6762, RFC 8375, ICANN's reservation of 2024)."""
+_PRIVATE = (".localhost", ".internal", ".local", ".home.arpa")
+"""Ends of names that nobody can register in the public DNS (RFC 6761, RFC 6762, RFC 8375, ICANN's reservation of 2024).
+
+No foreign site has such a name. Containers call their machine ``host.docker.internal`` or ``host.containers.internal``.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +37,10 @@ class Hosts:
     """The names that a server answers to.
 
     Attributes:
-        names: names in the spelling of ``host_of``, in addition to ``localhost`` and this machine's loopback addresses.
-        answers_private: whether the server answers to all addresses, and to all names that nobody can register in the
-            public DNS. A network has many such names for a machine; no foreign site has one.
+        names: names in the spelling of ``host_of``, in addition to ``localhost``, this machine's loopback addresses,
+            and names that nobody can register in the public DNS.
+        answers_private: whether the server answers to all addresses, and to all names of one label, which a network has
+            for its machines.
         answers_any: whether the server answers to every name.
     """
 
@@ -63,17 +67,17 @@ class Hosts:
                 )
 
     def _answers(self, host: str) -> bool:
-        if host == "localhost" or host in self.names:
+        if host == "localhost" or host in self.names or host.endswith(_PRIVATE):
             return True
         try:
             address = ipaddress.ip_address(host)
         except ValueError:
-            return self.answers_private and ("." not in host or host.endswith(_PRIVATE))
+            return self.answers_private and "." not in host
         return self.answers_private or address.is_loopback
 
 
 def hosts_for(host: str, addresses: Iterable[str], allowed: Sequence[str], *, has_keys: bool) -> Hosts:
-    """Returns the names that a server answers to.
+    """Returns the names that a server answers to; the name of this machine is one of them, with and without its domain.
 
     Args:
         host: name or address of ``--host``.
@@ -83,7 +87,8 @@ def hosts_for(host: str, addresses: Iterable[str], allowed: Sequence[str], *, ha
             listed names answers to every name.
     """
     is_local = all(ipaddress.ip_address(address.partition("%")[0]).is_loopback for address in addresses)
-    own = [host] if is_local else [host, socket.gethostname()]
+    machine = socket.gethostname()
+    own = (host, machine, machine.partition(".")[0])
     found = {named for name in (*own, *allowed) if (named := host_of(name)) is not None}
     answers_any = ANY_HOST in allowed or (has_keys and not is_local)
     return Hosts(frozenset(found), answers_private=not is_local, answers_any=answers_any)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from constrain.server.http.errors import ApiError
 from constrain.server.requests.limits import MAX_MODELS_PAGE
-from constrain.server.serving.models import find_model
+from constrain.server.serving.models import find_model, require_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,6 +30,7 @@ def is_for_messages(headers: Headers) -> bool:
 
 def describe_model(models: Models, name: str) -> dict[str, Any]:
     """Returns a model as a JSON object, loaded or not. Raises ``ApiError``."""
+    name = require_name(models, name)
     created = datetime.fromtimestamp(find_model(models, name).created, timezone.utc)
     return {
         "type": "model",

@@ -13,7 +13,6 @@ from constrain.server.ollama.names import served_name
 from constrain.server.ollama.request import OllamaRequest
 from constrain.server.ollama.thinking import require_thinking
 from constrain.server.serving.answering import Answering
-from constrain.server.serving.sizes import require_context
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class OllamaAnswering(Answering[OllamaRequest]):
-    """An endpoint whose model writes an answer, or is only loaded.
+    """An endpoint whose model writes an answer, or is only loaded or unloaded.
 
     Args:
         serving: models, generator and settings.
@@ -44,19 +43,25 @@ class OllamaAnswering(Answering[OllamaRequest]):
         return served_name(self._serving.models, name)
 
     def check(self, asked: OllamaRequest, served: ServedModel) -> None:
-        """Raises ``ApiError`` if the model cannot reason as the request asks for, or has too small a context."""
-        require_context(asked.num_ctx, served.model)
+        """Raises ``ApiError`` if the model cannot reason as the request asks for."""
         require_thinking(asked.model, served.model, asked.options)
 
     async def respond(self, asked: OllamaRequest, session: Session, send: Send) -> JSONResponse | None:
         """Returns the response to a request that was read; see ``Answering``."""
         if asked.questions:
             return await super().respond(asked, session, send)
-        async with self._serving.models.lease(self.find(asked.model)) as served:
+        name = self.find(asked.model)
+        if asked.is_unloading:
+            self._serving.models.unload(name)
+            return JSONResponse(_make_writer(self._members, asked).ready("unload"))
+        async with self._serving.models.lease(name) as served:
             self.check(asked, served)
-            return JSONResponse(_make_writer(self._members, asked, served).loaded())
+            return JSONResponse(_make_writer(self._members, asked, served).ready("load"))
 
 
-def _make_writer(members: Callable[..., dict[str, Any]], asked: OllamaRequest, served: ServedModel) -> AnswerWriter:
+def _make_writer(
+    members: Callable[..., dict[str, Any]], asked: OllamaRequest, served: ServedModel | None = None
+) -> AnswerWriter:
     is_text = asked.question is None or asked.question.content is None
-    return AnswerWriter(asked.model, members, served, current.get().begun, is_text=is_text)
+    load_seconds = 0.0 if served is None else served.load_seconds
+    return AnswerWriter(asked.model, members, load_seconds, current.get().begun, is_text=is_text)

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from constrain.chat.tools.checks import ANY_TOOL_NAME
-from constrain.fields.values import FieldError, array, boolean, mapping, wrong_type
+from constrain.fields.values import FieldError, array, mapping
 from constrain.server.requests.formats import ANY_OBJECT, Format, format_of, require_flat
 from constrain.server.requests.peers import read_content
 from constrain.server.requests.places import Place
@@ -34,7 +34,7 @@ _OPTIONS = (
     "frequency_penalty",
 )
 
-_EVERYWHERE = {
+EVERYWHERE = {
     **{
         name: advice
         for name, advice in ON_ALL_ENDPOINTS.items()
@@ -73,9 +73,10 @@ _EVERYWHERE = {
     "steps": "This server makes no images.",
     "width": "This server makes no images.",
 }
+"""Fields that both refuse, with the alternative."""
 
 CHAT_REFUSED = {
-    **_EVERYWHERE,
+    **EVERYWHERE,
     "context": "Send the whole conversation as 'messages'.",
     "prompt": "Use 'messages', or ask /api/generate.",
     "raw": "Ask /api/generate.",
@@ -86,7 +87,7 @@ CHAT_REFUSED = {
 """Fields that chat refuses, with the alternative."""
 
 GENERATE_REFUSED = {
-    **_EVERYWHERE,
+    **EVERYWHERE,
     "context": "Send the whole conversation as 'messages' to /api/chat.",
     "messages": "Use 'prompt', or ask /api/chat.",
     "suffix": "This server writes what follows a prompt, not what stands between two texts.",
@@ -168,33 +169,6 @@ def _split_types(schema: Any) -> Any:
 
 
 def read_keep_alive(body: Mapping[str, Any]) -> bool:
-    """Reads how long the model stays loaded, which this server decides itself; returns whether it is zero.
-
-    Raises ``FieldError``.
-    """
+    """Reads how long the model stays loaded, in seconds or as a duration; returns whether it is zero."""
     given = body.get("keep_alive")
-    if given is None:
-        return False
-    if isinstance(given, bool) or not isinstance(given, int | float | str):
-        raise wrong_type("keep_alive", "a number of seconds or a duration", given)
-    return _NO_TIME.fullmatch(given) is not None if isinstance(given, str) else given == 0
-
-
-def require_load(*, is_unloading: bool) -> None:
-    """Raises ``FieldError`` for a request that only unloads a model."""
-    if is_unloading:
-        raise unsupported(
-            "keep_alive",
-            "Without a prompt, 0 asks to unload the model. This server unloads models itself, where --memory-limit "
-            "leaves no room for another one.",
-        )
-
-
-def check_overflow(body: Mapping[str, Any]) -> None:
-    """Checks the types of ``truncate`` and ``shift``, which are about conversations that do not fit into the context.
-
-    These are refused, and answers end where the context does, so neither value changes another answer. Raises
-    ``FieldError``.
-    """
-    for name in ("truncate", "shift"):
-        boolean(body, name)
+    return _NO_TIME.fullmatch(given) is not None if isinstance(given, str) else given == 0 and given is not False

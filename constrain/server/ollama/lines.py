@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from constrain.chat.reading.events import StreamEvent
     from constrain.generation.completion import Completion
-    from constrain.server.serving.models import ServedModel
 
 LINES = "application/x-ndjson"
 """Media type of a stream."""
@@ -44,7 +43,7 @@ class AnswerWriter:
     Args:
         model: name of the model in the request.
         members: function that makes the members of a piece of the answer: ``chat_members`` or ``generate_members``.
-        served: the model.
+        load_seconds: seconds that the request waited until the model was loaded.
         begun: time of the request's arrival (``time.monotonic()``).
         is_text: whether the answer is free text, which can be cut.
     """
@@ -55,14 +54,14 @@ class AnswerWriter:
         self,
         model: str,
         members: Callable[..., dict[str, Any]],
-        served: ServedModel,
+        load_seconds: float,
         begun: float,
         *,
         is_text: bool,
     ) -> None:
         self._model = model
         self._members = members
-        self._served = served
+        self._load_seconds = load_seconds
         self._begun = begun
         self._shape = Shape(is_text=is_text)
         self._calls: dict[int, tuple[str, str, list[str]]] = {}
@@ -78,9 +77,9 @@ class AnswerWriter:
             members["logprobs"] = logprob_objects(completion.text_logprobs)
         return {**self._head(), **members, **self._ending(completion)}
 
-    def loaded(self) -> dict[str, Any]:
-        """Returns the response to a request that only loads the model."""
-        return {**self._head(), **self._members(), "done": True, "done_reason": "load", **self._durations()}
+    def ready(self, reason: str) -> dict[str, Any]:
+        """Returns the response to a request without a question. ``reason``: ``"load"`` or ``"unload"``."""
+        return {**self._head(), **self._members(), "done": True, "done_reason": reason, **self._durations()}
 
     def begin(self, count: int) -> Iterator[str]:  # noqa: ARG002 - as all writers
         """Yields the lines in front of an answer: none."""
@@ -136,7 +135,7 @@ class AnswerWriter:
     def _durations(self) -> dict[str, int]:
         return {
             "total_duration": nanoseconds(time.monotonic() - self._begun),
-            "load_duration": nanoseconds(self._served.load_seconds),
+            "load_duration": nanoseconds(self._load_seconds),
         }
 
 

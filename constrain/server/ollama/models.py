@@ -85,7 +85,7 @@ class Library:
         except ApiError:  # the other models can be listed nevertheless
             facts = FileFacts()
         shown = full_name(name)
-        if shown != name and self._models.find(shown) is not None:  # another model has this name
+        if shown != name and shown in self._models:  # another model has this name
             shown = name
         return {
             "name": shown,
@@ -107,6 +107,9 @@ class _About(Endpoint):
             asked = await self.read(body, read_named, session)
         response = await self.respond(asked)
         await response(request.scope, request.receive, send)
+
+    def name_model(self, document: dict[str, Any]) -> None:
+        """Adds nothing: ``read_named`` requires a name."""
 
     def find(self, name: str) -> str:
         """Returns the name unchanged: ``respond`` finds the model."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from constrain.fields.values import boolean, missing, optional_text
 from constrain.server.http.errors import ApiError, convert_field_errors
+from constrain.server.requests.body import LATEST
 from constrain.server.requests.refusals import unsupported
 
 if TYPE_CHECKING:
@@ -13,20 +14,18 @@ if TYPE_CHECKING:
 
     from constrain.server.serving.models import Models
 
-_LATEST = ":latest"
-
 
 def served_name(models: Models, name: str) -> str:
-    """Returns the served name of the model that a request names, with or without ``:latest``. Raises ``ApiError``."""
-    for known in (name, f"{name}{_LATEST}", name.removesuffix(_LATEST)):
-        if models.find(known) is not None:
-            return known
-    raise ApiError(
-        f"model '{name:.200}' not found; this server has {list_names(models)}",
-        status=404,
-        param="model",
-        code="model_not_found",
-    )
+    """Returns the served name that a request means (see ``Models.name_of``). Raises ``ApiError``."""
+    found = models.name_of(name)
+    if found is None:
+        raise ApiError(
+            f"model '{name:.200}' not found; this server has {list_names(models)}",
+            status=404,
+            param="model",
+            code="model_not_found",
+        )
+    return found
 
 
 def full_name(name: str) -> str:
@@ -35,7 +34,7 @@ def full_name(name: str) -> str:
     >>> full_name("demo"), full_name("qwen3:8b")
     ('demo:latest', 'qwen3:8b')
     """
-    return name if ":" in name.rpartition("/")[2] else name + _LATEST
+    return name if ":" in name.rpartition("/")[2] else name + LATEST
 
 
 def list_names(models: Iterable[str]) -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from constrain.fields.sampling import read_max_tokens, read_sampling
 from constrain.fields.values import FieldError, boolean, integer, mapping
+from constrain.server.http.account import warn
+from constrain.server.ollama.fields import EVERYWHERE
 from constrain.server.requests.limits import RANGES
+from constrain.server.requests.peers import PEERS
 from constrain.server.requests.refusals import asks_for_nothing, unsupported
 from constrain.suggestions import did_you_mean
 
@@ -46,10 +48,8 @@ _WINDOW = 64
 _RANDOM_SEED = -1
 """Value of ``seed`` for a fresh seed."""
 
-_UNLIMITED = (-1, -2)
-"""Values of ``num_predict`` for no limit, and for as much as the context holds: here the same."""
-
 _LOADING = (
+    "num_ctx",
     "num_keep",
     "num_batch",
     "num_gpu",
@@ -75,46 +75,52 @@ _REFUSED: dict[str, tuple[float, str]] = {
 }
 """Options that are refused, each with its value without effect and the alternative."""
 
-_KNOWN = (*_SAMPLING, *_LOADING, *_REFUSED, "num_predict", "num_ctx", "repeat_last_n", "penalize_newline")
+_OUTSIDE = ("format", *PEERS)
+"""Fields outside of the options that say what an answer is."""
+
+_KNOWN = (*_SAMPLING, *_LOADING, *_REFUSED, "num_predict", "repeat_last_n", "penalize_newline")
 
 
-@dataclass(frozen=True, slots=True)
-class OllamaOptions:
-    """The checked ``options`` of a request.
+def read_options(body: Mapping[str, Any]) -> ChatOptions:
+    """Reads ``options`` for the generation. Unknown options are warnings. Raises ``FieldError``.
 
-    Attributes:
-        generation: options for the generation.
-        num_ctx: tokens that the context must have; ``None`` for any number.
+    A ``num_predict`` of 0 or less is no limit, as in Ollama.
     """
-
-    generation: ChatOptions
-    num_ctx: int | None
-
-
-def read_options(body: Mapping[str, Any]) -> OllamaOptions:
-    """Reads ``options``. Raises ``FieldError``, also for unknown options, since any option may change the answer."""
-    given = body.get(_FIELD)
-    members = {} if given is None else mapping(given, _FIELD)
+    members = _members(body)
     _refuse(members)
     named = {name: members[name] for name in _SAMPLING if members.get(name) is not None}
     with _name_place():
         if integer(named, "seed") == _RANDOM_SEED:
             del named["seed"]
         found: ChatOptions = {**read_sampling(named, OPTION_RANGES)}
-        if integer(members, "num_predict") not in _UNLIMITED:
+        if (integer(members, "num_predict") or 0) > 0:
             found |= read_max_tokens(members, "num_predict", least=1)[0]
         _check_penalties(members, found)
-        return OllamaOptions(found, integer(members, "num_ctx", 1))
+        return found
+
+
+def read_num_ctx(body: Mapping[str, Any]) -> int | None:
+    """Reads ``options.num_ctx`` where it says how much of a text is read; ``None`` for the served context.
+
+    Raises ``FieldError``.
+    """
+    with _name_place():
+        given = integer(_members(body), "num_ctx")
+    return given if given is not None and given > 0 else None
+
+
+def _members(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    given = body.get(_FIELD)
+    return {} if given is None else mapping(given, _FIELD)
 
 
 def _refuse(members: Mapping[str, Any]) -> None:
-    """Raises ``FieldError`` for options that this server does not have."""
+    """Raises ``FieldError`` for options that change an answer and are not done here; warns about unknown ones."""
     for name, value in members.items():
         if name not in _KNOWN:
-            raise unsupported(
-                f"{_FIELD}.{name:.64}",
-                f"This server has no such option{did_you_mean(name[:64], _KNOWN)}; leave it out.",
-            )
+            if (name in EVERYWHERE or name in _OUTSIDE) and not asks_for_nothing(name, value):
+                raise unsupported(f"{_FIELD}.{name}", EVERYWHERE.get(name, "Send it outside of 'options'."))
+            warn(f"'{_FIELD}.{name:.64}' is no option{did_you_mean(name[:64], _KNOWN)}; it has no effect.")
         if name in _REFUSED:
             neutral, advice = _REFUSED[name]
             if not asks_for_nothing(name, value) and (isinstance(value, bool) or value != neutral):

@@ -12,11 +12,9 @@ from constrain.server.http.errors import convert_field_errors
 from constrain.server.ollama.fields import (
     CHAT_REFUSED,
     GENERATE_REFUSED,
-    check_overflow,
     read_functions,
     read_keep_alive,
     read_shape,
-    require_load,
 )
 from constrain.server.ollama.messages import convert_messages, refuse_images
 from constrain.server.ollama.options import NUM_PREDICT, read_options
@@ -36,20 +34,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class OllamaRequest:
-    """The checked fields of a request whose model writes an answer, or is only loaded.
+    """The checked fields of a request whose model writes an answer, or is only loaded or unloaded.
 
     Attributes:
         model: name of the model, with or without a tag.
-        question: question to the model; ``None`` if the request only loads it.
+        question: question to the model; ``None`` if the request only loads or unloads it.
         streaming: how the answer is sent.
-        num_ctx: tokens that the model's context must have; ``None`` for any number.
+        is_unloading: whether a request without a question unloads the model.
         options: options for the generation.
     """
 
     model: str
     question: Question | None
     streaming: Streaming
-    num_ctx: int | None
+    is_unloading: bool
     options: ChatOptions
 
     @property
@@ -66,19 +64,17 @@ def read_ollama_chat(body: Mapping[str, Any], settings: Settings) -> OllamaReque
     """
     model = model_name(body)
     refuse_fields(body, CHAT_REFUSED)
-    options, num_ctx, is_unloading = _read_common(body)
+    options, is_unloading = _read_common(body)
     content = read_shape(body)
     tools = read_functions(body, settings.strict_subset)
     options |= tools.options(parallel=read_parallel(body))
     messages = body.get("messages")
     question = None
-    if messages is None or not array(messages, "messages"):
-        require_load(is_unloading=is_unloading)
-    else:
+    if messages is not None and array(messages, "messages"):
         places = Places("messages", NUM_PREDICT, tools.field, tools.places)
         asked, prefill = take_prefill(body, convert_messages(messages), options)
         question = Question(asked, content, options, places, prefill=prefill)
-    return OllamaRequest(model, question, _read_streaming(body), num_ctx, options)
+    return OllamaRequest(model, question, _read_streaming(body), is_unloading, options)
 
 
 @convert_field_errors()
@@ -90,7 +86,7 @@ def read_ollama_generate(body: Mapping[str, Any], settings: Settings) -> OllamaR
     model = model_name(body)
     refuse_fields(body, GENERATE_REFUSED)
     refuse_images(body)
-    options, num_ctx, is_unloading = _read_common(body)
+    options, is_unloading = _read_common(body)
     content = read_shape(body)
     prompt, system = optional_text(body, "prompt") or "", optional_text(body, "system")
     is_raw = boolean(body, "raw") or False
@@ -99,28 +95,24 @@ def read_ollama_generate(body: Mapping[str, Any], settings: Settings) -> OllamaR
     if is_raw and options.pop("thinking", None):
         raise unsupported("think", "With 'raw', the prompt begins the reasoning where there is one; leave it out.")
     question = None
-    if not prompt:
-        require_load(is_unloading=is_unloading)
-    elif is_raw:
+    if prompt and is_raw:
         question = Question(prompt, content, options, Places("prompt", NUM_PREDICT))
-    else:
+    elif prompt:
         messages = [{"role": "system", "content": system}] if system else []
         messages.append({"role": "user", "content": prompt})
         question = Question(messages, content, options, Places("prompt", NUM_PREDICT))
-    return OllamaRequest(model, question, _read_streaming(body), num_ctx, options)
+    return OllamaRequest(model, question, _read_streaming(body), is_unloading, options)
 
 
-def _read_common(body: Mapping[str, Any]) -> tuple[ChatOptions, int | None, bool]:
+def _read_common(body: Mapping[str, Any]) -> tuple[ChatOptions, bool]:
     """Reads the fields that both endpoints have. Raises ``FieldError``.
 
-    Returns the options for the generation, the size of the context, and whether the model is to be unloaded.
+    Returns the options for the generation, and whether the model is to be unloaded.
     """
-    check_overflow(body)
-    given = read_options(body)
-    options: ChatOptions = {**given.generation, **read_logprobs(body), **read_cache_prompt(body)}
+    options: ChatOptions = {**read_options(body), **read_logprobs(body), **read_cache_prompt(body)}
     options |= read_certificate(body)
     options |= thinking_options(body, options.get("max_tokens"))
-    return options, given.num_ctx, read_keep_alive(body)
+    return options, read_keep_alive(body)
 
 
 def _read_streaming(body: Mapping[str, Any]) -> Streaming:

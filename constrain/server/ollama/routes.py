@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 PREFIX = "/api/"
 """Beginning of the paths of Ollama's API."""
 
-API_VERSION = "0.12.11"
+API_VERSION = "0.14.0"
 """Version of Ollama whose API this server has; clients compare it with the least version that they need."""
 
 CALLED_IN_SANDBOX = (read_ollama_chat, read_ollama_generate, read_embed, read_old_embeddings, read_named)

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 from constrain.fields.values import array, boolean, integer, missing, optional_text, wrong_type
 from constrain.server.embeddings.request import EmbeddingRequest
 from constrain.server.http.errors import ApiError, convert_field_errors
-from constrain.server.ollama.fields import read_keep_alive
-from constrain.server.ollama.options import read_options
+from constrain.server.ollama.options import read_num_ctx, read_options
 from constrain.server.requests.body import model_name
 from constrain.server.requests.limits import MAX_INPUTS
 
@@ -42,9 +41,9 @@ def read_old_embeddings(body: Mapping[str, Any]) -> EmbeddingRequest:
 def _request(
     body: Mapping[str, Any], inputs: tuple[str, ...], field: str, *, dimensions: int | None, is_cut: bool
 ) -> EmbeddingRequest:
-    read_keep_alive(body)
+    read_options(body)
     return EmbeddingRequest(
-        model_name(body), inputs, "float", dimensions, field, max_tokens=read_options(body).num_ctx, truncate=is_cut
+        model_name(body), inputs, "float", dimensions, field, max_tokens=read_num_ctx(body), truncate=is_cut
     )
 
 

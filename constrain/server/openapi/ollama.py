@@ -30,7 +30,6 @@ LINE_ERROR: dict[str, Schema] = {
 """The schema of errors, by name."""
 
 _NAME: Schema = {"$ref": "#/components/schemas/TaggedModelName"}
-_KEEP_ALIVE: Schema = {"type": ["number", "string", "null"]}
 _FORMAT: Schema = {"anyOf": [{"type": "object"}, {"enum": ["json", ""]}, {"type": "null"}]}
 _DURATION: Schema = {"type": "integer", "minimum": 0}
 
@@ -48,8 +47,8 @@ _OPTIONS: Schema = {
         **{name: _option(name, "number") for name in ("temperature", "top_p", "min_p", "repeat_penalty")},
         **{name: _option(name, "number") for name in ("presence_penalty", "frequency_penalty")},
         **{name: _option(name, "integer") for name in ("top_k", "seed")},
-        "num_ctx": {"type": ["integer", "null"], "minimum": 1},
-        "num_predict": {"anyOf": [{"type": "integer", "minimum": 1}, {"enum": [-1, -2, None]}]},
+        "num_ctx": {"type": ["integer", "null"]},
+        "num_predict": {"type": ["integer", "null"]},
         "stop": {
             "anyOf": [
                 {"type": "string", "minLength": 1},
@@ -64,7 +63,7 @@ _ASKING: dict[str, Schema] = {
     "cache_prompt": SAMPLING["cache_prompt"],
     **PROOF,
     "format": _FORMAT,
-    "keep_alive": _KEEP_ALIVE,
+    "keep_alive": {},
     "model": _NAME,
     "options": _OPTIONS,
     "prompt_cache_retention": SAMPLING["prompt_cache_retention"],
@@ -102,7 +101,6 @@ OLLAMA_EMBED_REQUEST = Shape(
                     {"type": "array", "items": {"type": "string", "minLength": 1}, "maxItems": MAX_INPUTS},
                 ]
             },
-            "keep_alive": _KEEP_ALIVE,
             "model": _NAME,
             "options": _OPTIONS,
         }
@@ -112,7 +110,7 @@ OLLAMA_OLD_EMBED_REQUEST = Shape(
     "OllamaEmbeddingsRequest",
     OllamaOldEmbedBody,
     "request",
-    own={"": {"keep_alive": _KEEP_ALIVE, "model": _NAME, "options": _OPTIONS}},
+    own={"": {"model": _NAME, "options": _OPTIONS}},
 )
 OLLAMA_VECTORS = Shape("OllamaEmbeddings", OllamaVectors, "response")
 OLLAMA_NAMED = Shape(

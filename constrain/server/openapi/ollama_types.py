@@ -12,7 +12,7 @@ class CalledFunction(TypedDict, total=False):
 
     index: int
     name: Required[str]
-    arguments: Required[dict[str, Any]]
+    arguments: Required[dict[str, Any] | str]
 
 
 class OllamaCall(TypedDict, total=False):
@@ -56,11 +56,9 @@ class OllamaBody(TypedDict, total=False):
     logprobs: bool
     model: Required[str]
     options: dict[str, Any]
-    shift: bool
     stream: bool
     think: bool | Literal["low", "medium", "high"]
     top_logprobs: int
-    truncate: bool
 
 
 class OllamaChatBody(OllamaBody, total=False):
@@ -86,7 +84,7 @@ class OllamaAnswer(TypedDict, total=False):
     model: Required[str]
     created_at: Required[str]
     done: Required[bool]
-    done_reason: Literal["stop", "length", "load"]
+    done_reason: Literal["stop", "length", "load", "unload"]
     total_duration: int
     load_duration: int
     prompt_eval_count: int
@@ -114,7 +112,6 @@ class OllamaEmbedBody(TypedDict, total=False):
 
     dimensions: int
     input: Required[str | list[str]]
-    keep_alive: Any
     model: Required[str]
     options: dict[str, Any]
     truncate: bool
@@ -123,7 +120,6 @@ class OllamaEmbedBody(TypedDict, total=False):
 class OllamaOldEmbedBody(TypedDict, total=False):
     """The body of ``/api/embeddings``."""
 
-    keep_alive: Any
     model: Required[str]
     options: dict[str, Any]
     prompt: str

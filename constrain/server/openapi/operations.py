@@ -19,6 +19,7 @@ from constrain.server.openapi.bodies import (
     RESPONSE,
     RESPONSES_REQUEST,
 )
+from constrain.server.openapi.llama_server import LLAMA_SERVER_OPERATIONS
 from constrain.server.openapi.messages import (
     COUNT_REQUEST,
     MESSAGE,
@@ -67,6 +68,15 @@ OPERATIONS = (
     ),
     Operation("POST", "/v1/responses", "createResponse", "Makes a response.", RESPONSE, WORK, RESPONSES_REQUEST, EVENT),
     Operation(
+        "POST",
+        "/v1/responses/input_tokens",
+        "countInputTokens",
+        "Counts the tokens of the prompt that the same request to /v1/responses has.",
+        object_schema(object={"const": "response.input_tokens"}, input_tokens={"type": "integer", "minimum": 0}),
+        WORK,
+        RESPONSES_REQUEST,
+    ),
+    Operation(
         "GET",
         "/v1/responses/{id}",
         "getResponse",
@@ -88,7 +98,7 @@ OPERATIONS = (
         "POST",
         "/v1/responses/{id}",
         "postResponse",
-        "Always refused: this server neither compacts nor counts, as others do at such paths.",
+        "Always refused: this server compacts no conversations, as others do at such a path.",
         None,
         (404,),
         parameters=(_RESPONSE_ID,),
@@ -189,6 +199,7 @@ OPERATIONS = (
     ),
     *BATCH_OPERATIONS,
     *OLLAMA_OPERATIONS,
+    *LLAMA_SERVER_OPERATIONS,
     *PLAYGROUND_OPERATIONS,
     Operation(
         "GET",

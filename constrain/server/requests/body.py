@@ -22,6 +22,9 @@ _JSON = "application/json"
 
 FORM = "multipart/form-data"
 
+LATEST = ":latest"
+"""Tag of a model whose name has none."""
+
 _PATIENCE = 4.0
 """Seconds that a client may take to send a body, in addition to the time at ``_SLOWEST``; beyond it, status 408."""
 

@@ -160,6 +160,9 @@ _NEUTRAL: dict[str, float] = {
     "min_new_tokens": 0,
     "min_tokens": 0,
     "n": 1,
+    "n_cmpl": 1,
+    "n_indent": 0,
+    "n_probs": 0,
     "repetition_penalty": 1,
 }
 """Values of fields that have no effect."""

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from constrain.server.requests.question import Question
     from constrain.server.responses.request import ResponsesRequest
     from constrain.server.responses.store import ResponseStore, StoredResponse
+    from constrain.server.sandbox.session import Session
     from constrain.server.serving.endpoint import Serving
     from constrain.server.serving.generation import Answers
     from constrain.server.serving.models import ServedModel
@@ -79,10 +80,11 @@ def responses_routes(serving: Serving, store: ResponseStore) -> list[Route]:
         raise ApiError("Only responses with 'background' can be cancelled, and this server makes none.")
 
     async def refuse_method(_: Request) -> Response:
-        raise HTTPException(404)  # compact, input_tokens: 404, and not "method not allowed" for a response with this id
+        raise HTTPException(404)  # compact: 404, and not "method not allowed" for a response with this id
 
     return [
         Route(_PATH, Responses(serving, store), methods=["POST"]),
+        Route(_PATH + "/input_tokens", InputTokens(serving, store), methods=["POST"]),
         Route(_PATH + "/{id}", show, methods=["GET"]),
         Route(_PATH + "/{id}", delete, methods=["DELETE"]),
         Route(_PATH + "/{id}", refuse_method, methods=["POST"]),
@@ -103,10 +105,7 @@ class Responses(Endpoint):
         generator = self._serving.generator
         owner = current.get().owner
         with generator.admit(1), generator.session() as session:
-            subset = self._serving.settings.strict_subset
-            read = partial(read_request, strict_subset=subset, keeps=self._store.keeps)
-            asked = await self.read(body, read, session)
-            asked, previous, question = await generator.run_in_thread(partial(self._resolve_question, asked, owner))
+            asked, previous, question = await self._ask(body, session)
             require_room((question,), generator.room)
             with generator.admit(question.n - 1):
                 async with self._serving.models.lease(asked.model) as served:
@@ -121,6 +120,13 @@ class Responses(Endpoint):
                             return
                         response = await self._response(answers, made)
         await response(request.scope, request.receive, send)
+
+    async def _ask(self, body: bytes, session: Session) -> tuple[ResponsesRequest, StoredResponse | None, Question]:
+        """Returns the request, the response that it continues, and the question to the model. Raises ``ApiError``."""
+        subset = self._serving.settings.strict_subset
+        asked = await self.read(body, partial(read_request, strict_subset=subset, keeps=self._store.keeps), session)
+        resolve = partial(self._resolve_question, asked, current.get().owner)
+        return await self._serving.generator.run_in_thread(resolve)
 
     def _resolve_question(
         self, asked: ResponsesRequest, owner: str
@@ -176,6 +182,20 @@ class Responses(Endpoint):
         if request.store and current.get().keeps_response:
             put = partial(self._store.put, made.owner, request, response_json(response), made.previous)
             await asyncio.to_thread(put)
+
+
+class InputTokens(Responses):
+    """The endpoint that counts the tokens of the prompt that the same request for a response has."""
+
+    async def answer(self, body: bytes, request: Request, send: Send) -> None:
+        """Answers a request; see ``Endpoint``."""
+        generator = self._serving.generator
+        with generator.admit(1), generator.session() as session:
+            asked, _, question = await self._ask(body, session)
+            async with self._serving.models.lease(asked.model) as served:
+                count = await generator.count(served, question)
+        counted = {"object": "response.input_tokens", "input_tokens": count}
+        await JSONResponse(counted)(request.scope, request.receive, send)
 
 
 @dataclass(frozen=True, slots=True)

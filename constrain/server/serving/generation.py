@@ -151,6 +151,11 @@ class Generator:
         constraint, seconds = await compile_for(plan, question, session, self.run_in_thread)
         return await self.run_in_thread(partial(_make_job, served, question, plan, constraint, seconds))
 
+    async def prompt(self, served: ServedModel, question: Question) -> Sequence[int]:
+        """Returns the tokens of a question's prompt. Raises ``ApiError`` if the question is invalid."""
+        plan = await self.run_in_thread(partial(_make_plan, served, question))
+        return plan.tokens
+
     async def count(self, served: ServedModel, question: Question) -> int:
         """Returns the number of tokens of a question's prompt. Raises ``ApiError`` if the question is invalid."""
         plan = await self.run_in_thread(partial(_make_plan, served, question))
@@ -347,7 +352,7 @@ def _make_plan(served: ServedModel, question: Question) -> Plan:
             param="logit_bias",
             code="invalid_value",
         )
-    _refuse_endless(question, model)
+    refuse_endless(question, model)
     options = add_defaults(served.defaults, question.options)
     with _convert_errors(served, question):
         if isinstance(prompt, list):
@@ -363,7 +368,7 @@ def _prefill(model: Model, question: Question, job: Job) -> Prefill | None:
     return Prefill(len(question.prefill), len(model.vocabulary.encode(question.prefill.encode())), len(job.plan.prefix))
 
 
-def _refuse_endless(question: Question, model: Model) -> None:
+def refuse_endless(question: Question, model: Model) -> None:
     """Raises ``ApiError`` for a prompt that is too long to fit, before its tokens are counted."""
     prompt, place = question.prompt, question.places.prompt
     if isinstance(prompt, list):

@@ -21,9 +21,11 @@ from typing import TYPE_CHECKING, Any
 
 from openai.types import Model as ModelObject
 
+from constrain.fields.values import missing
 from constrain.generation.options import ChatOptions
 from constrain.server.http.account import current
-from constrain.server.http.errors import SERVER_ERROR, ApiError, unavailable
+from constrain.server.http.errors import SERVER_ERROR, ApiError, convert_field_errors, unavailable
+from constrain.server.requests.body import LATEST
 from constrain.server.serving.waiting import any_done
 from constrain.thread_pools import start_pool
 
@@ -86,13 +88,15 @@ class ServedModel:
 class _Entry:
     """The state of a model.
 
-    ``users``: leases; ``used``: end of the last one; ``loading``: future, with None after a failure.
+    ``users``: leases; ``used``: end of the last one; ``loading``: future, with None after a failure; ``leaves``:
+    whether it is unloaded after the last lease.
     """
 
     source: ModelSource
     users: int = 0
     used: int = 0
     loading: Future[Model | None] | None = None
+    leaves: bool = False
 
     @property
     def model(self) -> Model | None:
@@ -104,6 +108,11 @@ class _Entry:
         return self.loading is not None and not self.loading.done()
 
     @property
+    def is_there(self) -> bool:
+        """Whether it is loaded or being loaded."""
+        return self.is_loading or self.model is not None
+
+    @property
     def has_failed(self) -> bool:
         """Whether the last attempt to load it failed."""
         return self.loading is not None and self.loading.done() and self.loading.result() is None
@@ -111,7 +120,7 @@ class _Entry:
     @property
     def memory_bytes(self) -> int:
         """Bytes that it takes now, or will take once loaded."""
-        return self.source.memory_bytes if self.is_loading or self.model is not None else 0
+        return self.source.memory_bytes if self.is_there else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,15 +164,22 @@ class Models:
         """Number of answers that all models together write at the same time."""
         return sum(entry.source.parallel for entry in self._entries)
 
-    def find(self, name: str) -> ModelSource | None:
-        """Returns the facts about the model with a name, if there is one."""
-        entry = self._entry(name)
-        return None if entry is None else entry.source
+    def name_of(self, name: str) -> str | None:
+        """Returns the served name that a request means, if there is one.
 
-    def _entry(self, name: str) -> _Entry | None:
-        """Returns the model with a name, or else the first one with a pattern that the name matches."""
-        matching = (entry for pattern, entry in self._patterns if pattern.fullmatch(name))
-        return self._by_name.get(name) or next(matching, None)
+        Letter case and the tag ``latest`` make no difference, unless names of several models differ in nothing else.
+        """
+        if name in self._by_name:
+            return name
+        same = {entry.source.names[0]: known for known, entry in self._by_name.items() if _fold(known) == _fold(name)}
+        if same:
+            return next(iter(same.values())) if len(same) == 1 else None
+        return next((entry.source.names[0] for pattern, entry in self._patterns if pattern.fullmatch(name)), None)
+
+    def find(self, name: str) -> ModelSource | None:
+        """Returns the facts about the model that a name means (see ``name_of``), if there is one."""
+        found = self.name_of(name)
+        return None if found is None else self._by_name[found].source
 
     def states(self) -> list[ModelState]:
         """Returns the states of all models, under their own names."""
@@ -176,21 +192,20 @@ class Models:
 
     def loaded(self, name: str) -> Model | None:
         """Returns the model with a name, if it is loaded."""
-        entry = self._entry(name)
-        assert entry is not None
+        entry = self._by_name[name]
         return entry.model
 
     @contextlib.asynccontextmanager
     async def lease(self, name: str) -> AsyncIterator[ServedModel]:
-        """Loads the model with a name, and keeps it loaded inside the context.
+        """Loads the model that a name means, and keeps it loaded inside the context.
 
         Waits for room in memory no longer than ``ROOM_PATIENCE``. Raises ``ApiError``.
         """
-        find_model(self, name)
+        name = require_name(self, name)
         current.get().model = name
-        entry = self._entry(name)
-        assert entry is not None
+        entry = self._by_name[name]
         entry.users += 1
+        entry.leaves = False
         begun = time.monotonic()
         try:
             model = await self._ready(entry)
@@ -199,26 +214,32 @@ class Models:
             entry.users -= 1
             entry.used = next(self._clock)
             if not entry.users:
+                self._leave(entry)
                 self._wake()
 
     def load(self, name: str) -> None:
         """Loads a model now. Raises the errors of ``ModelSource.load``."""
         loaded: Future[Model | None] = Future()
-        entry = self._entry(name)
-        assert entry is not None
+        entry = self._by_name[name]
         loaded.set_result(entry.source.load())
         entry.loading = loaded
+
+    def unload(self, name: str) -> None:
+        """Frees the model that a name means, after its last use, until it is asked for again. Raises ``ApiError``."""
+        entry = self._by_name[require_name(self, name)]
+        entry.leaves = True
+        self._leave(entry)
 
     def close(self) -> None:
         """Frees all models, after their last use."""
         for entry in self._entries:
-            if entry.is_loading or entry.model is not None:
+            if entry.is_there:
                 self._unload(entry)
         self._thread.shutdown()
 
     async def _ready(self, entry: _Entry) -> Model:
         until = time.monotonic() + ROOM_PATIENCE
-        while not entry.is_loading and entry.model is None:
+        while not entry.is_there:
             if self._make_room(entry):
                 entry.loading = self._thread.submit(_load, entry.source)
                 entry.loading.add_done_callback(self._wake)
@@ -256,6 +277,11 @@ class Models:
         for other in leaving:
             self._unload(other)
         return True
+
+    def _leave(self, entry: _Entry) -> None:
+        """Unloads a model that nobody uses and that is to leave."""
+        if entry.leaves and not entry.users and entry.is_there:
+            self._unload(entry)
 
     def _unload(self, entry: _Entry) -> None:
         """Frees a model; if it is being loaded, afterwards, since one thread does both."""
@@ -307,10 +333,14 @@ def _close(name: str, loading: Future[Model | None]) -> None:
         _log.info("unloaded %s", name, extra={"event": "model_unloaded", "model": name})
 
 
-def find_model(models: Models, name: str) -> ModelSource:
-    """Returns the facts about the model with a name. Raises ``ApiError``."""
-    source = models.find(name)
-    if source is None:
+def _fold(name: str) -> str:
+    return name.casefold().removesuffix(LATEST)
+
+
+def require_name(models: Models, name: str) -> str:
+    """Returns the served name that a request means (see ``Models.name_of``). Raises ``ApiError``."""
+    found = models.name_of(name)
+    if found is None:
         there = ", ".join(f"'{known}'" for known in models)
         raise ApiError(
             f"The model '{name:.200}' does not exist. This server has {there}.",
@@ -318,12 +348,29 @@ def find_model(models: Models, name: str) -> ModelSource:
             param="model",
             code="model_not_found",
         )
+    return found
+
+
+def find_model(models: Models, name: str) -> ModelSource:
+    """Returns the facts about the model that a name means. Raises ``ApiError``."""
+    source = models.find(require_name(models, name))
+    assert source is not None
     return source
+
+
+@convert_field_errors()
+def only_model(models: Models) -> str:
+    """Returns the name of the only model, for requests that name none. Raises ``ApiError`` if there are several."""
+    states = models.states()
+    if len(states) > 1:
+        raise missing("model")
+    return states[0].name
 
 
 def model_object(models: Models, name: str) -> dict[str, Any]:
     """Returns a model as a JSON object for OpenAI's clients, loaded or not. Raises ``ApiError``."""
-    described = ModelObject(id=name, created=find_model(models, name).created, object="model", owned_by=_OWNER)
+    found = require_name(models, name)
+    described = ModelObject(id=found, created=find_model(models, found).created, object="model", owned_by=_OWNER)
     return described.model_dump(exclude_unset=True)
 
 

@@ -1,14 +1,11 @@
-"""Sizes of texts and tokens that can be found without a tokenizer, and of contexts."""
+"""Sizes of texts and tokens that can be found without a tokenizer."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from constrain.server.http.errors import ApiError
-
 if TYPE_CHECKING:
-    from constrain.llama.model import Model
     from constrain.vocabulary.vocabulary import Vocabulary
 
 _longest: WeakKeyDictionary[Vocabulary, int] = WeakKeyDictionary()
@@ -33,14 +30,3 @@ def text_size(value: object) -> int:
         elif isinstance(part, list):
             pending.extend(part)
     return size
-
-
-def require_context(tokens: int | None, model: Model) -> None:
-    """Raises ``ApiError`` for a request that needs a larger context than that of the model. ``tokens``: its size."""
-    if tokens is not None and tokens > model.n_ctx:
-        raise ApiError(
-            f"Invalid 'options.num_ctx': {tokens} tokens, and this server runs the model with {model.n_ctx}. Leave it "
-            f"out, or start the server with --ctx {tokens}.",
-            param="options.num_ctx",
-            code="integer_above_max_value",
-        )

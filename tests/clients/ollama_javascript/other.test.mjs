@@ -47,7 +47,6 @@ const REFUSED = [
   ['a schema that nothing matches', { format: { type: 'integer', minimum: 3, maximum: 2 } }, 400, /minimum/],
   ['an option that is not there', { options: { mirostat: 2 } }, 400, /options\.mirostat/],
   ['reasoning of a model that has none', { think: true }, 400, /does not support thinking/],
-  ['a larger context', { options: { num_ctx: 1_000_000 } }, 400, /--ctx/],
 ];
 
 for (const [what, more, status, message] of REFUSED) {

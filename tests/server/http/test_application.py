@@ -75,6 +75,57 @@ def test_unknown_paths_and_methods_are_errors_in_the_same_shape(method: str, pat
 
 
 @pytest.mark.parametrize(
+    ("method", "path", "same"),
+    [
+        ("GET", "/models", "/v1/models"),
+        ("GET", "/models/small", "/v1/models/small"),
+        ("POST", "/chat/completions", "/v1/chat/completions"),
+        ("POST", "/completions", "/v1/completions"),
+        ("POST", "/embeddings", "/v1/embeddings"),
+        ("POST", "/responses", "/v1/responses"),
+        ("GET", "/responses/resp_1", "/v1/responses/resp_1"),
+        ("POST", "/messages", "/v1/messages"),
+        ("POST", "/messages/count_tokens", "/v1/messages/count_tokens"),
+        ("GET", "/v1/health", "/health"),
+        ("GET", "/chat/completions", "/v1/chat/completions"),
+        ("GET", "/modelsandmore", "/modelsandmore"),
+    ],
+)
+def test_a_path_may_lack_its_version(method: str, path: str, same: str) -> None:
+    asked = application()
+    body = {"json": {"model": "small"}} if method == "POST" else {}
+    found, expected = (ask(asked, method, each, **body) for each in (path, same))
+    assert (found.status_code, {**found.json(), "request_id": ""}) == (
+        expected.status_code,
+        {**expected.json(), "request_id": ""},
+    )
+
+
+def test_a_path_without_its_version_needs_a_key_too() -> None:
+    asked = application(api_keys=("secret",))
+    found = [ask(asked, "GET", path).status_code for path in ("/models", "/props", "/v1/health", "/health")]
+    assert found == [401, 401, 200, 200]
+
+
+@pytest.mark.parametrize(
+    ("path", "meant"),
+    [
+        ("/v1/v1/chat/completions", "/v1/chat/completions"),
+        ("/openai/v1/chat/completions", "/v1/chat/completions"),
+        ("/v1/chat/completions/", "/v1/chat/completions"),
+        ("/v1/completion", "/v1/completions"),
+        ("/v1/api/tags", "/api/tags"),
+        ("/tokenise", "/tokenize"),
+        ("/a", None),
+        ("/v1/" + "a" * 5000, None),
+    ],
+)
+def test_an_unknown_path_is_told_what_it_may_mean(path: str, meant: str | None) -> None:
+    message = error_of(ask(application(), "POST", path))["message"]
+    assert message == f"Unknown request URL: POST {path}{'' if meant is None else f' (did you mean {meant}?)'}."
+
+
+@pytest.mark.parametrize(
     ("body", "says"),
     [
         (b"", "could not parse"),

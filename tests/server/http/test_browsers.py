@@ -56,9 +56,16 @@ STRANGERS = [
     "[::1]evil.example",
     "127.0.0.1..",
     "",
+    "internal",
+    "box",
+    "evil-internal",
+    "host.docker.internal.evil.example",
+    "host.docker.internal@evil.example",
+    "a.xlocal",
 ]
 OWN = ["localhost", "localhost:8080", "LocalHost:1", "localhost.", "127.0.0.1:8080", "127.1.2.3", "[::1]", "[::1]:8080"]
 OWN += ["[0:0:0:0:0:0:0:1]:80", "[::ffff:127.0.0.1]:8080", "localhost:"]
+OWN += ["host.docker.internal:8080", "host.containers.internal", "box.local.", "App.LocalHost:3000", "nas.home.arpa"]
 
 
 @pytest.mark.parametrize("host", STRANGERS)
@@ -100,6 +107,14 @@ def test_every_name_can_be_allowed() -> None:
 def test_the_name_that_a_server_listens_on_is_its_own() -> None:
     hosts = hosts_for("My.Example", ["127.0.1.1", "::1"], [], has_keys=True)
     assert [status_for(hosts, host) for host in ("my.example:80", "evil.example", "192.168.1.5")] == [200, 403, 403]
+
+
+@pytest.mark.parametrize("machine", ["Box", "box.corp.example"])
+def test_a_server_of_this_machine_answers_to_the_machines_name(monkeypatch: pytest.MonkeyPatch, machine: str) -> None:
+    monkeypatch.setattr(socket, "gethostname", lambda: machine)
+    hosts = hosts_for("127.0.0.1", ["127.0.0.1"], [], has_keys=False)
+    found = [status_for(hosts, host) for host in ("box:8080", machine, "box2", "box.evil.example")]
+    assert found == [200, 200, 403, 403]
 
 
 def test_a_server_of_a_network_answers_to_names_that_are_no_sites() -> None:
@@ -211,6 +226,37 @@ def test_pages_of_allowed_origins_may_ask(allowed: str) -> None:
     assert (response.status_code, response.headers["access-control-allow-origin"]) == (200, allowed)
 
 
+PATTERNS = [
+    (
+        "vscode-webview://*",
+        ["vscode-webview://1f2e-3d", "vscode-webview://a.b:1"],
+        ["http://1f2e", "xvscode-webview://a"],
+    ),
+    ("app://*", ["app://obsidian.md", "app://"], ["app://a/b", "https://app", "app:"]),
+    ("https://*.my.example", ["https://a.my.example", "https://a.b.my.example"], ["https://my.example"]),
+    ("https://*.my.example", [], ["https://a.my.example:8443", "https://a.my.example.evil.example"]),
+    ("https://*.my.example", [], ["https://evil.example/.my.example", "https://amy.example", "https://.my.example"]),
+    ("https://a.my.example", [], ["https://aXmy.example", "https://b.a.my.example"]),
+    ("https://*.my.example:*", ["https://a.my.example", "https://a.my.example:8443"], ["https://a.my.example:x"]),
+    (
+        "http://a.example:*",
+        ["http://a.example", "http://a.example:3000"],
+        ["https://a.example", "http://a.example.evil"],
+    ),
+    ("http://[::1]:*", ["http://[::1]:3000"], ["http://[::2]:3000", "http://:3000"]),
+]
+
+
+@pytest.mark.parametrize(("pattern", "allowed", "foreign"), PATTERNS)
+def test_pages_of_origins_of_a_pattern_may_ask(pattern: str, allowed: list[str], foreign: list[str]) -> None:
+    asked = application(cors_origins=(origin_of(pattern),))
+    for origin in (*allowed, *foreign):
+        headers = {"Origin": origin, "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "cors"}
+        response = ask(asked, "GET", "/v1/models", headers=headers)
+        shared = response.headers.get("access-control-allow-origin")
+        assert (response.status_code, shared) == ((200, origin) if origin in allowed else (403, None)), origin
+
+
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
 @pytest.mark.parametrize(
     ("method", "mode", "target", "status"),
@@ -245,6 +291,9 @@ def test_programs_and_addresses_that_are_typed_in_may_ask(site: str | None) -> N
         ("http://my.example:443", "http://my.example:443"),
         ("http://[::1]:80", "http://[::1]"),
         ("tauri://localhost", "tauri://localhost"),
+        ("VSCode-Webview://*", "vscode-webview://*"),
+        ("https://*.My.Example:443/", "https://*.my.example"),
+        ("http://localhost:*", "http://localhost:*"),
         ("*", "*"),
         ("null", "null"),
     ],
@@ -253,7 +302,26 @@ def test_an_origin_is_written_as_browsers_write_it(text: str, found: str) -> Non
     assert origin_of(text) == found
 
 
-@pytest.mark.parametrize("text", ["my.example", "https://my.example/a", "https://*.my.example", "https://", "", "None"])
+NO_ORIGINS = [
+    "my.example",
+    "https://my.example/a",
+    "https://",
+    "",
+    "None",
+    "*://my.example",
+    "https://a.*",
+    "*.my.example",
+]
+NO_ORIGINS += [
+    "https://a*.my.example",
+    "https://*my.example",
+    "https://a.*.example",
+    "https://my.example:8*",
+    "app://**",
+]
+
+
+@pytest.mark.parametrize("text", NO_ORIGINS)
 def test_what_is_no_origin_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="an origin is a scheme, a host and optionally a port"):
         origin_of(text)

@@ -76,7 +76,8 @@ def test_answers_are_streams_by_default(application: Application) -> None:
 def test_a_model_answers_to_its_name_with_a_tag(application: Application) -> None:
     assert answer_of(chat(application, model="small:latest"))["model"] == "small:latest"
     assert answer_of(chat(application, model="other-name:latest"))["model"] == "other-name:latest"
-    for name in ("small:7b", "small:latest:latest", "Small"):
+    assert answer_of(chat(application, model="Small"))["model"] == "Small"
+    for name in ("small:7b", "small:latest:latest", "smal"):
         response = chat(application, model=name)
         assert response.status_code == 404
         assert error_of(response) == f"model '{name}' not found; this server has 'small', 'other-name'"
@@ -184,13 +185,16 @@ def test_a_request_without_a_prompt_loads_the_model(application: Application, pa
     assert error_of(post(application, path, model="none")).startswith("model 'none' not found")
 
 
-def test_the_context_is_what_the_server_has(application: Application) -> None:
-    assert answer_of(chat(application, options={"num_ctx": 1024}))["done"]
-    for path, fields in (("chat", {"messages": USER}), ("generate", {}), ("embed", {"input": "a"})):
-        response = post(application, path, **fields, options={"num_ctx": 1025})
-        assert response.status_code == 400
-        assert "1024" in error_of(response)
-        assert "--ctx 1025" in error_of(response)
+def test_any_context_is_accepted(application: Application) -> None:
+    for path, fields in (("chat", {"messages": USER}), ("generate", {"prompt": "a"}), ("embed", {"input": "a"})):
+        for size in (0, 1, 1 << 30):
+            options = {"num_ctx": size, "num_predict": 1}
+            assert post(application, path, **fields, options=options).status_code == 200
+
+
+def test_unknown_options_are_warned_of(application: Application) -> None:
+    answer = answer_of(chat(application, options={"yarn": 1e6}))
+    assert answer["constrain"]["warnings"] == ["'options.yarn' is no option; it has no effect."]
 
 
 def test_a_conversation_that_does_not_fit_is_refused(application: Application) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from constrain.chat.prompt.messages import Call, check_messages
+from constrain.server.http.account import Account, current
 from constrain.server.http.errors import ApiError
 from constrain.server.ollama.messages import convert_messages
 from constrain.server.ollama.names import full_name
@@ -65,9 +66,7 @@ BOTH_REFUSE = [
     ({"options": {"top_p": 1.5}}, "options.top_p", "<= 1"),
     ({"options": {"top_k": -1}}, "options.top_k", ">= 0"),
     ({"options": {"seed": 1.5}}, "options.seed", "an integer"),
-    ({"options": {"num_predict": 0}}, "options.num_predict", ">= 1"),
-    ({"options": {"num_predict": -3}}, "options.num_predict", ">= 1"),
-    ({"options": {"num_ctx": 0}}, "options.num_ctx", ">= 1"),
+    ({"options": {"num_predict": "all"}}, "options.num_predict", "an integer"),
     ({"options": {"stop": [""]}}, "options.stop", "empty"),
     ({"options": {"stop": ["a"] * (MAX_OLLAMA_STOPS + 1)}}, "options.stop", "too long"),
     ({"options": {"mirostat": 2}}, "options.mirostat", "temperature"),
@@ -77,17 +76,14 @@ BOTH_REFUSE = [
     ({"options": {"repeat_last_n": 10, "repeat_penalty": 1.2}}, "options.repeat_last_n", "64"),
     ({"options": {"repeat_last_n": 0, "presence_penalty": 1}}, "options.repeat_last_n", "64"),
     ({"options": {"penalize_newline": False, "repeat_penalty": 1.2}}, "options.penalize_newline", "line ends"),
-    ({"options": {"temprature": 1}}, "options.temprature", "did you mean temperature?"),
-    ({"options": {"logit_bias": {}}}, "options.logit_bias", "no such option"),
-    ({"options": {"rope_frequency_base": 1e6}}, "options.rope_frequency_base", "no such option"),
+    ({"options": {"logit_bias": {"1": 2}}}, "options.logit_bias", "/v1/chat/completions"),
+    ({"options": {"max_tokens": 5}}, "options.max_tokens", "options.num_predict"),
+    ({"options": {"format": "json"}}, "options.format", "outside"),
+    ({"options": {"grammar": 'root ::= "a"'}}, "options.grammar", "outside"),
     ({"think": "a lot"}, "think", "'low', 'medium', 'high'"),
     ({"think": 1}, "think", "a boolean or a string"),
     ({"cache_prompt": 1}, "cache_prompt", "a boolean or 'whole'"),
     ({"cache_prompt": "some"}, "cache_prompt", "'whole'"),
-    ({"keep_alive": []}, "keep_alive", "duration"),
-    ({"keep_alive": True}, "keep_alive", "duration"),
-    ({"truncate": 1}, "truncate", "a boolean"),
-    ({"shift": "no"}, "shift", "a boolean"),
     ({"top_logprobs": 2}, "top_logprobs", "logprobs"),
     ({"logprobs": True, "top_logprobs": 21}, "top_logprobs", "<= 20"),
     ({"suffix": "end"}, "suffix", "two texts"),
@@ -124,7 +120,6 @@ CHAT_REFUSES = [
     ({"prompt": "Hi"}, "prompt", "/api/generate"),
     ({"system": "Be brief."}, "system", "'system'"),
     ({"raw": True}, "raw", "/api/generate"),
-    ({"messages": [], "keep_alive": 0}, "keep_alive", "--memory-limit"),
 ]
 GENERATE_REFUSES = [
     ({"prompt": 3}, "prompt", "a string"),
@@ -136,7 +131,6 @@ GENERATE_REFUSES = [
     ({"messages": USER}, "messages", "/api/chat"),
     ({"tools": [ADD]}, "tools", "/api/chat"),
     ({"tool_choice": "auto"}, "tool_choice", "/api/chat"),
-    ({"prompt": "", "keep_alive": "0s"}, "keep_alive", "--memory-limit"),
 ]
 
 
@@ -165,10 +159,39 @@ def test_what_generate_cannot_do_is_refused_with_its_place(fields: dict[str, Any
 @pytest.mark.parametrize("read", [read_chat, read_generate])
 def test_fields_that_change_no_answer_are_accepted(read: Any) -> None:
     loading = ("num_keep", "num_batch", "num_gpu", "main_gpu", "low_vram", "f16_kv", "numa", "use_mmap", "num_thread")
-    options = {**dict.fromkeys(loading, 1), "use_mlock": False, "mirostat": 0, "mirostat_tau": 5.0, "mirostat_eta": 0.1}
+    options: dict[str, Any] = {
+        **dict.fromkeys(loading, 1),
+        "use_mlock": False,
+        "mirostat": 0,
+        "mirostat_tau": 5.0,
+        "mirostat_eta": 0.1,
+    }
     options |= {"tfs_z": 1.0, "typical_p": 1, "repeat_last_n": 10, "penalize_newline": False, "vocab_only": False}
-    fields = {"options": options, "keep_alive": "5m", "truncate": True, "shift": False, "context": [], "suffix": ""}
-    assert read({**fields, "something_new": 3, "template": None}).options == {}
+    options |= {"num_ctx": 1 << 40, "logit_bias": {}, "format": None, "grammar": ""}
+    for keep_alive, cut in (("5m", True), (0, "no"), ([], 1), (True, None)):
+        fields: dict[str, Any] = {
+            "options": options,
+            "keep_alive": keep_alive,
+            "truncate": cut,
+            "shift": cut,
+            "context": [],
+        }
+        assert read({**fields, "suffix": "", "something_new": 3, "template": None}).options == {}
+
+
+@pytest.mark.parametrize("read", [read_chat, read_generate])
+def test_unknown_options_are_warnings(read: Any) -> None:
+    account = Account(0)
+    token = current.set(account)
+    try:
+        assert read({"options": {"temprature": 1, "yarn": 1e6, "x" * 100: 1}}).options == {}
+    finally:
+        current.reset(token)
+    assert account.warnings == (
+        "'options.temprature' is no option (did you mean temperature?); it has no effect.",
+        "'options.yarn' is no option; it has no effect.",
+        f"'options.{'x' * 64}' is no option; it has no effect.",
+    )
 
 
 @pytest.mark.parametrize("read", [read_chat, read_generate])
@@ -186,7 +209,7 @@ def test_what_is_kept_of_a_prompt_is_chosen(read: Any) -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("options", [{"num_predict": -1}, {"num_predict": -2}, {"seed": -1}, {"num_predict": None}])
+@pytest.mark.parametrize("options", [{"seed": -1}, *({"num_predict": most} for most in (-100, -2, -1, 0, None))])
 def test_numbers_that_mean_none_are_none(options: dict[str, Any]) -> None:
     assert read_chat({"options": options}).options == {}
 
@@ -330,7 +353,20 @@ def test_a_raw_prompt_is_continued() -> None:
 def test_requests_without_a_prompt_load_the_model() -> None:
     loading = [read_chat({"messages": nothing}) for nothing in ([], None)]
     loading += [read_generate({"prompt": nothing, "keep_alive": "10m"}) for nothing in ("", None)]
-    assert [request.questions for request in loading] == [()] * 4
+    assert [(request.questions, request.is_unloading) for request in loading] == [((), False)] * 4
+
+
+@pytest.mark.parametrize("zero", [0, 0.0, "0", "0s", "-0.0m"])
+def test_requests_without_a_prompt_and_without_time_unload_the_model(zero: object) -> None:
+    for request in (read_chat({"messages": [], "keep_alive": zero}), read_generate({"prompt": "", "keep_alive": zero})):
+        assert (request.questions, request.is_unloading) == ((), True)
+
+
+@pytest.mark.parametrize("arguments", ['{"a": 1}', {"a": 1}])
+def test_arguments_of_earlier_calls_are_objects_or_their_text(arguments: object) -> None:
+    call = {"function": {"name": "add", "arguments": arguments}}
+    found = messages_of(*USER, {"role": "assistant", "tool_calls": [call]}, {"role": "tool", "content": "1"})
+    assert found[1]["tool_calls"][0]["function"] == call["function"]
 
 
 EMBED_REFUSES = [
@@ -345,6 +381,13 @@ EMBED_REFUSES = [
     ({"options": {"mirostat": 1}}, "options.mirostat", "temperature"),
     ({"model": None}, "model", "Missing"),
 ]
+
+SIZES = [(None, None), (-1, None), (0, None), (20, 20), (1 << 40, 1 << 40)]
+
+
+@pytest.mark.parametrize(("given", "found"), SIZES)
+def test_a_context_is_where_texts_are_cut(given: int | None, found: int | None) -> None:
+    assert read_embed({"model": "small", "input": "a", "options": {"num_ctx": given}}).max_tokens == found
 
 
 @pytest.mark.parametrize(("fields", "param", "says"), EMBED_REFUSES)

@@ -15,6 +15,8 @@ from constrain.server.app import Application
 from constrain.server.chat.request import read_chat_request
 from constrain.server.completions.request import read_completion_request
 from constrain.server.embeddings.request import read_embedding_request
+from constrain.server.llama_server.request import REFUSED as LLAMA_REFUSED
+from constrain.server.llama_server.request import read_completion, read_detokenize, read_infill
 from constrain.server.messages.request import read_count_request, read_messages_request
 from constrain.server.ollama.fields import CHAT_REFUSED, GENERATE_REFUSED
 from constrain.server.ollama.names import read_named
@@ -223,6 +225,13 @@ READERS: dict[str, tuple[Callable[[Any], object], dict[str, Any], Mapping[str, s
     "PlaygroundCheckRequest": (lambda body: read_check_request(body, Settings()), {"model": "m"}, {}),
     "PlaygroundExplainRequest": (lambda body: read_explain_request(body, Settings()), {"model": "m", "text": ""}, {}),
     "OllamaModelRequest": (read_named, {"name": "m"}, {}),
+    "LlamaCompletionRequest": (lambda body: read_completion(body, Settings()), {"prompt": "x"}, LLAMA_REFUSED),
+    "LlamaInfillRequest": (
+        lambda body: read_infill(body, Settings()),
+        {"input_prefix": "x", "input_suffix": "y"},
+        LLAMA_REFUSED,
+    ),
+    "LlamaDetokenizeRequest": (read_detokenize, {"tokens": [1]}, {}),
 }
 """The reader of each body, the smallest body in which it reads every field, and the fields that it refuses."""
 
@@ -348,6 +357,42 @@ def test_answers_of_ollamas_api_are_as_described(
     assert response.status_code == 200, response.text
     for line in response.text.splitlines():
         validator(description, f"Ollama{name}Answer").validate(json.loads(line))
+
+
+@pytest.mark.parametrize("fields", [{}, {"stream": True, "return_tokens": True}, {"json_schema": {"type": "boolean"}}])
+def test_continuations_for_llama_servers_clients_are_as_described(
+    application: Application, description: dict[str, Any], fields: dict[str, Any]
+) -> None:
+    body = {"prompt": ["One,", 5], "n_predict": 8, **fields}
+    validator(description, "LlamaCompletionRequest").validate(body)
+    response = ask(application, "POST", "/completion", json=body)
+    assert response.status_code == 200, response.text
+    if "stream" not in body:
+        validator(description, "LlamaCompletion").validate(response.json())
+        return
+    for event in response.text.split("\n\n")[:-1]:
+        validator(description, "LlamaCompletionPiece").validate(json.loads(event.removeprefix("data: ")))
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/tokenize"),
+        ("POST", "/detokenize"),
+        ("GET", "/props"),
+        ("GET", "/slots"),
+        ("GET", "/api/v0/models"),
+        ("POST", "/v1/responses/input_tokens"),
+    ],
+)
+def test_facts_for_other_servers_clients_are_as_described(
+    application: Application, description: dict[str, Any], method: str, path: str
+) -> None:
+    body = {"json": {"content": "a", "tokens": [1], "input": "a", "model": "small"}} if method == "POST" else {}
+    [content] = description["paths"][path][method.lower()]["responses"]["200"]["content"].values()
+    response = ask(application, method, path, **body)
+    assert response.status_code == 200, response.text
+    Draft202012Validator(content["schema"]).validate(response.json())
 
 
 def test_errors_of_ollamas_api_are_as_described(application: Application, description: dict[str, Any]) -> None:

@@ -231,6 +231,100 @@ def test_closing_frees_what_is_loaded() -> None:
     assert stage.loaded() == ""
 
 
+def test_a_model_leaves_when_it_is_told_to_and_comes_back() -> None:
+    stage = Stage()
+
+    async def scene() -> None:
+        stage.models.unload("a")
+        await stage.use("a")
+        stage.models.unload("a")
+        await settle(stage)
+        assert stage.story == ["load a", "close a"]
+        await stage.use("a")
+        assert stage.loaded() == "a"
+
+    play(scene())
+    assert stage.story == ["load a", "close a", "load a"]
+
+
+def test_a_model_in_use_leaves_after_its_last_use_unless_it_is_asked_for_again() -> None:
+    stage = Stage()
+
+    async def scene() -> None:
+        async with stage.models.lease("a"):
+            stage.models.unload("a")
+            await stage.use("a")
+        assert stage.loaded() == "a"
+        async with stage.models.lease("a"):
+            stage.models.unload("a")
+            assert stage.loaded() == "a"
+        assert stage.loaded() == ""
+
+    play(scene())
+
+
+def test_ollamas_clients_unload_models() -> None:
+    stage = Stage()
+    stage.models.load("a")
+    application = Application(stage.models, Settings())
+    for path, member in (("chat", "message"), ("generate", "response")):
+        answer = ask(application, "POST", f"/api/{path}", json={"model": "a:latest", "keep_alive": 0}).json()
+        assert (answer["done"], answer["done_reason"]) == (True, "unload")
+        assert set(answer) == {"model", "created_at", "done", "done_reason", "total_duration", "load_duration", member}
+    assert stage.loaded() == ""
+    stage.models.close()
+    assert stage.story == ["load a", "close a"]
+
+
+NAMES = [("Qwen3:8b", "qwen3-large"), ("demo:latest",), ("llama",), ("LLAMA",)]
+MEANT = [
+    ("Qwen3:8b", "Qwen3:8b"),
+    ("qwen3:8B", "Qwen3:8b"),
+    ("qwen3:8b:latest", "Qwen3:8b"),
+    ("Qwen3-Large:latest", "qwen3-large"),
+    ("demo", "demo:latest"),
+    ("DEMO:LATEST", "demo:latest"),
+    ("llama", "llama"),
+    ("LLAMA", "LLAMA"),
+    ("Llama", None),  # either of two models
+    ("qwen3", None),
+    ("demo:8b", None),
+    ("", None),
+]
+
+
+@pytest.mark.parametrize(("name", "found"), MEANT)
+def test_a_name_may_be_written_in_several_ways(name: str, found: str | None) -> None:
+    models = Models([ModelSource(names, 1, 1, 10, Scripted(names[0], []).load) for names in NAMES])
+    assert models.name_of(name) == found
+
+
+API_NAMES = [
+    ("/v1/chat/completions", {"messages": [{"role": "user", "content": 3}]}),
+    ("/v1/responses", {"input": 3}),
+    ("/v1/completions", {"prompt": 3}),
+    ("/v1/embeddings", {"input": 3}),
+    ("/v1/messages", {"messages": [{"role": "user", "content": 3}], "max_tokens": 1}),
+    ("/v1/messages/count_tokens", {"messages": [{"role": "user", "content": 3}]}),
+    ("/api/chat", {"messages": [{"role": "user", "content": 3}]}),
+    ("/api/generate", {"prompt": 3}),
+    ("/api/embed", {"input": 3}),
+]
+
+
+@pytest.mark.parametrize(("path", "fields"), API_NAMES)
+def test_every_protocol_reads_names_alike(path: str, fields: dict[str, Any]) -> None:
+    application = Application(Stage().models, Settings())
+    found = [ask(application, "POST", path, json={"model": name, **fields}).status_code for name in ("A:latest", "d")]
+    assert found == [400, 404]  # the model is found before the rest of the body is read
+
+
+def test_the_description_of_a_model_has_its_own_name() -> None:
+    application = Application(Stage().models, Settings())
+    for headers in ({}, {"anthropic-version": "2023-06-01"}):
+        assert ask(application, "GET", "/v1/models/B:latest", headers=headers).json()["id"] == "b"
+
+
 def test_a_model_that_is_broken_at_start_is_an_error_and_nothing_is_left() -> None:
     stage = Stage()
     stage.models.load("b")

@@ -1,0 +1,179 @@
+"""What llama-server's clients get: continuations, tokens, prompts, and descriptions of the server."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from constrain.server.llama_server.request import read_infill
+from constrain.server.llama_server.tokens import prompt_tokens
+from constrain.server.settings import Settings
+from tests.support.server.asking import ask, error_of
+
+if TYPE_CHECKING:
+    import httpx
+
+    import constrain
+    from constrain.server.app import Application
+
+PROMPT = "One, two, three,"
+
+
+def post(application: Application, path: str, **fields: Any) -> httpx.Response:
+    return ask(application, "POST", path, json=fields)
+
+
+def answer_of(response: httpx.Response) -> dict[str, Any]:
+    assert response.status_code == 200, response.text
+    found: dict[str, Any] = response.json()
+    return found
+
+
+def events_of(response: httpx.Response) -> list[dict[str, Any]]:
+    """The objects of a stream, which has no last line of its own."""
+    assert response.status_code == 200, response.text
+    assert response.headers["content-type"] == "text/event-stream; charset=utf-8"
+    events = response.text.split("\n\n")
+    assert events.pop() == ""
+    return [json.loads(event.removeprefix("data: ")) for event in events]
+
+
+def complete(application: Application, **fields: Any) -> httpx.Response:
+    return post(application, "/completion", **{"prompt": PROMPT, "temperature": 0, "n_predict": 4, **fields})
+
+
+def test_a_continuation_has_the_numbers_of_llama_server(application: Application) -> None:
+    answer = answer_of(complete(application, return_tokens=True))
+    assert answer["content"]
+    assert (answer["stop"], answer["stop_type"], answer["stopping_word"]) == (True, "limit", "")
+    assert (answer["model"], answer["tokens_predicted"], len(answer["tokens"])) == ("small", 4, 4)
+    assert answer["tokens_evaluated"] == len(tokens(application, PROMPT))
+    timings = answer["timings"]
+    assert timings["prompt_n"] + timings["cache_n"] == answer["tokens_evaluated"]
+    assert timings["predicted_n"] == 4
+    assert answer["content"] == answer_of(complete(application, prompt=tokens(application, PROMPT)))["content"]
+    chosen = {"prompt": PROMPT, "temperature": 0, "max_tokens": 4, "model": "small"}
+    assert answer["content"] == answer_of(post(application, "/v1/completions", **chosen))["choices"][0]["text"]
+
+
+def test_a_stream_ends_with_its_numbers(application: Application) -> None:
+    *pieces, last = events_of(complete(application, stream=True))
+    assert all(set(piece) == {"index", "content", "stop"} and not piece["stop"] for piece in pieces)
+    whole = answer_of(complete(application))
+    assert "".join(piece["content"] for piece in pieces) == whole["content"]
+    assert (last["content"], last["stop"]) == ("", True)
+    assert set(last) == set(whole)
+
+
+@pytest.mark.parametrize("fields", [{"grammar": 'root ::= "yes" | "no"'}, {"json_schema": {"enum": ["yes", "no"]}}])
+def test_a_grammar_and_a_schema_are_enforced(application: Application, fields: dict[str, Any]) -> None:
+    answer = answer_of(complete(application, prompt="Yes or no?", n_predict=8, **fields))
+    assert answer["content"].strip('"') in ("yes", "no")
+    assert answer["stop_type"] == "eos"
+
+
+def test_a_grammar_that_is_none_is_refused(application: Application) -> None:
+    response = complete(application, grammar="root ::= (")
+    assert (response.status_code, error_of(response)["code"]) == (400, "invalid_grammar")
+
+
+def test_a_stop_text_is_told(application: Application) -> None:
+    answer = answer_of(complete(application, stop=[","], n_predict=8))
+    assert (answer["stop_type"], answer["stopping_word"]) == ("word", ",")
+    assert "," not in answer["content"]
+
+
+@pytest.mark.parametrize("path", ["/completion", "/tokenize", "/detokenize"])
+def test_a_model_that_is_not_there_is_not_found(application: Application, path: str) -> None:
+    response = post(application, path, model="none", prompt="a", content="a", tokens=[1])
+    assert (response.status_code, error_of(response)["code"]) == (404, "model_not_found")
+
+
+def test_a_prompt_that_does_not_fit_is_refused(application: Application) -> None:
+    for prompt in ("word " * 2000, "word " * 100_000, [5] * 2000):
+        response = complete(application, prompt=prompt)
+        assert (response.status_code, error_of(response)["code"]) == (400, "context_length_exceeded")
+
+
+def tokens(application: Application, content: str, **fields: Any) -> Any:
+    return answer_of(post(application, "/tokenize", content=content, **fields))["tokens"]
+
+
+def test_texts_become_tokens_and_tokens_texts(application: Application) -> None:
+    text = "<|im_start|>user\nHello, wörld!<|im_end|>"
+    found = tokens(application, text)
+    assert answer_of(post(application, "/detokenize", tokens=found)) == {"content": text, "prompt": text}
+    plain = tokens(application, text, parse_special=False)
+    assert len(plain) > len(found)
+    assert answer_of(post(application, "/detokenize", tokens=plain))["content"] == text
+    described = tokens(application, text, with_pieces=True)
+    assert [each["id"] for each in described] == found
+    assert described[0]["piece"] == "<|im_start|>"
+    assert tokens(application, "\U0001f9ff", with_pieces=True)[0]["piece"] != "\ufffd"
+    assert tokens(application, "") == []
+    assert answer_of(post(application, "/detokenize", tokens=[]))["content"] == ""
+
+
+def test_texts_become_tokens_for_clients_of_vllm(application: Application) -> None:
+    found = answer_of(post(application, "/tokenize", prompt="Hello, world!", add_special_tokens=False))
+    assert found["tokens"] == tokens(application, "Hello, world!")
+    assert (found["count"], found["max_model_len"]) == (len(found["tokens"]), 1024)
+
+
+def test_ids_that_the_model_does_not_have_are_refused(application: Application) -> None:
+    response = post(application, "/detokenize", tokens=[1, 1 << 30])
+    assert (response.status_code, error_of(response)["param"]) == (400, "tokens")
+
+
+def test_names_of_special_tokens_in_a_prompt_are_these_tokens(application: Application) -> None:
+    prompt = "<|im_start|>user\nSay hello.<|im_end|>\n<|im_start|>assistant\n"
+    assert answer_of(complete(application, prompt=prompt))["tokens_evaluated"] == len(tokens(application, prompt))
+
+
+def test_a_prompt_is_shown_as_the_template_writes_it(application: Application) -> None:
+    messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi <|im_end|>"}]
+    prompt = answer_of(post(application, "/apply-template", messages=messages))["prompt"]
+    assert prompt.endswith("<|im_start|>user\nHi <|im_end|><|im_end|>\n<|im_start|>assistant\n")
+    refused = post(application, "/apply-template", messages=[])
+    assert (refused.status_code, error_of(refused)["param"]) == (400, "messages")
+
+
+def test_the_tokens_of_a_response_are_counted_before_it_is_written(application: Application) -> None:
+    fields = {"model": "small", "input": "Say hello.", "instructions": "Be brief."}
+    counted = answer_of(post(application, "/v1/responses/input_tokens", **fields))
+    made = answer_of(post(application, "/v1/responses", **fields, max_output_tokens=1))
+    assert counted == {"object": "response.input_tokens", "input_tokens": made["usage"]["input_tokens"]}
+
+
+def test_the_server_is_described(application: Application, model: constrain.Model) -> None:
+    found = answer_of(ask(application, "GET", "/props"))
+    assert (found["default_generation_settings"]["n_ctx"], found["total_slots"]) == (1024, 4)
+    assert (found["chat_template"], found["model_alias"]) == (model.chat_template, "small")
+    assert found["eos_token"] == "<|im_end|>"
+    slots = ask(application, "GET", "/slots?model=other-name").json()
+    assert slots == [{"id": number, "n_ctx": 1024, "is_processing": False} for number in range(4)]
+    assert ask(application, "GET", "/props?model=none").status_code == 404
+
+
+def test_models_are_listed_as_by_lm_studio(application: Application) -> None:
+    listed = answer_of(ask(application, "GET", "/api/v0/models"))["data"]
+    assert [(each["id"], each["type"], each["state"]) for each in listed] == [
+        ("small", "llm", "not-loaded"), ("other-name", "llm", "not-loaded")
+    ] or all(each["loaded_context_length"] == 1024 for each in listed)  # fmt: skip
+    assert answer_of(ask(application, "GET", "/api/v0/models/SMALL"))["id"] == "small"
+    assert ask(application, "GET", "/api/v0/models/none").status_code == 404
+
+
+def test_a_model_without_tokens_for_gaps_fills_none(application: Application) -> None:
+    response = post(application, "/infill", input_prefix="def add(", input_suffix="return a + b")
+    assert (response.status_code, error_of(response)["code"]) == (400, "not_supported")
+
+
+def test_a_gap_has_the_tokens_of_its_model(model: constrain.Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model.tokenizer, "infill", {"pre": 1, "suf": 2, "mid": 3, "sep": -1})
+    body = {"input_prefix": "a", "input_suffix": "<|im_end|>", "input_extra": [{"text": "b"}]}
+    found = list(prompt_tokens(model, read_infill(body, Settings())))
+    plain = model.tokenizer.tokenize
+    assert found == [*plain("\n\n--- snippet ---\n\n"), *plain("\nb"), 1, *plain("a"), 2, *plain("<|im_end|>"), 3]
