@@ -106,13 +106,15 @@ class Responses(Endpoint):
             subset = self._serving.settings.strict_subset
             read = partial(read_request, strict_subset=subset, keeps=self._store.keeps)
             asked = await self.read(body, read, session)
+            name = current.get().response_id or new_response_id()
             previous, question = await generator.run_in_thread(partial(self._resolve_question, asked, owner))
             require_room((question,), generator.room)
             with generator.admit(question.n - 1):
+                if self._keeps(asked):
+                    await asyncio.to_thread(partial(self._store.reserve, owner, asked, name, previous))
                 async with self._serving.models.lease(asked.model) as served:
                     answers = await generator.start(served, (question,), session)
                     temperature = answers.jobs[0].used_sampling.temperature
-                    name = current.get().response_id or new_response_id()
                     head = ResponseHead(asked, name, time.time(), asked.model, temperature)
                     with contextlib.closing(answers):
                         made = _Made(head, previous, owner, served)
@@ -165,9 +167,14 @@ class Responses(Endpoint):
             for sent in writer.fail(failure()):
                 yield server_sent(sent)
 
+    @staticmethod
+    def _keeps(request: ResponsesRequest) -> bool:
+        """Returns whether the response to a request is stored."""
+        return request.store and current.get().keeps_response
+
     async def _keep(self, made: _Made, response: ResponseObject) -> None:
         request = made.head.request
-        if request.store and current.get().keeps_response:
+        if self._keeps(request):
             put = partial(self._store.put, made.owner, request, response_json(response), made.previous)
             await asyncio.to_thread(put)
 

@@ -162,7 +162,7 @@ def test_a_busy_server_is_asked_again(server: Server, monkeypatch: pytest.Monkey
 
     async def busy(number: int, before: int) -> dict[str, Any]:
         if before < 4 * number:
-            raise too_busy("a test")
+            raise too_busy("a test", 1)
         return await right(number, before)
 
     async def run() -> None:
