@@ -55,7 +55,7 @@ def on(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Session]:
     return make
 
 
-async def outcome_of(session: Session, machine: Machine, end: Callable[[], object | None]) -> Any:
+async def outcome_of(session: Session, end: Callable[[], object | None]) -> Any:
     """The outcome of a call whose process ends as a function of the machine says."""
     outcome = asyncio.get_running_loop().create_future()
 
@@ -81,7 +81,7 @@ def test_a_call_has_its_cpu_time_on_a_busy_machine(on: Callable[..., Session], s
     def is_over() -> Ended | None:
         return ended if machine.cpu_seconds() >= LIMITS.seconds else None
 
-    assert asyncio.run(outcome_of(session, machine, is_over)) is ended
+    assert asyncio.run(outcome_of(session, is_over)) is ended
 
 
 def test_a_call_that_had_its_cpu_time_is_told_the_limit(
@@ -101,7 +101,7 @@ def test_a_process_that_computes_nothing_in_its_turns_is_left(
 ) -> None:
     machine = Machine(0.0, 0.5)
     with pytest.raises(ApiError) as caught:
-        asyncio.run(outcome_of(on(machine), machine, lambda: None))
+        asyncio.run(outcome_of(on(machine), lambda: None))
     assert caught.value.status == 503
     assert machine.now > session_module.PATIENCE
     assert "has computed nothing" in caplog.text
@@ -117,7 +117,7 @@ def test_a_process_that_rests_now_and_then_is_not(on: Callable[..., Session]) ->
 
     session._read_cpu_seconds = in_jumps  # type: ignore[method-assign]
     done = Done(1)
-    found = asyncio.run(outcome_of(session, machine, lambda: done if machine.now > 300 else None))
+    found = asyncio.run(outcome_of(session, lambda: done if machine.now > 300 else None))
     assert found is done
 
 
@@ -164,7 +164,7 @@ def test_a_process_too_many_waits_for_no_turn(on: Callable[..., Session]) -> Non
     turns.standing = session_module._STANDING
     machine = Machine(1.0, 1.0)
     with pytest.raises(ApiError) as caught:
-        asyncio.run(outcome_of(on(machine, turns), machine, lambda: None))
+        asyncio.run(outcome_of(on(machine, turns), lambda: None))
     assert (caught.value.status, caught.value.headers) == (429, {"Retry-After": "16"})
     assert turns.standing == session_module._STANDING
 

@@ -152,9 +152,7 @@ made_contexts: list[Sequences] = []
 
 @pytest.fixture(scope="module", autouse=True)
 def _contexts() -> Iterator[None]:
-    """Notes all contexts that are made; few constraints are remembered, so that these take as much all the time.
-
-    """
+    """Notes all contexts that are made; few constraints are remembered, so that these take as much all the time."""
     make = Sequences.__init__
 
     def made(self: Sequences, *arguments: Any, **options: Any) -> None:
