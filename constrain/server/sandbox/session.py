@@ -291,14 +291,16 @@ class Session:
             raise turns.busy()
         turns.standing += 1
         try:
+            computed = self._read_cpu_seconds()
             while not outcome.done():
                 self._signal(signal.SIGSTOP)
                 async with self._turn(turns.later):
-                    begun, computed = time.monotonic(), self._read_cpu_seconds()
+                    begun, before = time.monotonic(), computed
                     self._signal(signal.SIGCONT)
                     await self._compute(outcome, _TURN_SECONDS)
                     self._signal(signal.SIGSTOP)
-                    still = 0.0 if self._read_cpu_seconds() > computed else still + time.monotonic() - begun
+                    computed = self._read_cpu_seconds()
+                    still = 0.0 if computed > before else still + time.monotonic() - begun
                     if not outcome.done() and turns.is_busy():
                         rest = begun + _TURN_SECONDS / _BUSY_SHARE - time.monotonic()
                         await asyncio.wait((outcome,), timeout=max(0.0, rest))

@@ -17,6 +17,8 @@ from constrain.server.http.protocol import Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from starlette.types import Receive, Scope, Send
+
 HEAD = b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n"
 
 
@@ -50,8 +52,10 @@ class Transport(asyncio.Transport):
         self.end = "abort"
 
 
-async def never(*_: object) -> None:
-    await asyncio.Event().wait()
+async def read_on(_: Scope, receive: Receive, __: Send) -> None:
+    """An application that waits for the rest of a body, and answers nothing."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
 
 
 def run(scenario: Callable[[Callable[[bytes], Transport], set[Any]], None], *, room: int = 0) -> None:
@@ -59,22 +63,25 @@ def run(scenario: Callable[[Callable[[bytes], Transport], set[Any]], None], *, r
 
     async def ran() -> None:
         state = ServerState()
-        config = uvicorn.Config(never, lifespan="off", log_config=None)
+        config = uvicorn.Config(read_on, lifespan="off", log_config=None)
         config.load()
+        made: list[Protocol] = []
 
         def connect(data: bytes) -> Transport:
-            made = Protocol(config, state, {}, asyncio.get_running_loop(), find_form=error_object_for, room=room)
+            one = Protocol(config, state, {}, asyncio.get_running_loop(), find_form=error_object_for, room=room)
+            made.append(one)
             transport = Transport()
-            made.connection_made(transport)
+            one.connection_made(transport)
             if data and not transport.end:
-                made.data_received(data)
+                one.data_received(data)
             return transport
 
         try:
             scenario(connect, state.connections)
         finally:
-            for task in state.tasks:
-                task.cancel()
+            for each in made:
+                each.connection_lost(None)
+            await asyncio.gather(*state.tasks)
 
     asyncio.run(ran())
 

@@ -128,7 +128,8 @@ def test_a_wait_for_others_has_an_end_and_says_when_to_come_again(standing: int,
     async def wait() -> None:
         turns = Turns(waiting_seconds=0.001)
         turns.standing, turns.pace.seconds = standing, seconds
-        await turns.alone(b"schema").acquire()
+        taken = turns.alone(b"schema")
+        await taken.acquire()
         async with Session(turns, LIMITS).alone(b"schema"):
             pass
 
@@ -142,7 +143,7 @@ def test_all_waits_of_a_request_count_together(on: Callable[..., Session]) -> No
     machine = Machine(1.0, 1.0)
 
     async def wait() -> int:
-        session = on(machine, Turns(waiting_seconds=10.5))
+        session = on(machine, Turns(waiting_seconds=10.01))
         turns, count = session._turns, 0
         while not turns.alone(b"").locked():
             async with session.alone(b""):  # a second for each, as the clock goes

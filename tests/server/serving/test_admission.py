@@ -6,7 +6,7 @@ import contextlib
 import time
 from concurrent.futures import Future
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -20,6 +20,8 @@ from constrain.server.serving.models import Models, ModelSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from constrain.generation.job import Run
 
 MIB = 1 << 20
 
@@ -40,12 +42,14 @@ def make() -> Iterator[Callable[..., Generator]]:
         yield generator
 
 
-def run_of(*, queue_seconds: float | None = None) -> Any:
+class FakeRun:
     """An answer that waited so long in the queue, or still waits."""
-    begun: Future[None] = Future()
-    if queue_seconds is not None:
-        begun.set_result(None)
-    return SimpleNamespace(request=SimpleNamespace(begun=begun, done=Future(), queue_seconds=queue_seconds or 0.0))
+
+    def __init__(self, queue_seconds: float | None = None) -> None:
+        begun: Future[None] = Future()
+        if queue_seconds is not None:
+            begun.set_result(None)
+        self.request: Any = SimpleNamespace(begun=begun, done=Future(), queue_seconds=queue_seconds or 0.0)
 
 
 def refusal(generator: Generator, count: int = 1) -> dict[str, str]:
@@ -96,13 +100,13 @@ def test_answers_in_progress_count_before_any_was_finished(
 ) -> None:
     generator = make(parallel=2)
     monkeypatch.setattr(generation, "time", SimpleNamespace(monotonic=lambda: 100.0))
-    generator._live = {run_of(queue_seconds=10.0): 0.0, run_of(queue_seconds=0.0): 70.0, run_of(): 0.0}
+    generator._live = {cast("Run", FakeRun(wait)): at for wait, at in ((10.0, 0.0), (0.0, 70.0), (None, 0.0))}
     with generator.admit(2):
         assert refusal(generator) == {"Retry-After": "30"}  # 90 and 30 seconds old: 60 each, two at a time
 
 
 def test_a_finished_answer_keeps_no_process_waiting(make: Callable[..., Generator]) -> None:
-    generator, run = make(), run_of(queue_seconds=0.0)
+    generator, run = make(), cast("Run", FakeRun(0.0))
     assert not generator._turns.is_busy()
     generator._live = {run: time.monotonic()}
     assert generator._turns.is_busy()
