@@ -19,6 +19,7 @@ import os
 import pickle
 import signal
 import time
+from collections import OrderedDict
 from dataclasses import replace
 from time import clock_gettime
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -88,6 +89,7 @@ class Turns:
     Attributes:
         standing: processes that wait for a later turn, or have one.
         pace: seconds that the later turns of one process take together.
+        refusals: errors of constraints that were refused, for those who compile them.
     """
 
     def __init__(self, is_busy: Callable[[], bool] = lambda: False, waiting_seconds: float = _WAITING_SECONDS) -> None:
@@ -97,6 +99,7 @@ class Turns:
         self.first = asyncio.Semaphore(_FIRST_AT_ONCE)
         self.later = asyncio.Semaphore(1)
         self.standing = 0
+        self.refusals: OrderedDict[bytes, ApiError] = OrderedDict()
         self._alone: WeakValueDictionary[bytes, asyncio.Semaphore] = WeakValueDictionary()
 
     def alone(self, key: bytes) -> asyncio.Semaphore:
@@ -136,6 +139,11 @@ class Session:
         self._reader: asyncio.StreamReader | None = None
         self._writer: asyncio.StreamWriter | None = None
         self._computing = False
+
+    @property
+    def refusals(self) -> OrderedDict[bytes, ApiError]:
+        """Errors of constraints that were refused, shared by all sessions."""
+        return self._turns.refusals
 
     async def run(self, vocabulary: Vocabulary | None, function: Callable[..., T], *args: Any) -> T:
         """Calls a function in the process, which knows a vocabulary; returns the result. All values must be picklable.
