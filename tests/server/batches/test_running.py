@@ -267,6 +267,7 @@ def test_a_restart_answers_each_request_once(server: Server) -> None:
 
 def test_no_count_falls_at_a_restart(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     counts: list[tuple[int, int]] = []
+    record: Any = None
 
     async def first(number: int, before: int) -> dict[str, Any]:
         if number == 0:
@@ -305,7 +306,6 @@ def test_no_count_falls_at_a_restart(server: Server, monkeypatch: pytest.MonkeyP
             assert script.asked == [3, 4]
             assert [line["custom_id"] for line in server.read(record.error_file_id)] == ["r0"]
 
-    record: Any = None
     asyncio.run(run())
 
 

@@ -38,10 +38,16 @@ class Room:
             self.left += size
 
 
-def read(room: Room, size: int, *, declared: bool = True, leaves: bool = False, **headers: str) -> int:
+def read(
+    room: Room, size: int, *, declared: bool = True, leaves: bool = False, headers: dict[str, str] | None = None
+) -> int:
     """Sends a body in pieces of half a small one; returns its length as read, while its room is taken."""
     sizes = iter([min(SMALL_BODY // 2, size - at) for at in range(0, size, SMALL_BODY // 2)])
-    given = {"content-type": "application/json", **headers, **({"content-length": str(size)} if declared else {})}
+    given = {
+        "content-type": "application/json",
+        **(headers or {}),
+        **({"content-length": str(size)} if declared else {}),
+    }
     raw = [(name.encode(), value.encode()) for name, value in given.items()]
 
     async def receive() -> dict[str, Any]:
@@ -93,7 +99,7 @@ def test_a_body_without_room_is_read_to_its_end_and_told_when_to_come_again(decl
 def test_a_body_that_waits_to_be_sent_is_not_sent_without_room() -> None:
     room = Room(SMALL_BODY)
     with pytest.raises(ApiError) as caught:
-        read(room, 3 * SMALL_BODY, expect="100-continue")
+        read(room, 3 * SMALL_BODY, headers={"expect": "100-continue"})
     assert (caught.value.status, room.sent) == (429, 0)
 
 
@@ -103,7 +109,7 @@ def test_a_body_that_waits_to_be_sent_is_not_sent_without_room() -> None:
 def test_a_body_that_is_refused_anyway_has_no_room(size: int, headers: dict[str, str], status: int) -> None:
     room = Room(10 * LIMIT)
     with pytest.raises(ApiError) as caught:
-        read(room, size, **headers)
+        read(room, size, headers=headers)
     assert (caught.value.status, room.reserved) == (status, [])
 
 

@@ -13,6 +13,7 @@ from constrain.server.http.errors import ApiError
 from constrain.server.sandbox import session as session_module
 from constrain.server.sandbox.session import Session, Turns
 from constrain.server.sandbox.worker import TIME_IS_UP, Done, Ended, Limits
+from constrain.server.sandbox.workers import PATIENCE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -103,7 +104,7 @@ def test_a_process_that_computes_nothing_in_its_turns_is_left(
     with pytest.raises(ApiError) as caught:
         asyncio.run(outcome_of(on(machine), lambda: None))
     assert caught.value.status == 503
-    assert machine.now > session_module.PATIENCE
+    assert machine.now > PATIENCE
     assert "has computed nothing" in caplog.text
 
 
