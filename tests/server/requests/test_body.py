@@ -51,11 +51,11 @@ def read(
     raw = [(name.encode(), value.encode()) for name, value in given.items()]
 
     async def receive() -> dict[str, Any]:
-        length = next(sizes, 0)
-        room.sent += length
+        sent = next(sizes, 0)
+        room.sent += sent
         if leaves and room.sent > 2 * SMALL_BODY:
             return {"type": "http.disconnect"}
-        return {"type": "http.request", "body": b" " * length, "more_body": room.sent < size}
+        return {"type": "http.request", "body": b" " * sent, "more_body": room.sent < size}
 
     async def ran() -> int:
         before = room.left
