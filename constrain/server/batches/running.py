@@ -58,7 +58,7 @@ _CLOCK_PAUSE = 60.0
 """Seconds between two looks at the clock: 60. A machine may sleep for hours between them, and its clock may be set."""
 
 _ATTEMPTS = {_BUSY: 60, _UNAVAILABLE: 6}
-"""Times a request is sent while the answer is 429 (in about half an hour) or 503; beyond, the last answer is its error."""
+"""Times a request is sent while the answer is 429 (in half an hour) or 503; beyond, the last answer is its error."""
 
 
 @dataclass(frozen=True, slots=True)
