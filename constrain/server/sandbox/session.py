@@ -59,6 +59,9 @@ _TURN_SECONDS = 0.02
 _LONGEST_TURN = 1.0
 """Seconds on the clock after which a turn ends, if the process gets no processor or waits for something: 1."""
 
+_WAKING_SECONDS = 0.001
+"""CPU seconds that a process which waits for something takes at most in a turn: 0.001, to be woken up and stopped."""
+
 _BUSY_SHARE = 0.1
 """Share of one processor that all later turns take together while a model writes answers. With no share, a schema that
 takes more than its first turn (one in 50) would wait for the end of all answers. With a tenth, the slowest one allowed
@@ -308,7 +311,8 @@ class Session:
                     await self._compute(outcome, _TURN_SECONDS)
                     self._signal(signal.SIGSTOP)
                     computed = self._read_cpu_seconds()
-                    still = 0.0 if computed > before else still + time.monotonic() - begun
+                    waits = computed - before < _WAKING_SECONDS
+                    still = still + time.monotonic() - begun if waits else 0.0
                     if not outcome.done() and turns.is_busy():
                         rest = begun + _TURN_SECONDS / _BUSY_SHARE - time.monotonic()
                         await asyncio.wait((outcome,), timeout=max(0.0, rest))

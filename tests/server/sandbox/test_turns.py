@@ -97,10 +97,11 @@ def test_a_call_that_had_its_cpu_time_is_told_the_limit(
         asyncio.run(session.run(None, len, "abc"))
 
 
+@pytest.mark.parametrize("share", [0.0, 1e-4])
 def test_a_process_that_computes_nothing_in_its_turns_is_left(
-    on: Callable[..., Session], caplog: pytest.LogCaptureFixture
+    on: Callable[..., Session], caplog: pytest.LogCaptureFixture, share: float
 ) -> None:
-    machine = Machine(0.0, 0.5)
+    machine = Machine(share, 0.5)  # being woken up is no computing
     with pytest.raises(ApiError) as caught:
         asyncio.run(outcome_of(on(machine), lambda: None))
     assert caught.value.status == 503
