@@ -75,19 +75,27 @@ class BatchFiles:
         output: file of answers: one JSON object per line, with the number of the prompt's line as ``line``. For a file
             of a store, the answers go into parts next to it.
         errors: file of failed lines in the same form. Opening it empties it, since lines without an answer are tried
-            again.
+            again, unless ``keeps_errors`` (on this machine only).
         settings: settings that the answers depend on, as JSON values; kept in a file next to the output.
         restart: whether existing answers are thrown away.
 
     Attributes:
         answers, errors: lines written.
-        answered: numbers of the lines that had an answer when the files were opened.
+        answered, failed: numbers of the lines that had an answer, or a kept error, when the files were opened.
 
     Raises ``ValueError`` if the existing answers were made with other settings or are malformed, and ``OSError`` if a
     file cannot be written.
     """
 
-    def __init__(self, output: Location, errors: Location, settings: Mapping[str, object], *, restart: bool) -> None:
+    def __init__(
+        self,
+        output: Location,
+        errors: Location,
+        settings: Mapping[str, object],
+        *,
+        restart: bool,
+        keeps_errors: bool = False,
+    ) -> None:
         self._writing = threading.Lock()
         self._last: str | None = None  # the hash of the last certificate
         self._knows_last = False
@@ -98,12 +106,15 @@ class BatchFiles:
                 else StoredAnswers(output, settings, restart=restart)
             )
             opened.callback(self.answers.close)
-            self.errors: Lines = ErrorFile(errors) if isinstance(errors, Path) else StoredErrors(errors)
+            self.errors: Lines = (
+                ErrorFile(errors, keeps=keeps_errors) if isinstance(errors, Path) else StoredErrors(errors)
+            )
             opened.callback(self.errors.close)
             for folder in {each.parent for each in (output, errors) if isinstance(each, Path)}:
                 flush_folder(folder)
             opened.pop_all()
         self.answered = self.answers.answered
+        self.failed = self.errors.failed if isinstance(self.errors, ErrorFile) else set()
 
     def __enter__(self) -> Self:
         return self
@@ -166,7 +177,7 @@ class AnswerFile:
             if self._file.seek(0, os.SEEK_END):
                 note = self._note.read_bytes() if self._note.exists() else None
                 compare_note(note, settings, str(output), str(self._note))
-                self._resume()
+                self.answered = _resume(self._file, output)
                 self.finished = read_finished(note or b"{}")
             else:
                 write_durably(self._note, note_text(settings))
@@ -197,32 +208,23 @@ class AnswerFile:
         """Closes the file."""
         self._file.close()
 
-    def _resume(self) -> None:
-        """Reads the numbers of the answered lines and cuts off a half-written last line."""
-        end = 0
-        with self._output.open("rb") as file:
-            for number, line in enumerate(file, 1):
-                if not line.endswith(b"\n"):
-                    break
-                found = line_number(line)
-                if found is None or found in self.answered:
-                    problem = "is not an answer" if found is None else f"answers line {found} a second time"
-                    place = f"line {number} of {self._output}"
-                    raise ValueError(f"{place} {problem}; repair it, or start over with --restart")
-                self.answered.add(found)
-                end += len(line)
-        self._file.truncate(end)
-
 
 class ErrorFile:
-    """A file of errors on this machine; an empty one is removed at the end. Arguments and errors: ``BatchFiles``."""
+    """A file of errors on this machine; an empty one is removed at the end. Arguments and errors: ``BatchFiles``.
 
-    def __init__(self, path: Path) -> None:
+    ``failed``: numbers of the lines whose errors were kept.
+    """
+
+    def __init__(self, path: Path, *, keeps: bool = False) -> None:
         self._path = path
+        self.failed: set[int] = set()
         self._file = path.open("a+b", buffering=0)
         try:
             _lock(self._file, path)
-            self._file.truncate(0)
+            if keeps:
+                self.failed = _resume(self._file, path)
+            else:
+                self._file.truncate(0)
         except BaseException:
             self._file.close()
             raise
@@ -296,6 +298,24 @@ def _lock(file: BinaryIO | Any, path: Path) -> None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
         raise ValueError(f"another process is writing {path}") from error
+
+
+def _resume(file: BinaryIO | Any, path: Path) -> set[int]:
+    """Returns the numbers of a file's lines, and cuts off a half-written last line. Raises ``ValueError``."""
+    answered: set[int] = set()
+    end = 0
+    with path.open("rb") as lines:
+        for number, line in enumerate(lines, 1):
+            if not line.endswith(b"\n"):
+                break
+            found = line_number(line)
+            if found is None or found in answered:
+                problem = "is not an answer" if found is None else f"answers line {found} a second time"
+                raise ValueError(f"line {number} of {path} {problem}; repair it, or start over with --restart")
+            answered.add(found)
+            end += len(line)
+    file.truncate(end)
+    return answered
 
 
 def _append(file: Any, record: Mapping[str, object]) -> None:

@@ -93,7 +93,9 @@ class Application:
         self._settings = settings
         self.metrics = Metrics(models)
         limits = Limits(settings.compile_seconds, settings.compile_memory_bytes)
-        self.generator = Generator(models.parallel, settings.max_queue, limits, self.metrics)
+        self.generator = Generator(
+            models.parallel, settings.max_queue, limits, self.metrics, settings.timeout, settings.max_bodies_bytes
+        )
         serving = Serving(models, self.generator, settings, self.metrics)
         self._store = open_store(settings.response_store)
         responses = responses_routes(serving, self._store)

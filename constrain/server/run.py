@@ -51,7 +51,9 @@ class Server(uvicorn.Server):
         grace_seconds: float,
         on_start: Callable[[str], None],
     ) -> None:
-        protocol: Any = partial(Protocol, find_form=error_object_for)  # uvicorn expects a class, and calls it
+        protocol: Any = partial(  # uvicorn expects a class, and calls it
+            Protocol, find_form=error_object_for, room=app.generator.room
+        )
         config = uvicorn.Config(
             app,
             http=protocol,

@@ -34,6 +34,7 @@ class Settings:
             the
             schema; all rules of OpenAI (``"openai"``); or none (``"off"``).
         max_body_bytes: bytes of the largest request.
+        max_bodies_bytes: bytes that the large bodies of all requests in progress may take together.
         max_queue: answers that may wait, in addition to those that are being written.
         compile_seconds: CPU seconds for reading and compiling the tools and schemas of one request.
         compile_memory_bytes: bytes of memory for the same.
@@ -56,6 +57,7 @@ class Settings:
     api_keys: tuple[str, ...] = ()
     strict_subset: StrictSubset = "structural"
     max_body_bytes: int = 8 << 20
+    max_bodies_bytes: int = 256 << 20
     max_queue: int = 64
     compile_seconds: float = 3.0
     compile_memory_bytes: int = 1 << 30

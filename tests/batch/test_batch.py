@@ -557,6 +557,19 @@ def test_one_process_writes_an_output_at_a_time(tmp_path: Path) -> None:
     assert batch.run()[-1] == Progress(0, 1)
 
 
+@pytest.mark.parametrize("keeps", [True, False])
+def test_errors_may_be_kept_when_files_are_opened_again(keeps: bool, tmp_path: Path) -> None:
+    batch = Batch(tmp_path, prompts(3))
+    with BatchFiles(batch.output, batch.errors, SETTINGS, restart=False) as files:
+        files.error({"line": 2})
+    with batch.errors.open("ab") as file:
+        file.write(b'{"line": 3')
+    with BatchFiles(batch.output, batch.errors, SETTINGS, restart=False, keeps_errors=keeps) as files:
+        assert files.failed == ({2} if keeps else set())
+        files.error({"line": 1})
+    assert [each["line"] for each in records(batch.errors)] == ([2, 1] if keeps else [1])
+
+
 def test_one_process_writes_a_file_of_errors_at_a_time(tmp_path: Path) -> None:
     batch = Batch(tmp_path, prompts(1))
     with BatchFiles(tmp_path / "other.jsonl", batch.errors, SETTINGS, restart=False) as files:

@@ -16,6 +16,7 @@ from constrain.server.error_forms import error_object_for, stream_end
 from constrain.server.http.account import REQUEST_ID, RESPONSE_ID, Account, current
 from constrain.server.http.cors import cors_headers
 from constrain.server.http.errors import ApiError, failure, too_busy, unavailable
+from constrain.server.http.pace import Pace
 from constrain.server.paths import with_full_path
 from constrain.server.requests.body import too_large
 from constrain.server.responses.output import new_response_id
@@ -33,6 +34,9 @@ ATTEMPTS = 3
 
 CRASHES = 2
 """Replicas that may crash with one request: 2. It may be the reason, and would take a third one, too."""
+
+_USUAL_SECONDS = 2.0
+"""Seconds that a request takes, with its wait for a replica, before any was measured: 2."""
 
 _RESPONSES = "/v1/responses"
 
@@ -59,6 +63,7 @@ class Front:
     def __init__(self, replicas: DeploymentHandle[Any], settings: Settings) -> None:
         self._replicas: Any = replicas.options(stream=True)
         self._settings = settings
+        self._pace = Pace(_USUAL_SECONDS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers a request."""
@@ -113,16 +118,19 @@ class Front:
 
     async def _attempt(self, sent: Scope, body: bytes, response: _Response) -> Exception | None:
         """Sends the response of one replica. Returns its error if it was lost. Raises ``ApiError``."""
+        begun = time.monotonic()
         try:
             await response.send_all(self._replicas.answer.remote(sent, body))
         except BackPressureError as error:
-            raise too_busy("all replicas are answering, and the queue is full") from error
+            raise too_busy("all replicas are answering, and the queue is full", self._pace.seconds) from error
         except (RayActorError, RayServeException) as error:  # the replica, its node or its process is gone
             _log.warning("a replica was lost: %s", error, extra={"event": "replica_lost"})
             return error
         except RayError as error:
             _log.exception("a replica failed")
             raise failure() from error
+        if sent["method"] == "POST":
+            self._pace.add(time.monotonic() - begun)  # a full queue was in it, so that this is what it takes
         return None
 
 

@@ -217,10 +217,12 @@ class Batches:
 
     async def _create_batch(self, request: Request) -> Response:
         store, runner, owner = self._mine()
-        data = await read_body(request, self._settings.max_body_bytes)
-        body = await self._serving.generator.run_in_thread(partial(parse_body, data))
+        generator = self._serving.generator
+        async with read_body(request, self._settings.max_body_bytes, generator.admit_body) as data:
+            body = await generator.run_in_thread(partial(parse_body, data))
         if runner.running >= MAX_BATCHES:
-            raise too_busy(f"{MAX_BATCHES} batches are under way")
+            seconds = generator.estimate_wait(0) * runner.fewest_left
+            raise too_busy(f"{MAX_BATCHES} batches are under way", seconds)
         record = self._read_batch(body, owner, store)
         with _writing():
             await self._write(runner.add(record))

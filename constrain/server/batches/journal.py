@@ -15,6 +15,7 @@ import os
 import re
 import secrets
 import shutil
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from constrain.batch.disk import flush_folder
@@ -59,11 +60,15 @@ class Journal:
             shutil.rmtree(self.folder)
             raise
 
+    def count(self) -> tuple[int, int]:
+        """Returns the number of answers and of errors. Raises ``OSError``."""
+        return _count_lines(self.answers), _count_lines(self.failures)
+
     def open(self, record: BatchRecord) -> BatchFiles:
-        """Opens the journal to go on with the batch; requests that failed are tried again. Raises ``OSError``."""
+        """Opens the journal to go on with the requests that have neither answer nor error. Raises ``OSError``."""
         settings = {"endpoint": record.endpoint, "input_file_id": record.input_file_id}
         try:
-            return BatchFiles(self.answers, self.failures, settings, restart=False)
+            return BatchFiles(self.answers, self.failures, settings, restart=False, keeps_errors=True)
         except ValueError as error:
             raise OSError(str(error)) from error
 
@@ -135,6 +140,14 @@ class Journal:
                 file.write(json.dumps(outcome(name_of(text), None, error)).encode() + b"\n")
                 added.add(number)
         return added
+
+
+def _count_lines(path: Path) -> int:
+    """Returns the number of whole lines of a file; 0 if it is not there. Raises ``OSError``."""
+    if not path.exists():
+        return 0
+    with path.open("rb") as file:
+        return sum(piece.count(b"\n") for piece in iter(partial(file.read, 1 << 20), b""))
 
 
 def outcome(custom_id: str, response: dict[str, Any] | None, error: dict[str, Any] | None) -> dict[str, Any]:

@@ -57,8 +57,8 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 30.0
 _CLOCK_PAUSE = 60.0
 """Seconds between two looks at the clock: 60. A machine may sleep for hours between them, and its clock may be set."""
 
-_ATTEMPTS = 6
-"""Times a request is sent while the answer is 503; beyond, the 503 is its error. After 429, it is sent without end."""
+_ATTEMPTS = {_BUSY: 60, _UNAVAILABLE: 6}
+"""Times a request is sent while the answer is 429 (in half an hour) or 503; beyond, the last answer is its error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +120,7 @@ class BatchRunner:
             if record.has_ended:
                 self._remove_journal(record)  # the last server may have ended before it did
             else:
+                record.completed, record.failed = self._journal(record).count()
                 self._begin(record)
 
     async def stop(self) -> None:
@@ -134,6 +135,12 @@ class BatchRunner:
     def running(self) -> int:
         """Number of batches that have not ended."""
         return len(self._tasks)
+
+    @property
+    def fewest_left(self) -> int:
+        """Number of unanswered requests of the batch that has the fewest, among those that have not ended."""
+        records = [self._records[name] for name in self._tasks]
+        return min((each.total - each.completed - each.failed for each in records if each.total), default=0)
 
     def of(self, owner: str) -> dict[str, BatchRecord]:
         """Returns the batches of an owner by their ids, oldest first. ``owner``: its name in files."""
@@ -255,9 +262,10 @@ class BatchRunner:
             return await self._end(record)
         journal = self._journal(record)
         async with _opened(journal, record) as journaled:
-            record.completed, record.failed = len(journaled.answered), 0
+            record.completed, record.failed = len(journaled.answered), len(journaled.failed)
+            known = journaled.answered | journaled.failed
             lines = read_lines(journal.input, self._shares.longest)
-            remaining = (each for each in lines if each[0] not in journaled.answered)
+            remaining = (each for each in lines if each[0] not in known)
             ending = asyncio.create_task(self._end(record))
             waiting: set[asyncio.Task[Any]] = set()
             try:
@@ -307,17 +315,17 @@ class BatchRunner:
             record.failed += 1
 
     async def _ask(self, record: BatchRecord, request: LineRequest) -> Reply:
-        """Returns the reply to a request, which is sent again if the server has no room."""
-        owner, attempts, pause = self._owners[record.owner], 0, _FIRST_PAUSE
+        """Returns the reply to a request, which is sent again, up to a bound, if the server has no room."""
+        owner, left, pause = self._owners[record.owner], _ATTEMPTS.copy(), _FIRST_PAUSE
         name, places = self._shares.of(request.model)
         turns = self._turns.setdefault(name, asyncio.Semaphore(places))
         while True:
             async with turns:
                 asking = self._asking.ask(record.endpoint, request.body, owner, client=record.id)
                 reply = await asyncio.create_task(asking)  # a task, since the record of a request is in its context
-            attempts += reply.status == _UNAVAILABLE
-            if reply.status not in (_BUSY, _UNAVAILABLE) or attempts == _ATTEMPTS:
+            if reply.status not in left or left[reply.status] == 1:
                 return reply
+            left[reply.status] -= 1
             await asyncio.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
 

@@ -6,6 +6,7 @@ Paths of other protocols have forms of their own, which the record of the reques
 
 from __future__ import annotations
 
+import math
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,10 @@ SERVER_ERROR = "server_error"
 
 _LOGGED_REASON = 500
 """Characters of an error's message in the log line of its request; the rest is cut off."""
+
+
+_RETRY_SECONDS = (1, 120)
+"""Least and greatest ``Retry-After`` of an error 429, in seconds."""
 
 
 class ApiError(Exception):
@@ -106,17 +111,20 @@ def unavailable(message: str) -> ApiError:
     return ApiError(message, status=503, kind=SERVER_ERROR, code="service_unavailable", headers={"Retry-After": "5"})
 
 
-def too_busy(why: str) -> ApiError:
-    """Returns the error 429 for a server without room. ``why`` ends without a full stop.
+def too_busy(why: str, seconds: float) -> ApiError:
+    """Returns the error 429 for a server without room. All 429s are made here.
 
-    All 429s are made here: for the queue (``serving.generation``) and for the processes (``sandbox.session``).
+    Args:
+        why: the reason, without a full stop.
+        seconds: estimate of the time until there is room, for ``Retry-After``.
     """
+    least, most = _RETRY_SECONDS
     return ApiError(
         f"The server is busy: {why}. Please try again later.",
         status=429,
         kind="rate_limit_error",
         code="rate_limit_exceeded",
-        headers={"Retry-After": "1"},
+        headers={"Retry-After": str(math.ceil(min(max(seconds, least), most)))},
     )
 
 

@@ -14,7 +14,7 @@ from starlette.datastructures import Headers
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from constrain.server.http.account import Account, current
-from constrain.server.http.errors import ApiError
+from constrain.server.http.errors import ApiError, unavailable
 
 if TYPE_CHECKING:
     import asyncio
@@ -29,7 +29,9 @@ MAX_HEADER_BYTES = 64 << 10
 """Bytes of the request line and the headers together. Beyond: status 431."""
 
 MAX_CONNECTIONS = 512
-"""Connections at the same time. Beyond it, a new connection replaces the one that has been idle for longest."""
+"""Connections at the same time: 512, or twice the answers that are admitted at once, if these are more. Beyond it, a
+new connection replaces the one that has been idle for longest; if none is idle, it gets status 503.
+"""
 
 KEEP_ALIVE_SECONDS = 75
 """Seconds that a connection may be idle between requests: 75, longer than clients keep one (httpx 5 seconds, others up
@@ -72,11 +74,14 @@ class _Connection(h11.Connection):
 class Protocol(H11Protocol):
     """uvicorn's protocol with these limits. uvicorn itself limits only the idle time between requests.
 
-    ``find_form``: finds the form of errors, by path and headers.
+    Args:
+        find_form: finds the form of errors, by path and headers.
+        room: answers that are admitted at once.
     """
 
-    def __init__(self, *args: Any, find_form: FormFinder, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, find_form: FormFinder, room: int, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self._max_connections = max(MAX_CONNECTIONS, 2 * room)
         self.conn = self._connection = _Connection(h11.SERVER, MAX_HEADER_BYTES)
         self._find_form = find_form
         self._used = time.monotonic()
@@ -95,11 +100,19 @@ class Protocol(H11Protocol):
         return self.conn.their_state is h11.IDLE and bool(self.conn.trailing_data[0])
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Starts the timer of a new connection, and drops an idle one if there are too many."""
-        idle = [one for one in self.connections if isinstance(one, Protocol) and one.is_idle]
-        if len(self.connections) >= MAX_CONNECTIONS and idle:
-            min(idle, key=lambda one: one._used).transport.abort()
+        """Starts the timer of a new connection. If there are too many, drops an idle one, or refuses the new one."""
+        is_full = len(self.connections) >= self._max_connections
+        idle = [one for one in self.connections if isinstance(one, Protocol) and one.is_idle] if is_full else []
+        if idle:
+            longest = min(idle, key=lambda one: one._used)
+            longest.transport.abort()
+            self.connections.discard(longest)  # its end is noted later, and other connections may come sooner
         super().connection_made(transport)
+        if is_full and not idle:
+            self._refuse(unavailable(f"The server has {self._max_connections} connections, and each is in use."))
+            self.connections.discard(self)
+            transport.close()
+            return
         self._reading = self._later(_IDLE_SECONDS, transport.abort)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -161,7 +174,7 @@ class Protocol(H11Protocol):
         finally:
             current.reset(token)
         headers = [("content-type", "application/json"), ("content-length", str(len(body))), ("connection", "close")]
-        headers.append(("x-request-id", account.id))
+        headers += [("x-request-id", account.id), *(error.headers or {}).items()]
         for event in (h11.Response(status_code=error.status, headers=headers), h11.Data(data=body), h11.EndOfMessage()):
             self.transport.write(self.conn.send(event) or b"")
         self.transport.write_eof()

@@ -39,9 +39,9 @@ _ERRORS = {
     408: "The body came too slowly.",
     413: "The body is too large.",
     415: "The body is not declared as JSON (a file: as a form), or is compressed.",
-    429: "The queue is full, or other large schemas are being compiled.",
+    429: "The queue is full, other large schemas are being compiled, or large bodies take all their room.",
     500: "The server had an error of its own.",
-    503: "The server is stopping, or a model is not there.",
+    503: "The server is stopping or has too many connections, or a model or the disk is not there.",
 }
 
 _ERROR = {

@@ -13,10 +13,13 @@ from constrain.server.http.errors import ApiError
 from constrain.server.requests.limits import MAX_FIELD_NESTING
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping
+    from collections.abc import AsyncGenerator, Callable, Mapping
+    from contextlib import AbstractContextManager
 
     from starlette.requests import Request
 
+    Admit = Callable[[int], AbstractContextManager[None]]
+    """Reserves room for a body of so many bytes. Raises ``ApiError`` if there is not enough."""
 
 _JSON = "application/json"
 
@@ -28,6 +31,11 @@ LATEST = ":latest"
 _PATIENCE = 4.0
 """Seconds that a client may take to send a body, in addition to the time at ``_SLOWEST``; beyond it, status 408."""
 
+SMALL_BODY = 64 << 10
+"""Bytes of a body that need no room of their own: 64 KiB, as many as each connection buffers. Most requests have less,
+so that large bodies never keep them out.
+"""
+
 _THROWN_AWAY = 64 << 20
 """Bytes of a refused body that are read and dropped, so that the client reads the error: 64 MiB."""
 
@@ -35,19 +43,31 @@ _SLOWEST = 64 << 10
 """Bytes per second that a client must reach for a large body; each such amount adds a second to ``_PATIENCE``."""
 
 
-async def read_body(request: Request, limit: int) -> bytes:
-    """Reads the whole body, which is JSON. Raises what ``body_pieces`` raises."""
-    async with contextlib.aclosing(body_pieces(request, limit, _JSON)) as pieces:
-        return b"".join([piece async for piece in pieces])
+@contextlib.asynccontextmanager
+async def read_body(request: Request, limit: int, admit: Admit) -> AsyncGenerator[bytes, None]:
+    """Reads the whole body, which is JSON; a large one has its room until the end of the context.
+
+    Raises what ``body_pieces`` raises.
+    """
+    with contextlib.ExitStack() as room:
+        pieces = body_pieces(request, limit, _JSON, lambda size: room.enter_context(admit(size)))
+        async with contextlib.aclosing(pieces):
+            body = b"".join([piece async for piece in pieces])
+        yield body
 
 
-async def body_pieces(request: Request, limit: int, media_type: str) -> AsyncGenerator[bytes, None]:
+async def body_pieces(
+    request: Request, limit: int, media_type: str, admit: Callable[[int], None] = lambda _: None
+) -> AsyncGenerator[bytes, None]:
     """Yields the body as it comes.
 
-    Raises ``ApiError`` if it has another media type, is longer than ``limit`` or arrives too slowly, and
-    ``ClientDisconnect`` if the client leaves.
+    Raises ``ApiError`` if it has another media type, is longer than ``limit``, is not admitted or arrives too slowly,
+    and ``ClientDisconnect`` if the client leaves. ``admit``: takes the bytes of a large body before these are read.
     """
-    refusal = _check_headers(request, limit, media_type)
+    declared = _declared_size(request)
+    refusal = _check_headers(request, limit, media_type, declared)
+    if is_large := declared > SMALL_BODY:
+        refusal = refusal or _refuse_unadmitted(admit, declared)
     if refusal is not None and "expect" in request.headers:  # the client still waits to send the body
         raise refusal
     size, begun = 0, time.monotonic()
@@ -63,8 +83,9 @@ async def body_pieces(request: Request, limit: int, media_type: str) -> AsyncGen
         except (TimeoutError, asyncio.TimeoutError) as error:  # two separate classes before Python 3.11
             raise refusal or _too_slow() from error
         size += len(piece)
-        if refusal is None and size > limit:
-            refusal, begun = too_large(limit), time.monotonic()
+        if refusal is None and (size > limit or (size > SMALL_BODY and not is_large)):
+            refusal = too_large(limit) if size > limit else _refuse_unadmitted(admit, limit)
+            is_large, begun = True, begun if refusal is None else time.monotonic()
         if refusal is None:
             begun_writing = time.monotonic()
             yield piece
@@ -73,7 +94,22 @@ async def body_pieces(request: Request, limit: int, media_type: str) -> AsyncGen
             raise refusal
 
 
-def _check_headers(request: Request, limit: int, media_type: str) -> ApiError | None:
+def _declared_size(request: Request) -> int:
+    """Returns the bytes of a body, as its headers say; 0 if they do not."""
+    declared = request.headers.get("content-length", "")
+    return int(declared[:20]) if declared.isdecimal() else 0
+
+
+def _refuse_unadmitted(admit: Callable[[int], None], size: int) -> ApiError | None:
+    """Asks for room for a body; returns the error if there is not enough."""
+    try:
+        admit(size)
+    except ApiError as error:
+        return error
+    return None
+
+
+def _check_headers(request: Request, limit: int, media_type: str, declared: int) -> ApiError | None:
     """Returns the error for a body, as far as its headers show one."""
     encoding = request.headers.get("content-encoding", "identity")
     if encoding.lower() != "identity":
@@ -92,8 +128,7 @@ def _check_headers(request: Request, limit: int, media_type: str) -> ApiError | 
             status=415,
             code="unsupported_media_type",
         )
-    declared = request.headers.get("content-length", "")
-    return too_large(limit) if declared.isdecimal() and int(declared[:20]) > limit else None
+    return too_large(limit) if declared > limit else None
 
 
 def parse_body(data: bytes) -> dict[str, Any]:

@@ -106,12 +106,14 @@ class Responses(Endpoint):
         owner = current.get().owner
         with generator.admit(1), generator.session() as session:
             asked, previous, question = await self._ask(body, session)
+            name = current.get().response_id or new_response_id()
             require_room((question,), generator.room)
             with generator.admit(question.n - 1):
+                if self._keeps(asked):
+                    await asyncio.to_thread(partial(self._store.reserve, owner, asked, name, previous))
                 async with self._serving.models.lease(asked.model) as served:
                     answers = await generator.start(served, (question,), session)
                     temperature = answers.jobs[0].used_sampling.temperature
-                    name = current.get().response_id or new_response_id()
                     head = ResponseHead(asked, name, time.time(), asked.model, temperature)
                     with contextlib.closing(answers):
                         made = _Made(head, previous, owner, served)
@@ -177,9 +179,14 @@ class Responses(Endpoint):
             for sent in writer.fail(failure()):
                 yield server_sent(sent)
 
+    @staticmethod
+    def _keeps(request: ResponsesRequest) -> bool:
+        """Returns whether the response to a request is stored."""
+        return request.store and current.get().keeps_response
+
     async def _keep(self, made: _Made, response: ResponseObject) -> None:
         request = made.head.request
-        if request.store and current.get().keeps_response:
+        if self._keeps(request):
             put = partial(self._store.put, made.owner, request, response_json(response), made.previous)
             await asyncio.to_thread(put)
 

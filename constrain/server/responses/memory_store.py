@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from constrain.server.http.errors import ApiError
-from constrain.server.responses.store import MAX_AGE, ResponseStore
+from constrain.server.responses.store import MAX_AGE, ResponseStore, require_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,6 +52,10 @@ class MemoryStore(ResponseStore):
 
     def __len__(self) -> int:
         return len(self._entries)
+
+    def try_write(self, owner: str, stored: StoredResponse) -> None:  # noqa: ARG002 - see ResponseStore
+        """Raises ``ApiError`` for a response that is too large; the oldest ones make room for any other."""
+        require_size(stored, self._max_bytes)
 
     def write(self, owner: str, stored: StoredResponse) -> None:
         """Keeps a response."""

@@ -12,7 +12,7 @@ import sqlalchemy as sql
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
 from constrain.server.http.errors import unavailable
-from constrain.server.responses.store import MAX_AGE, ResponseStore, StoredResponse
+from constrain.server.responses.store import MAX_AGE, ResponseStore, StoredResponse, require_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -81,13 +81,22 @@ class SqlStore(ResponseStore):
         self._shrunk = -shrink_seconds
         self._engine = _connect(url)
 
+    def try_write(self, owner: str, stored: StoredResponse) -> None:
+        """Writes a response that the next look at the limits deletes, unless ``write`` replaces it before."""
+        require_size(stored, self._max_bytes)
+        self._write(owner, stored, 0.0)
+
     def write(self, owner: str, stored: StoredResponse) -> None:
         """Keeps a response."""
+        self._write(owner, stored, self._max_age)
+
+    def _write(self, owner: str, stored: StoredResponse, age: float) -> None:
+        """Keeps a response for ``age`` seconds."""
         now = self._clock()
         row = {
             "id": stored.response["id"],
             "owner": owner,
-            "expires": now + self._max_age,
+            "expires": now + age,
             "size": stored.whole_size,
             "response": json.dumps(stored.response),
             "input_items": json.dumps(stored.input_items),

@@ -56,6 +56,16 @@ class ResponseStore(ABC):
 
     keeps = True
 
+    def reserve(
+        self, owner: str, request: ResponsesRequest, response_id: str, previous: StoredResponse | None = None
+    ) -> None:
+        """Makes sure, before a response is generated, that it can be kept if its request asks for that.
+
+        Raises ``ApiError`` if the store is full or fails. ``previous``: response that it continues.
+        """
+        if request.store:
+            self.try_write(owner, _make_stored(request, {"id": response_id, "output": []}, previous))
+
     def put(
         self,
         owner: str,
@@ -67,13 +77,8 @@ class ResponseStore(ABC):
 
         ``previous``: response that it continues.
         """
-        if not request.store:
-            return
-        input_items = tuple(add_ids(request.items, response["id"]))
-        output = tuple(read_items(response["output"]))
-        before, size_before = ((), 0) if previous is None else (previous.conversation, previous.size)
-        size = size_before + len(json.dumps([input_items, output]))
-        self.write(owner, StoredResponse(response, input_items, (*before, *input_items, *output), size))
+        if request.store:
+            self.write(owner, _make_stored(request, response, previous))
 
     def get(self, owner: str, response_id: str) -> StoredResponse:
         """Returns a response of this owner. Raises ``ApiError``."""
@@ -117,6 +122,10 @@ class ResponseStore(ABC):
         return {"id": response_id, "object": "response", "deleted": True}
 
     @abstractmethod
+    def try_write(self, owner: str, stored: StoredResponse) -> None:
+        """Writes a response without its output as one that has expired. Raises ``ApiError`` if it cannot be kept."""
+
+    @abstractmethod
     def write(self, owner: str, stored: StoredResponse) -> None:
         """Keeps a response, in place of one with the same id; the oldest ones may have to go. Raises ``ApiError``."""
 
@@ -131,6 +140,28 @@ class ResponseStore(ABC):
     @abstractmethod
     def close(self) -> None:
         """Ends the use of the store."""
+
+
+def require_size(stored: StoredResponse, max_bytes: int) -> None:
+    """Raises ``ApiError`` for a response that takes more than a store keeps of all. ``max_bytes``: bytes as JSON."""
+    if (size := stored.whole_size) > max_bytes:
+        raise ApiError(
+            f"This response cannot be stored: its conversation takes {size} bytes, and all stored responses together "
+            f'may take {max_bytes}. Send "store": false.',
+            param="store",
+            code="storage_limit_exceeded",
+        )
+
+
+def _make_stored(
+    request: ResponsesRequest, response: dict[str, Any], previous: StoredResponse | None
+) -> StoredResponse:
+    """Returns a response as it is kept."""
+    input_items = tuple(add_ids(request.items, response["id"]))
+    output = tuple(read_items(response["output"]))
+    before, size_before = ((), 0) if previous is None else (previous.conversation, previous.size)
+    size = size_before + len(json.dumps([input_items, output]))
+    return StoredResponse(response, input_items, (*before, *input_items, *output), size)
 
 
 def input_items_page(stored: StoredResponse, query: Mapping[str, str]) -> dict[str, Any]:

@@ -6,9 +6,12 @@ Threads find and unpack constraints; the process of a ``session`` compiles them.
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import pickle
 import random
 import signal
 import time
+from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
@@ -67,6 +70,11 @@ _PART_SHARE = 1 / 3
 
 _MOST = 0.8
 """Share of the parts' total time that a part must take to be named as the slow one."""
+
+_REMEMBERED = 256
+"""Constraints whose refusals are remembered: 256, so that a client, or the lines of a batch, which send one again cost
+nothing; beyond it, the oldest are forgotten.
+"""
 
 _ROOM = 4096
 """Tokens of an answer without a limit, for the trial walks."""
@@ -132,14 +140,27 @@ def _find(language: Language, vocabulary: Vocabulary) -> tuple[ToCompile, Constr
 
 
 async def _compile_in_sandbox(plan: Plan, question: Question, session: Session) -> Packed:
-    """Compiles a language in the process of a session; returns the packed result. Raises ``ApiError``."""
+    """Compiles a language in the process of a session; returns the packed result. Raises ``ApiError``.
+
+    A refusal depends on the order alone, not on how busy the machine is, and is remembered.
+    """
     assert plan.language is not None
     vocabulary = plan.model.vocabulary
     order = _Order(plan.language, vocabulary.fingerprint, question.content, question.places, plan.settings)
+    key, refusals = hashlib.sha256(pickle.dumps(order)).digest(), session.refusals
+    if (known := refusals.get(key)) is not None:
+        raise copy(known)
     try:
         return await session.run(vocabulary, compile_here, order)
     except LimitError as error:
-        raise await _explain_limit(order, vocabulary, session, error) from error
+        refusal = await _explain_limit(order, vocabulary, session, error)
+    except ApiError as error:
+        refusal = error
+    if refusal.status == HTTPStatus.BAD_REQUEST:
+        refusals[key] = copy(refusal)
+        while len(refusals) > _REMEMBERED:
+            refusals.popitem(last=False)
+    raise refusal
 
 
 async def _explain_limit(order: _Order, vocabulary: Vocabulary, session: Session, error: LimitError) -> ApiError:

@@ -4,6 +4,9 @@ Quick work is done at once. Longer work is paused and continues in turns, one pr
 answers, all turns together get a tenth of a processor. A lower priority (``nice``) would not suffice: the model's
 threads wait for each other at every layer, so any busy process takes one of their cores away
 (``constrain.llama.threads.cores``).
+
+The limit on time counts what the process itself computes, so that a busy machine refuses nothing. The clock on the wall
+bounds only the wait for turns of other requests.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ import os
 import pickle
 import signal
 import time
+from collections import OrderedDict
 from dataclasses import replace
 from time import clock_gettime
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -23,6 +27,7 @@ from weakref import WeakValueDictionary
 
 from constrain.errors import LimitError
 from constrain.server.http.errors import ApiError, failure, too_busy, unavailable
+from constrain.server.http.pace import Pace
 from constrain.server.sandbox.children import EXIT_CODE
 from constrain.server.sandbox.worker import LENGTH, At, Done, Ended, Failed, TooLarge
 from constrain.server.sandbox.workers import PATIENCE, workers
@@ -51,12 +56,17 @@ _LEAST_WAIT = 0.005
 _TURN_SECONDS = 0.02
 """CPU seconds of every later turn: 0.02."""
 
+_LONGEST_TURN = 1.0
+"""Seconds on the clock after which a turn ends, if the process gets no processor or waits for something: 1."""
+
+_WAKING_SECONDS = 0.001
+"""CPU seconds that a process which waits for something takes at most in a turn: 0.001, to be woken up and stopped."""
+
 _BUSY_SHARE = 0.1
 """Share of one processor that all later turns take together while a model writes answers. With no share, a schema that
-takes more than its first turn (one in 50) would be refused whenever an answer is under way. With a tenth, a request
-computes for 0.38 of the 3.5 seconds that it may take by default; a slower one gets status 429 until no answer is being
-written. A larger share would admit more requests, and would slow the model's threads as much, since all of them wait
-for the interrupted one.
+takes more than its first turn (one in 50) would wait for the end of all answers. With a tenth, the slowest one allowed
+by default (3 seconds) takes half a minute. A larger share would slow the model's threads as much, since all of them
+wait for the interrupted one.
 """
 
 _FIRST_AT_ONCE = 1
@@ -65,8 +75,11 @@ _FIRST_AT_ONCE = 1
 _STANDING = 16
 """Processes that wait for a later turn; beyond it, status 429."""
 
-_WAITING_SECONDS = 0.5
-"""Seconds that a request may wait for turns, in addition to its limit of CPU seconds; beyond it, status 429."""
+_USUAL_SECONDS = 1.0
+"""Seconds that the later turns of one process take together, before any was measured: 1."""
+
+_WAITING_SECONDS = 300.0
+"""Seconds that a request may wait for turns of others, unless the server says otherwise: 300; beyond it, status 429."""
 
 
 class Turns:
@@ -74,18 +87,31 @@ class Turns:
 
     Args:
         is_busy: function that returns whether a model writes answers now.
+        waiting_seconds: seconds that one request may wait for turns of others.
+
+    Attributes:
+        standing: processes that wait for a later turn, or have one.
+        pace: seconds that the later turns of one process take together.
+        refusals: errors of constraints that were refused, for those who compile them.
     """
 
-    def __init__(self, is_busy: Callable[[], bool] = lambda: False) -> None:
+    def __init__(self, is_busy: Callable[[], bool] = lambda: False, waiting_seconds: float = _WAITING_SECONDS) -> None:
         self.is_busy = is_busy
+        self.waiting_seconds = waiting_seconds
+        self.pace = Pace(_USUAL_SECONDS)
         self.first = asyncio.Semaphore(_FIRST_AT_ONCE)
         self.later = asyncio.Semaphore(1)
         self.standing = 0
+        self.refusals: OrderedDict[bytes, ApiError] = OrderedDict()
         self._alone: WeakValueDictionary[bytes, asyncio.Semaphore] = WeakValueDictionary()
 
     def alone(self, key: bytes) -> asyncio.Semaphore:
         """Returns the semaphore that admits one session at a time for a key."""
         return self._alone.setdefault(key, asyncio.Semaphore(1))
+
+    def busy(self) -> ApiError:
+        """Returns the error 429 for a request that finds no turn."""
+        return too_busy("it compiles other large schemas", self.pace.seconds * self.standing)
 
 
 class RemoteTracebackError(Exception):
@@ -109,8 +135,7 @@ class Session:
         self.place: Place | None = None
         self.reached = 0.0
         self._turns = turns
-        self._left = limits.seconds + _WAITING_SECONDS
-        self._deadline = 0.0
+        self._left = turns.waiting_seconds
         self._known: frozenset[bytes] = frozenset()
         self._process = 0
         self._report: socket.socket | None = None
@@ -118,19 +143,19 @@ class Session:
         self._writer: asyncio.StreamWriter | None = None
         self._computing = False
 
+    @property
+    def refusals(self) -> OrderedDict[bytes, ApiError]:
+        """Errors of constraints that were refused, shared by all sessions."""
+        return self._turns.refusals
+
     async def run(self, vocabulary: Vocabulary | None, function: Callable[..., T], *args: Any) -> T:
         """Calls a function in the process, which knows a vocabulary; returns the result. All values must be picklable.
 
         Raises the function's errors; ``LimitError`` if it exceeds a limit; ``ApiError`` if the server is too busy, or
         if the process ended for another reason, which the log has.
         """
-        self._deadline = time.monotonic() + self._left
         self.place = None
-        try:
-            found = await self._call(vocabulary, (function, args))
-        finally:
-            self._left = self._deadline - time.monotonic()
-        match found:
+        match found := await self._call(vocabulary, (function, args)):
             case Done(value):
                 result: T = value
                 return result
@@ -152,9 +177,7 @@ class Session:
         """
         turn = self._turns.alone(key)
         has_waited = turn.locked()
-        self._deadline = time.monotonic() + self._left
         async with self._turn(turn):
-            self._left = self._deadline - time.monotonic()
             yield has_waited
 
     def another(self, share: float) -> Session:
@@ -172,7 +195,7 @@ class Session:
             self._computing = True
             outcome = asyncio.ensure_future(self._outcome())
             try:
-                await self._compute_first(outcome)
+                await self._compute(outcome, _FIRST_SECONDS)
             except asyncio.CancelledError:
                 outcome.cancel()
                 raise
@@ -185,18 +208,10 @@ class Session:
         self._computing = False
         return found
 
-    async def _compute_first(self, outcome: asyncio.Future[Any]) -> None:
-        """Waits for the end of the call or of the first turn. Delays by a busy machine extend the deadline."""
-        begun = time.monotonic()
-        await self._compute(outcome, _FIRST_SECONDS)
-        self._deadline += max(0.0, time.monotonic() - begun - _FIRST_SECONDS)
-
     async def _compute(self, outcome: asyncio.Future[Any], seconds: float) -> None:
-        """Waits until the call is done, the process has computed for ``seconds`` more, or is out of time."""
-        until = self._read_cpu_seconds() + seconds
-        while (
-            not outcome.done() and (left := until - self._read_cpu_seconds()) > 0 and time.monotonic() < self._deadline
-        ):
+        """Waits until the call is done, or the turn is over: the process has computed for ``seconds`` more."""
+        until, end = self._read_cpu_seconds() + seconds, time.monotonic() + _LONGEST_TURN
+        while not outcome.done() and (left := until - self._read_cpu_seconds()) > 0 and time.monotonic() < end:
             await asyncio.wait((outcome,), timeout=max(left, _LEAST_WAIT))
 
     def _read_cpu_seconds(self) -> float:
@@ -222,7 +237,6 @@ class Session:
             self._report = None
 
     async def _begin(self, vocabulary: Vocabulary | None) -> None:
-        begun = time.monotonic()
         try:
             loop = asyncio.get_running_loop()
             forked = await loop.run_in_executor(None, workers().fork, vocabulary)
@@ -245,7 +259,6 @@ class Session:
             _log.error("no process can be made to compile in: the program that forks them could not, or has ended")
             self.close()
             raise _no_process()
-        self._deadline += time.monotonic() - begun  # the very first fork takes a while
 
     def _send(self, value: object) -> None:
         assert self._writer is not None
@@ -284,34 +297,42 @@ class Session:
 
     async def _take_turns(self, outcome: asyncio.Future[Any]) -> None:
         """Lets the process continue in turns until its call is done."""
-        turns = self._turns
+        turns, taken, still = self._turns, 0.0, 0.0
         if turns.standing >= _STANDING:
-            raise _busy()
+            raise turns.busy()
         turns.standing += 1
         try:
+            computed = self._read_cpu_seconds()
             while not outcome.done():
                 self._signal(signal.SIGSTOP)
                 async with self._turn(turns.later):
-                    begun = time.monotonic()
+                    begun, before = time.monotonic(), computed
                     self._signal(signal.SIGCONT)
                     await self._compute(outcome, _TURN_SECONDS)
                     self._signal(signal.SIGSTOP)
+                    computed = self._read_cpu_seconds()
+                    waits = computed - before < _WAKING_SECONDS
+                    still = still + time.monotonic() - begun if waits else 0.0
                     if not outcome.done() and turns.is_busy():
                         rest = begun + _TURN_SECONDS / _BUSY_SHARE - time.monotonic()
                         await asyncio.wait((outcome,), timeout=max(0.0, rest))
-                if time.monotonic() > self._deadline and not outcome.done():
-                    raise _busy()
+                    taken += time.monotonic() - begun
+                if still > PATIENCE and not outcome.done():
+                    _log.error("a process that compiles has computed nothing for %g seconds: it is ended", PATIENCE)
+                    raise _no_process()
         finally:
             turns.standing -= 1
+            turns.pace.add(taken)
         self._signal(signal.SIGCONT)  # ready for the next call
 
     @contextlib.asynccontextmanager
     async def _turn(self, turn: asyncio.Semaphore) -> AsyncIterator[None]:
-        waiting = asyncio.ensure_future(turn.acquire())
+        waiting, begun = asyncio.ensure_future(turn.acquire()), time.monotonic()
         try:
-            await asyncio.wait((waiting,), timeout=max(0.0, self._deadline - time.monotonic()))
+            await asyncio.wait((waiting,), timeout=max(0.0, self._left))
+            self._left -= time.monotonic() - begun
             if not waiting.done():
-                raise _busy()
+                raise self._turns.busy()
             yield
         finally:
             if waiting.done():
@@ -336,7 +357,3 @@ def _log_end(end: Ended) -> ApiError:
 
 def _no_process() -> ApiError:
     return unavailable("The server cannot compile anything now.")
-
-
-def _busy() -> ApiError:
-    return too_busy("it compiles other large schemas")

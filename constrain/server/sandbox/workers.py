@@ -31,7 +31,9 @@ _END_SECONDS = 5.0
 """Seconds that the program has to end by itself; then it is killed."""
 
 PATIENCE = 60.0
-"""Seconds that the program may take to read a message or to fork; then another one replaces it."""
+"""Seconds that the program may take to read a message or to fork: 60; then another one replaces it. Also seconds of its
+own turns in which a process may compute nothing; then it is ended.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,10 +57,11 @@ class Endpoint(ABC):
         """Answers a request. Raises ``ApiError`` if nothing was sent yet."""
         request = Request(scope, receive)
         try:
-            body = await read_body(request, self._serving.settings.max_body_bytes)
-            if self._serving.generator.is_stopping:
-                raise unavailable("The server is shutting down.")
-            await while_connected(receive, self.answer(body, request, send))
+            generator = self._serving.generator
+            async with read_body(request, self._serving.settings.max_body_bytes, generator.admit_body) as body:
+                if generator.is_stopping:
+                    raise unavailable("The server is shutting down.")
+                await while_connected(receive, self.answer(body, request, send))
         except ClientDisconnect:
             self._serving.metrics.abandoned.inc()
 

@@ -52,6 +52,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_WAITING_SHARE = 0.5
+"""Share of a request's time that it may wait for other requests to be compiled: a half. Beyond: status 429."""
+
 _PREPARING = 4
 """Requests that are prepared at the same time. Others wait for a thread, without blocking the event loop."""
 
@@ -64,19 +67,32 @@ class Generator:
         max_queue: answers that may wait.
         limits: limits of the sandbox process of one request.
         metrics: counters to update.
+        timeout: seconds that one request may take.
+        max_bodies_bytes: bytes that the large bodies of all requests may take together.
 
     Attributes:
         room: number of answers that are admitted at the same time.
     """
 
-    def __init__(self, parallel: int, max_queue: int, limits: Limits, metrics: Metrics) -> None:
+    def __init__(
+        self,
+        parallel: int,
+        max_queue: int,
+        limits: Limits,
+        metrics: Metrics,
+        timeout: float,
+        max_bodies_bytes: int,
+    ) -> None:
         self.room = parallel + max_queue
+        self._parallel = parallel
+        self._max_bodies_bytes = max_bodies_bytes
+        self._bodies_bytes = 0
         self._limits = limits
-        self._turns = Turns(lambda: bool(self._live))
+        self._turns = Turns(lambda: any(not run.request.done.done() for run in self._live), timeout * _WAITING_SHARE)
         self._metrics = metrics
         self._threads = start_pool(_PREPARING, "constrain-prepare")
         self._admitted = 0
-        self._live: set[Run] = set()
+        self._live: dict[Run, float] = {}
         self._deadline: float | None = None
 
     @property
@@ -89,12 +105,35 @@ class Generator:
         """Reserves room for answers. Raises ``ApiError`` if there is not enough."""
         if self._admitted + count > self.room:
             self._metrics.refused.inc()
-            raise too_busy(f"it takes {self.room} answers at once")
+            raise too_busy(f"it takes {self.room} answers at once", self.estimate_wait(count))
         self._take(count)
         try:
             yield
         finally:
             self._take(-count)
+
+    @contextlib.contextmanager
+    def admit_body(self, size: int) -> Iterator[None]:
+        """Reserves room for a large body, from before it is read to the end of its request.
+
+        Raises ``ApiError`` if there is not enough. ``size``: bytes.
+        """
+        size = min(size, self._max_bodies_bytes)
+        if self._bodies_bytes + size > self._max_bodies_bytes:
+            self._metrics.refused.inc()
+            raise too_busy("the large bodies of other requests take all its memory for them", self.estimate_wait(0))
+        self._bodies_bytes += size
+        try:
+            yield
+        finally:
+            self._bodies_bytes -= size
+
+    def estimate_wait(self, count: int) -> float:
+        """Returns the seconds after which as many new answers would be written, as far as recent answers tell."""
+        now = time.monotonic()
+        ages = [now - at - run.request.queue_seconds for run, at in self._live.items() if run.request.begun.done()]
+        each = max(self._metrics.pace.seconds, sum(ages) / max(1, len(ages)))
+        return each * max(1, self._admitted + count - self._parallel) / self._parallel
 
     def _take(self, count: int) -> None:
         self._admitted += count
@@ -196,7 +235,7 @@ class Answers:
     Args:
         jobs: jobs of the answers; those of one question follow each other.
         per_question: number of answers to each question.
-        live: set of all running answers, to which these are added.
+        live: all running answers and the times at which they were queued; these are added.
         metrics: counters to update.
         partition: name of the prompt cache; requests with the same name share evaluated prompts.
         session: the session of the request, for work on finished answers.
@@ -207,7 +246,7 @@ class Answers:
         self,
         jobs: Sequence[Job],
         per_question: int,
-        live: set[Run],
+        live: dict[Run, float],
         metrics: Metrics,
         partition: str,
         session: Session,
@@ -222,7 +261,7 @@ class Answers:
         self._events: asyncio.Queue[tuple[int, StreamEvent | None]] = asyncio.Queue()
         self._runs = [Run(job, partial(self._show, number), partition=partition) for number, job in enumerate(jobs)]
         self._live = live
-        live.update(self._runs)
+        live.update(dict.fromkeys(self._runs, time.monotonic()))
         for number, run in enumerate(self._runs):
             run.request.done.add_done_callback(partial(self._note_end, number))
 
@@ -250,7 +289,7 @@ class Answers:
         """Cancels the answers that are not finished; the model drops them before its next step."""
         for run in self._runs:
             run.request.done.cancel()
-            self._live.discard(run)
+            self._live.pop(run, None)
 
     async def events(self) -> AsyncGenerator[tuple[int, StreamEvent | Finished], None]:
         """Yields all events with the number of their answer; the last event of each answer is ``Finished``.

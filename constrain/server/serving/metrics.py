@@ -10,6 +10,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from constrain.engine.remembered import remembered_constraints
 from constrain.server.http.account import current
+from constrain.server.http.pace import Pace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,18 +21,22 @@ if TYPE_CHECKING:
     from constrain.llama.decoding.answer import Answer
     from constrain.server.serving.models import Models
 
+_USUAL_SECONDS = 2.0
+"""Seconds that an answer takes, before any was finished: 2."""
+
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 60, 120)
 
 
 class Metrics:
     """The metrics of one server. ``requests`` has the labels path and status; all unknown paths share one label.
 
-    ``models``: models of the server.
+    ``models``: models of the server. ``pace``: seconds that writing an answer takes, from the first step of its prompt.
     """
 
     media_type = CONTENT_TYPE_LATEST
 
     def __init__(self, models: Models) -> None:
+        self.pace = Pace(_USUAL_SECONDS)
         self._registry = registry = CollectorRegistry()
         ProcessCollector(registry=registry)
         registry.register(_Found(models))
@@ -71,6 +76,7 @@ class Metrics:
         self._seconds["queue"].observe(timings.queue)
         self._seconds["first_token"].observe(timings.compile + timings.queue + timings.prompt)
         self._seconds["generation"].observe(timings.generation)
+        self.pace.add(timings.prompt + timings.generation)
 
     def add_embedded(self, tokens: int) -> None:
         """Counts the tokens of embedded texts of the current request."""

@@ -162,7 +162,7 @@ def test_a_busy_server_is_asked_again(server: Server, monkeypatch: pytest.Monkey
 
     async def busy(number: int, before: int) -> dict[str, Any]:
         if before < 4 * number:
-            raise too_busy("a test")
+            raise too_busy("a test", 1)
         return await right(number, before)
 
     async def run() -> None:
@@ -174,12 +174,18 @@ def test_a_busy_server_is_asked_again(server: Server, monkeypatch: pytest.Monkey
     asyncio.run(run())
 
 
-def test_a_model_that_is_never_there_becomes_an_error(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "_FIRST_PAUSE", 0.001)
+@pytest.mark.parametrize("error", [unavailable("A test."), too_busy("a test", 60)], ids=["503", "429"])
+def test_a_model_that_is_never_there_becomes_an_error(
+    server: Server, error: ApiError, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "_FIRST_PAUSE", 0.0)
+    asked = 0
 
     async def gone(number: int, before: int) -> dict[str, Any]:
+        nonlocal asked
         if number or before < 2:
-            raise unavailable("A test.")
+            asked += number
+            raise error
         return await right(number, before)
 
     async def run() -> None:
@@ -187,10 +193,12 @@ def test_a_model_that_is_never_there_becomes_an_error(server: Server, monkeypatc
             record = await server.begin(runner, 2)
             await until(lambda: record.has_ended)
             [answer] = server.read(record.output_file_id)
-            [error] = server.read(record.error_file_id)
+            [failure] = server.read(record.error_file_id)
             assert answer["custom_id"] == "r0"
-            assert error["custom_id"] == "r1"
-            assert error["response"]["status_code"] == 503
+            assert failure["custom_id"] == "r1"
+            assert failure["response"]["status_code"] == error.status
+            assert failure["response"]["body"] == error.body()
+            assert asked == running._ATTEMPTS[error.status]
 
     asyncio.run(run())
 
@@ -257,21 +265,46 @@ def test_a_restart_answers_each_request_once(server: Server) -> None:
     asyncio.run(run())
 
 
-def test_a_restart_tries_failed_requests_again(server: Server) -> None:
-    async def run() -> None:
-        async def wrong(number: int, before: int) -> dict[str, Any]:
-            if number == 0:
-                raise ApiError("A test.")
-            return await never(number, before)
+def test_no_count_falls_at_a_restart(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    counts: list[tuple[int, int]] = []
+    record: Any = None
 
-        async with server.running(Script(wrong)) as runner:
-            record = await server.begin(runner, 2)
-            await until(lambda: record.failed == 1)
-        async with server.running(Script(right)) as runner:
+    async def first(number: int, before: int) -> dict[str, Any]:
+        if number == 0:
+            raise ApiError("A test.")
+        return await (right if number < 3 else never)(number, before)
+
+    def full(*_: object) -> None:
+        counts.append((record.completed, record.failed))
+        raise OSError(28, "No space left on device")
+
+    async def run() -> None:
+        nonlocal record
+        async with server.running(Script(first)) as runner:
+            record = await server.begin(runner, 5)
+            await until(lambda: (record.completed, record.failed) == (2, 1))
+            assert runner.fewest_left == 2
+        for path in server.folder.batches.glob("*/*.jsonl"):  # a crash in the middle of a line
+            if path.name != "input.jsonl":
+                with path.open("ab") as file:
+                    file.write(b'{"line": 4, "id": "batch')
+        with monkeypatch.context() as broken:  # not even a journal that cannot be opened
+            broken.setattr(Journal, "open", full)
+            async with server.running(Script(right), owners=("another",)) as runner:
+                [record] = runner.of(server.folder.tag(OWNER)).values()
+                assert (record.completed, record.failed) == (2, 1)
+            async with server.running(Script(right)) as runner:
+                [record] = runner.of(server.folder.tag(OWNER)).values()
+                await until(lambda: counts)
+            assert set(counts) == {(2, 1)}
+        script = Script(right)
+        async with server.running(script) as runner:
             [record] = runner.of(server.folder.tag(OWNER)).values()
+            assert (record.completed, record.failed) == (2, 1)
             await until(lambda: record.has_ended)
-            assert (record.completed, record.failed) == (2, 0)
-            assert record.error_file_id is None
+            assert (record.completed, record.failed) == (4, 1)
+            assert script.asked == [3, 4]
+            assert [line["custom_id"] for line in server.read(record.error_file_id)] == ["r0"]
 
     asyncio.run(run())
 

@@ -106,7 +106,7 @@ def test_a_server_that_stops(path: str) -> None:
         (failure(), "api_error"),
         (unavailable("Gone."), "overloaded_error"),
         (timed_out(), "overloaded_error"),
-        (too_busy("full"), "rate_limit_error"),
+        (too_busy("full", 1), "rate_limit_error"),
         (ApiError("Slow.", status=408), "invalid_request_error"),
     ],
 )

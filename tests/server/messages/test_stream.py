@@ -261,7 +261,7 @@ def test_equal_thoughts_have_equal_signatures_and_others_have_not() -> None:
 
 
 def test_an_error_within_a_stream_is_an_event(account: Account) -> None:
-    [event] = events_of("".join(MessageWriter(BY_TOOLS).fail(too_busy("why"))))
+    [event] = events_of("".join(MessageWriter(BY_TOOLS).fail(too_busy("why", 1))))
     assert event == {
         "type": "error",
         "error": {"type": "rate_limit_error", "message": "The server is busy: why. Please try again later."},

@@ -116,6 +116,28 @@ def test_a_server_may_keep_none(model: constrain.Model) -> None:
         assert (refused.status_code, error_of(refused)["code"]) == (400, "responses_not_kept")
 
 
+def test_a_full_database_is_told_before_anything_is_generated(
+    model: constrain.Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = f"sqlite:///{tmp_path}/responses.db"
+    application = Application(served_as(model, "small"), Settings(response_store=address))
+
+    async def start(*_: object) -> None:
+        raise AssertionError("an answer is generated")
+
+    monkeypatch.setattr(application.generator, "start", start)
+    with sql.create_engine(address).begin() as connection:
+        fail = "SELECT RAISE(FAIL, 'database or disk is full')"
+        connection.execute(sql.text(f"CREATE TRIGGER full BEFORE INSERT ON constrain_responses BEGIN {fail}; END"))
+    for stream in (False, True):
+        refused = respond(application, stream=stream)
+        assert refused.status_code == 503
+        assert '"store": false' in error_of(refused)["message"]
+    with pytest.raises(AssertionError, match="is generated"):
+        respond(application, store=False)
+    application.close()
+
+
 def test_a_response_in_a_database_is_continued_by_another_server(model: constrain.Model, tmp_path: Path) -> None:
     settings = Settings(response_store=f"sqlite:///{tmp_path}/responses.db")
     one, other = (Application(served_as(model, "small"), settings) for _ in range(2))

@@ -254,3 +254,30 @@ def test_references_stand_for_kept_items(make: Make) -> None:
     assert kept.resolve("you", references) == tuple(references)
     unknown = [{"type": "item_reference", "id": each} for each in ("", "msg_1", "msg_mine", answer["id"] + "f")]
     assert kept.resolve("me", unknown) == tuple(unknown)
+
+
+def test_a_place_is_reserved_without_a_response_in_it(make: Make) -> None:
+    store, request = make(), _request()
+    store.reserve("me", request, "resp_1")
+    assert not _is_there(store, "resp_1")
+    store.put("me", request, _response("resp_1", request))
+    assert _is_there(store, "resp_1")
+
+
+def test_a_response_that_no_store_can_keep_is_refused_before_it_is_made(make: Make) -> None:
+    store = make(max_bytes=10_000)
+    _keep(store, "resp_1")
+    request = _request(input="x" * 10_000)
+    with pytest.raises(ApiError, match=r'may take 10000. Send "store": false') as caught:
+        store.reserve("me", request, "resp_2")
+    assert (caught.value.status, caught.value.param, caught.value.code) == (400, "store", "storage_limit_exceeded")
+    store.reserve("me", _request(input="x" * 10_000, store=False), "resp_2")
+    assert _is_there(store, "resp_1")
+
+
+def test_a_conversation_before_counts_when_a_place_is_reserved(make: Make) -> None:
+    store = make(max_bytes=10_000)
+    _keep(store, "resp_1", input="x" * 6000)
+    request = _request(input="x" * 4000, previous_response_id="resp_1")
+    with pytest.raises(ApiError):
+        store.reserve("me", request, "resp_2", store.previous("me", request))

@@ -62,7 +62,7 @@ def test_beyond_the_time_limit_there_are_none(caplog: pytest.LogCaptureFixture) 
     assert "an answer has no captures: it takes more than 0.05 seconds" in caplog.text
 
 
-@pytest.mark.parametrize("error", [LimitError("too much"), too_busy("it compiles other large schemas")])
+@pytest.mark.parametrize("error", [LimitError("too much"), too_busy("it compiles other large schemas", 1)])
 def test_an_answer_is_not_lost_where_none_can_be_found(error: Exception) -> None:
     class Refusing:
         def another(self, _: float) -> Refusing:

@@ -73,7 +73,6 @@ def test_a_crash_is_a_500_that_is_logged_and_the_next_request_is_served(
     told: str,
     endpoint: str,
 ) -> None:
-    monkeypatch.setattr(session_module, "_WAITING_SECONDS", SECONDS)  # the system may take long to end the process
 
     def answer() -> httpx.Response:
         name = f"{endpoint} {way} {told}"

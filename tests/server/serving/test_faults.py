@@ -40,7 +40,6 @@ from constrain.llama.contexts.sequences import Sequences
 from constrain.llama.decoding.answer import Answer
 from constrain.llama.scheduling.scheduler import Scheduler
 from constrain.server.app import Application
-from constrain.server.sandbox import session
 from constrain.server.sandbox.session import Session
 from constrain.server.sandbox.workers import workers
 from constrain.server.settings import Settings
@@ -153,10 +152,7 @@ made_contexts: list[Sequences] = []
 
 @pytest.fixture(scope="module", autouse=True)
 def _contexts() -> Iterator[None]:
-    """Notes all contexts that are made; few constraints are remembered, so that these take as much all the time.
-
-    A busy machine is no fault: requests wait for their turns to compile as long as clients do.
-    """
+    """Notes all contexts that are made; few constraints are remembered, so that these take as much all the time."""
     make = Sequences.__init__
 
     def made(self: Sequences, *arguments: Any, **options: Any) -> None:
@@ -166,7 +162,6 @@ def _contexts() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Sequences, "__init__", made)
         patch.setattr(remembered, "CACHED_CONSTRAINTS", CLIENTS)
-        patch.setattr(session, "_WAITING_SECONDS", PATIENCE)
         yield
     made_contexts.clear()
 

@@ -1,0 +1,122 @@
+"""Bodies of requests: large ones have room reserved before they are read, and refused ones are read to their end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from starlette.requests import ClientDisconnect, Request
+
+from constrain.server.http.errors import ApiError, too_busy
+from constrain.server.requests.body import SMALL_BODY, read_body
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LIMIT = 8 * SMALL_BODY
+
+
+class Room:
+    """Room for bodies; notes what is reserved, and how many bytes had been sent by then."""
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+        self.reserved: list[tuple[int, int]] = []
+        self.sent = 0
+
+    @contextlib.contextmanager
+    def admit(self, size: int) -> Iterator[None]:
+        if size > self.left:
+            raise too_busy("a test", 7)
+        self.reserved.append((size, self.sent))
+        self.left -= size
+        try:
+            yield
+        finally:
+            self.left += size
+
+
+def read(
+    room: Room, size: int, *, declared: bool = True, leaves: bool = False, headers: dict[str, str] | None = None
+) -> int:
+    """Sends a body in pieces of half a small one; returns its length as read, while its room is taken."""
+    sizes = iter([min(SMALL_BODY // 2, size - at) for at in range(0, size, SMALL_BODY // 2)])
+    given = {
+        "content-type": "application/json",
+        **(headers or {}),
+        **({"content-length": str(size)} if declared else {}),
+    }
+    raw = [(name.encode(), value.encode()) for name, value in given.items()]
+
+    async def receive() -> dict[str, Any]:
+        sent = next(sizes, 0)
+        room.sent += sent
+        if leaves and room.sent > 2 * SMALL_BODY:
+            return {"type": "http.disconnect"}
+        return {"type": "http.request", "body": b" " * sent, "more_body": room.sent < size}
+
+    async def ran() -> int:
+        before = room.left
+        async with read_body(Request({"type": "http", "headers": raw}, receive), LIMIT, room.admit) as body:
+            assert room.left == before - sum(size for size, _ in room.reserved)
+            return len(body)
+
+    return asyncio.run(ran())
+
+
+@pytest.mark.parametrize("declared", [True, False])
+def test_a_small_body_needs_no_room(declared: bool) -> None:
+    room = Room(0)
+    assert read(room, SMALL_BODY, declared=declared) == SMALL_BODY
+    assert not room.reserved
+
+
+def test_a_large_body_has_its_room_before_anything_is_read() -> None:
+    room = Room(LIMIT)
+    assert read(room, 3 * SMALL_BODY) == 3 * SMALL_BODY
+    assert room.reserved == [(3 * SMALL_BODY, 0)]
+    assert room.left == LIMIT
+
+
+def test_a_large_body_of_unknown_length_has_the_most_room() -> None:
+    room = Room(LIMIT)
+    assert read(room, 3 * SMALL_BODY, declared=False) == 3 * SMALL_BODY
+    assert room.reserved == [(LIMIT, 3 * SMALL_BODY // 2)]
+    assert room.left == LIMIT
+
+
+@pytest.mark.parametrize("declared", [True, False])
+def test_a_body_without_room_is_read_to_its_end_and_told_when_to_come_again(declared: bool) -> None:
+    room = Room(SMALL_BODY)
+    with pytest.raises(ApiError) as caught:
+        read(room, 3 * SMALL_BODY, declared=declared)
+    assert (caught.value.status, caught.value.headers) == (429, {"Retry-After": "7"})
+    assert (room.sent, room.left) == (3 * SMALL_BODY, SMALL_BODY)
+
+
+def test_a_body_that_waits_to_be_sent_is_not_sent_without_room() -> None:
+    room = Room(SMALL_BODY)
+    with pytest.raises(ApiError) as caught:
+        read(room, 3 * SMALL_BODY, headers={"expect": "100-continue"})
+    assert (caught.value.status, room.sent) == (429, 0)
+
+
+@pytest.mark.parametrize(
+    ("size", "headers", "status"), [(LIMIT + 1, {}, 413), (3 * SMALL_BODY, {"content-encoding": "gzip"}, 415)]
+)
+def test_a_body_that_is_refused_anyway_has_no_room(size: int, headers: dict[str, str], status: int) -> None:
+    room = Room(10 * LIMIT)
+    with pytest.raises(ApiError) as caught:
+        read(room, size, headers=headers)
+    assert (caught.value.status, room.reserved) == (status, [])
+
+
+@pytest.mark.parametrize("declared", [True, False])
+def test_a_client_that_leaves_gives_its_room_back(declared: bool) -> None:
+    room = Room(LIMIT)
+    with pytest.raises(ClientDisconnect):
+        read(room, 7 * SMALL_BODY, declared=declared, leaves=True)
+    assert len(room.reserved) == 1
+    assert room.left == LIMIT
