@@ -34,6 +34,9 @@ _IN_MEMORY = ("in_memory", "in-memory")
 BIAS_KEY = r"[0-9]{1,9}"
 """Pattern of the keys of ``logit_bias``: token ids in decimal digits."""
 
+UNLIMITED = -1
+"""Value of limits on tokens, and of ``top_k``, for no limit, as other servers read it."""
+
 _NO_LIMITS = (None, None)
 
 _DECIMALS = ("temperature", "top_p", "min_p", "repeat_penalty", "presence_penalty", "frequency_penalty")
@@ -46,7 +49,7 @@ def read_sampling(body: Mapping[str, Any], ranges: Ranges) -> ChatOptions:
     """
     options: dict[str, Any] = {name: number(body, name, *ranges.get(name, _NO_LIMITS)) for name in _DECIMALS}
     options |= {
-        "top_k": integer(body, "top_k", *ranges.get("top_k", _NO_LIMITS)),
+        "top_k": 0 if body.get("top_k") == UNLIMITED else integer(body, "top_k", *ranges.get("top_k", _NO_LIMITS)),
         "seed": None if (seed := integer(body, "seed", *ranges.get("seed", _NO_LIMITS))) is None else seed_of(seed),
         "stop": read_stop(body, "stop", ranges.get("stop", _NO_LIMITS)[1]),
         "logit_bias": _logit_bias(body.get("logit_bias"), *ranges.get("logit_bias", _NO_LIMITS)),
@@ -80,12 +83,13 @@ def read_stop(body: Mapping[str, Any], name: str, most: int | None) -> list[str]
 def read_max_tokens(body: Mapping[str, Any], *names: str, least: int = 0) -> tuple[ChatOptions, str]:
     """Returns the smallest limit on tokens in an object, and the name of its field. Raises ``FieldError``.
 
-    Without a limit, there is no option, and the name is the last one of the possible fields.
+    Without a limit, there is no option, and the name is the last one of the possible fields. ``UNLIMITED`` is the rest
+    of the context: ``None``.
     """
-    limits = {name: integer(body, name, least) for name in names}
+    limits = {name: integer(body, name, least) for name in names if body.get(name) != UNLIMITED}
     given = {name: min(value, MAX_TOKEN_LIMIT) for name, value in limits.items() if value is not None}
     if not given:
-        return {}, names[-1]
+        return ({"max_tokens": None} if len(limits) < len(names) else {}), names[-1]
     name = min(given, key=lambda name: given[name])
     return {"max_tokens": given[name]}, name
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, get_args
 
 from constrain.arguments import without_mark
 from constrain.language.source import GrammarSource
@@ -11,16 +12,28 @@ from constrain.language.source import GrammarSource
 if TYPE_CHECKING:
     from constrain.language.grammar import Grammar
 
+Dialect: TypeAlias = Literal["gbnf", "xgrammar"]
+"""The server whose grammars a text is one of: llama.cpp, or one with XGrammar."""
+
+_RULE = re.compile(r"^[ \t]*[\w.-]+\s*::=", re.MULTILINE)
+
+
+def has_rules(text: str) -> bool:
+    """Returns whether a line of a text begins with a name and ``::=``, as in GBNF and EBNF, and never in Lark."""
+    return _RULE.search(text) is not None
+
 
 @dataclass(frozen=True, slots=True)
 class Gbnf(GrammarSource):
     r"""A grammar of llama.cpp that the whole answer matches; ``compile`` and ``generate`` take it instead of a schema.
 
     Args:
-        text: the grammar; its first rule in effect is ``root``. Rules may be left-recursive, and names may have ``_``,
-            so that XGrammar's EBNF is read, too, unless it has lookaheads or macros. ``<name>`` is the token of that
-            name, ``<[id]>`` the token with that id, ``!<name>`` and ``!<[id]>`` any token but this one.
+        text: the grammar; its first rule in effect is ``root``. Rules may be left-recursive, and names may have ``_``.
+            ``<name>`` is the token of that name, ``<[id]>`` the token with that id, ``!<name>`` and ``!<[id]>`` any
+            token but this one.
         description: text that prompts show instead of the grammar, for one that is long or hard to read.
+        dialect: ``"gbnf"``, or ``"xgrammar"`` for XGrammar's EBNF, where names may have ``.``, and ``\x`` takes any
+            number of digits. Its lookaheads and macros (``TagDispatch``) are refused.
 
     ``compile`` and ``generate`` raise ``GrammarError`` with line and column if the grammar is malformed.
 
@@ -34,15 +47,18 @@ class Gbnf(GrammarSource):
     kind: ClassVar[str] = "GBNF"
     text: str
     description: str = field(default="", kw_only=True)
+    dialect: Dialect = field(default="gbnf", kw_only=True)
 
     def __post_init__(self) -> None:
         for value in (self.text, self.description):
             if not isinstance(value, str):
                 raise TypeError(f"text and description of a GBNF grammar must be str, not {value!r}")
+        if self.dialect not in get_args(Dialect):
+            raise ValueError(f"dialect is {self.dialect!r}; it must be 'gbnf' or 'xgrammar'")
         object.__setattr__(self, "text", without_mark(self.text))
 
     def grammar(self) -> Grammar:
         """Returns the grammar. Raises ``GrammarError`` and ``LimitError``."""
         from constrain.gbnf.grammar import gbnf_grammar
 
-        return gbnf_grammar(self.text)
+        return gbnf_grammar(self.text, self.dialect)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 
 
 def read_line(fields: dict[str, Any]) -> dict[str, Any]:
-    return dict(read_task(1, json.dumps({"prompt": "a", **fields}).encode(), None, {}).options)
+    text = json.dumps({"prompt": "a", **fields}).replace("Infinity", "1e400")
+    return dict(read_task(1, text.encode(), None, {}).options)
 
 
 def read_chat(fields: dict[str, Any]) -> dict[str, Any]:
@@ -63,7 +65,11 @@ REFUSED = {
     ),
     "a truth for a number": ({"top_k": True}, "Invalid type for 'top_k': expected an integer, but got a boolean"),
     "a decimal for an integer": ({"seed": 1.5}, "Invalid type for 'seed': expected an integer, but got a decimal"),
-    "too large a number": ({"min_p": 10**400}, "Invalid type for 'min_p': expected a decimal"),
+    "too large a number": ({"min_p": 10**400}, "Invalid 'min_p': the number is too large. Expected a finite number."),
+    "an infinite number": (
+        {"logit_bias": {"7": math.inf}},
+        "Invalid 'logit_bias.7': the number is too large. Expected a finite number.",
+    ),
     "a stop of another type": ({"stop": ["a", 1]}, "Invalid type for 'stop[1]': expected a string, but got an integer"),
     "an empty stop": ({"stop": [""]}, "Invalid 'stop': an empty string would end every answer at once."),
     "a bias without a token": ({"logit_bias": {"a": 1}}, "Invalid key in 'logit_bias': 'a'"),
@@ -86,6 +92,16 @@ def test_wrong_values_are_refused_alike(reader: Reader, case: str) -> None:
     with pytest.raises((ApiError, LineError)) as caught:
         reader(fields)
     assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize("reader", [read_line, read_chat, read_response, read_completion])
+def test_unlimited_is_minus_one(reader: Reader) -> None:
+    name = "max_output_tokens" if reader is read_response else "max_tokens"
+    found = reader({name: -1, "top_k": -1, "stop": list("abcdefgh")})
+    assert (found.get("max_tokens"), found["top_k"], len(found["stop"])) == (None, 0, 8)
+    for wrong in ({name: -2}, {"top_k": -2}):
+        with pytest.raises((ApiError, LineError), match="below minimum"):
+            reader(wrong)
 
 
 @pytest.mark.parametrize("reader", READERS.values(), ids=READERS)

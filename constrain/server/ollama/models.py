@@ -108,6 +108,9 @@ class _About(Endpoint):
         response = await self.respond(asked)
         await response(request.scope, request.receive, send)
 
+    def name_model(self, document: dict[str, Any]) -> None:
+        """Adds nothing: ``read_named`` requires a name."""
+
     def find(self, name: str) -> str:
         """Returns the name unchanged: ``respond`` finds the model."""
         return name

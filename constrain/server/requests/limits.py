@@ -20,8 +20,8 @@ MAX_INPUTS = 2048
 MAX_TOOLS = 128
 """Tools, or functions, of one request, as for OpenAI. Beyond: status 400."""
 
-MAX_STOPS = 4
-"""Texts of ``stop``, as for OpenAI. Beyond: status 400."""
+MAX_STOPS = 64
+"""Texts of ``stop``; OpenAI takes 4. Beyond: status 400."""
 
 MAX_STOP_SEQUENCES = 1024
 """Texts of ``stop_sequences``. Beyond: status 400."""

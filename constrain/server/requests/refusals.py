@@ -163,7 +163,7 @@ _NEUTRAL: dict[str, float] = {
 }
 """Values of fields that have no effect."""
 
-_FORMAT_MEMBERS = (*_FORMAT_FIELDS, "choice", "ebnf", "grammar", "json_schema", "pattern", "regex", "strict")
+_FORMAT_MEMBERS = (*_FORMAT_FIELDS, "choice", "ebnf", "grammar", "json_schema", "pattern", "regex", "strict", "value")
 """Members of a format, on this server or others, that change the language of an answer."""
 
 

@@ -15,7 +15,7 @@ from constrain.server.http.errors import unavailable
 from constrain.server.http.events import EVENT_STREAM
 from constrain.server.requests.body import parse_body, read_body
 from constrain.server.sandbox.reading import Readings, is_large, read_again, read_in_sandbox, reading_key
-from constrain.server.serving.models import find_model
+from constrain.server.serving.models import find_model, only_model
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
@@ -74,6 +74,7 @@ class Endpoint(ABC):
         if was_read:
             await read_in_sandbox(read, body, session)
         document = await generator.run_in_thread(partial(parse_body, body))
+        self.name_model(document)
         key = await generator.run_in_thread(partial(reading_key, document))
         if isinstance(name := document.get("model"), str):
             self.find(name)
@@ -85,6 +86,11 @@ class Endpoint(ABC):
         if was_read:
             readings.add(key)
         return await generator.run_in_thread(partial(read_again, read, document))
+
+    def name_model(self, document: dict[str, Any]) -> None:
+        """Adds the only model's name to a parsed body that names none. Raises ``ApiError`` if there are several."""
+        if document.get("model") is None:
+            document["model"] = only_model(self._serving.models)
 
     def find(self, name: str) -> str:
         """Returns the served name of the model that a request names. Raises ``ApiError`` if there is none."""

@@ -408,7 +408,7 @@ def _submit(answers: Answers, question: Question, most: int | None, room: int) -
             raise context_overflow(
                 question.places.prompt, f"any answer{after} takes {error.needed} tokens, and there is room for {room}"
             ) from error
-        name, is_given = question.places.max_tokens, "max_tokens" in question.options
+        name, is_given = question.places.max_tokens, question.options.get("max_tokens") is not None
         limit = f"Invalid '{name}': {most} tokens" if is_given else f"The model's {most} tokens"
         raise ApiError(
             f"{limit} are too few for any answer{after} that matches what was asked for; {error.needed} are enough.",

@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING, Any
 
 from openai.types import Model as ModelObject
 
+from constrain.fields.values import missing
 from constrain.generation.options import ChatOptions
 from constrain.server.http.account import current
-from constrain.server.http.errors import SERVER_ERROR, ApiError, unavailable
+from constrain.server.http.errors import SERVER_ERROR, ApiError, convert_field_errors, unavailable
 from constrain.server.serving.waiting import any_done
 from constrain.thread_pools import start_pool
 
@@ -299,6 +300,15 @@ def find_model(models: Models, name: str) -> ModelSource:
             code="model_not_found",
         )
     return source
+
+
+@convert_field_errors()
+def only_model(models: Models) -> str:
+    """Returns the name of the only model, for requests that name none. Raises ``ApiError`` if there are several."""
+    states = models.states()
+    if len(states) > 1:
+        raise missing("model")
+    return states[0].name
 
 
 def model_object(models: Models, name: str) -> dict[str, Any]:

@@ -79,7 +79,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     # the fields; the param of chat completions, and that of responses
     "temperature": ({"temperature": 3}, "temperature", "temperature"),
     "top_p": ({"top_p": -1}, "top_p", "top_p"),
-    "top_k below 0": ({"top_k": -1}, "top_k", "top_k"),
+    "top_k below -1": ({"top_k": -2}, "top_k", "top_k"),
     "top_k as a text": ({"top_k": "40"}, "top_k", "top_k"),
     "min_p": ({"min_p": 2}, "min_p", "min_p"),
     "repeat_penalty": ({"repeat_penalty": 0}, "repeat_penalty", "repeat_penalty"),
@@ -92,7 +92,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "a streamed vote": ({"vote": True, "n": 3, "stream": True}, "vote", "vote"),
     "a vote of too many": ({"vote": True, "n": 129}, "n", "n"),
     "an empty stop": ({"stop": ""}, "stop", "stop"),
-    "five stops": ({"stop": ["a"] * 5}, "stop", "stop"),
+    "too many stops": ({"stop": ["a"] * 65}, "stop", "stop"),
     "a stop that is no text": ({"stop": [1]}, "stop[0]", "stop[0]"),
     "a bias of no token": ({"logit_bias": {"a": 1}}, "logit_bias", "logit_bias"),
     "a bias of a token that there is not": ({"logit_bias": {"99999999": 1}}, "logit_bias", "logit_bias"),
@@ -129,7 +129,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
             "use_beam_search": True,
         }.items()
     },
-    "a format of an unknown type": ({"format": {"type": "regex"}}, "response_format.type", "text.format.type"),
+    "a format of an unknown type": ({"format": {"type": "xml"}}, "response_format.type", "text.format.type"),
     "a schema beside text": (
         {"format": {"type": "text", "schema": PERSON}},
         "response_format.schema",
