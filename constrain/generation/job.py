@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from constrain.language.result import ResultType
     from constrain.llama.decoding.answer import Answer, LogitAdjuster, Questions
     from constrain.llama.decoding.chosen import Choice
-    from constrain.llama.decoding.sampler import Sampling
+    from constrain.llama.decoding.sampler import Chain, Sampling
     from constrain.llama.model import Model
     from constrain.partial.scanner import Path
     from constrain.private_folders import Directory
@@ -145,6 +145,19 @@ class Plan:
             job.require_prefix()
         return job
 
+    def chain(self, sampling: Sampling) -> Chain:
+        """Returns a new chain of samplers for an answer to the prompt."""
+        from constrain.llama.decoding.sampler import Chain
+
+        model = self.model
+        return Chain(
+            sampling,
+            model.vocabulary.n_vocab,
+            model.n_ctx,
+            prompt=self.tokens,
+            vocabulary=lambda: model.context.vocabulary_pointer,
+        )
+
     def describe_token(self, token: int) -> tuple[str, bytes]:
         """Returns the text and the bytes of a token; for a special token its name."""
         data = self.model.vocabulary.token_bytes(token)
@@ -223,7 +236,6 @@ class Job:
         from constrain.llama.decoding.answer import Answer
         from constrain.llama.decoding.chosen import Choices
         from constrain.llama.decoding.logprobs import Logprobs
-        from constrain.llama.decoding.sampler import Chain
         from constrain.llama.decoding.trace import Trace
 
         plan, settings = self.plan, self.plan.settings
@@ -238,7 +250,7 @@ class Job:
         draft_text = TextStream(cuts=False)
         answer = Answer(
             plan.tokens,
-            Chain(sampling, vocabulary.n_vocab, plan.model.n_ctx),
+            plan.chain(sampling),
             self._start(),
             eos=frozenset(vocabulary.eos),
             encode=vocabulary.encode,
@@ -261,14 +273,12 @@ class Job:
 
     def _draft(self, text: TextStream, sampling: Sampling) -> Draft | None:
         """Makes the draft of an answer, which adds to ``text``; None for no draft."""
-        from constrain.llama.decoding.sampler import Chain
-
         if self.drafts is None:
             return None
         plan, vocabulary = self.plan, self.plan.model.vocabulary
         return Draft(
             self.drafts.matcher,
-            Chain(sampling, vocabulary.n_vocab, plan.model.n_ctx),
+            plan.chain(sampling),
             list(plan.request),
             lambda token: text.feed(vocabulary.token_bytes(token)),
             None if plan.settings.draft is True else plan.settings.draft,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import llama_cpp
 import numpy as np
@@ -71,6 +71,11 @@ class Context:
         self._batch = Batch(self._n_batch)
         self._rows = LogitRows(self.pointer, self.n_vocab, llama.model_path)
         self.prompts: ContextPrompts | None = None
+
+    @property
+    def vocabulary_pointer(self) -> Any:
+        """llama.cpp's pointer to the vocabulary of the model."""
+        return llama_cpp.llama_model_get_vocab(self._llama._model.model)
 
     def clear(self) -> None:
         """Removes all tokens."""

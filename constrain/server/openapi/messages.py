@@ -6,6 +6,7 @@ from constrain.server.openapi.bodies import (
     CONTENT,
     EXTENSION,
     FLAG,
+    LIMIT,
     MODEL_NAME,
     PENALTY,
     PROOF,
@@ -98,7 +99,7 @@ _ASKED: dict[str, Schema] = {
     "cache_control": _or_null(_OBJECT),
     "context_management": _or_null(_OBJECT),
     "frequency_penalty": {"type": ["number", "null"], **PENALTY},
-    "max_tokens": {"type": ["integer", "null"], "minimum": 1},
+    "max_tokens": {"type": ["integer", "null"], **LIMIT},
     "messages": {**_array(reference("MessagesRequest.Message")), "minItems": 1},
     "metadata": _or_null(_object({}, {"user_id": {"type": ["string", "null"]}})),
     "model": MODEL_NAME,
@@ -146,7 +147,7 @@ MESSAGES_REQUEST = WrittenShape(
     {
         "MessagesRequest": {
             **_request("model", "messages", "max_tokens"),
-            "properties": {**_ASKED, "max_tokens": {"type": "integer", "minimum": 1}},
+            "properties": {**_ASKED, "max_tokens": {"type": "integer", **LIMIT}},
         },
         **_PARTS,
     },

@@ -7,6 +7,7 @@ request that passes there passes here.
 from __future__ import annotations
 
 from constrain.llama.decoding.ranges import MAX_PENALTY
+from constrain.llama.decoding.sampling import OPTIONS
 
 MAX_CHOICES = 128
 """Answers to one prompt (``n``, ``best_of``), as for OpenAI. Beyond: status 400."""
@@ -54,23 +55,17 @@ PENALTIES = (-MAX_PENALTY, MAX_PENALTY)
 """Least and greatest ``presence_penalty`` and ``frequency_penalty`` (as for OpenAI)."""
 
 REPEAT_PENALTIES = (0.01, 100.0)
-"""Least and greatest ``repeat_penalty``, a divisor of logits; 1 has no effect."""
+"""Least and greatest ``repeat_penalty`` and ``repetition_penalty``, divisors of logits; 1 has no effect."""
 
 GIVEN_SEEDS = (-(2**63), 2**63 - 1)
 """Least and greatest ``seed`` (as for OpenAI); each is mapped to one of the sampler's ``SEEDS``."""
 
-MAX_TOP_K = 2**31 - 1
-"""The greatest ``top_k``: more than any model has tokens. Beyond: status 400."""
-
 RANGES = {
+    **{name: option.range for name, option in OPTIONS.items()},
     "temperature": TEMPERATURES,
-    "top_p": SHARES,
-    "min_p": SHARES,
-    "top_k": (0, MAX_TOP_K),
     "seed": GIVEN_SEEDS,
     "repeat_penalty": REPEAT_PENALTIES,
-    "presence_penalty": PENALTIES,
-    "frequency_penalty": PENALTIES,
+    "repetition_penalty": REPEAT_PENALTIES,
     "stop": (0, MAX_STOPS),
     "logit_bias": (-MAX_BIAS, MAX_BIAS),
 }

@@ -108,7 +108,7 @@ REFUSED: list[tuple[dict[str, Any], int, str]] = [
     ({"model": "nothing"}, 404, "model 'nothing' not found"),
     ({"messages": [{"role": "user", "content": "x", "images": [b"png"]}]}, 400, "images"),
     ({"format": {"type": "integer", "minimum": 3, "maximum": 2}}, 400, "minimum"),
-    ({"options": {"mirostat": 2}}, 400, "options.mirostat"),
+    ({"options": {"mirostat": 3}}, 400, "options.mirostat"),
     ({"options": {"temprature": 1}}, 400, "did you mean temperature?"),
     ({"options": {"num_ctx": 1 << 20}}, 400, "--ctx"),
     ({"think": True}, 400, "does not support thinking"),

@@ -112,7 +112,15 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
         for name, value in {
             "allowed_token_ids": [1],
             "bad_words": ["a"],
+            "do_sample": False,
             "echo": True,
+            "include_stop_str_in_output": True,
+            "lora": [{"id": 0, "scale": 1}],
+            "n_probs": 3,
+            "prompt_logprobs": 0,
+            "skip_special_tokens": False,
+            "tfs_z": 0.9,
+            "truncate_prompt_tokens": 100,
             "guided_decoding": {"json": PERSON},
             "guided_whitespace_pattern": " ?",
             "ignore_eos": True,
@@ -120,7 +128,6 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
             "min_new_tokens": 5,
             "min_tokens": 5,
             "n_predict": 5,
-            "repetition_penalty": 1.1,
             "response_schema": PERSON,
             "schema": PERSON,
             "stop_sequences": ["a"],
@@ -208,7 +215,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
 }
 
 
-@pytest.mark.slow(but=("repetition_penalty", "repeat_penalty", "min_p"))
+@pytest.mark.slow(but=("do_sample", "repeat_penalty", "min_p"))
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_one_refuses_the_other_refuses_in_its_spelling(application: Application, case: str) -> None:
     fields, *params = REFUSED[case]
@@ -257,6 +264,9 @@ def test_a_field_of_the_other_endpoint_is_refused_with_the_one_to_use(applicatio
             "n": 1,
             "min_tokens": 0,
             "repetition_penalty": 1,
+            "tfs_z": 1.0,
+            "skip_special_tokens": True,
+            "n_probs": 0,
             "use_beam_search": False,
             "bad_words": [],
             "guided_json": None,
@@ -313,6 +323,18 @@ def test_a_schema_beside_json_object_is_kept(application: Application, endpoint:
     assert json.loads(text_of(response)) == {"a": 1}
     if endpoint == RESPONSES:
         assert response.json()["text"]["format"] == {"type": "json_object", "schema": PERSON}
+
+
+@pytest.mark.slow(only=("/v1/chat/completions",))
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+def test_the_only_model_needs_no_name(application: Application, endpoint: str) -> None:
+    for none in ({}, {"model": None}):
+        given = {**body(endpoint, {"max_tokens": 1}), **none}
+        if not none:
+            del given["model"]
+        response = ask(application, "POST", endpoint, json=given)
+        assert response.status_code == 200, response.text
+        assert response.json()["model"] == "small"
 
 
 @pytest.mark.slow(only=("/v1/responses",))
