@@ -98,7 +98,7 @@ _TAG: Schema = {"type": ["object", "string", "null"]}
 _TEXTS: Schema = {"type": ["array", "null"], "items": {"type": "string"}, "maxItems": MAX_CHOICES_OF_TEXT}
 CONTENT: dict[str, Schema] = {
     "ebnf": _TEXT,
-    "grammar": _TEXT,
+    "grammar": {"type": ["object", "string", "null"]},
     "guided_choice": _TEXTS,
     "guided_grammar": _TEXT,
     "guided_json": _SCHEMA,

@@ -11,15 +11,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from constrain.composition.source import choice
-from constrain.fields.values import FieldError, array, boolean, mapping
+from constrain.fields.values import FieldError, array, boolean, kind_of, mapping
 from constrain.gbnf.source import Gbnf, has_rules
 from constrain.lark.source import Lark
 from constrain.server.requests.formats import (
     ANY_OBJECT,
     Format,
+    Spelling,
     format_of,
     format_of_source,
     is_marked_lark,
+    read_format,
     read_gbnf,
     read_regex,
     require_flat,
@@ -87,6 +89,16 @@ def _read_ebnf(given: object, where: str) -> Format:
     return format_of_source(lambda: Lark(text) if is_lark else Gbnf(text, dialect="xgrammar"), where, "grammar")
 
 
+def _read_grammar(given: object, where: str) -> Format:
+    """Reads llama-server's ``grammar``, which is GBNF, or TGI's: an object with the type of the language."""
+    if not isinstance(given, dict):
+        return read_gbnf(given, where)
+    kind_of(given, ("json", "json_schema", "regex"), where)
+    found = read_format(given, Spelling(where, "", where), "structural")
+    assert found is not None, "only a text has no format"
+    return found
+
+
 def _read_structured(given: object, where: str) -> Format:
     """Reads vLLM's ``structured_outputs``: an object with one of several members."""
     members = mapping(given, where)
@@ -136,6 +148,6 @@ PEERS: dict[str, Callable[[object, str], Format]] = {
     "json_schema": _read_json,
     "regex": read_regex,
     "ebnf": _read_ebnf,
-    "grammar": read_gbnf,
+    "grammar": _read_grammar,
 }
 """The fields, each with its reader, which receives the value and its place."""

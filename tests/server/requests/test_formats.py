@@ -125,6 +125,20 @@ DIALECTS: dict[str, tuple[str, str, Any]] = {
 }
 
 
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ({"type": "json", "value": AGE}, AGE),
+        ({"type": "json_schema", "value": {"name": "a b", "schema": AGE}}, AGE),
+        ({"type": "regex", "value": "a+"}, Regex("a+")),
+    ],
+)
+def test_the_grammar_of_tgi_is_read(given: dict[str, Any], meant: Any) -> None:
+    assert plain(PEERS["grammar"](given, "grammar").schema) == meant
+    with pytest.raises(ValueError, match="'json', 'json_schema', 'regex'"):
+        PEERS["grammar"]({**given, "type": "text"}, "grammar")
+
+
 @pytest.mark.parametrize(("field", "text", "meant"), DIALECTS.values(), ids=DIALECTS)
 def test_the_field_says_the_dialect(field: str, text: str, meant: Any) -> None:
     assert PEERS[field](text, field).schema == meant
