@@ -132,8 +132,8 @@ class Sampling:
         for token, bias in self.logit_bias.items():
             if math.isnan(bias):
                 raise ValueError(f"logit_bias[{token}] is {bias!r}; it must be a number")
-        breakers = (self.dry_sequence_breakers,) if isinstance(self.dry_sequence_breakers, str) else ()
-        object.__setattr__(self, "dry_sequence_breakers", breakers or tuple(self.dry_sequence_breakers))
+        given: Any = self.dry_sequence_breakers  # a list, or one text, where a caller gives it
+        object.__setattr__(self, "dry_sequence_breakers", (given,) if isinstance(given, str) else tuple(given))
         check_breakers(self.dry_sequence_breakers)
         object.__setattr__(self, "samplers", sampler_names(self.samplers))
 
