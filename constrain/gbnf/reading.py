@@ -35,7 +35,7 @@ MAX_GBNF_COUNT = 2**31 - 1
 
 GRAMMAR = Path(__file__).with_name("gbnf.lark")
 
-_CHARACTER: dict[Dialect, re.Pattern[str]] = {
+_CHARACTER = {
     dialect: re.compile(rf"\\(?:x({digits})|u(.{{4}})|U(.{{8}})|(.))|([^\\])", re.DOTALL)
     for dialect, digits in (("gbnf", ".."), ("xgrammar", "[0-9a-fA-F]+"))
 }

@@ -6,6 +6,8 @@ request that passes there passes here.
 
 from __future__ import annotations
 
+from typing import Any
+
 from constrain.llama.decoding.ranges import MAX_PENALTY
 from constrain.llama.decoding.sampling import OPTIONS
 
@@ -60,7 +62,7 @@ REPEAT_PENALTIES = (0.01, 100.0)
 GIVEN_SEEDS = (-(2**63), 2**63 - 1)
 """Least and greatest ``seed`` (as for OpenAI); each is mapped to one of the sampler's ``SEEDS``."""
 
-RANGES = {
+RANGES: dict[str, tuple[Any, Any]] = {
     **{name: option.range for name, option in OPTIONS.items()},
     "temperature": TEMPERATURES,
     "seed": GIVEN_SEEDS,
