@@ -130,7 +130,9 @@ def number(body: Mapping[str, Any], name: str, low: float | None = None, high: f
         raise wrong_type(name, "a decimal", value)
     if not _is_finite(value):
         raise FieldError(
-            f"Invalid '{name}': the number is too large. Expected a finite number.", param=name, code="invalid_value"
+            f"Invalid '{name}': the decimal is too large. Expected a finite number.",
+            param=name,
+            code=f"decimal_{'above_max' if value > 0 else 'below_min'}_value",
         )
     _require_range("decimal", name, value, low, high)
     return float(value)

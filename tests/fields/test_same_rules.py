@@ -84,10 +84,10 @@ REFUSED = {
     ),
     "a truth for a number": ({"top_k": True}, "Invalid type for 'top_k': expected an integer, but got a boolean"),
     "a decimal for an integer": ({"seed": 1.5}, "Invalid type for 'seed': expected an integer, but got a decimal"),
-    "too large a number": ({"min_p": 10**400}, "Invalid 'min_p': the number is too large. Expected a finite number."),
+    "too large a number": ({"min_p": 10**400}, "Invalid 'min_p': the decimal is too large. Expected a finite number."),
     "an infinite number": (
         {"logit_bias": {"7": math.inf}},
-        "Invalid 'logit_bias.7': the number is too large. Expected a finite number.",
+        "Invalid 'logit_bias.7': the decimal is too large. Expected a finite number.",
     ),
     "a stop of another type": ({"stop": ["a", 1]}, "Invalid type for 'stop[1]': expected a string, but got an integer"),
     "an empty stop": ({"stop": [""]}, "Invalid 'stop': an empty string would end every answer at once."),

@@ -51,7 +51,6 @@ def refusal(read: Any, fields: dict[str, Any]) -> ApiError:
 
 
 BOTH_REFUSE = [
-    ({"model": None}, "model", "Missing"),
     ({"model": 3}, "model", "a string"),
     ({"stream": "yes"}, "stream", "a boolean"),
     ({"format": "xml"}, "format", '"json" or a JSON Schema'),
@@ -337,7 +336,6 @@ EMBED_REFUSES = [
     ({"dimensions": 0}, "dimensions", ">= 1"),
     ({"options": {"num_ctx": "large"}}, "options.num_ctx", "an integer"),
     ({"options": {"mirostat": 3}}, "options.mirostat", "maximum"),
-    ({"model": None}, "model", "Missing"),
 ]
 
 
