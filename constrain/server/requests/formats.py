@@ -171,7 +171,8 @@ def find_schema(document: Mapping[str, Any], spelling: Spelling) -> tuple[Mappin
 def _read_json_schema(document: Mapping[str, Any], spelling: Spelling, subset: StrictSubset) -> Format:
     inner, where, schema = find_schema(document, spelling)
     where = where.rpartition(".")[0]
-    is_strict = boolean(inner, "strict", f"{where}.")
+    # LM Studio's documentation has texts; its server checks no rules of strict mode.
+    is_strict = inner.get("strict") not in ("true", "false") and boolean(inner, "strict", f"{where}.")
     name = required_text(inner, "name", f"{where}.") if is_strict else optional_text(inner, "name", f"{where}.")
     if is_strict and not TOOL_NAME.fullmatch(name or ""):
         raise ApiError(

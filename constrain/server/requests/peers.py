@@ -1,9 +1,10 @@
-"""Fields of other servers that say what an answer is: vLLM's, SGLang's and llama-server's.
+"""Fields of other servers that say what an answer is: vLLM's, SGLang's, llama-server's and TGI's.
 
 At most one of them, or ``response_format`` (``text.format`` of responses), says it. ``guided_json``, ``guided_regex``,
 ``guided_choice``, ``guided_grammar``, ``structural_tag`` and ``structured_outputs`` are vLLM's; ``regex``, ``ebnf`` and
-``json_schema`` are SGLang's; ``grammar`` and ``json_schema`` are llama-server's. The field says which dialect a grammar
-has: ``grammar`` is GBNF, and the others are XGrammar's EBNF, or Lark, which vLLM reads there, too.
+``json_schema`` are SGLang's; ``grammar`` and ``json_schema`` are llama-server's, and ``grammar`` as an object is TGI's.
+The field says which dialect a grammar has: ``grammar`` is GBNF, and the others are XGrammar's EBNF, or Lark, which vLLM
+reads there, too.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ def _repeated_format(given: Mapping[str, Any]) -> dict[str, Any]:
             "type": kind,
             "name": named.get("name") or "",
             "schema": schema,
-            "strict": bool(named.get("strict")),
+            "strict": named.get("strict") is True,
         }
         return found if named.get("description") is None else {**found, "description": named["description"]}
     if kind in ("json_object", "json"):

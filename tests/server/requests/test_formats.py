@@ -43,6 +43,7 @@ BOTH: dict[str, tuple[dict[str, Any], Any]] = {
 
 OF_CHAT: dict[str, tuple[dict[str, Any], Any]] = {
     "no name": ({"type": "json_schema", "json_schema": {"schema": AGE}}, AGE),
+    "strict as a text": ({"type": "json_schema", "json_schema": {"name": "a b", "strict": "true", "schema": AGE}}, AGE),
     "a name with brackets": ({"type": "json_schema", "json_schema": {"name": "Page[User]", "schema": AGE}}, AGE),
 }
 
@@ -63,6 +64,10 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "no schema": ({"type": "json_schema"}, "response_format.json_schema"),
     "no schema in OpenAI's form": ({"type": "json_schema", "json_schema": {}}, "response_format.json_schema.schema"),
     "a value that is no schema": ({"type": "json_object", "value": 3}, "response_format.value"),
+    "strict as another text": (
+        {"type": "json_schema", "json_schema": {"strict": "yes", "schema": AGE}},
+        "response_format.json_schema.strict",
+    ),
     "no pattern": ({"type": "regex"}, "response_format.pattern"),
     "a wrong pattern": ({"type": "regex", "value": "(a"}, "response_format.value"),
     "a schema beside a pattern": ({"type": "regex", "value": "a", "schema": AGE}, "response_format.schema"),
