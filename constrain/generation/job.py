@@ -155,7 +155,7 @@ class Plan:
             model.vocabulary.n_vocab,
             model.n_ctx,
             prompt=self.tokens,
-            vocabulary=lambda: model.context.vocabulary_pointer,
+            dry=lambda: model.context.dry,
         )
 
     def describe_token(self, token: int) -> tuple[str, bytes]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import llama_cpp
 import numpy as np
@@ -14,6 +14,7 @@ from constrain.llama.binding import Candidates
 from constrain.llama.contexts.batch import Batch, Piece, next_group
 from constrain.llama.contexts.logits import LogitRows
 from constrain.llama.contexts.stored_states import ContextStates, StoredStates, match_groups, reusable_prefix
+from constrain.llama.decoding.dry import DrySamplers
 from constrain.llama.prompt_cache.prompts import WORTH_RESTORING
 from constrain.llama.threads.threads import Threads
 
@@ -71,11 +72,7 @@ class Context:
         self._batch = Batch(self._n_batch)
         self._rows = LogitRows(self.pointer, self.n_vocab, llama.model_path)
         self.prompts: ContextPrompts | None = None
-
-    @property
-    def vocabulary_pointer(self) -> Any:
-        """llama.cpp's pointer to the vocabulary of the model."""
-        return llama_cpp.llama_model_get_vocab(self._llama._model.model)
+        self.dry = DrySamplers(llama_cpp.llama_model_get_vocab(llama._model.model))
 
     def clear(self) -> None:
         """Removes all tokens."""

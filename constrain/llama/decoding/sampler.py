@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import secrets
 import weakref
 from dataclasses import replace
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from constrain.llama.binding import Candidates
+    from constrain.llama.decoding.dry import DrySamplers
 
 __all__ = ["Chain", "Sampling"]
 
@@ -46,7 +46,7 @@ class Chain:
         n_ctx: the most tokens of an answer.
         first: a sampler of llama.cpp that comes before the others and belongs to the chain; ``None`` for none.
         prompt: tokens of the prompt, which ``repetition_penalty`` and DRY count, too.
-        vocabulary: function that returns llama.cpp's pointer to the vocabulary, which DRY needs for its breakers.
+        dry: function that returns the maker of DRY samplers for the model; ``None`` where no sampling has them.
     """
 
     def __init__(
@@ -57,10 +57,10 @@ class Chain:
         *,
         first: Any = None,
         prompt: Sequence[int] = (),
-        vocabulary: Callable[[], Any] | None = None,
+        dry: Callable[[], DrySamplers] | None = None,
     ) -> None:
         self._sampling, self._n_vocab, self._n_ctx = sampling, n_vocab, n_ctx
-        self._prompt, self._vocabulary = prompt, vocabulary
+        self._prompt, self._dry = prompt, dry
         self._others: dict[float, Chain] = {}
         self._taken: list[int] = []
         self._counts = False
@@ -137,7 +137,7 @@ class Chain:
         sampling, n_ctx = self._sampling, self._n_ctx
         of_answer = (sampling.frequency_penalty, sampling.presence_penalty)
         last = sampling.repeat_last_n
-        window = _REPEAT_WINDOW if last is None else n_ctx if last < 0 else last
+        window = _REPEAT_WINDOW if last is None else self._window(last, n_ctx)
         if sampling.repeat_penalty != 1:
             self._add_counting(self._penalties(window, sampling.repeat_penalty, 0.0, 0.0))
         if any(of_answer):  # these apply to the whole answer, unless the request says otherwise
@@ -146,6 +146,11 @@ class Chain:
             of_all = self._penalties(n_ctx + len(self._prompt), sampling.repetition_penalty, 0.0, 0.0)
             self._add_counting(of_all, self._prompt)
 
+    @staticmethod
+    def _window(given: int, most: int) -> int:
+        """Returns how many tokens a sampler keeps: llama.cpp reserves memory for all of them."""
+        return most if given < 0 else min(given, most)
+
     def _penalties(self, window: int, *penalties: float) -> Any:
         return llama_cpp.llama_sampler_init_penalties(self._n_vocab, window, *penalties)
 
@@ -153,18 +158,9 @@ class Chain:
         sampling = self._sampling
         if not sampling.dry_multiplier:
             return
-        assert self._vocabulary is not None, "DRY needs the vocabulary"
-        breakers = [each.encode() for each in sampling.dry_sequence_breakers]
-        dry = llama_cpp.llama_sampler_init_dry(
-            self._vocabulary(),
-            sampling.dry_multiplier,
-            sampling.dry_base,
-            sampling.dry_allowed_length,
-            self._n_ctx + len(self._prompt) if sampling.dry_penalty_last_n < 0 else sampling.dry_penalty_last_n,
-            (ctypes.c_char_p * len(breakers))(*breakers),
-            len(breakers),
-        )
-        self._add_counting(dry, self._prompt)
+        assert self._dry is not None, "the caller has no DRY samplers"
+        window = self._window(sampling.dry_penalty_last_n, self._n_ctx + len(self._prompt))
+        self._add_counting(self._dry().make(sampling, window), self._prompt)
 
     def _add_counting(self, sampler: Any, counted: Sequence[int] = ()) -> None:
         """Adds a sampler that counts tokens, after it has counted some."""
@@ -199,7 +195,7 @@ class Chain:
                 samplers=names if "temperature" in names else (*names, "temperature"),
                 seed=None if seed is None else (seed + 1 + len(self._others)) % SEEDS,
             )
-            other = Chain(sampling, self._n_vocab, self._n_ctx, prompt=self._prompt, vocabulary=self._vocabulary)
+            other = Chain(sampling, self._n_vocab, self._n_ctx, prompt=self._prompt, dry=self._dry)
             self._others[temperature] = other
             for token in self._taken:
                 other.accept(token)

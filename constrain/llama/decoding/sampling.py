@@ -21,7 +21,7 @@ MAX_COUNT = 2**31 - 1
 MAX_NUMBER = 1000.0
 """The greatest tau, eta, base, exponent and the like among these options. Beyond: ``ValueError``, or status 400."""
 
-MAX_BREAKERS = 64
+MAX_BREAKERS = 16
 """Texts of ``dry_sequence_breakers``. Beyond: ``ValueError``, or status 400."""
 
 MAX_BREAKER_BYTES = 40
@@ -34,7 +34,10 @@ SAMPLERS = ("penalties", "dry", "top_n_sigma", "top_k", "typ_p", "top_p", "min_p
 """Steps of the sampler chain, in llama.cpp's order."""
 
 _OTHER_NAMES = {"typical_p": "typ_p", "temp": "temperature"}
-_LETTERS = dict(zip("edskypmxt", SAMPLERS, strict=True))
+_NOT_HERE = ("adaptive_p", "tfs_z")
+"""Steps of other versions of llama.cpp, left out of lists: requests cannot turn them on."""
+
+_LETTERS = dict(zip("edskypmxtaf", SAMPLERS + _NOT_HERE, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +193,6 @@ def sampler_names(given: str | Sequence[str]) -> tuple[str, ...]:
     if len(names) > MAX_SAMPLERS:
         raise ValueError(f"samplers has {len(names)} names; it may have {MAX_SAMPLERS}")
     for each in names:
-        if each not in SAMPLERS:
+        if each not in SAMPLERS + _NOT_HERE:
             raise ValueError(f"samplers has {each!r:.80}; it may have {', '.join(SAMPLERS)}")
-    return tuple(names)
+    return tuple(each for each in names if each in SAMPLERS)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from constrain.llama.binding import CANDIDATE, Candidates
+from constrain.llama.decoding.dry import DrySamplers
 from constrain.llama.decoding.ranges import SEEDS, seed_of
 from constrain.llama.decoding.sampler import Chain, Sampling
 
@@ -198,7 +199,7 @@ def test_tokens_are_counted_in_prompt_and_answer(
     temperature: float | None,
 ) -> None:
     sampling = Sampling(temperature=0, seed=1, dry_sequence_breakers=(), **options)
-    chain = Chain(sampling, N_VOCAB, N_CTX, prompt=prompt, vocabulary=lambda: None)
+    chain = Chain(sampling, N_VOCAB, N_CTX, prompt=prompt, dry=lambda: DrySamplers(None))
     candidates = Candidates(N_VOCAB)
     for number, token in enumerate((*taken, None)):
         for place, each in enumerate(logits.items()):
@@ -224,10 +225,21 @@ def test_breakers_end_repetitions(model: constrain.Model) -> None:
             model.vocabulary.n_vocab,
             N_CTX,
             prompt=[first, second, comma, third, first, second, comma],
-            vocabulary=lambda: model.context.vocabulary_pointer,
+            dry=lambda: model.context.dry,
         )
         found.append(choose(chain, {third: 3.0, fourth: 2.0}, candidates))
     assert found == [fourth, third]
+
+
+def test_dry_samplers_are_kept_and_copied() -> None:
+    made = DrySamplers(None)
+    sampling = [Sampling(temperature=0, dry_multiplier=float(1 + each), dry_sequence_breakers=()) for each in range(12)]
+    chains = [Chain(each, N_VOCAB, N_CTX, prompt=[1, 2, 3, 4], dry=lambda: made) for each in (*sampling, *sampling)]
+    assert len(made._made) == 8
+    for token in (1, 2, 3):
+        chains[0].accept(token)
+    assert choose(chains[0], {4: 3.0, 5: 2.9}) == 5
+    assert choose(chains[12], {4: 3.0, 5: 2.9}) == 4
 
 
 BAD: list[tuple[dict[str, Any], str]] = [
