@@ -138,6 +138,8 @@ class Plan:
                     f"unbias samples from the model's own distribution, but the grammar gives {tempered[0]} a "
                     "temperature; leave it out"
                 )
+        if self.sampling.dry_multiplier:  # the first sampler of a kind takes long, and a server begins answers at once
+            self.chain(self.sampling).close()
         files = self.model.file_hashes() if self.settings.certificate else []
         drafts = Language(_ANY_TEXT).compile(self.model.vocabulary) if self.settings.draft else None
         job = Job(self, constraint, compile_seconds, drafts=drafts, files=files)
