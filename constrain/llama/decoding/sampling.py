@@ -15,7 +15,7 @@ from constrain.llama.decoding.ranges import MAX_PENALTY, SEEDS
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-MAX_COUNT = 2**31 - 1
+MAX_SAMPLER_COUNT = 2**31 - 1
 """The greatest whole number among the options for sampling. Beyond: ``ValueError``, or status 400."""
 
 MAX_NUMBER = 1000.0
@@ -89,7 +89,7 @@ def _number(
     return field(default=default, metadata={"option": option})
 
 
-def _count(default: int | None, least: int, most: int = MAX_COUNT, neutral: int | None = None) -> Any:
+def _count(default: int | None, least: int, most: int = MAX_SAMPLER_COUNT, neutral: int | None = None) -> Any:
     return _number(default, least, most, neutral, is_whole=True)
 
 

@@ -12,7 +12,7 @@ from openai.types.responses.response_create_params import ResponseCreateParamsNo
 
 from constrain.fields.sampling import BIAS_KEY, UNLIMITED
 from constrain.generation.options import MAX_TOP_LOGPROBS, WHOLE_PROMPT, WITH_PROMPT
-from constrain.llama.decoding.sampling import MAX_BREAKERS, MAX_COUNT, MAX_SAMPLERS, OPTIONS, SAMPLERS
+from constrain.llama.decoding.sampling import MAX_BREAKERS, MAX_SAMPLER_COUNT, MAX_SAMPLERS, OPTIONS, SAMPLERS
 from constrain.server.openapi.shapes import Schema, Shape, reference
 from constrain.server.requests.limits import (
     MAX_BIAS,
@@ -64,7 +64,7 @@ SAMPLING: dict[str, Schema] = {
         for name, option in OPTIONS.items()
         if name not in ("temperature", "top_p", "presence_penalty", "frequency_penalty")  # of OpenAI's types
     },
-    "top_k": range_schema((UNLIMITED, MAX_COUNT), "integer"),
+    "top_k": range_schema((UNLIMITED, MAX_SAMPLER_COUNT), "integer"),
     "dry_sequence_breakers": {"type": ["array", "null"], "items": {"type": "string"}, "maxItems": MAX_BREAKERS},
     "samplers": {
         "anyOf": [
