@@ -89,7 +89,7 @@ class Endpoint(ABC):
 
     def name_model(self, document: dict[str, Any]) -> None:
         """Adds the only model's name to a parsed body that names none. Raises ``ApiError`` if there are several."""
-        if document.get("model") is None:
+        if document.get("model") in (None, ""):
             document["model"] = only_model(self._serving.models)
 
     def find(self, name: str) -> str:

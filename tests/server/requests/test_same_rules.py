@@ -328,7 +328,7 @@ def test_a_schema_beside_json_object_is_kept(application: Application, endpoint:
 @pytest.mark.slow(only=("/v1/chat/completions",))
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 def test_the_only_model_needs_no_name(application: Application, endpoint: str) -> None:
-    for none in ({}, {"model": None}):
+    for none in ({}, {"model": None}, {"model": ""}):
         given = {**body(endpoint, {"max_tokens": 1}), **none}
         if not none:
             del given["model"]
