@@ -26,7 +26,7 @@ from constrain.regex.parsing.parser import char_class
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from constrain.gbnf.source import Dialect
+    from constrain.gbnf.dialects import Dialect
     from constrain.language.tree import Expression
 
 MAX_PART_DEPTH = 60

@@ -23,7 +23,7 @@ from constrain.regex.classes import normalize
 if TYPE_CHECKING:
     from lark import Lark, Tree
 
-    from constrain.gbnf.source import Dialect
+    from constrain.gbnf.dialects import Dialect
     from constrain.language.tree import Ranges
     from constrain.lark.reading.syntax import Node
 

@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, ClassVar, get_args
 
 from constrain.arguments import without_mark
+from constrain.gbnf.dialects import Dialect
 from constrain.language.source import GrammarSource
 
 if TYPE_CHECKING:
     from constrain.language.grammar import Grammar
-
-Dialect: TypeAlias = Literal["gbnf", "xgrammar"]
-"""The server whose grammars a text is one of: llama.cpp, or one with XGrammar."""
-
-_RULE = re.compile(r"^[ \t]*[\w.-]+\s*::=", re.MULTILINE)
-
-
-def has_rules(text: str) -> bool:
-    """Returns whether a line of a text begins with a name and ``::=``, as in GBNF and EBNF, and never in Lark."""
-    return _RULE.search(text) is not None
 
 
 @dataclass(frozen=True, slots=True)

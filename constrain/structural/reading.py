@@ -10,7 +10,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from constrain.errors import ConstrainError, LimitError
-from constrain.gbnf.source import Gbnf, has_rules
+from constrain.gbnf.dialects import has_rules
+from constrain.gbnf.source import Gbnf
 from constrain.json_schema.spelling.punctuation import MAX_INDENTATION
 from constrain.lark.source import Lark
 from constrain.regex.source import Regex

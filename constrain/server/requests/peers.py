@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from constrain.composition.source import choice
 from constrain.fields.values import FieldError, array, boolean, kind_of, mapping
-from constrain.gbnf.source import Gbnf, has_rules
+from constrain.gbnf.dialects import has_rules
+from constrain.gbnf.source import Gbnf
 from constrain.lark.source import Lark
 from constrain.server.requests.formats import (
     ANY_OBJECT,
