@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from constrain.llama.decoding.ranges import MAX_PENALTY, SEEDS
 
@@ -40,8 +40,7 @@ _NOT_HERE = ("adaptive_p", "tfs_z")
 _LETTERS = dict(zip("edskypmxtaf", SAMPLERS + _NOT_HERE, strict=True))
 
 
-@dataclass(frozen=True, slots=True)
-class SamplingOption:
+class SamplingOption(NamedTuple):
     """A numeric option for sampling.
 
     Attributes:
