@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from constrain.fields.logprobs import read_certificate, read_top_logprobs
 from constrain.fields.sampling import (
+    UNLIMITED,
     read_cache_prompt,
     read_draft,
     read_max_tokens,
@@ -226,6 +227,8 @@ def _read_options(line: Mapping[str, Any]) -> ChatOptions:
         read[name] = None if given is None else reader(given, name)
     kept = {name: value for name, value in read.items() if value is not None}
     kept |= {name: None for name in MAY_BE_NONE & line.keys() if line[name] is None}
+    if line.get("max_tokens") == UNLIMITED:
+        kept["max_tokens"] = None
     return kept  # type: ignore[return-value]
 
 

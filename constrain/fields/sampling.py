@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from constrain.fields.values import FieldError, array, boolean, integer, mapping, number, one_of, wrong_type
 from constrain.generation.options import WHOLE_PROMPT
 from constrain.llama.decoding.ranges import seed_of
+from constrain.llama.decoding.sampling import OPTIONS, check_breakers, sampler_names
 
 if TYPE_CHECKING:
     from constrain.generation.options import ChatOptions
@@ -34,9 +35,10 @@ _IN_MEMORY = ("in_memory", "in-memory")
 BIAS_KEY = r"[0-9]{1,9}"
 """Pattern of the keys of ``logit_bias``: token ids in decimal digits."""
 
-_NO_LIMITS = (None, None)
+UNLIMITED = -1
+"""Value of limits on tokens, and of ``top_k``, for no limit, as other servers read it."""
 
-_DECIMALS = ("temperature", "top_p", "min_p", "repeat_penalty", "presence_penalty", "frequency_penalty")
+_NO_LIMITS = (None, None)
 
 
 def read_sampling(body: Mapping[str, Any], ranges: Ranges) -> ChatOptions:
@@ -44,15 +46,43 @@ def read_sampling(body: Mapping[str, Any], ranges: Ranges) -> ChatOptions:
 
     ``seed`` is mapped to one of the sampler's seeds. Raises ``FieldError``.
     """
-    options: dict[str, Any] = {name: number(body, name, *ranges.get(name, _NO_LIMITS)) for name in _DECIMALS}
+    options: dict[str, Any] = {
+        name: (integer if option.is_whole else number)(body, name, *ranges.get(name, _NO_LIMITS))
+        for name, option in OPTIONS.items()
+        if not (name == "top_k" and body.get(name) == UNLIMITED)
+    }
     options |= {
-        "top_k": integer(body, "top_k", *ranges.get("top_k", _NO_LIMITS)),
-        "seed": None if (seed := integer(body, "seed", *ranges.get("seed", _NO_LIMITS))) is None else seed_of(seed),
+        "top_k": options.get("top_k", 0),
+        "seed": None if options["seed"] is None else seed_of(options["seed"]),
         "stop": read_stop(body, "stop", ranges.get("stop", _NO_LIMITS)[1]),
         "logit_bias": _logit_bias(body.get("logit_bias"), *ranges.get("logit_bias", _NO_LIMITS)),
+        "dry_sequence_breakers": _texts(body, "dry_sequence_breakers", lambda texts: check_breakers(tuple(texts))),
+        "samplers": _samplers(body.get("samplers")),
     }
     found: ChatOptions = {name: value for name, value in options.items() if value is not None}  # type: ignore[assignment]
     return found
+
+
+def _texts(body: Mapping[str, Any], name: str, check: Callable[[list[str]], object]) -> list[str] | None:
+    """Returns a list of texts; ``None`` without the field. Raises ``FieldError``, also if ``check`` does."""
+    if body.get(name) is None:
+        return None
+    texts = array(body[name], name)
+    for index, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise wrong_type(f"{name}[{index}]", "a string", text)
+    try:
+        check(texts)
+    except ValueError as error:
+        raise FieldError(f"Invalid '{name}': {error}.", param=name, code="invalid_value") from error
+    return texts
+
+
+def _samplers(given: object) -> list[str] | None:
+    """Reads the steps of the choice: names, or llama.cpp's text with a letter for each. Raises ``FieldError``."""
+    names = {"samplers": list(given) if isinstance(given, str) else given}
+    found = _texts(names, "samplers", lambda texts: sampler_names(given if isinstance(given, str) else texts))
+    return None if found is None else list(sampler_names(given if isinstance(given, str) else found))
 
 
 def read_stop(body: Mapping[str, Any], name: str, most: int | None) -> list[str] | None:
@@ -80,12 +110,13 @@ def read_stop(body: Mapping[str, Any], name: str, most: int | None) -> list[str]
 def read_max_tokens(body: Mapping[str, Any], *names: str, least: int = 0) -> tuple[ChatOptions, str]:
     """Returns the smallest limit on tokens in an object, and the name of its field. Raises ``FieldError``.
 
-    Without a limit, there is no option, and the name is the last one of the possible fields.
+    Without a limit, there is no option, and the name is the last one of the possible fields. ``UNLIMITED`` is the rest
+    of the context: ``None``.
     """
-    limits = {name: integer(body, name, least) for name in names}
+    limits = {name: integer(body, name, least) for name in names if body.get(name) != UNLIMITED}
     given = {name: min(value, MAX_TOKEN_LIMIT) for name, value in limits.items() if value is not None}
     if not given:
-        return {}, names[-1]
+        return ({"max_tokens": None} if len(limits) < len(names) else {}), names[-1]
     name = min(given, key=lambda name: given[name])
     return {"max_tokens": given[name]}, name
 

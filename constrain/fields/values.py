@@ -126,8 +126,14 @@ def number(body: Mapping[str, Any], name: str, low: float | None = None, high: f
     value = body.get(name)
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not _is_finite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         raise wrong_type(name, "a decimal", value)
+    if not _is_finite(value):
+        raise FieldError(
+            f"Invalid '{name}': the decimal is too large. Expected a finite number.",
+            param=name,
+            code=f"decimal_{'above_max' if value > 0 else 'below_min'}_value",
+        )
     _require_range("decimal", name, value, low, high)
     return float(value)
 

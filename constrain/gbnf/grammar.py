@@ -26,15 +26,16 @@ from constrain.regex.parsing.parser import char_class
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from constrain.gbnf.dialects import Dialect
     from constrain.language.tree import Expression
 
 MAX_PART_DEPTH = 60
 """Levels of operators in a regular part of a GBNF grammar that becomes one terminal; a deeper rule stays a rule."""
 
 
-def gbnf_grammar(text: str) -> Grammar:
+def gbnf_grammar(text: str, dialect: Dialect) -> Grammar:
     """Returns the grammar of a GBNF text. Raises GrammarError with line, column and an excerpt, and LimitError."""
-    rules = read(text)
+    rules = read(text, dialect)
     whole = _Emitter(text, rules, _regular_rules(rules)).grammar()
     if 0 not in productive_rules(whole.rules):
         message = "the language is empty: every way through root leads back to itself"

@@ -23,6 +23,7 @@ from constrain.regex.classes import normalize
 if TYPE_CHECKING:
     from lark import Lark, Tree
 
+    from constrain.gbnf.dialects import Dialect
     from constrain.language.tree import Ranges
     from constrain.lark.reading.syntax import Node
 
@@ -34,7 +35,17 @@ MAX_GBNF_COUNT = 2**31 - 1
 
 GRAMMAR = Path(__file__).with_name("gbnf.lark")
 
-_CHARACTER = re.compile(r"\\(?:x(..)|u(.{4})|U(.{8})|(.))|([^\\])", re.DOTALL)
+_CHARACTER = {
+    dialect: re.compile(rf"\\(?:x({digits})|u(.{{4}})|U(.{{8}})|(.))|([^\\])", re.DOTALL)
+    for dialect, digits in (("gbnf", ".."), ("xgrammar", "[0-9a-fA-F]+"))
+}
+_PIECE = re.compile(
+    r'"(?:\\.|[^"\\])*"|\[(?:\\.|[^\]\\])*\]|#[^\n]*'
+    r"|(?P<macro>(?:Token)?TagDispatch|(?:Exclude)?Token)(?=\s*\()|(?P<name>[a-zA-Z0-9_.-]*[a-zA-Z0-9_-][a-zA-Z0-9_.-]*)",
+    re.DOTALL,
+)
+_DOT = "\ue000"
+"""Stands for a dot in a name of XGrammar's EBNF: elsewhere, a dot is any character."""
 _ESCAPED = {"n": "\n", "r": "\r", "t": "\t", "\\": "\\", '"': '"', "[": "[", "]": "]"}
 _ESCAPED |= {"a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "v": "\v", "0": "\0"} | {mark: mark for mark in "'?/"}
 _ESCAPED_IN_CLASSES = _ESCAPED | {mark: mark for mark in "^$.*+(){}|-"}
@@ -77,7 +88,7 @@ def parser() -> Lark:
     return load_parser(GRAMMAR, tables)
 
 
-def read(text: str) -> dict[str, tuple[Any, int]]:
+def read(text: str, dialect: Dialect = "gbnf") -> dict[str, tuple[Any, int]]:
     """Returns the rules of a GBNF text, each with the place of its name. Raises GrammarError with the place.
 
     Bodies are nodes of ``lark.reading.syntax``, and ``Characters``; symbols name rules.
@@ -85,12 +96,13 @@ def read(text: str) -> dict[str, tuple[Any, int]]:
     if surrogate := lone_surrogate(text):
         at, half = surrogate
         raise error_at(text, at, f"{half} is no character")
-    reader = _Reader(text)
+    reader = _Reader(text, dialect)
     rules: dict[str, tuple[Any, int]] = {}
     trees: list[Any] = reader.tree().children
     for head, body in (tree.children for tree in trees):
         if symbol_of(head) in rules:
-            raise error_at(text, head.start_pos, f"the rule {head} is defined more than once")
+            name = rule_of(symbol_of(head))
+            raise error_at(text, head.start_pos, f"the rule {name} is defined more than once")
         rules[symbol_of(head)] = reader.node(body, 0), head.start_pos
     if symbol_of("root") not in rules:
         raise error_at(text, 0, "there is no rule root to begin with")
@@ -102,7 +114,7 @@ def read(text: str) -> dict[str, tuple[Any, int]]:
 
 def symbol_of(name: str) -> str:
     """Returns the name of a rule as a symbol has it."""
-    return f"{_RULE}{name}"
+    return f"{_RULE}{name.replace(_DOT, '.')}"
 
 
 def rule_of(symbol: str) -> str:
@@ -113,13 +125,22 @@ def rule_of(symbol: str) -> str:
 class _Reader:
     """One text, and the symbols met in it."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, dialect: Dialect) -> None:
         self.text = text
+        self._dialect: Dialect = dialect
         self.symbols: list[Symbol] = []
 
     def tree(self) -> Tree[Any]:
-        tree: Tree[Any] = parse(parser(), self.text, text=self.text, words=_WORDS)
+        parsed = self.text if self._dialect == "gbnf" else _PIECE.sub(self._without_dots, self.text)
+        tree: Tree[Any] = parse(parser(), parsed, text=self.text, words=_WORDS)
         return tree
+
+    def _without_dots(self, piece: re.Match[str]) -> str:
+        """Returns a piece of XGrammar's EBNF as the parser reads it. Raises GrammarError for a macro."""
+        if piece["macro"]:
+            message = f"{piece['macro']}, a macro of XGrammar, is not supported: write rules, or a structural tag"
+            raise error_at(self.text, piece.start(), message)
+        return piece[0].replace(".", _DOT) if piece["name"] else piece[0]
 
     def node(self, tree: Any, depth: int) -> Any:
         if depth > 4 * MAX_GBNF_NESTING:  # each pair of parentheses takes at most so many nodes
@@ -137,6 +158,8 @@ class _Reader:
                 return Repeat(self.node(children[0], depth + 1), *_OPERATORS[str(children[1])])
             case "bounds":
                 return self._bounds(self.node(children[0], depth + 1), *children[1:])
+            case "at_most":
+                return Repeat(self.node(children[0], depth + 1), 0, self._count(children[2]))
             case "any":
                 return Characters(((0, MAX_CODE_POINT),), 0)
             case "literal":
@@ -199,7 +222,7 @@ class _Reader:
         """Returns the code points between the delimiters of a string or class, and whether each is escaped."""
         found: list[tuple[int, bool]] = []
         escaped = _ESCAPED_IN_CLASSES if token[0] == "[" else _ESCAPED
-        for each in _CHARACTER.finditer(token, start, len(token) - 1):
+        for each in _CHARACTER[self._dialect].finditer(token, start, len(token) - 1):
             digits = each[1] or each[2] or each[3]
             if each[5]:
                 found.append((ord(each[5]), False))

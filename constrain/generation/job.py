@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from constrain.language.result import ResultType
     from constrain.llama.decoding.answer import Answer, LogitAdjuster, Questions
     from constrain.llama.decoding.chosen import Choice
-    from constrain.llama.decoding.sampler import Sampling
+    from constrain.llama.decoding.sampler import Chain, Sampling
     from constrain.llama.model import Model
     from constrain.partial.scanner import Path
     from constrain.private_folders import Directory
@@ -138,12 +138,27 @@ class Plan:
                     f"unbias samples from the model's own distribution, but the grammar gives {tempered[0]} a "
                     "temperature; leave it out"
                 )
+        if self.sampling.dry_multiplier:  # the first sampler of a kind takes long, and a server begins answers at once
+            self.chain(self.sampling).close()
         files = self.model.file_hashes() if self.settings.certificate else []
         drafts = Language(_ANY_TEXT).compile(self.model.vocabulary) if self.settings.draft else None
         job = Job(self, constraint, compile_seconds, drafts=drafts, files=files)
         if self.prefix and constraint is not None:
             job.require_prefix()
         return job
+
+    def chain(self, sampling: Sampling) -> Chain:
+        """Returns a new chain of samplers for an answer to the prompt."""
+        from constrain.llama.decoding.sampler import Chain
+
+        model = self.model
+        return Chain(
+            sampling,
+            model.vocabulary.n_vocab,
+            model.n_ctx,
+            prompt=self.tokens,
+            dry=lambda: model.context.dry,
+        )
 
     def describe_token(self, token: int) -> tuple[str, bytes]:
         """Returns the text and the bytes of a token; for a special token its name."""
@@ -223,7 +238,6 @@ class Job:
         from constrain.llama.decoding.answer import Answer
         from constrain.llama.decoding.chosen import Choices
         from constrain.llama.decoding.logprobs import Logprobs
-        from constrain.llama.decoding.sampler import Chain
         from constrain.llama.decoding.trace import Trace
 
         plan, settings = self.plan, self.plan.settings
@@ -238,7 +252,7 @@ class Job:
         draft_text = TextStream(cuts=False)
         answer = Answer(
             plan.tokens,
-            Chain(sampling, vocabulary.n_vocab, plan.model.n_ctx),
+            plan.chain(sampling),
             self._start(),
             eos=frozenset(vocabulary.eos),
             encode=vocabulary.encode,
@@ -261,14 +275,12 @@ class Job:
 
     def _draft(self, text: TextStream, sampling: Sampling) -> Draft | None:
         """Makes the draft of an answer, which adds to ``text``; None for no draft."""
-        from constrain.llama.decoding.sampler import Chain
-
         if self.drafts is None:
             return None
         plan, vocabulary = self.plan, self.plan.model.vocabulary
         return Draft(
             self.drafts.matcher,
-            Chain(sampling, vocabulary.n_vocab, plan.model.n_ctx),
+            plan.chain(sampling),
             list(plan.request),
             lambda token: text.feed(vocabulary.token_bytes(token)),
             None if plan.settings.draft is True else plan.settings.draft,

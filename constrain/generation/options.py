@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypeVar
 from constrain.language.grammar import Grammar
 from constrain.language.policies import CompileOptions, refuse_compile_options
 from constrain.language.source import Source
+from constrain.llama.decoding.sampling import LISTS, NEUTRAL, OPTIONS, Sampling, is_neutral
 from constrain.suggestions import unknown_names
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
     from constrain.chat.tools.kinds import Tool
     from constrain.language.result import ResultType
-    from constrain.llama.decoding.sampler import Sampling
 
 
 MAX_NUMBER_TOKENS = 64
@@ -68,12 +68,42 @@ class Options(CompileOptions, total=False):
             schema, the answer is completed as briefly as possible from there, so that it stays valid.
         logit_bias: numbers that are added to the logits of tokens, by token id; ``float("-inf")`` forbids a token
             unless the schema allows no other.
-        repeat_penalty: divisor of the logits of tokens that are among the last 64 of the answer; above 0, 1 (the
-            default) for none.
+        repeat_penalty: divisor of the logits of tokens that are among the last ``repeat_last_n`` of the answer; above
+            0, 1 (the default) for none.
         presence_penalty: number that is subtracted from the logit of each token that the answer already has; -2 to 2,
             0 (the default) for none.
         frequency_penalty: number that is subtracted from the logit of a token once for each time that the answer
             already has it; -2 to 2, 0 (the default) for none.
+        repeat_last_n: number of last tokens of the answer to which ``repeat_penalty`` and, if it is given, the two
+            penalties above apply; -1 for all. By default, 64 tokens for ``repeat_penalty``, and all for the others.
+        repetition_penalty: divisor of the logits of tokens that the prompt or the answer has, as vLLM and transformers
+            count them; above 0, 1 (the default) for none.
+        typical_p: samples from the tokens whose surprise is nearest to what is expected, with this total probability;
+            0 to 1, 1 (the default) for all tokens.
+        top_n_sigma: samples from tokens whose logit is at most this number of standard deviations below the greatest
+            one; 0 (the default) or less for all tokens.
+        xtc_probability: probability that all tokens but the least likely one are left out of those that reach
+            ``xtc_threshold``, for surprising answers; 0 to 1, 0 (the default) for never.
+        xtc_threshold: least probability of the tokens that ``xtc_probability`` is about (0.1); none reaches more than
+            0.5 together with another.
+        dynatemp_range: how far the temperature rises and falls with the model's uncertainty; 0 (the default) for not
+            at all.
+        dynatemp_exponent: exponent of the uncertainty in the temperature of ``dynatemp_range`` (1).
+        mirostat: version of Mirostat, 1 or 2, which keeps the surprise of the answer near ``mirostat_tau``; 0 (the
+            default) for none. All other samplers that leave tokens out then have no effect, as in llama.cpp.
+        mirostat_tau: surprise in bits that ``mirostat`` aims at (5).
+        mirostat_eta: how quickly ``mirostat`` learns (0.1).
+        dry_multiplier: strength of the penalty for tokens that would continue a repetition of earlier text, of the
+            prompt or the answer (DRY); 0 (the default) for none.
+        dry_base: base of the penalty of DRY, whose exponent is the length of the repetition (1.75); below 1 for none.
+        dry_allowed_length: tokens of a repetition that DRY does not penalize (2).
+        dry_penalty_last_n: number of last tokens in which DRY looks for repetitions; -1 (the default) for all, 0 for
+            none.
+        dry_sequence_breakers: texts at which repetitions end for DRY; by default line ends, colons, quotation marks and
+            asterisks.
+        samplers: steps of the choice, in their order: those of ``penalties``, ``dry``, ``top_n_sigma``, ``top_k``,
+            ``typ_p``, ``top_p``, ``min_p``, ``xtc`` and ``temperature`` that shall have an effect; by default all, in
+            this order, which is llama.cpp's. A text has a letter for each, as llama.cpp's ``--sampling-seq``.
         draft: whether the model first thinks in plain text, and then writes the answer in view of this draft; ``False``
             by default. ``True`` allows 256 tokens, but at most half of all; a number is its limit. The draft counts
             for ``max_tokens``, and leaves enough of it for an answer. A draft has half of the ``timeout`` at most. It
@@ -133,6 +163,23 @@ class Options(CompileOptions, total=False):
     repeat_penalty: float
     presence_penalty: float
     frequency_penalty: float
+    repeat_last_n: int
+    repetition_penalty: float
+    typical_p: float
+    top_n_sigma: float
+    xtc_probability: float
+    xtc_threshold: float
+    dynatemp_range: float
+    dynatemp_exponent: float
+    mirostat: int
+    mirostat_tau: float
+    mirostat_eta: float
+    dry_multiplier: float
+    dry_base: float
+    dry_allowed_length: int
+    dry_penalty_last_n: int
+    dry_sequence_breakers: Sequence[str]
+    samplers: str | Sequence[str]
     logprobs: bool
     top_logprobs: int
     confidence: bool
@@ -190,7 +237,11 @@ AnyOptions = TypeVar("AnyOptions", bound=Options)
 
 def leaves_temperature_open(options: Options) -> bool:
     """Returns whether options say nothing about how tokens are sampled, so that the most likely ones may be taken."""
-    return not options.get("unbias") and not options.keys() & {"temperature", "top_p", "top_k", "min_p"}
+    given: Mapping[str, Any] = options
+    says_how = given.keys() & {"temperature", "top_p", "top_k", "min_p"} or any(
+        name in given and not is_neutral(name, given[name]) for name in _DRAWING
+    )
+    return not options.get("unbias") and not says_how
 
 
 def split_options(options: Options) -> tuple[Sampling, AnswerSettings]:
@@ -198,9 +249,6 @@ def split_options(options: Options) -> tuple[Sampling, AnswerSettings]:
 
     Raises ``TypeError`` and ``ValueError``.
     """
-    # Imported here: llama_cpp takes long to import.
-    from constrain.llama.decoding.sampler import Sampling
-
     given: dict[str, Any] = {name: _read(name, value) for name, value in options.items()}
     if unknown := given.keys() - ChatOptions.__annotations__.keys():
         raise TypeError(unknown_names("options", unknown, ChatOptions.__annotations__))
@@ -211,15 +259,7 @@ def split_options(options: Options) -> tuple[Sampling, AnswerSettings]:
     )
 
 
-MODELS_OWN: dict[str, Any] = {
-    "temperature": 1.0,
-    "top_p": 1.0,
-    "top_k": 0,
-    "min_p": 0.0,
-    **dict.fromkeys(("presence_penalty", "frequency_penalty"), 0.0),
-    "repeat_penalty": 1.0,
-    "logit_bias": {},
-}
+MODELS_OWN: dict[str, Any] = {**NEUTRAL, "logit_bias": {}}
 """Options for sampling from the model's own distribution, as ``unbias`` does."""
 
 
@@ -312,17 +352,19 @@ def options_beside(options: AnyOptions, schema: object) -> AnyOptions:
     return others
 
 
-_PENALTIES = ("repeat_penalty", "presence_penalty", "frequency_penalty")
+_DRAWING = ("typical_p", "top_n_sigma", "xtc_probability", "dynatemp_range", "mirostat")
+"""Further options that say how tokens are sampled, unless they have no effect."""
+
 _LIMITS = ("max_tokens", "max_string_tokens", "max_number_tokens", "max_reasoning_tokens")
-_COUNTS = frozenset((*_LIMITS, "top_k", "seed", "top_logprobs"))
-_NUMBERS = frozenset(("temperature", "top_p", "min_p", "timeout", *_PENALTIES))
+_COUNTS = frozenset((*_LIMITS, *(name for name, each in OPTIONS.items() if each.is_whole), "top_logprobs"))
+_NUMBERS = frozenset((*(name for name, each in OPTIONS.items() if not each.is_whole), "timeout"))
 _OTHERS = ("seed", "timeout", "tool_choice", "tool_format", "thinking", "reasoning_effort", "registry", "sources")
 MAY_BE_NONE = frozenset((*_LIMITS, *_OTHERS))
 """Options that may be ``None``; in JSON, where null otherwise means that a field is missing, null is ``None`` there."""
 
 _CHAT_KEYS = frozenset(ChatOptions.__annotations__) - frozenset(Options.__annotations__) - {"max_reasoning_tokens"}
 _COMPILE_KEYS = frozenset(CompileOptions.__annotations__)
-_SAMPLING_KEYS = frozenset(("temperature", "top_p", "top_k", "min_p", "seed", "logit_bias", *_PENALTIES))
+_SAMPLING_KEYS = frozenset((*OPTIONS, *LISTS, "logit_bias"))
 
 
 def _require_flag(name: str, value: object, text: str) -> None:

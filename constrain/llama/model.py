@@ -344,7 +344,7 @@ class Model:
     @contextlib.contextmanager
     def in_graph(self, answer: Answer, sampling: Sampling) -> Iterator[GraphSampling | None]:
         """Choices in the graph for an answer; ``None`` if there are to be none. For a caller that holds the context."""
-        if not self._mask_in_graph or answer.needs_logits:
+        if not self._mask_in_graph or answer.needs_logits or not sampling.is_plain:
             yield None
             return
         self._in_graph = GraphSampling(self.context.pointer, sampling, self.context.n_vocab, self.n_ctx)

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from constrain.errors import ConstrainError, LimitError
+from constrain.gbnf.dialects import has_rules
 from constrain.gbnf.source import Gbnf
 from constrain.json_schema.spelling.punctuation import MAX_INDENTATION
 from constrain.lark.source import Lark
@@ -156,7 +157,9 @@ class _Reader:
 
     def grammar(self, members: Members, place: str, _: int) -> Format:
         text = read_text(members, "grammar", place)
-        return self.language(lambda: Gbnf(text) if "::=" in text else Lark(text), f"{place}/grammar")
+        return self.language(
+            lambda: Gbnf(text, dialect="xgrammar") if has_rules(text) else Lark(text), f"{place}/grammar"
+        )
 
     def regex(self, members: Members, place: str, _: int) -> Format:
         pattern = read_text(members, "pattern", place)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -10,9 +11,11 @@ import pytest
 
 from constrain.batch.lines import LineError, read_task
 from constrain.generation.options import MAY_BE_NONE, ChatOptions
+from constrain.llama.decoding.sampling import OPTIONS
 from constrain.server.chat.request import read_chat_request
 from constrain.server.completions.request import read_completion_request
 from constrain.server.http.errors import ApiError
+from constrain.server.requests.limits import RANGES
 from constrain.server.responses.request import read_request
 from constrain.server.settings import Settings
 
@@ -23,7 +26,8 @@ if TYPE_CHECKING:
 
 
 def read_line(fields: dict[str, Any]) -> dict[str, Any]:
-    return dict(read_task(1, json.dumps({"prompt": "a", **fields}).encode(), None, {}).options)
+    text = json.dumps({"prompt": "a", **fields}).replace("Infinity", "1e400")
+    return dict(read_task(1, text.encode(), None, {}).options)
 
 
 def read_chat(fields: dict[str, Any]) -> dict[str, Any]:
@@ -54,6 +58,23 @@ SAMPLING = {
     "seed": -1,
     "stop": ["x", "y"],
     "logit_bias": {"5": -1.5},
+    "repeat_last_n": -1,
+    "repetition_penalty": 1.1,
+    "typical_p": 0.5,
+    "top_n_sigma": 1.5,
+    "xtc_probability": 0.5,
+    "xtc_threshold": 0.2,
+    "dynatemp_range": 0.5,
+    "dynatemp_exponent": 2.0,
+    "mirostat": 2,
+    "mirostat_tau": 4.0,
+    "mirostat_eta": 0.2,
+    "dry_multiplier": 0.8,
+    "dry_base": 2.0,
+    "dry_allowed_length": 3,
+    "dry_penalty_last_n": 0,
+    "dry_sequence_breakers": [";"],
+    "samplers": ["top_k", "temperature"],
 }
 
 REFUSED = {
@@ -63,9 +84,23 @@ REFUSED = {
     ),
     "a truth for a number": ({"top_k": True}, "Invalid type for 'top_k': expected an integer, but got a boolean"),
     "a decimal for an integer": ({"seed": 1.5}, "Invalid type for 'seed': expected an integer, but got a decimal"),
-    "too large a number": ({"min_p": 10**400}, "Invalid type for 'min_p': expected a decimal"),
+    "too large a number": ({"min_p": 10**400}, "Invalid 'min_p': the decimal is too large. Expected a finite number."),
+    "an infinite number": (
+        {"logit_bias": {"7": math.inf}},
+        "Invalid 'logit_bias.7': the decimal is too large. Expected a finite number.",
+    ),
     "a stop of another type": ({"stop": ["a", 1]}, "Invalid type for 'stop[1]': expected a string, but got an integer"),
     "an empty stop": ({"stop": [""]}, "Invalid 'stop': an empty string would end every answer at once."),
+    "a version of Mirostat as a text": ({"mirostat": "2"}, "Invalid type for 'mirostat': expected an integer"),
+    "a breaker of another type": (
+        {"dry_sequence_breakers": ["a", 1]},
+        "Invalid type for 'dry_sequence_breakers[1]': expected a string, but got an integer",
+    ),
+    "a long breaker": ({"dry_sequence_breakers": ["a" * 41]}, "Invalid 'dry_sequence_breakers': "),
+    "too many breakers": ({"dry_sequence_breakers": ["a"] * 17}, "Invalid 'dry_sequence_breakers': "),
+    "an unknown sampler": ({"samplers": ["top_z"]}, "Invalid 'samplers': samplers has 'top_z'"),
+    "an unknown letter": ({"samplers": "kz"}, "Invalid 'samplers': samplers has 'z'"),
+    "samplers as a number": ({"samplers": 1}, "Invalid type for 'samplers': expected an array"),
     "a bias without a token": ({"logit_bias": {"a": 1}}, "Invalid key in 'logit_bias': 'a'"),
     "a bias of another type": ({"logit_bias": {"7": "1"}}, "Invalid type for 'logit_bias.7': expected a decimal"),
     "biases in a list": ({"logit_bias": [1]}, "Invalid type for 'logit_bias': expected an object, but got an array"),
@@ -86,6 +121,37 @@ def test_wrong_values_are_refused_alike(reader: Reader, case: str) -> None:
     with pytest.raises((ApiError, LineError)) as caught:
         reader(fields)
     assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize("reader", READERS.values(), ids=READERS)
+def test_steps_may_be_named_in_other_ways(reader: Reader) -> None:
+    for given, meant in (
+        ("kpt", ["top_k", "top_p", "temperature"]),
+        (["typical_p", "adaptive_p", "temp"], ["typ_p", "temperature"]),
+        ([], []),
+    ):
+        assert reader({"samplers": given})["samplers"] == meant
+
+
+@pytest.mark.parametrize("reader", [read_chat, read_response, read_completion])
+@pytest.mark.parametrize("name", [*RANGES.keys() & OPTIONS.keys()])
+def test_the_ends_of_ranges_are_read_and_the_next_values_refused(reader: Reader, name: str) -> None:
+    least, most = RANGES[name]
+    for value in (least, most):
+        assert name == "seed" or reader({name: value})[name] == value
+    for value in (least - 1 - (name == "top_k"), most + 1):
+        with pytest.raises(ApiError, match=r"minimum|maximum"):
+            reader({name: value})
+
+
+@pytest.mark.parametrize("reader", [read_line, read_chat, read_response, read_completion])
+def test_unlimited_is_minus_one(reader: Reader) -> None:
+    name = "max_output_tokens" if reader is read_response else "max_tokens"
+    found = reader({name: -1, "top_k": -1, "stop": list("abcdefgh")})
+    assert (found.get("max_tokens"), found["top_k"], len(found["stop"])) == (None, 0, 8)
+    for wrong in ({name: -2}, *([] if reader is read_line else [{"top_k": -2}])):
+        with pytest.raises((ApiError, LineError), match="below minimum"):
+            reader(wrong)
 
 
 @pytest.mark.parametrize("reader", READERS.values(), ids=READERS)

@@ -17,7 +17,7 @@ from tests.support.llama.grammar_sampler import LlamaMatcher
 from tests.support.matching import mask_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 TEXTS = 100 if LONG else 12
 
@@ -92,6 +92,53 @@ def test_names_and_escapes_of_xgrammar_are_read() -> None:
     )
     assert all(map(constraint.accepts, ("SELECTa-^/", "SELECT$.b'", "SELECTc\f")))
     assert not any(map(constraint.accepts, ("SELECT/", "SELECTd/", "SELECTa\\/", "SELECTaf")))
+
+
+def ebnf(grammar: str) -> constrain.Constraint:
+    return constrain.compile(Gbnf(grammar, dialect="xgrammar"), byte_vocabulary(), cache=False)
+
+
+def test_the_dialect_says_what_dots_and_digits_are() -> None:
+    grammar = r'''root ::= a.b "\x41b" # a.b "
+        a ::= "1"
+        b ::= "2"
+        a.b ::= "3" . | [.] "."'''
+    constraint = ebnf(grammar)
+    assert all(map(constraint.accepts, ("3z\u041b", "..\u041b", "3.\u041b")))
+    assert not any(map(constraint.accepts, ("1z2Ab", "3\u041b", "3zAb", "..Ab")))
+    constraint = compiled(grammar.partition("a.b ::=")[0])
+    assert constraint.accepts("1z2Ab")
+    assert not constraint.accepts("1z2\u041b")
+
+
+@pytest.mark.parametrize("read", [compiled, ebnf])
+def test_a_count_may_lack_its_least(read: Callable[[str], constrain.Constraint]) -> None:
+    constraint = read('root ::= "a"{,2} "b"')
+    assert all(map(constraint.accepts, ("b", "ab", "aab")))
+    assert not constraint.accepts("aaab")
+
+
+@pytest.mark.parametrize(
+    ("grammar", "message", "place"),
+    [
+        ('root ::= TagDispatch(("a", b))\nb ::= "x"', "TagDispatch, a macro of XGrammar", (1, 10)),
+        ('root ::= "Token(" Token (5)', "Token, a macro of XGrammar", (1, 19)),
+        ('root ::= "a" (= "b")', "a lookahead of XGrammar", (1, 15)),
+        ("root ::= a.c", "the rule a.c is not defined", (1, 10)),
+        ('root ::= a.b\na.b ::= "x"\na.b ::= "y"', "the rule a.b is defined more than once", (3, 1)),
+        (r'root ::= "\x"', r"\x is no escape", (1, 11)),
+    ],
+)
+def test_refusals_of_xgrammars_dialect_name_the_place(grammar: str, message: str, place: tuple[int, int]) -> None:
+    with pytest.raises(constrain.GrammarError) as caught:
+        ebnf(grammar)
+    assert message in caught.value.message
+    assert (caught.value.line, caught.value.column) == place
+
+
+def test_an_unknown_dialect_is_refused() -> None:
+    with pytest.raises(ValueError, match="dialect"):
+        Gbnf("", dialect="ebnf")  # type: ignore[arg-type]
 
 
 def test_special_tokens_by_name_and_by_id() -> None:

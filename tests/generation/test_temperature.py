@@ -36,6 +36,8 @@ def temperature(job: Job) -> float:
         (SCHEMA, {"top_p": 0.9}, 0.8),
         (SCHEMA, {"top_k": 5}, 0.8),
         (SCHEMA, {"min_p": 0.0}, 0.8),
+        (SCHEMA, {"mirostat": 2}, 0.8),
+        (SCHEMA, {"mirostat": 0, "typical_p": 1.0, "top_n_sigma": -1.0, "dynatemp_range": 0.0}, 0.0),
         (SCHEMA, {"temperature": 0.8}, 0.8),
         (SCHEMA, {"temperature": 0.3, "top_p": 0.9}, 0.3),
         (None, {"temperature": 0}, 0.0),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from constrain.llama.decoding.sampling import LISTS, OPTIONS
 from constrain.server.openapi.document import describe
 from constrain.server.openapi.operations import OPERATIONS
 from tools.pages.markdown import NOTE, cell, code, table
@@ -164,6 +165,12 @@ _MEANINGS = {
     "user": "returned with the response; has no other effect",
 }
 """The meaning of each field, in all bodies that have it or, behind the name of a body, in that one."""
+
+_MEANINGS |= {
+    name: f"a step of the choice of tokens: see [Options](options.md#{name})"
+    for name in (*OPTIONS, *LISTS)
+    if name not in _MEANINGS
+}
 
 
 def page() -> str:

@@ -11,7 +11,7 @@ from docstring_parser import parse
 
 from constrain.generation.options import AnswerSettings, ChatOptions, Options
 from constrain.language.policies import ABOUT, CHOICES, DEFAULTS, CompileOptions
-from constrain.llama.decoding.sampler import Sampling
+from constrain.llama.decoding.sampling import LISTS, OPTIONS, Sampling
 from tools.pages.command_line import flags_of
 from tools.pages.markdown import NOTE, sentence
 from tools.pages.policies import MEANINGS
@@ -41,14 +41,9 @@ _GROUPS = {
     ),
     "Sampling": (
         "temperature",
-        "top_k",
-        "top_p",
-        "min_p",
-        "seed",
+        *(name for name in OPTIONS if name != "temperature"),
         "logit_bias",
-        "repeat_penalty",
-        "presence_penalty",
-        "frequency_penalty",
+        *LISTS,
     ),
     "The prompt": ("show_schema", "cache_prompt"),
     "Probabilities": ("logprobs", "top_logprobs", "confidence", "trace", "certificate", "unbias"),

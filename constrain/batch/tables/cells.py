@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from constrain.batch.lines import FIELDS, LineError, parse_json
 from constrain.language.policies import CHOICES
+from constrain.llama.decoding.sampling import LISTS, OPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,15 +20,13 @@ RawRow: TypeAlias = "dict[str, Any] | LineError"
 _UNREADABLE = (ValueError, OverflowError, LookupError, NotImplementedError)
 """Errors of pyarrow for cells that Python cannot hold, such as the year 10000 or a text that is not UTF-8."""
 
-_JSON = frozenset(("messages", "schema", "tools", "logit_bias", "registry", "sources"))
+_JSON = frozenset(("messages", "schema", "tools", "logit_bias", "registry", "sources", *LISTS))
 """Fields whose texts are JSON."""
 
 _TEXTS = frozenset(("prompt", "id", "stop", "prefix", "tool_choice", "tool_format", *CHOICES))
 """Fields that stay texts in CSV."""
 
-_DECIMALS = frozenset(
-    ("temperature", "top_p", "min_p", "repeat_penalty", "presence_penalty", "frequency_penalty", "timeout")
-)
+_DECIMALS = frozenset((*(name for name, option in OPTIONS.items() if not option.is_whole), "timeout"))
 
 _WHOLE_NUMBERS = FIELDS - _JSON - _TEXTS - _DECIMALS
 """Fields in which 60.0 stands for 60: programs write so where a column has both whole numbers and gaps."""

@@ -15,6 +15,7 @@ from constrain.certificates.derivation import CERTIFICATE_LIMIT
 from constrain.engine import compiling as _compiling
 from constrain.errors import LimitError, deep_enough
 from constrain.generation.proofs.sources import source_to_json
+from constrain.llama.decoding.sampling import Sampling
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from constrain.generation.completion import Completion
     from constrain.generation.options import AnswerSettings
     from constrain.language.policies import CompileOptions
-    from constrain.llama.decoding.sampler import Sampling
     from constrain.vocabulary.vocabulary import Vocabulary
 
 SOFT_LIMITS = ("max_string_tokens", "max_number_tokens", "max_reasoning_tokens")
@@ -94,6 +94,12 @@ def with_certificate(completion: Completion, certificate: dict[str, Any] | None)
     return replace(completion, certificate=certificate)
 
 
+_USUAL = frozenset(
+    ("temperature", "top_k", "top_p", "min_p", "seed", "repeat_penalty", "presence_penalty", "frequency_penalty")
+)
+"""Options for sampling that every certificate has."""
+
+
 def hash_tokens(tokens: Sequence[int]) -> str:
     """Returns the SHA-256 of token ids as little-endian 32-bit integers, in hexadecimal."""
     return hashlib.sha256(struct.pack(f"<{len(tokens)}i", *tokens)).hexdigest()
@@ -105,9 +111,14 @@ def describe_prompt(tokens: Sequence[int], *, with_ids: bool) -> dict[str, Any]:
 
 
 def describe_sampling(sampling: Sampling, *, in_graph: bool) -> dict[str, Any]:
-    """Returns the member ``sampling``; ``in_graph``: whether tokens were chosen where the model is evaluated."""
+    """Returns the member ``sampling``; ``in_graph``: whether tokens were chosen where the model is evaluated.
+
+    It has rarer options only where they have another value than by default.
+    """
+    usual = asdict(Sampling())
+    given = {name: value for name, value in asdict(sampling).items() if name in _USUAL or value != usual[name]}
     biases = {str(token): bias if math.isfinite(bias) else str(bias) for token, bias in sampling.logit_bias.items()}
-    return {**asdict(sampling), "logit_bias": biases, "in_graph": in_graph}
+    return {**given, "logit_bias": biases, "in_graph": in_graph}
 
 
 def describe_settings(settings: AnswerSettings, prefix: Sequence[int]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from constrain.llama.binding import Candidates
 from constrain.llama.contexts.batch import Batch, Piece, next_group
 from constrain.llama.contexts.logits import LogitRows
 from constrain.llama.contexts.stored_states import ContextStates, StoredStates, match_groups, reusable_prefix
+from constrain.llama.decoding.dry import DrySamplers
 from constrain.llama.prompt_cache.prompts import WORTH_RESTORING
 from constrain.llama.threads.threads import Threads
 
@@ -71,6 +72,7 @@ class Context:
         self._batch = Batch(self._n_batch)
         self._rows = LogitRows(self.pointer, self.n_vocab, llama.model_path)
         self.prompts: ContextPrompts | None = None
+        self.dry = DrySamplers(llama_cpp.llama_model_get_vocab(llama._model.model))
 
     def clear(self) -> None:
         """Removes all tokens."""

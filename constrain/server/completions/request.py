@@ -9,6 +9,7 @@ from constrain.fields.logprobs import logprobs_options, read_certificate
 from constrain.fields.sampling import read_cache_prompt, read_max_tokens, read_sampling
 from constrain.fields.values import boolean, integer
 from constrain.fields.votes import read_unbias, read_vote
+from constrain.generation.options import MAX_TOP_LOGPROBS
 from constrain.server.http.errors import ApiError, convert_field_errors
 from constrain.server.requests.body import model_name
 from constrain.server.requests.formats import RESPONSE_FORMAT, read_format
@@ -117,8 +118,10 @@ def read_completion_request(body: Mapping[str, Any], settings: Settings) -> Comp
 
 
 def _top_logprobs(body: Mapping[str, Any]) -> int | None:
-    """Reads ``logprobs``: the number of likeliest tokens to return per position, in addition to the chosen one."""
+    """Reads ``logprobs``, or llama-server's ``n_probs``: the number of likeliest tokens to return per position."""
     top = integer(body, "logprobs", 0, MAX_COMPLETION_LOGPROBS)
+    if top is None:
+        top = integer(body, "n_probs", 0, MAX_TOP_LOGPROBS) or None
     if top is not None and boolean(body, "echo"):
         raise unsupported("logprobs", "This server has no log-probabilities of a prompt; leave 'echo' out.")
     return top

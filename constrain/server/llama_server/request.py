@@ -39,9 +39,6 @@ _RANGES = {**RANGES, "temperature": (0, None), "stop": (0, MAX_STOP_SEQUENCES)}
 _RANDOM_SEEDS = (-1, 2**32 - 1)
 """Values of ``seed`` for a fresh seed."""
 
-_WINDOW = 64
-"""Last tokens of the answer to which ``repeat_penalty`` applies, here and at llama-server by default."""
-
 REFUSED = {
     **{name: advice for name, advice in ON_ALL_ENDPOINTS.items() if name not in ("n_predict", "t_max_predict_ms")},
     "image_data": "This server reads text only.",
@@ -174,7 +171,6 @@ def _read(body: Mapping[str, Any], pieces: tuple[Piece, ...], *, names_tokens: b
     is_random = integer(body, "seed") in _RANDOM_SEEDS
     sampling = {name: value for name, value in body.items() if name != "seed"} if is_random else body
     options: ChatOptions = {**read_sampling(sampling, _RANGES), **read_cache_prompt(body)}
-    _check_window(body, options)
     limits = {name: integer(body, name) for name in ("n_predict", "max_tokens")}
     given = {name: most for name, most in limits.items() if most is not None and most >= 0}
     options |= read_max_tokens(given, "max_tokens", "n_predict")[0]
@@ -204,15 +200,3 @@ def _read_prompt(given: object) -> tuple[Piece, ...]:
         if not isinstance(piece, str) and integer({place: piece}, place, 0, MAX_TOKEN_ID) is None:
             raise wrong_type(place, "a string or an integer", piece)
     return tuple(given)
-
-
-def _check_window(body: Mapping[str, Any], options: ChatOptions) -> None:
-    """Raises ``FieldError`` for penalties that count other tokens than this server's."""
-    window = integer(body, "repeat_last_n")
-    counts_all = options.get("presence_penalty") or options.get("frequency_penalty")
-    if window not in (None, _WINDOW) and (counts_all or options.get("repeat_penalty", 1.0) != 1.0):
-        raise unsupported(
-            "repeat_last_n",
-            f"'repeat_penalty' counts the last {_WINDOW} tokens of the answer, the other penalties the whole answer; "
-            "leave it out.",
-        )

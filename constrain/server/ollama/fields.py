@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from constrain.chat.tools.checks import ANY_TOOL_NAME
 from constrain.fields.values import FieldError, array, mapping
+from constrain.llama.decoding.sampling import LISTS, OPTIONS
 from constrain.server.requests.formats import ANY_OBJECT, Format, format_of, require_flat
 from constrain.server.requests.peers import read_content
 from constrain.server.requests.places import Place
@@ -20,19 +21,7 @@ if TYPE_CHECKING:
 
 _ASK_CHAT = "Ask /v1/chat/completions."
 
-_OPTIONS = (
-    "temperature",
-    "top_p",
-    "top_k",
-    "min_p",
-    "seed",
-    "stop",
-    "num_ctx",
-    "num_predict",
-    "repeat_penalty",
-    "presence_penalty",
-    "frequency_penalty",
-)
+_OPTIONS = (*OPTIONS, *LISTS, "stop", "num_ctx", "num_predict")
 
 EVERYWHERE = {
     **{

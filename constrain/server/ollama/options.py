@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from constrain.fields.sampling import read_max_tokens, read_sampling
 from constrain.fields.values import FieldError, boolean, integer, mapping
+from constrain.llama.decoding.sampling import LISTS, OPTIONS
 from constrain.server.http.account import warn
 from constrain.server.ollama.fields import EVERYWHERE
 from constrain.server.requests.limits import RANGES
@@ -30,20 +31,7 @@ MAX_OLLAMA_STOPS = 32
 OPTION_RANGES = {**RANGES, "temperature": (0, None), "stop": (0, MAX_OLLAMA_STOPS)}
 """Ranges of the options for sampling. Ollama has no upper limit on the temperature."""
 
-_SAMPLING = (
-    "temperature",
-    "top_p",
-    "top_k",
-    "min_p",
-    "seed",
-    "stop",
-    "repeat_penalty",
-    "presence_penalty",
-    "frequency_penalty",
-)
-
-_WINDOW = 64
-"""Last tokens of the answer to which ``repeat_penalty`` applies, here and at Ollama by default."""
+_SAMPLING = (*OPTIONS, *LISTS, "stop")
 
 _RANDOM_SEED = -1
 """Value of ``seed`` for a fresh seed."""
@@ -61,15 +49,11 @@ _LOADING = (
     "use_mmap",
     "use_mlock",
     "num_thread",
-    "mirostat_tau",
-    "mirostat_eta",
 )
-"""Options that change no answer here: they say how a model is loaded, or modify ``mirostat``, which is refused."""
+"""Options that change no answer here: they say how a model is loaded."""
 
 _REFUSED: dict[str, tuple[float, str]] = {
-    "mirostat": (0, "Use 'temperature', 'top_p', 'top_k' or 'min_p'."),
     "tfs_z": (1, "Use 'top_p' or 'min_p'."),
-    "typical_p": (1, "Use 'top_p' or 'min_p'."),
     "vocab_only": (0, "A model without weights writes nothing."),
     "embedding_only": (0, "The served models write text, too."),
 }
@@ -78,7 +62,7 @@ _REFUSED: dict[str, tuple[float, str]] = {
 _OUTSIDE = ("format", *PEERS)
 """Fields outside of the options that say what an answer is."""
 
-_KNOWN = (*_SAMPLING, *_LOADING, *_REFUSED, "num_predict", "repeat_last_n", "penalize_newline")
+_KNOWN = (*_SAMPLING, *_LOADING, *_REFUSED, "num_predict", "penalize_newline")
 
 
 def read_options(body: Mapping[str, Any]) -> ChatOptions:
@@ -129,17 +113,10 @@ def _refuse(members: Mapping[str, Any]) -> None:
 
 def _check_penalties(members: Mapping[str, Any], found: ChatOptions) -> None:
     """Raises ``FieldError``, with the option as its place, for penalties that this server does not have."""
-    window, of_newlines = integer(members, "repeat_last_n", -1), boolean(members, "penalize_newline")
+    of_newlines = boolean(members, "penalize_newline")
     neutral = {"repeat_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0}
     if all(found.get(name, value) == value for name, value in neutral.items()):
         return
-    counts_all = any(found.get(name) for name in ("presence_penalty", "frequency_penalty"))
-    if window is not None and (window != _WINDOW or counts_all):
-        raise unsupported(
-            "repeat_last_n",
-            f"'repeat_penalty' counts the last {_WINDOW} tokens of the answer, the other penalties the whole answer; "
-            "leave it out.",
-        )
     if of_newlines is False:
         raise unsupported("penalize_newline", "Penalties count line ends, too; leave it out.")
 

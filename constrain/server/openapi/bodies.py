@@ -12,21 +12,20 @@ from openai.types.embedding_create_params import EmbeddingCreateParams
 from openai.types.responses import Response, ResponseStreamEvent
 from openai.types.responses.response_create_params import ResponseCreateParamsNonStreaming as ResponseParams
 
-from constrain.fields.sampling import BIAS_KEY
+from constrain.fields.sampling import BIAS_KEY, UNLIMITED
 from constrain.generation.options import MAX_TOP_LOGPROBS, WHOLE_PROMPT, WITH_PROMPT
+from constrain.llama.decoding.sampling import MAX_BREAKERS, MAX_SAMPLER_COUNT, MAX_SAMPLERS, OPTIONS, SAMPLERS
 from constrain.regex.parsing.scanner import Dialect
 from constrain.server.openapi.shapes import Schema, Shape, reference
 from constrain.server.requests.limits import (
-    GIVEN_SEEDS,
     MAX_BIAS,
     MAX_CHOICES,
     MAX_COMPLETION_LOGPROBS,
     MAX_METADATA,
     MAX_STOPS,
     MAX_TOOLS,
-    MAX_TOP_K,
     PENALTIES,
-    REPEAT_PENALTIES,
+    RANGES,
     SHARES,
     TEMPERATURES,
 )
@@ -45,6 +44,8 @@ def range_schema(limits: tuple[float, float], kind: str = "") -> Schema:
 
 FLAG: Schema = {"type": ["boolean", "null"]}
 _COUNT: Schema = {"minimum": 1}
+LIMIT: Schema = {"minimum": UNLIMITED, "not": {"const": 0}}
+"""A limit on tokens."""
 PENALTY = range_schema(PENALTIES)
 _STOP: Schema = {
     "anyOf": [
@@ -61,12 +62,21 @@ _BIAS: Schema = {
 SAMPLING: dict[str, Schema] = {
     "cache_prompt": {"anyOf": [FLAG, {"enum": [WHOLE_PROMPT]}]},
     "logit_bias": _BIAS,
-    "min_p": range_schema(SHARES, "number"),
     "prompt_cache_retention": {"type": ["string", "null"]},
-    "repeat_penalty": range_schema(REPEAT_PENALTIES, "number"),
-    "seed": range_schema(GIVEN_SEEDS, "integer"),
     "stop": _STOP,
-    "top_k": range_schema((0, MAX_TOP_K), "integer"),
+    **{
+        name: range_schema(RANGES[name], "integer" if option.is_whole else "number")
+        for name, option in OPTIONS.items()
+        if name not in ("temperature", "top_p", "presence_penalty", "frequency_penalty")  # of OpenAI's types
+    },
+    "top_k": range_schema((UNLIMITED, MAX_SAMPLER_COUNT), "integer"),
+    "dry_sequence_breakers": {"type": ["array", "null"], "items": {"type": "string"}, "maxItems": MAX_BREAKERS},
+    "samplers": {
+        "anyOf": [
+            {"type": "array", "items": {"enum": list(SAMPLERS)}, "maxItems": MAX_SAMPLERS},
+            {"type": ["string", "null"]},
+        ]
+    },
 }
 """Members of all requests that write text, in addition to OpenAI's fields or in their place."""
 
@@ -101,7 +111,7 @@ _TAG: Schema = {"type": ["object", "string", "null"]}
 _TEXTS: Schema = {"type": ["array", "null"], "items": {"type": "string"}, "maxItems": MAX_CHOICES_OF_TEXT}
 CONTENT: dict[str, Schema] = {
     "ebnf": _TEXT,
-    "grammar": _TEXT,
+    "grammar": {"type": ["object", "string", "null"]},
     "guided_choice": _TEXTS,
     "guided_grammar": _TEXT,
     "guided_json": _SCHEMA,
@@ -220,8 +230,8 @@ CHAT_REQUEST = Shape(
         "frequency_penalty": PENALTY,
         "function_call": {},
         "functions": {"maxItems": MAX_TOOLS},
-        "max_completion_tokens": _COUNT,
-        "max_tokens": _COUNT,
+        "max_completion_tokens": LIMIT,
+        "max_tokens": LIMIT,
         "n": {"minimum": 1, "maximum": MAX_CHOICES},
         "parallel_tool_calls": {},
         "presence_penalty": PENALTY,
@@ -325,7 +335,7 @@ RESPONSES_REQUEST = Shape(
         "include": {},
         "input": {},
         "instructions": {},
-        "max_output_tokens": _COUNT,
+        "max_output_tokens": LIMIT,
         "metadata": {"maxProperties": MAX_METADATA},
         "parallel_tool_calls": {},
         "previous_response_id": {},
@@ -432,7 +442,7 @@ COMPLETION_REQUEST = Shape(
         "echo": {},
         "frequency_penalty": PENALTY,
         "logprobs": {"minimum": 0, "maximum": MAX_COMPLETION_LOGPROBS},
-        "max_tokens": {"minimum": 0},
+        "max_tokens": {"minimum": UNLIMITED},
         "n": {"minimum": 1, "maximum": MAX_CHOICES},
         "presence_penalty": PENALTY,
         "stream_options": {},

@@ -27,7 +27,6 @@ _ANSWERING: dict[str, Schema] = {
     "model": _MODEL,
     "n_predict": _INTEGER,
     "presence_penalty": {"type": ["number", "null"], **PENALTY},
-    "repeat_last_n": _INTEGER,
     "return_tokens": FLAG,
     "seed": _INTEGER,
     "stop": {

@@ -8,6 +8,7 @@ from constrain.server.openapi.bodies import (
     CONTENT,
     EXTENSION,
     FLAG,
+    LIMIT,
     MODEL_NAME,
     PENALTY,
     PROOF,
@@ -103,7 +104,7 @@ _ASKED: dict[str, Schema] = {
     **CONTENT,
     **BEGINNING,
     "frequency_penalty": {"type": ["number", "null"], **PENALTY},
-    "max_tokens": {"type": ["integer", "null"], "minimum": 1},
+    "max_tokens": {"type": ["integer", "null"], **LIMIT},
     "messages": {**_array(reference("MessagesRequest.Message")), "minItems": 1},
     "model": MODEL_NAME,
     "output_config": _or_null(_OUTPUT_CONFIG),
@@ -162,7 +163,7 @@ MESSAGES_REQUEST = WrittenShape(
     {
         "MessagesRequest": {
             **_request("model", "messages", "max_tokens"),
-            "properties": {**_ASKED, "max_tokens": {"type": "integer", "minimum": 1}},
+            "properties": {**_ASKED, "max_tokens": {"type": "integer", **LIMIT}},
         },
         **_PARTS,
     },

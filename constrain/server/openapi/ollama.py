@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from constrain.generation.options import MAX_TOP_LOGPROBS
+from constrain.llama.decoding.sampling import LISTS, OPTIONS
 from constrain.server.ollama.options import MAX_OLLAMA_STOPS, OPTION_RANGES
 from constrain.server.openapi.bodies import BEGINNING, CONTENT, EXTENSION, FLAG, PROOF, SAMPLING, range_schema
 from constrain.server.openapi.ollama_types import (
@@ -44,9 +45,8 @@ def _option(name: str, kind: str) -> Schema:
 _OPTIONS: Schema = {
     "type": ["object", "null"],
     "properties": {
-        **{name: _option(name, "number") for name in ("temperature", "top_p", "min_p", "repeat_penalty")},
-        **{name: _option(name, "number") for name in ("presence_penalty", "frequency_penalty")},
-        **{name: _option(name, "integer") for name in ("top_k", "seed")},
+        **{name: _option(name, "integer" if option.is_whole else "number") for name, option in OPTIONS.items()},
+        **{name: SAMPLING[name] for name in ("top_k", *LISTS)},
         "num_ctx": {"type": ["integer", "null"]},
         "num_predict": {"type": ["integer", "null"]},
         "stop": {

@@ -8,7 +8,7 @@ import json
 import time
 from typing import TYPE_CHECKING, Any
 
-from constrain.fields.values import is_nested_deeper, missing, type_name, wrong_type
+from constrain.fields.values import is_nested_deeper, type_name, wrong_type
 from constrain.server.http.errors import ApiError
 from constrain.server.requests.limits import MAX_FIELD_NESTING
 
@@ -157,10 +157,10 @@ def parse_body(data: bytes) -> dict[str, Any]:
 
 
 def model_name(body: Mapping[str, Any]) -> str:
-    """Returns the name of the requested model. Raises ``FieldError``."""
+    """Returns the name of the requested model; "" without one, which the endpoint fills in. Raises ``FieldError``."""
     model = body.get("model")
     if model is None:
-        raise missing("model")
+        return ""
     if not isinstance(model, str):
         raise wrong_type("model", "a string", model)
     return model

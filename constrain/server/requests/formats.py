@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from constrain.chat.tools.checks import TOOL_NAME, is_checked
 from constrain.errors import ConstrainError, LimitError, describe_pointer
 from constrain.fields.values import (
+    FieldError,
     boolean,
     is_nested_deeper,
     kind_of,
     mapping,
     missing,
+    one_of,
     optional_text,
     required_text,
+    wrong_type,
 )
+from constrain.gbnf.source import Gbnf
+from constrain.json_schema.documents.dialects import DRAFT_2020, subschemas_of_draft
 from constrain.json_schema.strict.subset import check_strict
 from constrain.language.schema_text import parse_schema, schema_text
+from constrain.lark.source import Lark
+from constrain.regex.parsing.scanner import Dialect
+from constrain.regex.source import Regex
 from constrain.server.http.errors import ApiError
 from constrain.server.requests.limits import MAX_SCHEMA_NESTING
 from constrain.server.requests.places import Place, report_place
@@ -25,17 +34,29 @@ from constrain.server.requests.refusals import refuse_members
 from constrain.server.requests.structural import read_structural_tag
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from constrain.language.source import Source
     from constrain.server.settings import StrictSubset
 
-_KINDS = ("json_schema", "json_object", "text", "structural_tag")
+_OBJECTS = ("json_object", "json")
+"""Types of a format for any object, or for the schema next to the type; the second is TGI's."""
+
+_KINDS = ("json_schema", *_OBJECTS, "text", "structural_tag", "regex", "grammar")
+
+_VALUES = ("schema", "value")
+"""Members with the schema next to the type: llama-server's, and TGI's."""
 
 ANY_OBJECT = '{"type": "object"}'
 
 _JSON_SCHEMA = "invalid_json_schema"
 """Code of errors in a schema of content."""
+
+_MAY_BE_NULL = ("const", "default", "example")
+"""Keywords whose value may be null."""
+
+_GRAMMAR = "invalid_grammar"
+"""Code of errors in a grammar of content."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +75,14 @@ class Spelling:
 
     def members(self, kind: str) -> tuple[str, ...]:
         """Returns the members, besides ``type``, that a format of a type may have."""
-        of_schema = (self.inner,) if self.inner else ("schema", "strict")
-        of_tag = ("format", "structures", "triggers")
-        return {"text": (), "json_object": ("schema",), "json_schema": of_schema, "structural_tag": of_tag}[kind]
+        return {
+            "text": (),
+            **dict.fromkeys(_OBJECTS, _VALUES),
+            "json_schema": (*_VALUES, "strict", *([self.inner] if self.inner else [])),
+            "structural_tag": ("format", "structures", "triggers"),
+            "regex": ("pattern", "regex", "value"),
+            "grammar": ("grammar", "value"),
+        }[kind]
 
 
 RESPONSE_FORMAT = Spelling("response_format", "json_schema", "response_format")
@@ -77,7 +103,8 @@ class Format:
 def read_format(given: object, spelling: Spelling, subset: StrictSubset) -> Format | None:
     """Reads the format of the content; None for any text. Raises ``ApiError`` or ``FieldError``.
 
-    ``json_object`` with a ``schema`` next to it, as other servers accept it, means the schema.
+    Besides OpenAI's types, it reads those of other servers: ``json_object`` or ``json`` with a schema next to it,
+    ``regex``, and ``grammar`` (GBNF).
     """
     if given is None:
         return None
@@ -89,60 +116,155 @@ def read_format(given: object, spelling: Spelling, subset: StrictSubset) -> Form
     if kind == "structural_tag":
         require_flat(document, Place(spelling.field, "invalid_grammar", f"structural tag in '{spelling.field}'"))
         return Format(*read_structural_tag(document, spelling.field))
-    if kind == "json_object":
-        return _read_json_object(document, spelling)
+    if kind in _OBJECTS:
+        return _read_object(document, spelling)
+    if kind != "json_schema":
+        where, value = _only_member(document, spelling.members(kind), spelling.field)
+        return read_regex(value, where) if kind == "regex" else read_gbnf(value, where)
     return _read_json_schema(document, spelling, subset)
 
 
-def _read_json_object(document: Mapping[str, Any], spelling: Spelling) -> Format:
+def _only_member(document: Mapping[str, Any], names: tuple[str, ...], place: str) -> tuple[str, Any]:
+    """Returns the place and the value of the one of several members that an object has.
+
+    Raises ``FieldError`` if it has none or several.
+    """
+    found = [name for name in names if document.get(name) is not None]
+    if not found:
+        raise missing(f"{place}.{names[0]}")
+    if len(found) > 1:
+        raise FieldError(
+            f"Invalid '{place}': '{found[0]}' and '{found[1]}' cannot be used together: each says what the answer is.",
+            param=f"{place}.{found[1]}",
+            code="invalid_value",
+        )
+    return f"{place}.{found[0]}", document[found[0]]
+
+
+def _read_object(document: Mapping[str, Any], spelling: Spelling) -> Format:
     """Returns the format for any object, or the schema next to the type."""
     place = Place(spelling.schema, _JSON_SCHEMA, "schema for response_format")
-    schema = document.get("schema")
-    if schema is None:
+    if all(document.get(name) is None for name in _VALUES):
         return Format(ANY_OBJECT, place)
-    inner = mapping(schema, f"{spelling.field}.schema")
+    where, schema = _only_member(document, _VALUES, spelling.field)
+    inner = mapping(schema, where)
     require_flat(inner, place)
     return format_of({"type": "object", **inner}, place)
 
 
+def find_schema(document: Mapping[str, Any], spelling: Spelling) -> tuple[Mapping[str, Any], str, dict[str, Any]]:
+    """Returns the object with the name of a ``json_schema``, and the place and the value of the schema.
+
+    OpenAI's form has both in one object. Other servers take the schema next to the type, or TGI's ``value``, which is
+    the schema or such an object. Raises ``FieldError``.
+    """
+    names = (spelling.inner, *_VALUES) if spelling.inner else _VALUES
+    where, value = _only_member(document, names, spelling.field)
+    inner = mapping(value, where)
+    if where == f"{spelling.field}.schema" or (
+        where == f"{spelling.field}.value" and not isinstance(inner.get("schema"), dict)
+    ):
+        return document, where, inner
+    if inner.get("schema") is None:
+        raise missing(f"{where}.schema")
+    return inner, f"{where}.schema", mapping(inner["schema"], f"{where}.schema")
+
+
 def _read_json_schema(document: Mapping[str, Any], spelling: Spelling, subset: StrictSubset) -> Format:
-    where, inner = spelling.field, document
-    if spelling.inner:
-        where = f"{spelling.field}.{spelling.inner}"
-        if document.get(spelling.inner) is None:
-            raise missing(where)
-        inner = mapping(document[spelling.inner], where)
-    name = required_text(inner, "name", f"{where}.")
-    if not TOOL_NAME.fullmatch(name):
+    inner, where, schema = find_schema(document, spelling)
+    where = where.rpartition(".")[0]
+    # LM Studio's documentation has texts; its server checks no rules of strict mode.
+    is_strict = inner.get("strict") not in ("true", "false") and boolean(inner, "strict", f"{where}.")
+    name = required_text(inner, "name", f"{where}.") if is_strict else optional_text(inner, "name", f"{where}.")
+    if is_strict and not TOOL_NAME.fullmatch(name or ""):
         raise ApiError(
             f"Invalid '{where}.name': string does not match pattern. Expected a string that matches the pattern "
             f"'^{TOOL_NAME.pattern}$'.",
             param=f"{where}.name",
             code="invalid_value",
         )
-    if inner.get("schema") is None:
-        raise missing(f"{where}.schema")
-    schema = mapping(inner["schema"], f"{where}.schema")
-    is_strict = boolean(inner, "strict", f"{where}.")
     optional_text(inner, "description", f"{where}.")
-    place = Place(spelling.schema, _JSON_SCHEMA, f"schema for response_format '{name}'")
+    place = Place(spelling.schema, _JSON_SCHEMA, "schema for response_format" + (f" '{name:.64}'" if name else ""))
     require_flat(schema, place)
     found = format_of(schema, place)
     if is_strict:
         report_place(place)
         assert isinstance(found.schema, str)
-        require_strict(found.schema, name, "response_format", subset, place)
+        require_strict(found.schema, name or "", "response_format", subset, place)
     return found
 
 
 def format_of(schema: dict[str, Any] | str, place: Place) -> Format:
     """Returns the format of a JSON Schema, or of its text. Raises ``ApiError``."""
     try:
-        text = schema_text(schema)
+        text = text_of_schema(schema)
         parse_schema(text)
     except ConstrainError as error:  # a number too large for Python, which reads it as infinite; a wrong short schema
         raise ApiError(f"Invalid {place.name}: {error}", param=place.param, code=place.code) from error
     return Format(text, place)
+
+
+def text_of_schema(schema: dict[str, Any] | str) -> str:
+    """Returns a schema as JSON text, without keywords that are null and that no draft lets be null.
+
+    Other servers ignore those: programs in Go write ``"required": null`` where nothing is required.
+    """
+    text = schema_text(schema)
+    if isinstance(schema, str) or ": null" not in text:
+        return text
+    found = json.loads(text)
+    waiting = [found]
+    while waiting:
+        inner = waiting.pop()
+        for name in [name for name, value in inner.items() if value is None and name not in _MAY_BE_NULL]:
+            del inner[name]
+        waiting.extend(each for _, each in subschemas_of_draft(inner, DRAFT_2020))
+    return json.dumps(found)
+
+
+def read_regex(given: object, where: str) -> Format:
+    """Returns the format of a pattern: a text in Rust's syntax, or an object with ``pattern`` and ``dialect``.
+
+    Raises ``ApiError`` or ``FieldError``.
+    """
+    if not isinstance(given, dict):
+        return format_of_source(lambda: Regex(text_of(given, where)), where, "pattern")
+    dialect: Any = one_of(given.get("dialect", "rust"), get_args(Dialect), f"{where}.dialect")
+    return format_of_source(lambda: Regex(required_text(given, "pattern", f"{where}."), dialect), where, "pattern")
+
+
+def read_gbnf(given: object, where: str) -> Format:
+    """Returns the format of a grammar of llama.cpp, which takes llguidance's Lark behind ``%llguidance``, too.
+
+    Raises ``ApiError`` or ``FieldError``.
+    """
+    text = text_of(given, where)
+    return format_of_source(lambda: Lark(text) if is_marked_lark(text) else Gbnf(text), where, "grammar")
+
+
+def is_marked_lark(text: str) -> bool:
+    """Returns whether a grammar says that it is Lark: by ``%`` at its beginning, or as llguidance's JSON with several.
+
+    No other grammar begins so.
+    """
+    return text.lstrip()[:1] in ("%", "{")
+
+
+def text_of(given: object, where: str) -> str:
+    """Returns a value that is a string. Raises ``FieldError``."""
+    if not isinstance(given, str):
+        raise wrong_type(where, "a string", given)
+    return given
+
+
+def format_of_source(make: Callable[[], Source], where: str, what: str) -> Format:
+    """Returns the format of a grammar, pattern or choice (``what``) that ``make`` returns. Raises ``ApiError``."""
+    place = Place(where, _GRAMMAR, f"{what} in '{where}'")
+    report_place(place)
+    try:
+        return Format(make(), place)
+    except ConstrainError as error:
+        raise ApiError(f"Invalid {place.name}: {error}", param=where, code=_GRAMMAR) from error
 
 
 def require_flat(schema: object, place: Place) -> None:

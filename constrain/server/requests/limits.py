@@ -6,7 +6,10 @@ request that passes there passes here.
 
 from __future__ import annotations
 
+from typing import Any
+
 from constrain.llama.decoding.ranges import MAX_PENALTY
+from constrain.llama.decoding.sampling import OPTIONS
 
 MAX_CHOICES = 128
 """Answers to one prompt (``n``, ``best_of``), as for OpenAI. Beyond: status 400."""
@@ -20,8 +23,8 @@ MAX_INPUTS = 2048
 MAX_TOOLS = 128
 """Tools, or functions, of one request, as for OpenAI. Beyond: status 400."""
 
-MAX_STOPS = 4
-"""Texts of ``stop``, as for OpenAI. Beyond: status 400."""
+MAX_STOPS = 64
+"""Texts of ``stop``; OpenAI takes 4. Beyond: status 400."""
 
 MAX_STOP_SEQUENCES = 1024
 """Texts of ``stop_sequences``. Beyond: status 400."""
@@ -54,23 +57,17 @@ PENALTIES = (-MAX_PENALTY, MAX_PENALTY)
 """Least and greatest ``presence_penalty`` and ``frequency_penalty`` (as for OpenAI)."""
 
 REPEAT_PENALTIES = (0.01, 100.0)
-"""Least and greatest ``repeat_penalty``, a divisor of logits; 1 has no effect."""
+"""Least and greatest ``repeat_penalty`` and ``repetition_penalty``, divisors of logits; 1 has no effect."""
 
 GIVEN_SEEDS = (-(2**63), 2**63 - 1)
 """Least and greatest ``seed`` (as for OpenAI); each is mapped to one of the sampler's ``SEEDS``."""
 
-MAX_TOP_K = 2**31 - 1
-"""The greatest ``top_k``: more than any model has tokens. Beyond: status 400."""
-
-RANGES = {
+RANGES: dict[str, tuple[Any, Any]] = {
+    **{name: option.range for name, option in OPTIONS.items()},
     "temperature": TEMPERATURES,
-    "top_p": SHARES,
-    "min_p": SHARES,
-    "top_k": (0, MAX_TOP_K),
     "seed": GIVEN_SEEDS,
     "repeat_penalty": REPEAT_PENALTIES,
-    "presence_penalty": PENALTIES,
-    "frequency_penalty": PENALTIES,
+    "repetition_penalty": REPEAT_PENALTIES,
     "stop": (0, MAX_STOPS),
     "logit_bias": (-MAX_BIAS, MAX_BIAS),
 }

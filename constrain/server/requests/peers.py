@@ -1,25 +1,35 @@
-"""Fields of other servers that say what an answer is: vLLM's, SGLang's and llama-server's.
+"""Fields of other servers that say what an answer is: vLLM's, SGLang's, llama-server's and TGI's.
 
 At most one of them, or ``response_format`` (``text.format`` of responses), says it. ``guided_json``, ``guided_regex``,
 ``guided_choice``, ``guided_grammar``, ``structural_tag`` and ``structured_outputs`` are vLLM's; ``regex``, ``ebnf`` and
-``json_schema`` are SGLang's; ``grammar`` and ``json_schema`` are llama-server's. A grammar with ``::=`` is GBNF, any
-other is Lark, and so is one that begins with ``%``, or with a brace: llguidance's JSON with a list of grammars.
+``json_schema`` are SGLang's; ``grammar`` and ``json_schema`` are llama-server's, and ``grammar`` as an object is TGI's.
+The field says which dialect a grammar has: ``grammar`` is GBNF, and the others are XGrammar's EBNF, or Lark, which vLLM
+reads there, too.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from constrain.composition.source import choice
-from constrain.errors import ConstrainError
-from constrain.fields.values import FieldError, array, boolean, mapping, one_of, required_text, wrong_type
+from constrain.fields.values import FieldError, array, boolean, kind_of, mapping
+from constrain.gbnf.dialects import has_rules
 from constrain.gbnf.source import Gbnf
 from constrain.lark.source import Lark
-from constrain.regex.parsing.scanner import Dialect
-from constrain.regex.source import Regex
-from constrain.server.http.errors import ApiError
-from constrain.server.requests.formats import ANY_OBJECT, Format, format_of, require_flat
-from constrain.server.requests.places import Place, report_place
+from constrain.server.requests.formats import (
+    ANY_OBJECT,
+    Format,
+    Spelling,
+    format_of,
+    format_of_source,
+    is_marked_lark,
+    read_format,
+    read_gbnf,
+    read_regex,
+    require_flat,
+    text_of,
+)
+from constrain.server.requests.places import Place
 from constrain.server.requests.refusals import asks_for_nothing, unsupported
 from constrain.server.requests.structural import read_structural_tag
 
@@ -29,7 +39,6 @@ if TYPE_CHECKING:
 MAX_CHOICES_OF_TEXT = 10_000
 """Texts of ``guided_choice`` or ``structured_outputs.choice``. Beyond: status 400."""
 
-_GRAMMAR = "invalid_grammar"
 
 _OPTIONS = ("disable_any_whitespace", "disable_additional_properties", "whitespace_pattern")
 """Members of ``structured_outputs`` that change the language of a JSON Schema and are not read."""
@@ -68,25 +77,28 @@ def _read_json(given: object, where: str) -> Format:
     return format_of(mapping(given, where), place)
 
 
-def _read_regex(given: object, where: str) -> Format:
-    """Reads a pattern: a text in Rust's syntax, or an object with a ``pattern`` and its ``dialect``."""
-    if not isinstance(given, dict):
-        return _source(lambda: Regex(_text(given, where)), where, "pattern")
-    dialect: Any = one_of(given.get("dialect", "rust"), get_args(Dialect), f"{where}.dialect")
-    return _source(lambda: Regex(required_text(given, "pattern", f"{where}."), dialect), where, "pattern")
-
-
 def _read_choice(given: object, where: str) -> Format:
-    texts = [_text(text, f"{where}[{index}]") for index, text in enumerate(array(given, where, MAX_CHOICES_OF_TEXT))]
+    texts = [text_of(text, f"{where}[{index}]") for index, text in enumerate(array(given, where, MAX_CHOICES_OF_TEXT))]
     if not texts:
         raise FieldError(f"Invalid '{where}': there is no text to choose.", param=where, code="empty_array")
-    return _source(lambda: choice(*texts), where, "choice")
+    return format_of_source(lambda: choice(*texts), where, "choice")
+
+
+def _read_ebnf(given: object, where: str) -> Format:
+    """Reads XGrammar's EBNF, or Lark, as vLLM tells them apart: EBNF has rules with ``::=``."""
+    text = text_of(given, where)
+    is_lark = is_marked_lark(text) or not has_rules(text)
+    return format_of_source(lambda: Lark(text) if is_lark else Gbnf(text, dialect="xgrammar"), where, "grammar")
 
 
 def _read_grammar(given: object, where: str) -> Format:
-    text = _text(given, where)
-    is_gbnf = "::=" in text and text.lstrip()[:1] not in ("%", "{")
-    return _source(lambda: Gbnf(text) if is_gbnf else Lark(text), where, "grammar")
+    """Reads llama-server's ``grammar``, which is GBNF, or TGI's: an object with the type of the language."""
+    if not isinstance(given, dict):
+        return read_gbnf(given, where)
+    kind_of(given, ("json", "json_schema", "regex"), where)
+    found = read_format(given, Spelling(where, "", where), "structural")
+    assert found is not None, "only a text has no format"
+    return found
 
 
 def _read_structured(given: object, where: str) -> Format:
@@ -111,7 +123,7 @@ def _read_tag(given: object, where: str) -> Format:
     if isinstance(given, str):
         return Format(*read_structural_tag(given, where))
     document = mapping(given, where)
-    require_flat(document, Place(where, _GRAMMAR, f"structural tag in '{where}'"))
+    require_flat(document, Place(where, "invalid_grammar", f"structural tag in '{where}'"))
     return Format(*read_structural_tag(document, where))
 
 
@@ -120,39 +132,24 @@ def _read_object(given: object, where: str) -> Format:
     return format_of(ANY_OBJECT, Place(where, "invalid_json_schema", f"schema in '{where}'"))
 
 
-def _text(given: object, where: str) -> str:
-    if not isinstance(given, str):
-        raise wrong_type(where, "a string", given)
-    return given
-
-
-def _source(make: Callable[[], Any], where: str, what: str) -> Format:
-    place = Place(where, _GRAMMAR, f"{what} in '{where}'")
-    report_place(place)
-    try:
-        return Format(make(), place)
-    except ConstrainError as error:
-        raise ApiError(f"Invalid {place.name}: {error}", param=where, code=_GRAMMAR) from error
-
-
 _MEMBERS: dict[str, Callable[[object, str], Format]] = {
     "json": _read_json,
-    "regex": _read_regex,
+    "regex": read_regex,
     "choice": _read_choice,
-    "grammar": _read_grammar,
+    "grammar": _read_ebnf,
     "json_object": _read_object,
     "structural_tag": _read_tag,
 }
 PEERS: dict[str, Callable[[object, str], Format]] = {
     "guided_json": _read_json,
-    "guided_regex": _read_regex,
+    "guided_regex": read_regex,
     "guided_choice": _read_choice,
-    "guided_grammar": _read_grammar,
+    "guided_grammar": _read_ebnf,
     "structural_tag": _read_tag,
     "structured_outputs": _read_structured,
     "json_schema": _read_json,
-    "regex": _read_regex,
-    "ebnf": _read_grammar,
+    "regex": read_regex,
+    "ebnf": _read_ebnf,
     "grammar": _read_grammar,
 }
 """The fields, each with its reader, which receives the value and its place."""

@@ -30,14 +30,57 @@ _USE_FORMATS = (
 
 ON_ALL_ENDPOINTS = {
     **dict.fromkeys(_FORMAT_FIELDS, _USE_FORMATS),
-    "allowed_token_ids": "Use 'logit_bias', or a schema or grammar that says what an answer may be.",
-    "bad_words": "Use 'logit_bias', or a schema or grammar that says what an answer may be.",
+    **dict.fromkeys(("adapter_id", "lora", "lora_adapters", "lora_path"), "This server applies no adapters."),
+    **dict.fromkeys(
+        ("allowed_token_ids", "bad_words", "banned_strings", "banned_tokens", "custom_token_bans"),
+        "Use 'logit_bias', or a schema or grammar that says what an answer may be.",
+    ),
+    **dict.fromkeys(
+        (
+            "adaptive_target",
+            "do_sample",
+            "dynamic_temperature",
+            "epsilon_cutoff",
+            "eta_cutoff",
+            "penalty_alpha",
+            "smoothing_factor",
+            "temperature_last",
+            "tfs",
+            "tfs_z",
+            "top_a",
+        ),
+        "Use a sampler of llama.cpp: 'temperature', 'dynatemp_range', 'top_p', 'min_p', 'typical_p', 'top_n_sigma', "
+        "'xtc_probability' or 'mirostat', in the order of 'samplers'.",
+    ),
+    **dict.fromkeys(("sampler_order", "sampler_priority"), "Use 'samplers'."),
+    **dict.fromkeys(("encoder_repetition_penalty", "no_repeat_ngram_size"), "Use 'dry_multiplier'."),
+    **dict.fromkeys(("cfg_scale", "guidance_scale", "negative_prompt"), "This server evaluates one prompt."),
+    **dict.fromkeys(("custom_logit_processor", "logits_processors"), "This server runs no code of requests."),
+    **dict.fromkeys(("decoder_input_details", "prompt_logprobs"), "This server has no log-probabilities of a prompt."),
+    **dict.fromkeys(
+        ("include_stop_str_in_output", "no_stop_trim"), "An answer ends in front of the text that stops it."
+    ),
+    "chat_template": "The model has its template; start the server with another one ('chat_template').",
+    "documents": "Write them into the messages or the prompt.",
+    "guideline": "Write it into the messages or the prompt.",
     "ignore_eos": "An answer ends where the model or its format ends it.",
     "length_penalty": "This server samples; it has no beam search.",
+    "min_keep": "Samplers keep one token at least.",
+    "mirostat_mode": "Use 'mirostat'.",
+    "n_indent": "Use a grammar that says how lines begin.",
+    "n_probs": "Use 'top_logprobs', or 'logprobs' of /v1/completions.",
+    "post_sampling_probs": "Probabilities are those of the model, before any sampler.",
+    "prompt_embeds": "Send texts or token ids.",
+    "return_tokens_as_token_ids": "Log-probabilities name tokens by their texts and bytes.",
+    "skip_special_tokens": "Answers have no texts of special tokens.",
+    "stop_regex": "Use 'stop', or a grammar that ends there.",
+    "t_max_predict_ms": "A request ends at the server's 'request_timeout', or when its client leaves.",
+    "truncate_prompt_tokens": "Send a shorter prompt: the model reads all of it.",
+    "typical": "Use 'typical_p'.",
+    "watermark": "This server marks no texts.",
     "max_new_tokens": "Use 'max_completion_tokens', 'max_output_tokens' (responses) or 'max_tokens' (completions).",
     "min_new_tokens": "Use a schema that asks for a longer answer ('minLength', 'minItems').",
     "min_tokens": "Use a schema that asks for a longer answer ('minLength', 'minItems').",
-    "repetition_penalty": "Use 'repeat_penalty', which counts the last 64 tokens of the answer.",
     "n_predict": "Use 'max_completion_tokens', 'max_output_tokens' (responses) or 'max_tokens' (completions).",
     "stop_sequences": "Use 'stop'.",
     "stop_token_ids": "Use 'stop' with the texts of the tokens.",
@@ -107,7 +150,7 @@ RESPONSES_FIELDS = {
 """Fields that responses refuse, with the alternative."""
 
 COMPLETIONS_FIELDS = {
-    **ON_ALL_ENDPOINTS,
+    **{name: advice for name, advice in ON_ALL_ENDPOINTS.items() if name != "n_probs"},
     "draft": "Ask /v1/chat/completions: a draft needs a conversation.",
     "functions": "Ask /v1/chat/completions.",
     "input": "Use 'prompt'.",
@@ -154,20 +197,37 @@ MESSAGES_FIELDS = {
 HOSTED_FIELDS = ("container", "mcp_servers", "web_search_options")
 """Fields of tools that other servers run."""
 
-_NEUTRAL: dict[str, float] = {
+_NEUTRAL: dict[str, float | bool] = {
+    "adaptive_target": -1,
     "best_of": 1,
+    "cfg_scale": 1,
+    "do_sample": True,
+    "encoder_repetition_penalty": 1,
+    "epsilon_cutoff": 0,
+    "eta_cutoff": 0,
+    "guidance_scale": 1,
     "length_penalty": 1,
     "min_new_tokens": 0,
     "min_tokens": 0,
+    "min_keep": 0,
+    "mirostat_mode": 0,
     "n": 1,
     "n_cmpl": 1,
     "n_indent": 0,
     "n_probs": 0,
-    "repetition_penalty": 1,
+    "no_repeat_ngram_size": 0,
+    "penalty_alpha": 0,
+    "skip_special_tokens": True,
+    "smoothing_factor": 0,
+    "t_max_predict_ms": 0,
+    "tfs": 1,
+    "tfs_z": 1,
+    "top_a": 0,
+    "typical": 1,
 }
-"""Values of fields that have no effect."""
+"""Values of fields that have no effect. Of a field that is true in this table, false has one."""
 
-_FORMAT_MEMBERS = (*_FORMAT_FIELDS, "choice", "ebnf", "grammar", "json_schema", "pattern", "regex", "strict")
+_FORMAT_MEMBERS = (*_FORMAT_FIELDS, "choice", "ebnf", "grammar", "json_schema", "pattern", "regex", "strict", "value")
 """Members of a format, on this server or others, that change the language of an answer."""
 
 
@@ -205,6 +265,9 @@ def refuse_members(document: Mapping[str, Any], place: str, kind: str, read: Col
 
 def asks_for_nothing(name: str, value: object) -> bool:
     """Returns whether the value of a field has no effect."""
+    neutral = _NEUTRAL.get(name)
+    if isinstance(neutral, bool):
+        return value is None or value is neutral
     if value is None or value is False or value in ("", [], {}):
         return True
-    return name in _NEUTRAL and value is not True and value == _NEUTRAL[name]
+    return neutral is not None and value is not True and value == neutral

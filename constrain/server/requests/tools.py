@@ -24,10 +24,9 @@ from constrain.fields.values import (
     required_text,
     wrong_type,
 )
-from constrain.language.schema_text import schema_text
 from constrain.server.http.account import warn
 from constrain.server.http.errors import ApiError
-from constrain.server.requests.formats import describe_refusals, require_flat, require_strict
+from constrain.server.requests.formats import describe_refusals, require_flat, require_strict, text_of_schema
 from constrain.server.requests.limits import MAX_TOOLS
 from constrain.server.requests.places import Place, report_place
 
@@ -200,7 +199,7 @@ def read_tool(
     text = None  # the parameters, if they are an object; ``function_from_json`` refuses other values
     if kind == "function":
         if isinstance(inner.get("parameters"), dict):
-            text = schema_text(inner["parameters"])
+            text = text_of_schema(inner["parameters"])
         if boolean(inner, "strict", f"{where}.") and text is not None:
             require_strict(text, name, "function", subset, place)
     # The server has checked the rules of strict mode already.
@@ -242,9 +241,14 @@ def read_tool_choice(
     modes: Sequence[str] = _MODES,
     is_flat: bool = False,
 ) -> Any:
-    """Returns the checked ``tool_choice``, unchanged. Raises ``ApiError`` or ``FieldError``."""
+    """Returns the checked ``tool_choice``; Mistral's ``"any"`` is ``"required"``.
+
+    Raises ``ApiError`` or ``FieldError``.
+    """
     if given is None:
         return None
+    if given == "any" and "required" in modes:
+        given = "required"
     if isinstance(given, str):
         one_of(given, modes, field)
     elif not isinstance(given, dict):

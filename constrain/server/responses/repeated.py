@@ -12,6 +12,7 @@ from constrain.chat.tools.kinds import CustomTool
 from constrain.fields.values import mapping
 from constrain.generation.options import MODELS_OWN
 from constrain.llama.decoding.sampler import Sampling
+from constrain.server.requests.formats import TEXT_FORMAT, find_schema
 from constrain.server.requests.tools import KINDS, NAMESPACE
 
 if TYPE_CHECKING:
@@ -78,11 +79,18 @@ def repeat_reasoning(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _repeated_format(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns a format with the members of its type."""
+    """Returns a format with the members of its type; a format that OpenAI's types do not know is text there."""
     kind = given["type"]
     if kind == "json_schema":
-        found = {"type": kind, "name": given["name"], "schema": given["schema"], "strict": bool(given.get("strict"))}
-        return found if given.get("description") is None else {**found, "description": given["description"]}
-    if kind == "json_object" and given.get("schema") is not None:
-        return {"type": kind, "schema": given["schema"]}
-    return {"type": "text" if kind == "structural_tag" else kind}  # OpenAI's types do not know the former
+        named, _, schema = find_schema(given, TEXT_FORMAT)
+        found = {
+            "type": kind,
+            "name": named.get("name") or "",
+            "schema": schema,
+            "strict": named.get("strict") is True,
+        }
+        return found if named.get("description") is None else {**found, "description": named["description"]}
+    if kind in ("json_object", "json"):
+        schemas = [given[name] for name in ("schema", "value") if given.get(name) is not None]
+        return {"type": "json_object", **({"schema": schemas[0]} if schemas else {})}
+    return {"type": "text"}

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from constrain.chat.tools.checks import checked_before
 from constrain.errors import LimitError
+from constrain.llama.decoding.sampling import LISTS
 from constrain.server.http.errors import ApiError
 from constrain.server.requests.body import parse_body
 from constrain.server.requests.peers import PEERS
@@ -48,6 +49,7 @@ _QUICK = frozenset(
         "logit_bias",
         "include",
         "options",
+        *LISTS,
     )
 )
 """Fields that are quick to read, whatever their content."""

@@ -89,8 +89,8 @@ class Endpoint(ABC):
         return await generator.run_in_thread(partial(read_again, read, document))
 
     def name_model(self, document: dict[str, Any]) -> None:
-        """Adds the name of the only model to a body that names none. Raises ``ApiError`` if there are several."""
-        if document.get("model") is None:
+        """Adds the only model's name to a parsed body that names none. Raises ``ApiError`` if there are several."""
+        if document.get("model") in (None, ""):
             document["model"] = only_model(self._serving.models)
 
     def find(self, name: str) -> str:

@@ -474,7 +474,7 @@ def _submit(answers: Answers, question: Question, most: int | None, room: int) -
             raise context_overflow(
                 question.places.prompt, f"any answer{after} takes {error.needed} tokens, and there is room for {room}"
             ) from error
-        name, is_given = question.places.max_tokens, "max_tokens" in question.options
+        name, is_given = question.places.max_tokens, question.options.get("max_tokens") is not None
         given = len(answers.jobs[0].plan.prefix) if question.prefill else 0
         most, needed = None if most is None else most - given, error.needed - given
         limit = f"Invalid '{name}': {most} tokens" if is_given else f"The model's {most} tokens"

@@ -108,7 +108,7 @@ REFUSED: list[tuple[dict[str, Any], int, str]] = [
     ({"model": "nothing"}, 404, "model 'nothing' not found"),
     ({"messages": [{"role": "user", "content": "x", "images": [b"png"]}]}, 400, "images"),
     ({"format": {"type": "integer", "minimum": 3, "maximum": 2}}, 400, "minimum"),
-    ({"options": {"mirostat": 2}}, 400, "options.mirostat"),
+    ({"options": {"mirostat": 3}}, 400, "options.mirostat"),
     ({"think": True}, 400, "does not support thinking"),
     ({"messages": [{"role": "user", "content": "word " * 20_000}]}, 400, "context"),
     ({"messages": [{"role": "tool", "tool_name": "f", "content": "x"}]}, 400, "messages[0]"),

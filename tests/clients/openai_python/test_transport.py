@@ -133,12 +133,9 @@ def test_what_is_not_there(raw: Client, method: str, path: str, status: int) -> 
     error_of(response)
 
 
-@pytest.mark.parametrize("name", ["model", "messages"])
-def test_what_is_missing_is_named(raw: Client, model: str, name: str) -> None:
-    body = {"model": model, "messages": MESSAGES}
-    del body[name]
-    error = error_of(raw.post("chat/completions", json=body))
-    assert (error["param"], error["code"]) == (name, "missing_required_parameter")
+def test_what_is_missing_is_named(raw: Client, model: str) -> None:
+    error = error_of(raw.post("chat/completions", json={"model": model}))
+    assert (error["param"], error["code"]) == ("messages", "missing_required_parameter")
 
 
 def test_a_preflight(raw: Client) -> None:

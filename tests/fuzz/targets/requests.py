@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import constrain
+from constrain.llama.decoding.sampling import OPTIONS
 from constrain.server.app import Application
 from constrain.server.sandbox import session, worker
 from constrain.server.serving.models import Models, ModelSource
@@ -255,13 +256,13 @@ _KEYS: dict[str, Any] = {
     **dict.fromkeys(("max_tokens", "max_completion_tokens", "max_output_tokens", "n", "best_of"), (1, 2, 3, 10, 40,
     *_WIDE_NUMBERS)),
     **dict.fromkeys(
-        ("temperature", "top_p", "min_p", "presence_penalty", "frequency_penalty", "repeat_penalty", "top_k", "seed",
-        "top_logprobs",
-         "max_tool_calls", "dimensions"), _WIDE_NUMBERS,
+        (*OPTIONS, "top_logprobs", "n_probs", "max_tool_calls", "dimensions"), _WIDE_NUMBERS,
     ),
     "logprobs": (True, False, 0, 1, 5, 6),
     "echo": (True, False),
     "suffix": ("x", None),
+    "samplers": ("kpt", "z", ["top_k", "temp"], [], ["x"], 1),
+    "dry_sequence_breakers": (["\n", ":"], [], ["a" * 50], "x", [1]),
     "stop": ("a", ["a", "b"], "", [], ["\n"] * 5, "1", '"'),
     "logit_bias": ({"5": 1}, {"3": -100, "20": 100}, {"999999": 1}, {"x": 1}, {}),
     "response_format": (

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import llama_cpp
 import numpy as np
 import pytest
 
 from constrain.llama.binding import CANDIDATE, Candidates
+from constrain.llama.decoding.dry import DrySamplers
 from constrain.llama.decoding.ranges import SEEDS, seed_of
 from constrain.llama.decoding.sampler import Chain, Sampling
+
+if TYPE_CHECKING:
+    import constrain
 
 N_VOCAB = 50
 N_CTX = 100
@@ -119,11 +123,141 @@ def test_penalties_come_before_the_temperature() -> None:
     assert counts[3] / 20_000 == pytest.approx(0.5, abs=0.015)
 
 
+DRAWN: list[tuple[dict[str, Any], dict[int, float], set[int]]] = [
+    # options, logits, and the tokens that can be chosen
+    ({"typical_p": 0.3}, {3: 1.0, 17: 0.0, 40: -1.5}, {3}),
+    ({"typical_p": 0.5}, {3: 1.0, 17: -200.0}, {3}),
+    ({"typical_p": 0.5, "logit_bias": {3: -math.inf}}, {3: 1.0, 17: 0.0, 40: -9.0}, {17}),
+    ({"top_n_sigma": 0.5}, {3: 1.0, 17: 0.0, 40: -1.5}, {3}),
+    ({"top_n_sigma": -1.0}, {3: 1.0, 17: 0.0, 40: -1.5}, {3, 17, 40}),
+    ({"xtc_probability": 1.0, "xtc_threshold": 0.2}, {3: 1.0, 17: 0.0, 40: -1.5}, {17, 40}),
+    ({"xtc_probability": 1.0, "xtc_threshold": 0.2}, {3: 1.0, 40: -3.0}, {3, 40}),
+    ({"xtc_probability": 1.0}, {40: 1.0}, {40}),
+    ({"xtc_probability": 1.0, "xtc_threshold": 0.2, "temperature": 0.0}, {3: 1.0, 17: 0.0, 40: -9.0}, {17}),
+    ({"dynatemp_range": 0.5, "temperature": 0.0}, {3: 1.0, 17: 0.5}, {3, 17}),
+    ({"mirostat": 1}, {3: 1.0}, {3}),
+    ({"mirostat": 1}, {3: 1.0, 17: -200.0}, {3}),
+    ({"mirostat": 2, "top_k": 1}, {3: 1.0, 17: 0.5}, {3, 17}),
+    ({"mirostat": 2, "mirostat_tau": 0.01, "mirostat_eta": 1.0}, {3: 5.0, 17: 0.0}, {3}),
+    ({"mirostat": 2, "temperature": 0.0}, {3: 1.0, 17: 0.9}, {3}),
+    ({"samplers": ["temperature"], "top_k": 1}, {3: 1.0, 17: 0.5}, {3, 17}),
+    ({"samplers": ["top_k"], "top_k": 1, "temperature": 5.0}, {3: 1.0, 17: 0.5}, {3}),
+    ({"samplers": [], "temperature": 0.0}, {3: 1.0, 17: 0.5}, {3, 17}),
+    ({"samplers": [], "presence_penalty": 2.0, "logit_bias": {3: -math.inf}}, {3: 1.0, 17: 0.5}, {17}),
+]
+
+
+@pytest.mark.parametrize(("options", "logits", "kept"), DRAWN)
+def test_samplers_of_llama_cpp_choose_among_the_allowed(
+    options: dict[str, Any], logits: dict[int, float], kept: set[int]
+) -> None:
+    sampling = Sampling(**{"temperature": 1.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0, "seed": 5, **options})
+    chain, candidates = Chain(sampling, N_VOCAB, N_CTX), Candidates(N_VOCAB)
+    for _ in range(30):
+        choose(chain, logits, candidates)
+    assert {choose(chain, logits, candidates) for _ in range(200)} == kept
+
+
+def test_the_order_of_the_samplers_counts() -> None:
+    logits = {3: 2.0, 17: 1.0, 40: 0.0}
+    found = [
+        {choose(Chain(Sampling(**options, samplers=order), N_VOCAB, N_CTX), logits) for _ in range(100)}
+        for options in ({"temperature": 10.0, "top_k": 0, "top_p": 0.6, "min_p": 0.0},)
+        for order in (["top_p", "temperature"], ["temperature", "top_p"])
+    ]
+    assert found == [{3}, {3, 17}]
+
+
+@pytest.mark.parametrize(
+    ("options", "prompt", "taken", "logits", "expected"),
+    [
+        ({"repetition_penalty": 2.0}, [4], [], {4: 3.0, 5: 2.0}, 5),
+        ({"repetition_penalty": 2.0}, [4], [5], {4: 3.0, 5: 2.9, 6: 1.6}, 6),
+        ({"repeat_penalty": 2.0}, [4], [], {4: 3.0, 5: 2.0}, 4),
+        ({"repeat_penalty": 2.0, "repeat_last_n": 1}, [], [4], {4: 3.0, 5: 2.0}, 5),
+        ({"repeat_penalty": 2.0, "repeat_last_n": 1}, [], [4, 6], {4: 3.0, 5: 2.0}, 4),
+        ({"repeat_penalty": 2.0}, [], [4, *[6] * 64], {4: 3.0, 5: 2.0}, 4),
+        ({"repeat_penalty": 2.0, "repeat_last_n": -1}, [], [4, *[6] * 64], {4: 3.0, 5: 2.0}, 5),
+        ({"presence_penalty": 2.0}, [], [4, *[6] * 64], {4: 3.0, 5: 2.0}, 5),
+        ({"presence_penalty": 2.0, "repeat_last_n": 64}, [], [4, *[6] * 64], {4: 3.0, 5: 2.0}, 4),
+        ({"presence_penalty": 2.0, "repeat_last_n": 0}, [], [4], {4: 3.0, 5: 2.0}, 4),
+        ({"dry_multiplier": 5.0}, [1, 2, 3, 4], [1, 2, 3], {4: 3.0, 5: 2.0}, 5),
+        ({"dry_multiplier": 5.0}, [1, 2, 3, 4, 1, 2, 3], [], {4: 3.0, 5: 2.0}, 5),
+        ({"dry_multiplier": 5.0}, [], [7, 4, 3], {4: 3.0, 5: 2.0}, 4),
+        ({"dry_multiplier": 5.0, "dry_allowed_length": 4}, [1, 2, 3, 4], [1, 2, 3], {4: 3.0, 5: 2.0}, 4),
+        ({"dry_multiplier": 5.0, "dry_penalty_last_n": 3}, [1, 2, 3, 4], [1, 2, 3], {4: 3.0, 5: 2.0}, 4),
+        ({"dry_multiplier": 5.0, "samplers": ["temperature"]}, [1, 2, 3, 4], [1, 2, 3], {4: 3.0, 5: 2.0}, 4),
+    ],
+)
+@pytest.mark.parametrize("temperature", [None, 1e-6])
+def test_tokens_are_counted_in_prompt_and_answer(
+    options: dict[str, Any],
+    prompt: list[int],
+    taken: list[int],
+    logits: dict[int, float],
+    expected: int,
+    temperature: float | None,
+) -> None:
+    sampling = Sampling(temperature=0, seed=1, dry_sequence_breakers=(), **options)
+    chain = Chain(sampling, N_VOCAB, N_CTX, prompt=prompt, dry=lambda: DrySamplers(None))
+    candidates = Candidates(N_VOCAB)
+    for number, token in enumerate((*taken, None)):
+        for place, each in enumerate(logits.items()):
+            candidates.buffer[place] = (*each, 0)
+        if token is None:
+            assert chain.choose(candidates, len(logits), temperature) == expected
+        else:
+            if number == 1:
+                chain.choose(candidates, len(logits), temperature)
+            chain.accept(token)
+
+
+@pytest.mark.slow  # loads the vocabulary of a model
+def test_breakers_end_repetitions(model: constrain.Model) -> None:
+    [comma, *rest] = [model.vocabulary.encode(text.encode())[0] for text in (",", "a", "b", "c", "d")]  # type: ignore[misc]
+    first, second, third, fourth = rest
+    candidates = Candidates(model.vocabulary.n_vocab)
+    found = []
+    for breakers in ((), (",",)):
+        sampling = Sampling(temperature=0, dry_multiplier=5.0, dry_sequence_breakers=breakers)
+        chain = Chain(
+            sampling,
+            model.vocabulary.n_vocab,
+            N_CTX,
+            prompt=[first, second, comma, third, first, second, comma],
+            dry=lambda: model.context.dry,
+        )
+        found.append(choose(chain, {third: 3.0, fourth: 2.0}, candidates))
+    assert found == [fourth, third]
+
+
+def test_dry_samplers_are_kept_and_copied() -> None:
+    made = DrySamplers(None)
+    sampling = [Sampling(temperature=0, dry_multiplier=float(1 + each), dry_sequence_breakers=()) for each in range(12)]
+    chains = [Chain(each, N_VOCAB, N_CTX, prompt=[1, 2, 3, 4], dry=lambda: made) for each in (*sampling, *sampling)]
+    assert len(made._made) == 8
+    for token in (1, 2, 3):
+        chains[0].accept(token)
+    assert choose(chains[0], {4: 3.0, 5: 2.9}) == 5
+    assert choose(chains[12], {4: 3.0, 5: 2.9}) == 4
+
+
 BAD: list[tuple[dict[str, Any], str]] = [
     ({"temperature": -1}, "temperature"),
     ({"temperature": math.nan}, "temperature"),
     ({"temperature": math.inf}, "temperature"),
     ({"top_k": -1}, "top_k"),
+    ({"top_k": 1 << 31}, "top_k"),
+    ({"typical_p": 1.1}, "typical_p"),
+    ({"mirostat": 3}, "mirostat"),
+    ({"mirostat_tau": math.inf}, "mirostat_tau"),
+    ({"xtc_probability": -0.1}, "xtc_probability"),
+    ({"repetition_penalty": 0}, "repetition_penalty"),
+    ({"repeat_last_n": -2}, "repeat_last_n"),
+    ({"dry_sequence_breakers": ["a" * 41]}, "dry_sequence_breakers"),
+    ({"dry_sequence_breakers": ["a\0"]}, "dry_sequence_breakers"),
+    ({"samplers": ["greedy"]}, "samplers"),
+    ({"samplers": ["top_k"] * 33}, "samplers"),
     ({"top_p": 1.5}, "top_p"),
     ({"min_p": -0.1}, "min_p"),
     ({"seed": -1}, "seed"),

@@ -53,8 +53,6 @@ BOTH_REFUSE = [
     ({"ignore_eos": True}, "ignore_eos", "ends"),
     ({"n": 2}, "n", "/v1/completions"),
     ({"response_format": {"type": "json_object"}}, "response_format", "json_schema"),
-    ({"repeat_last_n": 10, "repeat_penalty": 1.2}, "repeat_last_n", "64"),
-    ({"repeat_last_n": 0, "presence_penalty": 1}, "repeat_last_n", "64"),
     ({"return_tokens": 1}, "return_tokens", "a boolean"),
 ]
 COMPLETION_REFUSES = [
@@ -96,7 +94,7 @@ def test_what_one_of_them_cannot_do_is_refused(read: Any, fields: dict[str, Any]
 
 @pytest.mark.parametrize("read", [completion, infill])
 def test_fields_that_change_no_answer_are_accepted(read: Any) -> None:
-    fields = {"id_slot": 3, "t_max_predict_ms": 500, "n_keep": 8, "repeat_last_n": 10, "n_probs": 0, "lora": []}
+    fields = {"id_slot": 3, "t_max_predict_ms": 500, "n_keep": 8, "n_probs": 0, "lora": []}
     assert read({**fields, "grammar": "", "stop": [], "seed": -1, "n_predict": -1, "something_new": 3}).options == {
         "stop": []
     }

@@ -53,7 +53,6 @@ def refusal(read: Any, fields: dict[str, Any]) -> ApiError:
 
 
 BOTH_REFUSE = [
-    ({"model": None}, "model", "Missing"),
     ({"model": 3}, "model", "a string"),
     ({"stream": "yes"}, "stream", "a boolean"),
     ({"format": "xml"}, "format", '"json" or a JSON Schema'),
@@ -64,17 +63,16 @@ BOTH_REFUSE = [
     ({"options": {"temperature": -1}}, "options.temperature", "'options.temperature'"),
     ({"options": {"temperature": "hot"}}, "options.temperature", "a decimal"),
     ({"options": {"top_p": 1.5}}, "options.top_p", "<= 1"),
-    ({"options": {"top_k": -1}}, "options.top_k", ">= 0"),
+    ({"options": {"top_k": -2}}, "options.top_k", ">= 0"),
     ({"options": {"seed": 1.5}}, "options.seed", "an integer"),
     ({"options": {"num_predict": "all"}}, "options.num_predict", "an integer"),
     ({"options": {"stop": [""]}}, "options.stop", "empty"),
     ({"options": {"stop": ["a"] * (MAX_OLLAMA_STOPS + 1)}}, "options.stop", "too long"),
-    ({"options": {"mirostat": 2}}, "options.mirostat", "temperature"),
-    ({"options": {"mirostat": True}}, "options.mirostat", "temperature"),
+    ({"options": {"mirostat": 3}}, "options.mirostat", "maximum"),
+    ({"options": {"mirostat": True}}, "options.mirostat", "integer"),
     ({"options": {"tfs_z": 0.5}}, "options.tfs_z", "top_p"),
-    ({"options": {"typical_p": 0.5}}, "options.typical_p", "top_p"),
-    ({"options": {"repeat_last_n": 10, "repeat_penalty": 1.2}}, "options.repeat_last_n", "64"),
-    ({"options": {"repeat_last_n": 0, "presence_penalty": 1}}, "options.repeat_last_n", "64"),
+    ({"options": {"typical_p": 1.5}}, "options.typical_p", "maximum"),
+    ({"options": {"repeat_last_n": -2}}, "options.repeat_last_n", "minimum"),
     ({"options": {"penalize_newline": False, "repeat_penalty": 1.2}}, "options.penalize_newline", "line ends"),
     ({"options": {"logit_bias": {"1": 2}}}, "options.logit_bias", "/v1/chat/completions"),
     ({"options": {"max_tokens": 5}}, "options.max_tokens", "options.num_predict"),
@@ -162,11 +160,8 @@ def test_fields_that_change_no_answer_are_accepted(read: Any) -> None:
     options: dict[str, Any] = {
         **dict.fromkeys(loading, 1),
         "use_mlock": False,
-        "mirostat": 0,
-        "mirostat_tau": 5.0,
-        "mirostat_eta": 0.1,
     }
-    options |= {"tfs_z": 1.0, "typical_p": 1, "repeat_last_n": 10, "penalize_newline": False, "vocab_only": False}
+    options |= {"tfs_z": 1.0, "penalize_newline": False, "vocab_only": False}
     options |= {"num_ctx": 1 << 40, "logit_bias": {}, "format": None, "grammar": ""}
     for keep_alive, cut in (("5m", True), (0, "no"), ([], 1), (True, None)):
         fields: dict[str, Any] = {
@@ -197,6 +192,7 @@ def test_unknown_options_are_warnings(read: Any) -> None:
 @pytest.mark.parametrize("read", [read_chat, read_generate])
 def test_options_become_those_of_the_library(read: Any) -> None:
     given = {"temperature": 3, "top_p": 0.5, "top_k": 3, "min_p": 0.1, "seed": 7, "stop": "x", "repeat_penalty": 1.2}
+    given |= {"mirostat": 2, "mirostat_tau": 4, "mirostat_eta": 0.2, "typical_p": 0.9, "repeat_last_n": 10}
     request = read({"options": {**given, "presence_penalty": 1, "frequency_penalty": 2, "num_predict": 5}})
     assert request.options.pop("max_tokens") == 5
     assert request.options == {**given, "stop": ["x"], "presence_penalty": 1, "frequency_penalty": 2}
@@ -378,8 +374,7 @@ EMBED_REFUSES = [
     ({"truncate": 0}, "truncate", "a boolean"),
     ({"dimensions": 0}, "dimensions", ">= 1"),
     ({"options": {"num_ctx": "large"}}, "options.num_ctx", "an integer"),
-    ({"options": {"mirostat": 1}}, "options.mirostat", "temperature"),
-    ({"model": None}, "model", "Missing"),
+    ({"options": {"mirostat": 3}}, "options.mirostat", "maximum"),
 ]
 
 SIZES = [(None, None), (-1, None), (0, None), (20, 20), (1 << 40, 1 << 40)]

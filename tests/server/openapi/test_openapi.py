@@ -104,7 +104,7 @@ WRONG: tuple[tuple[str, dict[str, Any]], ...] = (
     ("ChatRequest", {"temperature": 2.5}),
     ("ChatRequest", {"n": 0}),
     ("ChatRequest", {"n": 2, "vote": 2}),
-    ("ChatRequest", {"stop": ["a"] * 5}),
+    ("ChatRequest", {"stop": ["a"] * 65}),
     ("ChatRequest", {"tools": [{"type": "function"}]}),
     ("ResponsesRequest", {"input": [{"type": "function_call"}]}),
     ("ResponsesRequest", {"input": "x", "max_output_tokens": 0}),

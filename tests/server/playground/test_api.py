@@ -323,7 +323,6 @@ def test_a_refused_token_has_a_reason(application: Application, model: constrain
         ({"language": language("{}", whitespace="none")}, "language.policies.whitespace"),
         ({"language": language("{}", spaces="none")}, "language.policies"),
         ({"model": "none"}, "model"),
-        ({"model": None}, "model"),
     ],
 )
 def test_wrong_fields_are_named(application: Application, path: str, fields: dict[str, Any], param: str) -> None:

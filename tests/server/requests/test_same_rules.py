@@ -79,7 +79,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     # the fields; the param of chat completions, and that of responses
     "temperature": ({"temperature": 3}, "temperature", "temperature"),
     "top_p": ({"top_p": -1}, "top_p", "top_p"),
-    "top_k below 0": ({"top_k": -1}, "top_k", "top_k"),
+    "top_k below -1": ({"top_k": -2}, "top_k", "top_k"),
     "top_k as a text": ({"top_k": "40"}, "top_k", "top_k"),
     "min_p": ({"min_p": 2}, "min_p", "min_p"),
     "repeat_penalty": ({"repeat_penalty": 0}, "repeat_penalty", "repeat_penalty"),
@@ -92,7 +92,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "a streamed vote": ({"vote": True, "n": 3, "stream": True}, "vote", "vote"),
     "a vote of too many": ({"vote": True, "n": 129}, "n", "n"),
     "an empty stop": ({"stop": ""}, "stop", "stop"),
-    "five stops": ({"stop": ["a"] * 5}, "stop", "stop"),
+    "too many stops": ({"stop": ["a"] * 65}, "stop", "stop"),
     "a stop that is no text": ({"stop": [1]}, "stop[0]", "stop[0]"),
     "a bias of no token": ({"logit_bias": {"a": 1}}, "logit_bias", "logit_bias"),
     "a bias of a token that there is not": ({"logit_bias": {"99999999": 1}}, "logit_bias", "logit_bias"),
@@ -111,7 +111,15 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
         for name, value in {
             "allowed_token_ids": [1],
             "bad_words": ["a"],
+            "do_sample": False,
             "echo": True,
+            "include_stop_str_in_output": True,
+            "lora": [{"id": 0, "scale": 1}],
+            "n_probs": 3,
+            "prompt_logprobs": 0,
+            "skip_special_tokens": False,
+            "tfs_z": 0.9,
+            "truncate_prompt_tokens": 100,
             "guided_decoding": {"json": PERSON},
             "guided_whitespace_pattern": " ?",
             "ignore_eos": True,
@@ -119,7 +127,6 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
             "min_new_tokens": 5,
             "min_tokens": 5,
             "n_predict": 5,
-            "repetition_penalty": 1.1,
             "response_schema": PERSON,
             "schema": PERSON,
             "stop_sequences": ["a"],
@@ -128,7 +135,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
             "use_beam_search": True,
         }.items()
     },
-    "a format of an unknown type": ({"format": {"type": "regex"}}, "response_format.type", "text.format.type"),
+    "a format of an unknown type": ({"format": {"type": "xml"}}, "response_format.type", "text.format.type"),
     "a schema beside text": (
         {"format": {"type": "text", "schema": PERSON}},
         "response_format.schema",
@@ -207,7 +214,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
 }
 
 
-@pytest.mark.slow(but=("repetition_penalty", "repeat_penalty", "min_p"))
+@pytest.mark.slow(but=("do_sample", "repeat_penalty", "min_p"))
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_one_refuses_the_other_refuses_in_its_spelling(application: Application, case: str) -> None:
     fields, *params = REFUSED[case]
@@ -256,6 +263,9 @@ def test_a_field_of_the_other_endpoint_is_refused_with_the_one_to_use(applicatio
             "n": 1,
             "min_tokens": 0,
             "repetition_penalty": 1,
+            "tfs_z": 1.0,
+            "skip_special_tokens": True,
+            "n_probs": 0,
             "use_beam_search": False,
             "bad_words": [],
             "guided_json": None,
@@ -312,6 +322,18 @@ def test_a_schema_beside_json_object_is_kept(application: Application, endpoint:
     assert json.loads(text_of(response)) == {"a": 1}
     if endpoint == RESPONSES:
         assert response.json()["text"]["format"] == {"type": "json_object", "schema": PERSON}
+
+
+@pytest.mark.slow(only=("/v1/chat/completions",))
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+def test_the_only_model_needs_no_name(application: Application, endpoint: str) -> None:
+    for none in ({}, {"model": None}, {"model": ""}):
+        given = {**body(endpoint, {"max_tokens": 1}), **none}
+        if not none:
+            del given["model"]
+        response = ask(application, "POST", endpoint, json=given)
+        assert response.status_code == 200, response.text
+        assert response.json()["model"] == "small"
 
 
 @pytest.mark.slow(only=("/v1/responses",))

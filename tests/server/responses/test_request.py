@@ -193,7 +193,6 @@ def test_a_previous_response_may_be_all_the_input() -> None:
 @pytest.mark.parametrize(
     ("body", "param", "code"),
     [
-        ({"model": None}, "model", "missing_required_parameter"),
         ({"model": 1}, "model", "invalid_type"),
         ({"input": None}, "input", "missing_required_parameter"),
         ({"input": []}, "input", "missing_required_parameter"),
@@ -292,12 +291,10 @@ def test_what_cannot_be_honoured_is_refused_by_field(body: dict[str, Any], param
     assert (error.param, error.code) == (param, code)
 
 
-@pytest.mark.parametrize("field", ["model", "input"])
-def test_a_field_that_is_missing_is_named(field: str) -> None:
-    body = {key: value for key, value in {"model": "tiny", "input": "Hello"}.items() if key != field}
+def test_a_missing_input_is_named() -> None:
     with pytest.raises(ApiError) as caught:
-        read_request(body)
-    assert caught.value.message == f"Missing required parameter: '{field}'."
+        read_request({"model": "tiny"})
+    assert caught.value.message == "Missing required parameter: 'input'."
 
 
 def test_all_breaches_of_strict_mode_are_listed_in_openais_words() -> None:

@@ -19,7 +19,7 @@ from constrain.server.http.account import Account, current
 from constrain.server.http.errors import ApiError
 from constrain.server.serving import models as models_module
 from constrain.server.serving.model_files import find_models
-from constrain.server.serving.models import Models, ModelSource
+from constrain.server.serving.models import Models, ModelSource, only_model
 from constrain.server.settings import Settings
 from tests.support import LONG
 from tests.support.server.asking import CHAT, SECONDS, ask, error_of
@@ -78,6 +78,13 @@ def play(scene: Coroutine[Any, Any, None]) -> None:
 async def settle(stage: Stage) -> None:
     """Waits until the thread that loads has nothing left to do."""
     await asyncio.wrap_future(stage.models._thread.submit(int))
+
+
+def test_a_request_without_a_name_means_the_only_model() -> None:
+    stage = Stage()
+    with pytest.raises(ApiError, match="Missing required parameter: 'model'"):
+        only_model(stage.models)
+    assert only_model(Models([ModelSource(("a", "alias"), 1, 1, 10, stage.each["a"].load)])) == "a"
 
 
 def test_a_model_is_loaded_when_it_is_first_asked_for_and_once() -> None:

@@ -1,0 +1,151 @@
+"""Formats as other servers spell them: each says what a JSON Schema, pattern or grammar is, or is refused."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from constrain import Regex
+from constrain.gbnf import Gbnf
+from constrain.lark import Lark
+from constrain.server.http.errors import ApiError
+from constrain.server.requests.formats import RESPONSE_FORMAT, TEXT_FORMAT, read_format, text_of_schema
+from constrain.server.requests.peers import PEERS
+from constrain.server.responses.repeated import repeat_text
+
+AGE: dict[str, Any] = {"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]}
+LIST = {"type": "array", "items": {"type": "integer"}}
+ANY = {"type": "object"}
+MARKED = '%llguidance {}\nstart: "a"'
+GBNF = 'root ::= "(" root ")" | "x"'
+
+BOTH: dict[str, tuple[dict[str, Any], Any]] = {
+    "json_object": ({"type": "json_object"}, ANY),
+    "a schema beside json_object": ({"type": "json_object", "schema": AGE}, AGE),
+    "a value beside json_object": ({"type": "json_object", "value": AGE}, AGE),
+    "json": ({"type": "json"}, ANY),
+    "a value beside json": ({"type": "json", "value": LIST}, LIST),
+    "a schema without a type": ({"type": "json_object", "value": {"required": ["a"]}}, {**ANY, "required": ["a"]}),
+    "a schema beside json_schema": ({"type": "json_schema", "schema": AGE}, AGE),
+    "a value beside json_schema": ({"type": "json_schema", "value": AGE}, AGE),
+    "a value with a name": ({"type": "json_schema", "value": {"name": "a b", "schema": LIST}}, LIST),
+    "a pattern": ({"type": "regex", "pattern": "a+"}, Regex("a+")),
+    "a pattern as a value": ({"type": "regex", "value": "a+"}, Regex("a+")),
+    "a grammar": ({"type": "grammar", "grammar": GBNF}, Gbnf(GBNF)),
+    "a marked grammar": (
+        {"type": "grammar", "value": '%llguidance {}\nstart: "a"'},
+        Lark('%llguidance {}\nstart: "a"'),
+    ),
+}
+"""Formats of both endpoints, and what they say."""
+
+OF_CHAT: dict[str, tuple[dict[str, Any], Any]] = {
+    "no name": ({"type": "json_schema", "json_schema": {"schema": AGE}}, AGE),
+    "strict as a text": ({"type": "json_schema", "json_schema": {"name": "a b", "strict": "true", "schema": AGE}}, AGE),
+    "a name with brackets": ({"type": "json_schema", "json_schema": {"name": "Page[User]", "schema": AGE}}, AGE),
+}
+
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "two schemas": ({"type": "json_object", "schema": AGE, "value": AGE}, "response_format.value"),
+    "a schema beside OpenAI's": (
+        {"type": "json_schema", "json_schema": {"schema": AGE}, "schema": AGE},
+        "response_format.schema",
+    ),
+    "a strict schema without a name": (
+        {"type": "json_schema", "json_schema": {"strict": True, "schema": AGE}},
+        "response_format.json_schema.name",
+    ),
+    "a strict schema with another name": (
+        {"type": "json_schema", "json_schema": {"name": "a b", "strict": True, "schema": AGE}},
+        "response_format.json_schema.name",
+    ),
+    "no schema": ({"type": "json_schema"}, "response_format.json_schema"),
+    "no schema in OpenAI's form": ({"type": "json_schema", "json_schema": {}}, "response_format.json_schema.schema"),
+    "a value that is no schema": ({"type": "json_object", "value": 3}, "response_format.value"),
+    "strict as another text": (
+        {"type": "json_schema", "json_schema": {"strict": "yes", "schema": AGE}},
+        "response_format.json_schema.strict",
+    ),
+    "no pattern": ({"type": "regex"}, "response_format.pattern"),
+    "a wrong pattern": ({"type": "regex", "value": "(a"}, "response_format.value"),
+    "a schema beside a pattern": ({"type": "regex", "value": "a", "schema": AGE}, "response_format.schema"),
+    "a value beside text": ({"type": "text", "value": AGE}, "response_format.value"),
+}
+
+
+def plain(schema: object) -> Any:
+    return json.loads(schema) if isinstance(schema, str) else schema
+
+
+@pytest.mark.parametrize(("given", "meant"), BOTH.values(), ids=BOTH)
+def test_formats_of_other_servers_are_read_by_both_endpoints(given: dict[str, Any], meant: Any) -> None:
+    for spelling in (RESPONSE_FORMAT, TEXT_FORMAT):
+        found = read_format(given, spelling, "structural")
+        assert found is not None
+        assert plain(found.schema) == meant
+    shown = repeat_text({"format": given})["format"]
+    assert shown["type"] == {"json": "json_object"}.get(given["type"], given["type"]) or shown == {"type": "text"}
+    assert "schema" not in shown or shown["schema"] in (AGE, LIST, {"required": ["a"]})
+
+
+@pytest.mark.parametrize(("given", "meant"), OF_CHAT.values(), ids=OF_CHAT)
+def test_names_are_free_where_nothing_is_strict(given: dict[str, Any], meant: Any) -> None:
+    found = read_format(given, RESPONSE_FORMAT, "structural")
+    assert found is not None
+    assert plain(found.schema) == meant
+
+
+@pytest.mark.parametrize(("given", "param"), REFUSED.values(), ids=REFUSED)
+def test_what_says_nothing_or_two_things_is_refused(given: dict[str, Any], param: str) -> None:
+    with pytest.raises((ApiError, ValueError)) as caught:
+        read_format(given, RESPONSE_FORMAT, "structural")
+    assert getattr(caught.value, "param", None) == param
+
+
+def test_keywords_that_are_null_are_missing() -> None:
+    given: dict[str, Any] = {
+        "required": None,
+        "properties": {"default": {"enum": None, "const": None}, "a": {"anyOf": [{"items": None, "type": "array"}]}},
+        "default": {"required": None},
+        "enum": [None, {"required": None}],
+    }
+    assert json.loads(text_of_schema(given)) == {
+        "properties": {"default": {"const": None}, "a": {"anyOf": [{"type": "array"}]}},
+        "default": {"required": None},
+        "enum": [None, {"required": None}],
+    }
+    assert given["required"] is None
+
+
+EBNF = Gbnf("root ::= a.b\na.b ::= [\\-]", dialect="xgrammar")
+LARK = Lark('start: "(" start ")" | "::=" // root ::= x')
+DIALECTS: dict[str, tuple[str, str, Any]] = {
+    "llama.cpp's": ("grammar", GBNF, Gbnf(GBNF)),
+    "llama.cpp's with llguidance": ("grammar", '%llguidance {}\nstart: "a"', Lark('%llguidance {}\nstart: "a"')),
+    "vLLM's with XGrammar": ("guided_grammar", EBNF.text, EBNF),
+    "vLLM's with Lark": ("guided_grammar", LARK.text, LARK),
+    "SGLang's": ("ebnf", f"# a comment\n{EBNF.text}", Gbnf(f"# a comment\n{EBNF.text}", dialect="xgrammar")),
+}
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ({"type": "json", "value": AGE}, AGE),
+        ({"type": "json_schema", "value": {"name": "a b", "schema": AGE}}, AGE),
+        ({"type": "regex", "value": "a+"}, Regex("a+")),
+    ],
+)
+def test_the_grammar_of_tgi_is_read(given: dict[str, Any], meant: Any) -> None:
+    assert plain(PEERS["grammar"](given, "grammar").schema) == meant
+    with pytest.raises(ValueError, match="'json', 'json_schema', 'regex'"):
+        PEERS["grammar"]({**given, "type": "text"}, "grammar")
+
+
+@pytest.mark.parametrize(("field", "text", "meant"), DIALECTS.values(), ids=DIALECTS)
+def test_the_field_says_the_dialect(field: str, text: str, meant: Any) -> None:
+    assert PEERS[field](text, field).schema == meant
+    if field == "guided_grammar":
+        assert PEERS["structured_outputs"]({"grammar": text}, "structured_outputs").schema == meant
