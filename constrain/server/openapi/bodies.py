@@ -14,6 +14,7 @@ from openai.types.responses.response_create_params import ResponseCreateParamsNo
 
 from constrain.fields.sampling import BIAS_KEY, UNLIMITED
 from constrain.generation.options import MAX_TOP_LOGPROBS, WHOLE_PROMPT, WITH_PROMPT
+from constrain.generation.reasoning import EFFORTS
 from constrain.llama.decoding.sampling import MAX_BREAKERS, MAX_SAMPLER_COUNT, MAX_SAMPLERS, OPTIONS, SAMPLERS
 from constrain.regex.parsing.scanner import Dialect
 from constrain.server.openapi.shapes import Schema, Shape, reference
@@ -100,6 +101,15 @@ _VOTING: dict[str, Schema] = {"vote": FLAG, "unbias": FLAG}
 _TEXT: Schema = {"type": ["string", "null"]}
 BEGINNING: dict[str, Schema] = {"add_generation_prompt": FLAG, "continue_final_message": FLAG}
 """Members of requests whose last message may be the beginning of the answer."""
+
+_EFFORT: Schema = {"anyOf": [{"enum": [*EFFORTS]}, {"type": "null"}]}
+THINKING: dict[str, Schema] = {
+    "chat_template_kwargs": {"type": ["object", "null"]},
+    "enable_thinking": FLAG,
+    "reasoning": {"type": ["object", "null"], "properties": {"effort": _EFFORT}},
+    "reasoning_effort": _EFFORT,
+}
+"""Members of requests about reasoning before the answer."""
 
 _PATTERN: Schema = {
     "type": ["object", "string", "null"],
@@ -251,6 +261,7 @@ CHAT_REQUEST = Shape(
             **_VOTING,
             **CONTENT,
             **BEGINNING,
+            **THINKING,
             "logprobs": FLAG,
             "model": MODEL_NAME,
             "stream": FLAG,
@@ -360,7 +371,7 @@ RESPONSES_REQUEST = Shape(
             "model": MODEL_NAME,
             "n": {"type": ["integer", "null"], "minimum": 1, "maximum": MAX_CHOICES},
             "presence_penalty": range_schema(PENALTIES, "number"),
-            "reasoning": {"type": ["object", "null"]},
+            **THINKING,
             "stream": FLAG,
         }
     },

@@ -14,6 +14,7 @@ from constrain.server.openapi.bodies import (
     PROOF,
     SAMPLING,
     SHOWING,
+    THINKING,
     range_schema,
 )
 from constrain.server.openapi.shapes import Schema, WrittenShape, of_other_types, reference
@@ -103,6 +104,7 @@ _ASKED: dict[str, Schema] = {
     **SHOWING,
     **CONTENT,
     **BEGINNING,
+    **THINKING,
     "frequency_penalty": {"type": ["number", "null"], **PENALTY},
     "max_tokens": {"type": ["integer", "null"], **LIMIT},
     "messages": {**_array(reference("MessagesRequest.Message")), "minItems": 1},
