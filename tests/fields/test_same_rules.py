@@ -134,7 +134,7 @@ def test_steps_may_be_named_in_other_ways(reader: Reader) -> None:
 
 
 @pytest.mark.parametrize("reader", [read_chat, read_response, read_completion])
-@pytest.mark.parametrize("name", [*RANGES.keys() & OPTIONS.keys()])
+@pytest.mark.parametrize("name", sorted(RANGES.keys() & OPTIONS.keys()))
 def test_the_ends_of_ranges_are_read_and_the_next_values_refused(reader: Reader, name: str) -> None:
     least, most = RANGES[name]
     for value in (least, most):

@@ -231,6 +231,8 @@ def _types(schema: dict[str, Any]) -> Iterator[str]:
         yield " or ".join(code(value) for value in schema["enum"])
     elif "const" in schema:
         yield code(schema["const"])
+    elif given is None:
+        yield "any"
     else:
         yield from (each for each in _KNOWN_TYPES if each in ([given] if isinstance(given, str) else given))
 
