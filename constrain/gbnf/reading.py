@@ -40,8 +40,8 @@ _CHARACTER = {
     for dialect, digits in (("gbnf", ".."), ("xgrammar", "[0-9a-fA-F]+"))
 }
 _PIECE = re.compile(
-    r'"(?:\\.|[^"\\])*"|\[(?:\\.|[^\]\\])*\]|#[^\n]*'
-    r"|(?P<macro>(?:Token)?TagDispatch|(?:Exclude)?Token)(?=\s*\()|(?P<name>[a-zA-Z0-9_.-]*[a-zA-Z0-9_-][a-zA-Z0-9_.-]*)",
+    r'"(?:\\.|[^"\\])*(?:"|\\?\Z)|\[(?:\\.|[^\]\\])*(?:\]|\\?\Z)|#[^\n]*'
+    r"|(?P<macro>(?:Token)?TagDispatch|(?:Exclude)?Token)(?=\s*\()|(?P<name>[a-zA-Z0-9_.-]+)",
     re.DOTALL,
 )
 _DOT = "\ue000"
@@ -140,7 +140,8 @@ class _Reader:
         if piece["macro"]:
             message = f"{piece['macro']}, a macro of XGrammar, is not supported: write rules, or a structural tag"
             raise error_at(self.text, piece.start(), message)
-        return piece[0].replace(".", _DOT) if piece["name"] else piece[0]
+        is_name = piece["name"] and piece["name"].strip(".")
+        return piece[0].replace(".", _DOT) if is_name else piece[0]
 
     def node(self, tree: Any, depth: int) -> Any:
         if depth > 4 * MAX_GBNF_NESTING:  # each pair of parentheses takes at most so many nodes

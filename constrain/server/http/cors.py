@@ -7,7 +7,6 @@ server refuses a request for a page of another origin before it has any effect.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from starlette.responses import Response
@@ -82,7 +81,6 @@ def _is_allowed(origin: str, origins: Sequence[str]) -> bool:
     return any(origin == each or (ANY_ORIGIN in each and _expression(each).fullmatch(origin)) for each in origins)
 
 
-@lru_cache
 def _expression(pattern: str) -> re.Pattern[str]:
     """Returns the regular expression of a pattern of origins."""
     if pattern == ANY_ORIGIN:
