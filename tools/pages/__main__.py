@@ -12,7 +12,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tools.pages import command_line, errors, files, http, keywords, limits, llguidance, options, policies
+from tools.pages import clients, command_line, errors, files, http, keywords, limits, llguidance, options, policies
 from tools.plots import PLOTS, draw, is_current
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 DOCS = Path(__file__).parents[2] / "docs"
 
 PAGES: dict[str, Callable[[], str]] = {
+    "reference/clients.md": clients.page,
     "reference/command-line.md": command_line.page,
     "reference/errors.md": errors.page,
     "reference/files.md": files.page,

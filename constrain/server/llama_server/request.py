@@ -48,7 +48,6 @@ REFUSED = {
     "n_cmpl": "Ask /v1/completions.",
     "n_indent": "Use a grammar that says how lines begin.",
     "n_probs": "Ask /v1/completions with 'logprobs'.",
-    "response_fields": "An answer has all its fields.",
     "response_format": "Use 'json_schema' or 'grammar', or ask /v1/completions.",
     "tools": "Ask /v1/chat/completions.",
 }

@@ -48,7 +48,6 @@ BOTH_REFUSE = [
     ({"n_probs": 5}, "n_probs", "logprobs"),
     ({"n_indent": 4}, "n_indent", "grammar"),
     ({"lora": [{"id": 0, "scale": 1}]}, "lora", "weights"),
-    ({"response_fields": ["content"]}, "response_fields", "all its fields"),
     ({"image_data": [{"data": "aGk=", "id": 1}]}, "image_data", "text only"),
     ({"ignore_eos": True}, "ignore_eos", "ends"),
     ({"n": 2}, "n", "/v1/completions"),
