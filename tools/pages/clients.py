@@ -17,8 +17,8 @@ _TABLE = Path(__file__).parents[2] / "tests" / "server" / "data" / "clients.toml
 _HEADER = f"""# What known programs send
 
 Requests in the form in which programs send them, as the tests read them. *Accepted* means that the answer has what the
-request asks for; *warning*, that something is left out which no answer needs, and that `constrain.warnings` in the answer
-says so; *refused*, that a 400 names the field. Fields that say nothing about the answer are accepted whatever their
+request asks for; *warning*, that something is left out which no answer needs, and that `constrain.warnings` says so;
+*refused*, that a 400 names the field. Fields that say nothing about the answer are accepted whatever their
 value: see [Fields of other servers](../guides/server-fields.md).
 
 {NOTE}

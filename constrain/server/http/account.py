@@ -84,6 +84,9 @@ RESPONSE_ID = "constrain.response_id"
 """Member of an ASGI scope with the id of the response that a request creates, if a process in front of this one has
 chosen it: a request that is sent again then creates one response."""
 
+MAX_KEPT_WARNINGS = 100
+"""Different warnings of one request that are kept; beyond it, the others are left out."""
+
 current: ContextVar[Account] = ContextVar("constrain_account")
 """The record of the request that is being answered."""
 
@@ -94,5 +97,6 @@ def warn(warning: str) -> None:
     For what a request asks for and its answer can do without. Nothing happens where no request is answered: a process
     of the sandbox reads a request only to check it, and the server reads it again.
     """
-    if (account := current.get(None)) is not None and warning not in account.warnings:
+    account = current.get(None)
+    if account is not None and len(account.warnings) < MAX_KEPT_WARNINGS and warning not in account.warnings:
         account.warnings += (warning,)
