@@ -164,7 +164,7 @@ def _joined(source: random.Random, after: list[dict[str, Any]]) -> dict[str, Any
 
 def structural(source: random.Random) -> Any:
     """A structural tag."""
-    return constrain.StructuralTag({"type": "structural_tag", "format": _format(source, 0)})
+    return partial(constrain.StructuralTag, {"type": "structural_tag", "format": _format(source, 0)})
 
 
 def _format(source: random.Random, depth: int) -> dict[str, Any]:
@@ -240,7 +240,7 @@ def measure(given: Any, seed: int) -> dict[str, Any]:
 def judged(kind: str, seed: int) -> dict[str, Any]:
     """Measures one input in a process of its own."""
     given = KINDS[kind](random.Random(f"{kind} {seed}"))
-    shown = json.dumps(given) if isinstance(given, dict) else repr(given)
+    shown = json.dumps(given) if isinstance(given, dict) else repr(given.args if isinstance(given, partial) else given)
     reading, writing = os.pipe()
     if (child := os.fork()) == 0:
         os.close(reading)
