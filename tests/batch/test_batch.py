@@ -114,7 +114,7 @@ WRONG_LINES = {
     b'{"prompt": "a", "id": true}': "Invalid type for 'id': expected a string or a number",
     b'{"prompt": "a", "max_tokens": "5"}': "Invalid type for 'max_tokens': expected an integer",
     b'{"prompt": "a", "max_tokens": true}': "Invalid type for 'max_tokens': expected an integer",
-    b'{"prompt": "a", "max_tokens": -1}': "Expected a value >= 0, but got -1 instead.",
+    b'{"prompt": "a", "max_tokens": -2}': "Expected a value >= 0, but got -2 instead.",
     b'{"prompt": "a", "schema": "{}"}': "Invalid type for 'schema': expected an object, a boolean or null",
     b'{"prompt": "a", "stop": [1]}': "Invalid type for 'stop[0]': expected a string",
     b'{"prompt": "a", "logit_bias": {"x": 1}}': "Invalid key in 'logit_bias': 'x'",
