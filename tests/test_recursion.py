@@ -169,7 +169,11 @@ PACKAGE = {
         verify.Match.accepts verify.Match.may_end""",
     "a grammar's records within one another: 4": "language.digest._spell_value",
     "INLINED_EDGES": "language.iteration._Iteration._inline",
-    "chains of other temperatures have no others: 1": "llama.decoding.sampler.Chain.close",
+    "chains of other temperatures have no others: 1": """
+        llama.decoding.sampler.Chain.accept
+        llama.decoding.sampler.Chain.close""",
+    "MAX_FIELD_NESTING": "server.messages.conversation._read_texts",
+    "a namespace holds functions only: 2 calls": "server.responses.repeated._repeat_tool",
     "the same name of an object of another class, which it holds: 1": """
         cli.chat.screen.Screen.write
         cli.chat.servers.Servers.__exit__
@@ -263,6 +267,9 @@ PACKAGE = {
         server.batches.folder.BatchFolder.exists
         server.batches.folder.BatchFolder.open
         server.playground.request.PlaceRequest.model
+        server.sandbox.session.Session.refusals
+        server.llama_server.about.About._describe server.llama_server.about.About.models
+        server.serving.generation.Generator.prompt server.serving.generation._make_plan
         generation.job.Run.finish
         generation.job.Writing.take
         generation.partial.PartialEvents.finish

@@ -32,6 +32,9 @@ MAX_STOP_CHARACTERS = 16_384
 _IN_MEMORY = ("in_memory", "in-memory")
 """Values of ``prompt_cache_retention`` for prompts that are not to be written to disk: OpenAI has used both."""
 
+FRESH_SEED = -1
+"""Value of ``seed`` for a fresh one, as other servers read it."""
+
 BIAS_KEY = r"[0-9]{1,9}"
 """Pattern of the keys of ``logit_bias``: token ids in decimal digits."""
 
@@ -53,7 +56,7 @@ def read_sampling(body: Mapping[str, Any], ranges: Ranges) -> ChatOptions:
     }
     options |= {
         "top_k": options.get("top_k", 0),
-        "seed": None if options["seed"] is None else seed_of(options["seed"]),
+        "seed": None if options["seed"] in (None, FRESH_SEED) else seed_of(options["seed"]),
         "stop": read_stop(body, "stop", ranges.get("stop", _NO_LIMITS)[1]),
         "logit_bias": _logit_bias(body.get("logit_bias"), *ranges.get("logit_bias", _NO_LIMITS)),
         "dry_sequence_breakers": _texts(body, "dry_sequence_breakers", lambda texts: check_breakers(tuple(texts))),

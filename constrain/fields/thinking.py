@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from constrain.fields.values import boolean, mapping, one_of
+from constrain.fields.values import boolean, integer, mapping, one_of
 from constrain.generation.reasoning import EFFORTS
 
 if TYPE_CHECKING:
@@ -15,23 +15,43 @@ if TYPE_CHECKING:
 EFFORT_TOKENS: dict[str, int] = {"minimal": 128, "low": 512, "medium": 2048}
 """Tokens of reasoning that an effort asks the model to keep to, a soft limit; higher efforts have none."""
 
+_KINDS = ("enabled", "adaptive", "disabled")
+
 
 def read_thinking(body: Mapping[str, Any], max_tokens: int | None) -> ChatOptions:
-    """Reads ``chat_template_kwargs``, ``enable_thinking``, and ``reasoning_effort`` or ``reasoning.effort``.
+    """Reads the fields about reasoning, ``chat_template_kwargs`` and ``reasoning_effort`` among them.
 
     ``max_tokens``: limit on all tokens, of which reasoning takes at most half. Raises ``FieldError``.
     """
     found: ChatOptions = {}
     if body.get("chat_template_kwargs"):
         found["template_variables"] = mapping(body["chat_template_kwargs"], "chat_template_kwargs")
-    if (enabled := boolean(body, "enable_thinking")) is not None:
-        found["thinking"] = enabled
+    reasoning = {} if body.get("reasoning") is None else mapping(body["reasoning"], "reasoning")
     place, effort = "reasoning_effort", body.get("reasoning_effort")
-    if effort is None and body.get("reasoning") is not None:
-        place, effort = "reasoning.effort", mapping(body["reasoning"], "reasoning").get("effort")
+    if effort is None:
+        place, effort = "reasoning.effort", reasoning.get("effort")
     if effort is not None:
         found |= effort_options(one_of(effort, tuple(EFFORTS), place), max_tokens)
+    for switch in (boolean(body, "enable_thinking"), boolean(reasoning, "enabled", "reasoning."), _switch(body)):
+        if switch is not None:
+            found["thinking"] = switch
+    budgets = {"thinking_budget": body.get("thinking_budget"), "reasoning.max_tokens": reasoning.get("max_tokens")}
+    for name in budgets:
+        most = integer(budgets, name, 0)
+        if most == 0:
+            found["thinking"] = False
+        elif most is not None:
+            found["max_reasoning_tokens"] = most
     return found
+
+
+def _switch(body: Mapping[str, Any]) -> bool | None:
+    """Reads ``thinking`` in Anthropic's form, or as a boolean; ``None`` without it. Raises ``FieldError``."""
+    given = body.get("thinking")
+    if isinstance(given, dict):
+        kind = given.get("type")
+        return None if kind is None else one_of(kind, _KINDS, "thinking.type") != "disabled"
+    return boolean(body, "thinking")
 
 
 def effort_options(effort: str, max_tokens: int | None) -> ChatOptions:

@@ -55,7 +55,7 @@ SAMPLING = {
     "repeat_penalty": 1.3,
     "presence_penalty": 0.5,
     "frequency_penalty": -0.25,
-    "seed": -1,
+    "seed": -2,
     "stop": ["x", "y"],
     "logit_bias": {"5": -1.5},
     "repeat_last_n": -1,
@@ -110,7 +110,7 @@ REFUSED = {
 @pytest.mark.parametrize("reader", READERS.values(), ids=READERS)
 def test_sampling_is_read_alike(reader: Reader) -> None:
     found = reader(SAMPLING)
-    assert found == {**SAMPLING, "seed": 2**32 - 2, "logit_bias": {5: -1.5}}
+    assert found == {**SAMPLING, "seed": 2**32 - 3, "logit_bias": {5: -1.5}}
     assert type(found["temperature"]) is float
 
 

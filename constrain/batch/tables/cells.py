@@ -20,10 +20,10 @@ RawRow: TypeAlias = "dict[str, Any] | LineError"
 _UNREADABLE = (ValueError, OverflowError, LookupError, NotImplementedError)
 """Errors of pyarrow for cells that Python cannot hold, such as the year 10000 or a text that is not UTF-8."""
 
-_JSON = frozenset(("messages", "schema", "tools", "logit_bias", "registry", "sources", *LISTS))
+_JSON = frozenset(("messages", "schema", "tools", "logit_bias", "registry", "sources", "template_variables", *LISTS))
 """Fields whose texts are JSON."""
 
-_TEXTS = frozenset(("prompt", "id", "stop", "prefix", "tool_choice", "tool_format", *CHOICES))
+_TEXTS = frozenset(("prompt", "id", "stop", "prefix", "tool_choice", "tool_format", "reasoning_effort", *CHOICES))
 """Fields that stay texts in CSV."""
 
 _DECIMALS = frozenset((*(name for name, option in OPTIONS.items() if not option.is_whole), "timeout"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -105,11 +106,11 @@ class Choices(Source):
     registry: object = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        names = [tool.name for tool in self.tools]
-        for name in names:
+        names = Counter(tool.name for tool in self.tools)
+        for name, count in names.items():
             if not ANY_TOOL_NAME.fullmatch(name):
                 raise ValueError(f"{name!r} is not a valid name of a tool: use 1 to 256 letters, digits, _, -, . and /")
-            if names.count(name) > 1:
+            if count > 1:
                 raise ValueError(f"two tools are named {name!r}")
         for name in self.allowed or ():
             if name not in names:
@@ -126,4 +127,5 @@ class Choices(Source):
         """Returns the numbers of the tools that may be called."""
         if self.calls is Calls.NONE:
             return []
-        return [index for index, tool in enumerate(self.tools) if self.allowed is None or tool.name in self.allowed]
+        allowed = None if self.allowed is None else frozenset(self.allowed)
+        return [index for index, tool in enumerate(self.tools) if allowed is None or tool.name in allowed]

@@ -214,7 +214,7 @@ def _split_calls(messages: Sequence[Message], place: TextAndCalls, *, several: b
             said.append(alone)
             continue
         results = list(messages[index + 1 : index + 1 + len(message.calls)])
-        for number, (call, result) in enumerate(zip(message.calls, results, strict=True)):
+        for number, (call, result) in enumerate(zip(message.calls, results, strict=False)):  # a part may lack some
             first = alone if number == 0 else replace(alone, content="", is_null=True, reasoning="")
             said += [replace(first, calls=(call,)), result]
     return said

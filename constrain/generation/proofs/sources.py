@@ -13,7 +13,7 @@ from typing import Any
 
 from constrain.chat.answers.choices import Calls, CustomCalls, FunctionCalls, Reasoning, Value
 from constrain.chat.answers.language import AnswerLanguage
-from constrain.chat.families.format import ArgumentStyle, Section, Switch, Thinking, ToolFormat
+from constrain.chat.families.format import ArgumentStyle, Element, Section, Switch, Thinking, ToolFormat
 from constrain.composition.nodes import InSequence, OneOf, Repeated
 from constrain.composition.parts import FreeText, Given, Schema
 from constrain.composition.source import Composition
@@ -42,6 +42,7 @@ _KINDS: dict[str, type[Any]] = {
     "composition": Composition,
     "custom_calls": CustomCalls,
     "free_text": FreeText,
+    "element": Element,
     "function_calls": FunctionCalls,
     "gbnf": Gbnf,
     "given": Given,

@@ -27,6 +27,10 @@ MAX_BREAKERS = 16
 MAX_BREAKER_BYTES = 40
 """Bytes of one text of ``dry_sequence_breakers``: llama.cpp cuts longer ones. Beyond: ``ValueError``, or status 400."""
 
+MAX_BREAKERS_BYTES = 160
+"""Bytes of all texts of ``dry_sequence_breakers``, each of which llama.cpp compares with all tokens: about a second.
+Beyond: ``ValueError``, or status 400."""
+
 MAX_SAMPLERS = 32
 """Names in ``samplers``. Beyond: ``ValueError``, or status 400."""
 
@@ -176,6 +180,8 @@ def check_breakers(breakers: tuple[str, ...]) -> None:
     """Raises ``ValueError`` for too many texts that end repetitions, and for one that is too long."""
     if len(breakers) > MAX_BREAKERS:
         raise ValueError(f"dry_sequence_breakers has {len(breakers)} texts; it may have {MAX_BREAKERS}")
+    if sum(len(each.encode()) for each in breakers if isinstance(each, str)) > MAX_BREAKERS_BYTES:
+        raise ValueError(f"dry_sequence_breakers has more than {MAX_BREAKERS_BYTES} bytes together; give shorter texts")
     for each in breakers:
         if not isinstance(each, str) or "\0" in each or len(each.encode()) > MAX_BREAKER_BYTES:
             raise ValueError(

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.responses import JSONResponse, Response
 
+from constrain.server.http.errors import unavailable
 from constrain.server.ollama.models import Library
 from constrain.server.serving.models import find_model, only_model, require_name
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
+    from constrain.llama.model import Model
     from constrain.server.serving.endpoint import Serving
 
 
@@ -25,32 +27,29 @@ class About:
 
     async def properties(self, request: Request) -> Response:
         """Describes the model that the query names (``model``), or the only one."""
-        async with self._serving.models.lease(self._name(request)) as served:
-            model, path = served.model, find_model(self._serving.models, served.name).path
-            tokenizer = model.tokenizer
-            return JSONResponse(
-                {
-                    "default_generation_settings": {"n_ctx": model.n_ctx},
-                    "total_slots": model.parallel,
-                    "model_alias": served.name,
-                    "model_path": "" if path is None else path.name,
-                    "modalities": {"vision": False, "audio": False},
-                    "chat_template": model.chat_template,
-                    "bos_token": tokenizer.name(tokenizer.bos),
-                    "eos_token": tokenizer.name(tokenizer.eos),
-                    "build_info": f"constrain {version('constrain-llm')}",
-                }
-            )
+        name, model = self._loaded(request)
+        path, tokenizer = find_model(self._serving.models, name).path, model.tokenizer
+        return JSONResponse(
+            {
+                "default_generation_settings": {"n_ctx": model.n_ctx},
+                "total_slots": model.parallel,
+                "model_alias": name,
+                "model_path": "" if path is None else path.name,
+                "modalities": {"vision": False, "audio": False},
+                "chat_template": model.chat_template,
+                "bos_token": tokenizer.name(tokenizer.bos),
+                "eos_token": tokenizer.name(tokenizer.eos),
+                "build_info": f"constrain {version('constrain-llm')}",
+            }
+        )
 
     async def slots(self, request: Request) -> Response:
-        """Lists the places for answers of a model; this request uses the model, too."""
-        name = self._name(request)
+        """Lists the places for answers of a model."""
+        name, model = self._loaded(request)
         own = find_model(self._serving.models, name).names[0]
         users = next(state.users for state in self._serving.models.states() if state.name == own)
-        async with self._serving.models.lease(name) as served:
-            n_ctx, count = served.model.n_ctx, served.model.parallel
         return JSONResponse(
-            [{"id": number, "n_ctx": n_ctx, "is_processing": number < users} for number in range(count)]
+            [{"id": number, "n_ctx": model.n_ctx, "is_processing": number < users} for number in range(model.parallel)]
         )
 
     async def models(self, _: Request) -> Response:
@@ -61,9 +60,16 @@ class About:
         """Describes one model."""
         return JSONResponse(await self._describe(require_name(self._serving.models, request.path_params["name"])))
 
-    def _name(self, request: Request) -> str:
-        given: str | None = request.query_params.get("model")
-        return given or only_model(self._serving.models)
+    def _loaded(self, request: Request) -> tuple[str, Model]:
+        """Returns the served name of the model that the query names, or the only one, and the model.
+
+        Raises ``ApiError``, also for one that is not loaded: a description is no reason to load a model.
+        """
+        models = self._serving.models
+        name = require_name(models, request.query_params.get("model") or only_model(models))
+        if (model := models.loaded(name)) is None:
+            raise unavailable(f"The model '{name}' is not loaded; it is with the first request for an answer.")
+        return name, model
 
     async def _describe(self, name: str) -> dict[str, Any]:
         source, loaded = find_model(self._serving.models, name), self._serving.models.loaded(name)

@@ -14,6 +14,7 @@ from constrain.fields.sampling import (
     read_token_ids,
 )
 from constrain.fields.values import array, boolean, integer, mapping, missing, optional_text, required_text, wrong_type
+from constrain.server.http.account import warn
 from constrain.server.http.errors import convert_field_errors
 from constrain.server.requests.limits import MAX_STOP_SEQUENCES, RANGES
 from constrain.server.requests.peers import read_content
@@ -134,7 +135,7 @@ def read_infill(body: Mapping[str, Any], settings: Settings) -> ContinuationRequ
         name = optional_text(file, "filename", f"{where}.") or ""
         pieces += [Gap.FILE, f"{name}\n{required_text(file, 'text', f'{where}.')}"]
     pieces += [Gap.PREFIX, before + (optional_text(body, "prompt") or ""), Gap.SUFFIX, behind, Gap.MIDDLE]
-    return _read(body, tuple(pieces), names_tokens=False)
+    return _read(_without_infill(body), tuple(pieces), names_tokens=False)
 
 
 @convert_field_errors()
@@ -182,6 +183,17 @@ def _read(body: Mapping[str, Any], pieces: tuple[Piece, ...], *, names_tokens: b
         boolean(body, "return_tokens") or False,
         Streaming(read_stream(body)),
     )
+
+
+def _without_infill(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Returns a body without what only sharpens the text in a gap: the sampler ``infill``, and ``n_indent``."""
+    given = body.get("samplers")
+    if isinstance(given, list) and "infill" in given:
+        warn("'samplers': 'infill' is left out: the model chooses by the other samplers.")
+        body = {**body, "samplers": [name for name in given if name != "infill"]}
+    if body.get("n_indent"):
+        warn("'n_indent' has no effect: lines of the text may begin anywhere.")
+    return {name: value for name, value in body.items() if name != "n_indent"}
 
 
 def _read_prompt(given: object) -> tuple[Piece, ...]:

@@ -211,9 +211,19 @@ def _read_texts(content: object, place: str, *, is_result: bool = False) -> list
             raise _not_text(kind, where) if kind in NOT_TEXT else wrong_value(f"{where}.type", kind, ("text",))
         elif kind == "tool_reference":
             texts.append(f"[tool {required_text(block, 'tool_name', f'{where}.')}]")
+        elif (inner := _text_inside(kind, block)) is not None:
+            texts += _read_texts(inner, where, is_result=True)
         else:
             texts.append(omitted(kind))
     return texts
+
+
+def _text_inside(kind: str, block: Mapping[str, Any]) -> object:
+    """Returns the text of a document, or the blocks of a search result; ``None`` if there is none."""
+    if kind == "search_result":
+        return block.get("content") if isinstance(block.get("content"), list) else None
+    source = block.get("source") if kind == "document" else None
+    return source.get("data") if isinstance(source, dict) and source.get("type") == "text" else None
 
 
 def _require_pairs(turns: Sequence[_Turn]) -> None:

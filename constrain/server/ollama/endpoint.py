@@ -43,8 +43,10 @@ class OllamaAnswering(Answering[OllamaRequest]):
         return served_name(self._serving.models, name)
 
     def check(self, asked: OllamaRequest, served: ServedModel) -> None:
-        """Raises ``ApiError`` if the model cannot reason as the request asks for."""
-        require_thinking(asked.model, served.model, asked.options)
+        """Raises ``ApiError`` if the model cannot reason as the request asks for, or warns."""
+        if not (asked.question and asked.question.prefill):  # a given beginning leaves no reasoning before it
+            require_thinking(asked.model, served.model, asked.options)
+        super().check(asked, served)
 
     async def respond(self, asked: OllamaRequest, session: Session, send: Send) -> JSONResponse | None:
         """Returns the response to a request that was read; see ``Answering``."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from constrain.fields.sampling import read_max_tokens, read_sampling
 from constrain.fields.values import FieldError, boolean, integer, mapping
 from constrain.llama.decoding.sampling import LISTS, OPTIONS
-from constrain.server.http.account import warn
+from constrain.server.http.account import MAX_KEPT_WARNINGS, warn
 from constrain.server.ollama.fields import EVERYWHERE
 from constrain.server.requests.limits import RANGES
 from constrain.server.requests.peers import PEERS
@@ -100,15 +100,18 @@ def _members(body: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _refuse(members: Mapping[str, Any]) -> None:
     """Raises ``FieldError`` for options that change an answer and are not done here; warns about unknown ones."""
+    unknown: list[str] = []
     for name, value in members.items():
         if name not in _KNOWN:
             if (name in EVERYWHERE or name in _OUTSIDE) and not asks_for_nothing(name, value):
                 raise unsupported(f"{_FIELD}.{name}", EVERYWHERE.get(name, "Send it outside of 'options'."))
-            warn(f"'{_FIELD}.{name:.64}' is no option{did_you_mean(name[:64], _KNOWN)}; it has no effect.")
+            unknown.append(name)
         if name in _REFUSED:
             neutral, advice = _REFUSED[name]
             if not asks_for_nothing(name, value) and (isinstance(value, bool) or value != neutral):
                 raise unsupported(f"{_FIELD}.{name}", advice)
+    for name in unknown[:MAX_KEPT_WARNINGS]:
+        warn(f"'{_FIELD}.{name:.64}' is no option{did_you_mean(name[:64], _KNOWN)}; it has no effect.")
 
 
 def _check_penalties(members: Mapping[str, Any], found: ChatOptions) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from constrain.fields.logprobs import read_certificate, read_logprobs
 from constrain.fields.sampling import read_cache_prompt, read_parallel
+from constrain.fields.thinking import read_thinking
 from constrain.fields.values import array, boolean, optional_text
 from constrain.server.http.errors import convert_field_errors
 from constrain.server.ollama.fields import (
@@ -111,7 +112,8 @@ def _read_common(body: Mapping[str, Any]) -> tuple[ChatOptions, bool]:
     """
     options: ChatOptions = {**read_options(body), **read_logprobs(body), **read_cache_prompt(body)}
     options |= read_certificate(body)
-    options |= thinking_options(body, options.get("max_tokens"))
+    most = options.get("max_tokens")
+    options |= {**read_thinking(body, most), **thinking_options(body, most)}
     return options, read_keep_alive(body)
 
 

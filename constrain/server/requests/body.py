@@ -66,8 +66,9 @@ async def body_pieces(
     """
     declared = _declared_size(request)
     refusal = _check_headers(request, limit, media_type, declared)
-    if is_large := declared > SMALL_BODY:
-        refusal = refusal or _refuse_unadmitted(admit, declared)
+    reserved = declared if declared > SMALL_BODY else 0
+    if reserved:
+        refusal = refusal or _refuse_unadmitted(admit, reserved)
     if refusal is not None and "expect" in request.headers:  # the client still waits to send the body
         raise refusal
     size, begun = 0, time.monotonic()
@@ -83,9 +84,10 @@ async def body_pieces(
         except (TimeoutError, asyncio.TimeoutError) as error:  # two separate classes before Python 3.11
             raise refusal or _too_slow() from error
         size += len(piece)
-        if refusal is None and (size > limit or (size > SMALL_BODY and not is_large)):
-            refusal = too_large(limit) if size > limit else _refuse_unadmitted(admit, limit)
-            is_large, begun = True, begun if refusal is None else time.monotonic()
+        if refusal is None and (size > limit or size > max(SMALL_BODY, reserved)):
+            more = min(limit, 2 * size) - reserved  # of a body whose size was not declared
+            refusal = too_large(limit) if size > limit else _refuse_unadmitted(admit, more)
+            reserved, begun = reserved + more, begun if refusal is None else time.monotonic()
         if refusal is None:
             begun_writing = time.monotonic()
             yield piece

@@ -48,7 +48,9 @@ def _with_readable_result(message: Any) -> Any:
     if not isinstance(message, dict) or message.get("role") != "tool" or not isinstance(message.get("content"), list):
         return message
     parts = [
-        {"type": "text", "text": omitted(part["type"].removesuffix("_url"))}
+        {"type": "text", "text": part["text"]}
+        if isinstance(part, dict) and part.get("type") != "refusal" and isinstance(part.get("text"), str)
+        else {"type": "text", "text": omitted(part["type"].removesuffix("_url"))}
         if isinstance(part, dict) and isinstance(part.get("type"), str) and part["type"] not in ("text", "refusal")
         else part
         for part in message["content"]

@@ -83,14 +83,15 @@ def take_prefill(
         return messages, ""
     content = last.get("content") or ""
     text = content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+    text = text.lstrip("\n")  # templates and readers drop line feeds in front of an answer
+    if last.get("reasoning_content") or last.get("reasoning"):
+        warn("The reasoning of the last message is left out: the model continues its text.")
     if not text:
         return messages[:-1] or messages, ""
     if len(messages) == 1:
         raise _invalid(place, "there must be a message before the one that the model continues.")
     if options.get("thinking"):
         raise _invalid(place, "the model continues this message, without any reasoning before; ask for none.")
-    if last.get("reasoning_content") or last.get("reasoning"):
-        warn("The reasoning of the last message is left out: the model continues its text.")
     if vote or options.get("draft"):
         raise unsupported("vote" if vote else "draft", "The last message is the beginning of the answer; leave it out.")
     stops = options.get("stop", ())

@@ -63,6 +63,8 @@ ON_ALL_ENDPOINTS = {
     "chat_template": "The model has its template; start the server with another one ('chat_template').",
     "documents": "Write them into the messages or the prompt.",
     "guideline": "Write it into the messages or the prompt.",
+    "grammar_lazy": "Use a structural tag, whose triggers say where a grammar begins.",
+    "grammar_triggers": "Use a structural tag, whose triggers say where a grammar begins.",
     "ignore_eos": "An answer ends where the model or its format ends it.",
     "length_penalty": "This server samples; it has no beam search.",
     "min_keep": "Samplers keep one token at least.",
@@ -90,6 +92,7 @@ ON_ALL_ENDPOINTS = {
 
 CHAT_FIELDS = {
     **ON_ALL_ENDPOINTS,
+    "n_cmpl": "Use 'n'.",
     "background": "This server answers while the client waits.",
     "best_of": "Use 'n', which returns every answer.",
     "conversation": "Send the whole conversation as 'messages'.",

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from constrain.chat.answers.choice import read_choice
 from constrain.chat.tools.checks import ANY_TOOL_NAME, TOOL_NAME
+from constrain.chat.tools.kinds import CustomTool
 from constrain.chat.tools.openai import function_from_json, tool_from_json
 from constrain.errors import ConstrainError, ToolError
 from constrain.fields.values import (
@@ -113,7 +115,7 @@ def read_tools(
                 namespaces[tool.name] = namespace, tool.name.removeprefix(name_in(namespace, ""))
                 found.append((tool, where_of))
     places, tools = places_of(found, "tools"), tuple(tool for tool, _ in found)
-    choice = read_tool_choice(body.get("tool_choice"), tools, is_flat=is_flat)
+    choice = read_tool_choice(body.get("tool_choice"), tools, is_flat=is_flat, namespaces=namespaces)
     return Tools("tools", tools, places, choice, namespaces)
 
 
@@ -240,8 +242,11 @@ def read_tool_choice(
     *,
     modes: Sequence[str] = _MODES,
     is_flat: bool = False,
+    namespaces: Mapping[str, tuple[str, str]] = MappingProxyType({}),
 ) -> Any:
     """Returns the checked ``tool_choice``; Mistral's ``"any"`` is ``"required"``.
+
+    ``namespaces``: namespace and name of each tool of a namespace, by the name that the model calls.
 
     Raises ``ApiError`` or ``FieldError``.
     """
@@ -256,7 +261,7 @@ def read_tool_choice(
     else:
         if is_flat:
             _require_flat_choice(given, field)
-        given = _callable_choice(given, tools, field)
+        given = _callable_choice(given, tools, field, namespaces)
     try:
         read_choice(given, tools, field)
     except ValueError as error:
@@ -264,7 +269,9 @@ def read_tool_choice(
     return given
 
 
-def _callable_choice(given: dict[str, Any], tools: Sequence[Tool], field: str) -> Any:
+def _callable_choice(
+    given: dict[str, Any], tools: Sequence[Tool], field: str, namespaces: Mapping[str, tuple[str, str]]
+) -> Any:
     """Returns a choice among the tools that the model can call, by their full names. Raises ``FieldError``."""
     if given.get("type") != "allowed_tools":
         return _with_full_name(given)
@@ -277,8 +284,12 @@ def _callable_choice(given: dict[str, Any], tools: Sequence[Tool], field: str) -
     for each in listed:
         kind = each.get("type") if isinstance(each, dict) else None
         if kind == NAMESPACE:
-            begin = name_in(required_text(each, "name", f"{field}.tools."), "")
-            kept += [{"type": "function", "name": tool.name} for tool in tools if tool.name.startswith(begin)]
+            name = required_text(each, "name", f"{field}.tools.")
+            kept += [
+                {"type": "custom" if isinstance(tool, CustomTool) else "function", "name": tool.name}
+                for tool in tools
+                if namespaces.get(tool.name, ("",))[0] == name
+            ]
         elif isinstance(kind, str) and kind not in KINDS:
             warn_of_hosted(kind)
         else:

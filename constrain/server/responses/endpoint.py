@@ -28,7 +28,7 @@ from constrain.server.responses.output import (
 )
 from constrain.server.responses.request import read_request
 from constrain.server.responses.store import input_items_page
-from constrain.server.serving.answering import require_room
+from constrain.server.serving.answering import require_room, warn_of_idle_switches
 from constrain.server.serving.endpoint import Endpoint, send_stream
 
 if TYPE_CHECKING:
@@ -112,6 +112,7 @@ class Responses(Endpoint):
                 if self._keeps(asked):
                     await asyncio.to_thread(partial(self._store.reserve, owner, asked, name, previous))
                 async with self._serving.models.lease(asked.model) as served:
+                    warn_of_idle_switches((question,), served)
                     answers = await generator.start(served, (question,), session)
                     temperature = answers.jobs[0].used_sampling.temperature
                     head = ResponseHead(asked, name, time.time(), asked.model, temperature)

@@ -77,7 +77,9 @@ def add_ids(items: Sequence[Item], response_id: str) -> list[Item]:
     """Returns the items; items without an id get one that is derived from the response's id."""
     unique = response_id.partition("_")[2]
     return [
-        item if item.get("id") else {**item, "id": f"{PREFIXES[item['type']]}_{unique}i{index:04x}"}
+        item
+        if item.get("id") or item["type"] == REFERENCE
+        else {**item, "id": f"{PREFIXES[item['type']]}_{unique}i{index:04x}"}
         for index, item in enumerate(items)
     ]
 
@@ -188,8 +190,8 @@ def _result_parts(content: Sequence[object], place: str) -> list[dict[str, Any]]
     for index, given in enumerate(content):
         part = mapping(given, f"{place}[{index}]")
         kind = required_text(part, "type", f"{place}[{index}].")
-        if kind == "input_text":
-            parts += _parts([part], ("input_text",), place)
+        if isinstance(part.get("text"), str):
+            parts += _parts([{**part, "type": "input_text"}], ("input_text",), place)
         else:
             parts.append({"type": "input_text", "text": omitted(kind.removeprefix("input_"))})
     return parts

@@ -111,6 +111,11 @@ class ResponsesRequest:
         return conversation([*previous, *self.items], self.instructions)
 
 
+def _repeat_choice(read: Any, given: object) -> object:
+    """Returns a choice of tools as it was given, except for other servers' words for it."""
+    return read if isinstance(given, str) else given
+
+
 @convert_field_errors()
 def read_request(
     body: Mapping[str, Any], *, strict_subset: StrictSubset = "structural", keeps: bool = True
@@ -157,7 +162,7 @@ def read_request(
         "service_tier": "default",
         "store": store,
         "text": repeat_text(body),
-        "tool_choice": "auto" if tools.choice is None else body["tool_choice"],
+        "tool_choice": "auto" if tools.choice is None else _repeat_choice(tools.choice, body["tool_choice"]),
         "tools": repeat_tools(tools, body),
         "truncation": "disabled",
         "user": optional_text(body, "user"),

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from constrain.server.http.errors import ApiError
-from constrain.server.requests.limits import MAX_PAGE
+from constrain.fields.values import array
+from constrain.server.http.errors import ApiError, convert_field_errors
+from constrain.server.requests.limits import MAX_MESSAGES, MAX_PAGE
 from constrain.server.requests.pages import read_page
 from constrain.server.responses.input import REFERENCE, add_ids, read_items
 
@@ -102,18 +103,23 @@ class ResponseStore(ABC):
         return found
 
     def resolve(self, owner: str, items: Sequence[Item]) -> tuple[Item, ...]:
-        """Returns items with kept ones of this owner in place of the references to them."""
-        return tuple((self._item(owner, item["id"]) or item) if item["type"] == REFERENCE else item for item in items)
+        """Returns items with kept ones of this owner in place of the references to them.
 
-    def _item(self, owner: str, item_id: str) -> Item | None:
-        """Returns a kept item. The id of its response is a part of its own (see ``add_ids`` and ``item_id``)."""
-        unique = item_id.partition("_")[2]
-        for response_id in (f"resp_{unique[:-4]}", f"resp_{unique[:-5]}"):
-            found = self.read(owner, response_id) if self.keeps else None
-            for item in () if found is None else found.conversation:
-                if item["id"] == item_id:
-                    return item
-        return None
+        Raises ``ApiError`` for more references than a conversation may have messages.
+        """
+        wanted = [item["id"] for item in items if item["type"] == REFERENCE]
+        with convert_field_errors():
+            array(wanted, "input", MAX_MESSAGES)
+        kept: dict[str, dict[str, Item]] = {}
+        for response_id in {name for item_id in wanted for name in _responses_of(item_id)} if self.keeps else ():
+            found = self.read(owner, response_id)
+            kept[response_id] = {} if found is None else {item["id"]: item for item in found.conversation}
+
+        def resolved(item: Item) -> Item:
+            places = _responses_of(item["id"]) if item["type"] == REFERENCE else ()
+            return next((kept[place][item["id"]] for place in places if item["id"] in kept.get(place, ())), item)
+
+        return tuple(map(resolved, items))
 
     def delete(self, owner: str, response_id: str) -> dict[str, Any]:
         """Deletes a response of this owner and returns the confirmation. Raises ``ApiError``."""
@@ -140,6 +146,12 @@ class ResponseStore(ABC):
     @abstractmethod
     def close(self) -> None:
         """Ends the use of the store."""
+
+
+def _responses_of(item_id: str) -> tuple[str, str]:
+    """Returns the ids of responses that an item may be of: they are a part of its own (``add_ids``, ``item_id``)."""
+    unique = item_id.partition("_")[2]
+    return f"resp_{unique[:-4]}", f"resp_{unique[:-5]}"
 
 
 def require_size(stored: StoredResponse, max_bytes: int) -> None:

@@ -125,8 +125,7 @@ class Answering(Endpoint, Generic[R]):
 
     def check(self, asked: R, served: ServedModel) -> None:
         """Raises ``ApiError`` if the model cannot do what a request asks for, as far as its fields tell, or warns."""
-        for warning in idle_switches(served.model, asked.questions[0].options):
-            warn(warning)
+        warn_of_idle_switches(asked.questions[:1], served)
 
     def make_writer(self, asked: R, served: ServedModel, answers: Answers) -> Writer:  # noqa: ARG002 - subclasses' use
         """Returns the writer of answers that the model has begun."""
@@ -179,6 +178,14 @@ class Answering(Endpoint, Generic[R]):
             _log.exception("a generation failed")
             for chunk in writer.fail(failure()):
                 yield chunk
+
+
+def warn_of_idle_switches(questions: Sequence[Question], served: ServedModel) -> None:
+    """Warns of options about reasoning that the model's template does not heed."""
+    for question in questions:
+        if not question.prefill:
+            for warning in idle_switches(served.model, question.options):
+                warn(warning)
 
 
 def _count(questions: Sequence[Question]) -> int:

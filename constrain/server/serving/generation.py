@@ -169,11 +169,13 @@ class Generator:
             for question, plan in zip(questions, plans, strict=True)
         ]
         samples = [sample for job in jobs for sample in job.samples(questions[0].n)]
-        prefills = [_prefill(served.model, questions[0], sample) for sample in samples]
+        prefills = await self.run_in_thread(partial(_prefills, served.model, questions[0], samples))
         answers = Answers(samples, questions[0].n, self._live, self._metrics, account.partition, session, prefills)
-        answers.limit_choices(self._limits.seconds)
-        answers.end_by(account.until if self._deadline is None else min(account.until, self._deadline))
         try:
+            await self.run_in_thread(answers.make_runs)
+            answers.enlist()
+            answers.limit_choices(self._limits.seconds)
+            answers.end_by(account.until if self._deadline is None else min(account.until, self._deadline))
             room = served.model.n_ctx - max(job.plan.prompt_tokens for job in jobs)
             await self.run_in_thread(partial(_submit, answers, questions[0], jobs[0].plan.settings.max_tokens, room))
             await answers.begun()
@@ -259,9 +261,18 @@ class Answers:
         self._metrics = metrics
         self._loop = asyncio.get_running_loop()
         self._events: asyncio.Queue[tuple[int, StreamEvent | None]] = asyncio.Queue()
-        self._runs = [Run(job, partial(self._show, number), partition=partition) for number, job in enumerate(jobs)]
+        self._runs: list[Run] = []
+        self._partition = partition
         self._live = live
-        live.update(dict.fromkeys(self._runs, time.monotonic()))
+
+    def make_runs(self) -> None:
+        """Makes the answers; any thread may call it, since their samplers may count a long prompt first."""
+        make = partial(Run, partition=self._partition)
+        self._runs = [make(job, partial(self._show, number)) for number, job in enumerate(self.jobs)]
+
+    def enlist(self) -> None:
+        """Adds the answers to those that are running."""
+        self._live.update(dict.fromkeys(self._runs, time.monotonic()))
         for number, run in enumerate(self._runs):
             run.request.done.add_done_callback(partial(self._note_end, number))
 
@@ -399,12 +410,13 @@ def _make_plan(served: ServedModel, question: Question) -> Plan:
         return plan_continuation(model, text_tokens(model, prompt, question.places.prompt), question.schema, options)
 
 
-def _prefill(model: Model, question: Question, job: Job) -> Prefill | None:
-    """Returns the beginning of an answer that its request gave; ``None`` for none."""
+def _prefills(model: Model, question: Question, jobs: Sequence[Job]) -> list[Prefill | None]:
+    """Returns the beginning of each answer that its request gave; ``None`` for none."""
     if not question.prefill:
-        return None
+        return [None] * len(jobs)
     assert model.vocabulary.encode is not None
-    return Prefill(len(question.prefill), len(model.vocabulary.encode(question.prefill.encode())), len(job.plan.prefix))
+    count = len(model.vocabulary.encode(question.prefill.encode()))
+    return [Prefill(len(question.prefill), count, len(job.plan.prefix)) for job in jobs]
 
 
 def refuse_endless(question: Question, model: Model) -> None:
@@ -414,7 +426,7 @@ def refuse_endless(question: Question, model: Model) -> None:
         with convert_field_errors():
             array(prompt, place, MAX_MESSAGES)
     longest = longest_token(model.vocabulary)
-    if (size := text_size(prompt)) > model.n_ctx * longest:
+    if (size := text_size(prompt) + len(question.prefill.encode())) > model.n_ctx * longest:
         there = f"there are {size} bytes of text in your {place}"
         raise context_overflow(place, f"it has {model.n_ctx} tokens of at most {longest} bytes, and {there}")
 

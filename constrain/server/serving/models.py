@@ -42,6 +42,9 @@ _OWNER = "constrain"
 _ANY = "*"
 """Character of a name that stands for any text."""
 
+_LONGEST_NAME = 200
+"""Characters of a name that may match a pattern."""
+
 ROOM_PATIENCE = 30.0
 """Seconds that a request waits for models in use to make room, unless its own deadline comes first; then status 503."""
 
@@ -169,11 +172,14 @@ class Models:
 
         Letter case and the tag ``latest`` make no difference, unless names of several models differ in nothing else.
         """
-        if name in self._by_name:
-            return name
-        same = {entry.source.names[0]: known for known, entry in self._by_name.items() if _fold(known) == _fold(name)}
-        if same:
-            return next(iter(same.values())) if len(same) == 1 else None
+        for same in (name, name + LATEST, name.removesuffix(LATEST)):
+            if same in self._by_name:
+                return same
+        alike = {entry.source.names[0]: known for known, entry in self._by_name.items() if _fold(known) == _fold(name)}
+        if alike:
+            return next(iter(alike.values())) if len(alike) == 1 else None
+        if len(name) > _LONGEST_NAME:
+            return None
         return next((entry.source.names[0] for pattern, entry in self._patterns if pattern.fullmatch(name)), None)
 
     def find(self, name: str) -> ModelSource | None:
@@ -305,7 +311,7 @@ class Models:
 
 
 def _pattern(name: str) -> re.Pattern[str]:
-    return re.compile(".*".join(map(re.escape, name.split(_ANY))), re.DOTALL)
+    return re.compile(".*".join(map(re.escape, name.split(_ANY))), re.DOTALL | re.IGNORECASE)
 
 
 def _load(source: ModelSource) -> Model | None:

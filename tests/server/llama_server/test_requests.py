@@ -46,7 +46,6 @@ BOTH_REFUSE = [
     ({"grammar": 'root ::= "a"', "json_schema": {}}, "grammar", "cannot be used together"),
     ({"json_schema": 3}, "json_schema", "an object"),
     ({"n_probs": 5}, "n_probs", "logprobs"),
-    ({"n_indent": 4}, "n_indent", "grammar"),
     ({"lora": [{"id": 0, "scale": 1}]}, "lora", "weights"),
     ({"image_data": [{"data": "aGk=", "id": 1}]}, "image_data", "text only"),
     ({"ignore_eos": True}, "ignore_eos", "ends"),

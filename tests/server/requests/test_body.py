@@ -80,10 +80,10 @@ def test_a_large_body_has_its_room_before_anything_is_read() -> None:
     assert room.left == LIMIT
 
 
-def test_a_large_body_of_unknown_length_has_the_most_room() -> None:
+def test_a_large_body_of_unknown_length_has_twice_the_room_that_it_takes() -> None:
     room = Room(LIMIT)
     assert read(room, 3 * SMALL_BODY, declared=False) == 3 * SMALL_BODY
-    assert room.reserved == [(LIMIT, 3 * SMALL_BODY // 2)]
+    assert room.reserved == [(3 * SMALL_BODY, 3 * SMALL_BODY // 2)]
     assert room.left == LIMIT
 
 

@@ -68,9 +68,9 @@ def test_sampling_and_the_limit_are_passed_on() -> None:
     assert request.options == {"max_tokens": 50, "temperature": 2, "top_p": 0.5}
 
 
-@pytest.mark.parametrize(("seed", "taken"), [(7, 7), (-1, 2**32 - 2), (2**32, 1)])
-def test_a_seed_is_passed_on(seed: int, taken: int) -> None:
-    assert _read(seed=seed).options == {"seed": taken}
+@pytest.mark.parametrize(("seed", "taken"), [(7, 7), (-1, None), (-2, 2**32 - 3), (2**32, 1)])
+def test_a_seed_is_passed_on(seed: int, taken: int | None) -> None:
+    assert _read(seed=seed).options == ({} if taken is None else {"seed": taken})
 
 
 @pytest.mark.parametrize(
