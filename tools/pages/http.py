@@ -151,7 +151,9 @@ _MEANINGS = {
     "continue_final_message": "whether a last message of the assistant is the beginning of the answer",
     "chat_template_kwargs": 'variables for the model\'s chat template, such as `{"enable_thinking": false}`',
     "enable_thinking": "whether a model that can reason does so",
-    "reasoning": "an object whose member `effort` is `reasoning_effort`",
+    "reasoning": "an object: `effort` as `reasoning_effort`, `enabled` as `enable_thinking`, `max_tokens` as "
+    "`thinking_budget`",
+    "thinking_budget": "tokens of the reasoning, a soft limit; 0 for no reasoning",
     "reasoning_effort": "how much a model that can reason does so",
     "thinking": "whether a model that can reason does so, and within how many tokens",
     "MessagesRequest.tool_choice": "`auto`, `any`, `none` or one `tool`; with or without parallel use",

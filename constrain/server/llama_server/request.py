@@ -193,7 +193,8 @@ def _without_infill(body: Mapping[str, Any]) -> Mapping[str, Any]:
         body = {**body, "samplers": [name for name in given if name != "infill"]}
     if body.get("n_indent"):
         warn("'n_indent' has no effect: lines of the text may begin anywhere.")
-    return {name: value for name, value in body.items() if name != "n_indent"}
+        body = {name: value for name, value in body.items() if name != "n_indent"}
+    return body
 
 
 def _read_prompt(given: object) -> tuple[Piece, ...]:

@@ -103,11 +103,18 @@ BEGINNING: dict[str, Schema] = {"add_generation_prompt": FLAG, "continue_final_m
 """Members of requests whose last message may be the beginning of the answer."""
 
 _EFFORT: Schema = {"anyOf": [{"enum": [*EFFORTS]}, {"type": "null"}]}
+_REASONING: dict[str, Schema] = {
+    "effort": _EFFORT,
+    "enabled": FLAG,
+    "max_tokens": {"type": ["integer", "null"], "minimum": 0},
+}
 THINKING: dict[str, Schema] = {
     "chat_template_kwargs": {"type": ["object", "null"]},
     "enable_thinking": FLAG,
-    "reasoning": {"type": ["object", "null"], "properties": {"effort": _EFFORT}},
+    "reasoning": {"type": ["object", "null"], "properties": _REASONING},
     "reasoning_effort": _EFFORT,
+    "thinking": {"type": ["boolean", "object", "null"]},
+    "thinking_budget": {"type": ["integer", "null"], "minimum": 0},
 }
 """Members of requests about reasoning before the answer."""
 

@@ -5,7 +5,16 @@ from __future__ import annotations
 from constrain.generation.options import MAX_TOP_LOGPROBS
 from constrain.llama.decoding.sampling import LISTS, OPTIONS
 from constrain.server.ollama.options import MAX_OLLAMA_STOPS, OPTION_RANGES
-from constrain.server.openapi.bodies import BEGINNING, CONTENT, EXTENSION, FLAG, PROOF, SAMPLING, range_schema
+from constrain.server.openapi.bodies import (
+    BEGINNING,
+    CONTENT,
+    EXTENSION,
+    FLAG,
+    PROOF,
+    SAMPLING,
+    THINKING,
+    range_schema,
+)
 from constrain.server.openapi.ollama_types import (
     OllamaChatAnswer,
     OllamaChatBody,
@@ -68,6 +77,7 @@ _ASKING: dict[str, Schema] = {
     "options": _OPTIONS,
     "prompt_cache_retention": SAMPLING["prompt_cache_retention"],
     "stream": FLAG,
+    **THINKING,
     "top_logprobs": {**range_schema((0, MAX_TOP_LOGPROBS), "integer")},
 }
 _PARTS = frozenset({"OllamaMessage", "OllamaCall", "CalledFunction", "OllamaTool", "OllamaFunction"})
