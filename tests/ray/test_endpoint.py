@@ -99,7 +99,7 @@ def test_keys_and_hosts_are_those_of_a_server(base: str) -> None:
 
 def test_errors_have_the_forms_of_their_protocols(base: str) -> None:
     assert httpx.post(f"{base}/v1/messages", headers=KEY, json={}).json()["type"] == "error"
-    assert isinstance(httpx.post(f"{base}/api/chat", headers=KEY, json={}).json()["error"], str)
+    assert isinstance(httpx.post(f"{base}/api/chat", headers=KEY, json={"model": "nothing"}).json()["error"], str)
     assert httpx.post(f"{base}/v1/chat/completions", headers=KEY, content=b"x" * (9 << 20)).status_code == 413
     assert "Ray" in httpx.get(f"{base}/metrics", headers=KEY).json()["error"]["message"]
     assert httpx.get(f"{base}/v1/files", headers=KEY).status_code == 404
