@@ -78,7 +78,7 @@ def idle_switches(model: Model, options: ChatOptions) -> Iterator[str]:
     thinking, effort, wanted = detect_thinking(template), options.get("reasoning_effort"), options.get("thinking")
     wants = wanted or (wanted is None and effort not in (None, "none"))
     if wants and thinking is None and _EFFORT not in read:
-        yield "The model does not reason before its answers, whatever the request says about it."
+        yield "The model cannot reason before its answers, so the request for reasoning has no effect."
     refuses = wanted is False or (wanted is None and effort == "none")
     if refuses and thinking is not None and always_reasons(model, has_tools=bool(options.get("tools"))):
         yield "The model reasons before each answer; its chat template has no switch to turn that off."

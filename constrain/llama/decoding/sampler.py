@@ -87,7 +87,7 @@ class Chain:
 
     @property
     def _is_greedy(self) -> bool:
-        """Whether the likeliest token is chosen: no other can be, whatever the options that leave tokens out."""
+        """Whether the most likely token is always chosen, so that samplers which leave tokens out are not needed."""
         sampling = self._sampling
         may_drop = sampling.xtc_probability or sampling.typical_p < 1 or sampling.dynatemp_range
         is_used = bool(sampling.mirostat) or ("temperature" in sampling.samplers and not may_drop)
