@@ -19,7 +19,8 @@ MAX_SAMPLER_COUNT = 2**31 - 1
 """The greatest whole number among the options for sampling. Beyond: ``ValueError``, or status 400."""
 
 MAX_NUMBER = 1000.0
-"""The greatest value of options without a range of their own, such as ``mirostat_tau``. Beyond: ``ValueError``, or status 400."""
+"""The greatest value of options without a range of their own, such as ``mirostat_tau``. Beyond: ``ValueError``, or
+status 400."""
 
 MAX_BREAKERS = 16
 """Texts of ``dry_sequence_breakers``. Beyond: ``ValueError``, or status 400."""
