@@ -84,6 +84,9 @@ tokens is cut at the limit."""
 
 _QUOTE = b'"'
 
+_TEXTS = (Kind.STRING, Kind.TEXT, Kind.PROSE, Kind.REASONING)
+"""Kinds of lexemes in which white space is a part of the text."""
+
 _EASY_SECONDS = 0.005
 _EASY_CHOICES = 4
 """Number of choices that searched a known mask in less than ``_EASY_SECONDS`` (CPU seconds) each, after which the next
@@ -314,14 +317,13 @@ class Answer:
         if self._ending is not None:
             return self._write_ending(matcher)
         is_near = self._is_near_limit(matcher)
-        token, count = self._draw(matcher, logits, candidates, total, unlimited=is_near)
-        if is_near and token is not None and not self._fits(matcher, token):
-            if (ended := self._end_early(matcher, token)) is not None:
+        is_taken = False
+        if is_near:
+            token, count, is_taken = self._draw_unlimited(matcher, logits, candidates, total)
+            if token is not None and not is_taken and (ended := self._end_early(matcher, token)) is not None:
                 return ended
+        if not is_near or not (is_taken or token is None):
             token, count = self._draw(matcher, logits, candidates, total)
-            is_taken = False
-        else:
-            is_taken = is_near
         if token is None:
             self._take_back(matcher)
             return ()
@@ -352,6 +354,22 @@ class Answer:
         finally:
             self.mask_seconds += time.perf_counter() - started
 
+    def _draw_unlimited(
+        self, matcher: AnswerMatcher, logits: NDArray[np.float32], candidates: Candidates, total: float
+    ) -> tuple[int | None, int, bool]:
+        """Returns what ``_draw`` does without limits, and whether the matcher has accepted the token.
+
+        White space between lexemes that does not fit is left out, since the answer means the same without it.
+        """
+        spaces: list[int] = []
+        while True:
+            token, count = self._draw(matcher, logits, candidates, total, unlimited=True, without=spaces)
+            if token is None or self._fits(matcher, token):
+                return token, count, token is not None
+            if matcher.lexeme[0] in _TEXTS or not self.token_bytes(token).isspace():
+                return token, count, False
+            spaces.append(token)
+
     def _draw(
         self,
         matcher: AnswerMatcher,
@@ -360,12 +378,18 @@ class Answer:
         total: float,
         *,
         unlimited: bool = False,
+        without: Sequence[int] = (),
     ) -> tuple[int | None, int]:
         """Returns the token that the model chooses, and the number of tokens to choose from.
 
-        The token is ``None`` if the answer must first take back tokens in doubt.
+        The token is ``None`` if the answer must first take back tokens in doubt. ``without``: tokens to leave out.
         """
         count = self._fill(matcher, logits, candidates, unlimited=unlimited)
+        for left_out in without:
+            allowed = candidates.buffer[:count]
+            kept = allowed[allowed["id"] != left_out]
+            count = len(kept)
+            candidates.buffer[:count] = kept
         if self.choices is not None:
             self.choices.see(candidates.buffer[:count], total)
         if self.call_or_content is not None and not self.call_or_content.allows(
@@ -417,7 +441,7 @@ class Answer:
         by_limit = left is not None and left <= (WORD_TOKENS if kind == Kind.TEXT else 0)
         if kind == Kind.TEXT:
             return self._end_string(matcher, token, by_limit=by_limit)
-        if by_limit or self.token_bytes(token).isspace():
+        if by_limit:
             return None
         self._is_cut = True
         if matcher.is_accepting:

@@ -91,9 +91,31 @@ class Author:
         raise AssertionError("there is a constraint")
 
 
-def write(text: bytes, language: Any, max_tokens: int, **limits: int) -> Answer:
+class PrettyAuthor(Author):
+    """An author who goes on behind white space that is left out."""
+
+    def logits(self, row: int = -1) -> np.ndarray[Any, np.dtype[np.float32]]:
+        written = b"".join(TOKENS[token] for token in self.evaluated[1:])
+        n_read = next(
+            (n for n in range(len(self.text)) if b"".join(self.text[:n].split()) == b"".join(written.split())), 0
+        )
+        rest = (self.text[len(written) :] if self.text.startswith(written) else self.text[n_read:]).lstrip()
+        logits = super().logits(row)
+        logits[first_token(rest) if rest else self.last] += 5
+        return logits
+
+
+def write(
+    text: bytes,
+    language: Any,
+    max_tokens: int,
+    *,
+    author: type[Author] = Author,
+    whitespace: str = "compact",
+    **limits: int,
+) -> Answer:
     is_schema = not isinstance(language, (Grammar, constrain.StructuralTag, Composition))
-    policies: Any = {"whitespace": "compact"} if is_schema else {}
+    policies: Any = {"whitespace": whitespace} if is_schema else {}
     constraint = constrain.compile(language, VOCABULARY, **policies)
     answer = Answer(
         [0],
@@ -104,7 +126,7 @@ def write(text: bytes, language: Any, max_tokens: int, **limits: int) -> Answer:
         token_bytes=VOCABULARY.token_bytes,
         max_tokens=max_tokens,
     )
-    assert list(Decoding(Author(text), answer).steps()) == answer.tokens
+    assert list(Decoding(author(text), answer).steps()) == answer.tokens
     assert len(answer.tokens) <= max_tokens
     return answer
 
@@ -279,6 +301,26 @@ def test_the_limit_of_a_string_is_its_own_where_a_pattern_is_read_beside_it() ->
     text = b'"Max was very happy, wagging his very very dog"'
     found = json.loads(text_of(write(text, schema, 300, max_string_tokens=12)))
     assert found.startswith("Max was very happy, wagging")
+
+
+@pytest.mark.parametrize(
+    ("schema", "text"),
+    [
+        ({"type": "object"}, b'{\n  "a": 12\n}'),
+        ({"type": "object"}, b"{\n}"),
+        ({"type": "array"}, b"[\n 1,\n [\n 2 ]\n]"),
+        ({"type": "array", "items": {"type": "string", "pattern": "^[a-z ]*$"}}, b'[ "max was",\n"very"\n]'),
+    ],
+    ids=["members", "empty", "items", "patterns"],
+)
+def test_white_space_that_does_not_fit_is_left_out_and_what_stands_behind_it_counts(schema: Any, text: bytes) -> None:
+    options: Any = {"author": PrettyAuthor, "whitespace": "flexible"}
+    whole = write(text, schema, 300, **options)
+    assert text_of(whole) == text
+    for max_tokens in range(2, len(whole.tokens) + 1):
+        answer = write(text, schema, max_tokens, **options)
+        is_same = json.loads(text_of(answer)) == json.loads(text)
+        assert (answer.finish_reason == "stop") == is_same, (max_tokens, text_of(answer))
 
 
 @pytest.mark.parametrize(
