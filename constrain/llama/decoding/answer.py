@@ -9,8 +9,9 @@ finds them). They are not sampled, so biases and penalties do not apply, and all
 
 A constrained answer always ends: its matcher knows how many tokens are left and allows only tokens after which the
 answer can be completed (``Matcher::fill_within_budget`` in engine/core/src/matcher.cpp). Near a limit, the model first
-chooses as if there were none. If the matcher refuses this token, the answer ends something early instead of taking the
-next best token, which might continue a word without its space:
+chooses as if there were none; white space between lexemes that does not fit is left out. If the matcher refuses another
+token, the answer ends something early instead of taking the next best token, which might continue a word without its
+space:
 
     inside a string of any characters  what is behind its last whole word is taken back, and the string is closed
     where the answer may end           it ends
