@@ -28,6 +28,9 @@ OPAQUE_ORIGIN = "null"
 _ORIGIN = re.compile(r"([a-z][a-z0-9+.-]*)://(\*|\[[0-9a-f:.]+\]|(?:\*\.)?[a-z0-9._-]+)(:(?:[0-9]{1,5}|\*))?")
 """An origin, or a pattern of origins."""
 
+_BROWSER = "Mozilla/"
+"""Beginning of ``User-Agent`` in requests of browsers, whoever made them."""
+
 _ANY = {"://*": r"://[a-z0-9._:[\]-]*", "://*.": r"://(?:[a-z0-9_-]+\.)+", ":*": r"(?::[0-9]{1,5})?"}
 """Regular expressions for ``*`` in patterns of origins: for all hosts and ports, for all hosts of a domain, and for all
 ports."""
@@ -74,6 +77,12 @@ def require_origin(method: str, headers: Headers, origins: Sequence[str]) -> Non
         is_link = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
         if method not in ("GET", "HEAD") or not is_link:
             raise _make_refusal("from pages of other origins, unless these send their origin")
+
+
+def is_from_browser(headers: Headers) -> bool:
+    """Returns whether a browser sends a request. Browsers send one of these headers, which no page can leave out."""
+    is_named = headers.get("user-agent", "").startswith(_BROWSER)
+    return is_named or "origin" in headers or "sec-fetch-site" in headers
 
 
 def _is_allowed(origin: str, origins: Sequence[str]) -> bool:

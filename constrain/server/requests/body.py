@@ -9,6 +9,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from constrain.fields.values import is_nested_deeper, type_name, wrong_type
+from constrain.server.http.cors import is_from_browser
 from constrain.server.http.errors import ApiError
 from constrain.server.requests.limits import MAX_FIELD_NESTING
 
@@ -121,8 +122,10 @@ def _check_headers(request: Request, limit: int, media_type: str, declared: int)
             code="unsupported_encoding",
             headers={"Connection": "close"},
         )
-    kind = request.headers.get("content-type", "")
-    if kind.partition(";")[0].strip().lower() != media_type:  # a browser may send others for every page unasked
+    kind = request.headers.get("content-type")
+    is_unnamed = kind is None and media_type == _JSON and not is_from_browser(request.headers)
+    if not is_unnamed and (kind or "").partition(";")[0].strip().lower() != media_type:
+        # a browser may send others, or none, for every page unasked
         form = "JSON" if media_type == _JSON else "a form with a file"
         return ApiError(
             f"The body of this request is {form} and must say so: send the header Content-Type: {media_type}"

@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     import httpx
 
 
+BROWSER = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
+
+ORIGIN = "https://my.example"
+
+
 class NoModel:
     """Stands where no model is asked."""
 
@@ -343,11 +348,23 @@ def test_what_is_no_origin_is_refused(text: str) -> None:
     ],
 )
 def test_a_body_that_a_browser_sends_unasked_is_refused(kind: str | None, path: str, keys: tuple[str, ...]) -> None:
-    headers = {"Authorization": "Bearer secret"} | ({} if kind is None else {"Content-Type": kind})
+    named = {"User-Agent": BROWSER} if kind is None else {"Content-Type": kind}
+    headers = {"Authorization": "Bearer secret", **named}
     response = ask(application(api_keys=keys), "POST", path, content=b'{"model": "none"}', headers=headers)
     error = error_of(response)
     assert (response.status_code, error["code"]) == (415, "unsupported_media_type")
     assert "Content-Type: application/json" in error["message"]
+
+
+@pytest.mark.parametrize("headers", [{"User-Agent": BROWSER}, {"Origin": ORIGIN}, {"Sec-Fetch-Site": "none"}])
+def test_a_browser_always_names_the_type_of_a_body(headers: dict[str, str]) -> None:
+    allowing = application(cors_origins=(ORIGIN,))
+    assert ask(allowing, "POST", CHAT, content=b"{}", headers=headers).status_code == 415
+
+
+def test_a_program_need_not_name_the_type_of_a_body() -> None:
+    response = ask(application(), "POST", CHAT, content=b'{"model": "none"}', headers={"User-Agent": "litellm/1.81"})
+    assert error_of(response)["code"] == "model_not_found"
 
 
 @pytest.mark.parametrize("kind", ["application/json", "application/json; charset=utf-8", "Application/JSON ;a=b"])

@@ -200,7 +200,7 @@ def test_everything_needs_a_key_where_there_are_keys(path: str) -> None:
 @pytest.mark.parametrize("path", ["chat", "generate", "embed", "embeddings", "show", "pull"])
 @pytest.mark.parametrize("kind", [None, "text/plain", "application/x-www-form-urlencoded", "multipart/form-data"])
 def test_bodies_that_any_page_can_send_are_refused(path: str, kind: str | None) -> None:
-    headers = {} if kind is None else {"Content-Type": kind}
+    headers = {"User-Agent": "Mozilla/5.0"} if kind is None else {"Content-Type": kind}
     response = ask(idle(), "POST", f"/api/{path}", content=b'{"model": "small"}', headers=headers)
     assert response.status_code == 415
     assert "--json" in error_of(response)
