@@ -11,6 +11,7 @@ from constrain.server.requests.refusals import unsupported
 from constrain.server.requests.tools import (
     MESSAGES_TOOL_NAME,
     Tools,
+    name_hosted,
     places_of,
     read_tool,
     read_tool_choice,
@@ -18,7 +19,7 @@ from constrain.server.requests.tools import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from constrain.chat.tools.kinds import Tool
     from constrain.generation.options import ChatOptions
@@ -38,7 +39,7 @@ def read_message_tools(body: Mapping[str, Any], subset: StrictSubset) -> tuple[C
     read = (_read_tool(mapping(each, f"tools[{index}]"), f"tools[{index}]", subset) for index, each in enumerate(given))
     found = [each for each in read if each is not None]
     places, tools = places_of(found, "tools"), tuple(tool for tool, _ in found)
-    choice, is_parallel = _read_choice(body, tools)
+    choice, is_parallel = _read_choice(body, tools, [each.get("type") or "custom" for each in given])
     return Tools("tools", tools, places, choice, {}).options(parallel=is_parallel), places
 
 
@@ -78,8 +79,11 @@ def _describe(given: Mapping[str, Any], place: str) -> str:
     return "\n".join(filter(None, (description, *(f"Example: {each}" for each in examples))))
 
 
-def _read_choice(body: Mapping[str, Any], tools: tuple[Tool, ...]) -> tuple[Any, bool]:
-    """Returns ``tool_choice`` as chat completions have it, and whether there may be several calls."""
+def _read_choice(body: Mapping[str, Any], tools: tuple[Tool, ...], kinds: Sequence[str]) -> tuple[Any, bool]:
+    """Returns ``tool_choice`` as chat completions have it, and whether there may be several calls.
+
+    ``kinds``: types of all tools of the request.
+    """
     if body.get("parallel_tool_calls") is not None:
         raise unsupported("parallel_tool_calls", "Use 'tool_choice.disable_parallel_tool_use'.")
     if body.get("tool_choice") is None:
@@ -89,10 +93,11 @@ def _read_choice(body: Mapping[str, Any], tools: tuple[Tool, ...]) -> tuple[Any,
     is_parallel = not boolean(given, "disable_parallel_tool_use", "tool_choice.")
     if kind == "tool":
         name = required_text(given, "name", "tool_choice.")
-        return read_tool_choice({"type": "function", "function": {"name": name}}, tools), is_parallel
+        return read_tool_choice({"type": "function", "function": {"name": name}}, tools, kinds=kinds), is_parallel
     if kind == "any" and not tools:
         raise FieldError(
-            "Invalid value for 'tool_choice': it demands a call, but there are no tools that can be called.",
+            "Invalid value for 'tool_choice': it demands a call, but there are no tools that can be called."
+            + name_hosted(kinds),
             param="tool_choice",
             code="invalid_value",
         )

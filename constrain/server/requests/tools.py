@@ -33,7 +33,7 @@ from constrain.server.requests.limits import MAX_TOOLS
 from constrain.server.requests.places import Place, report_place
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from constrain.chat.tools.kinds import Tool
     from constrain.generation.options import ChatOptions
@@ -105,7 +105,8 @@ def read_tools(
     given = body.get("tools")
     found: list[tuple[Tool, Place]] = []
     namespaces: dict[str, tuple[str, str]] = {}
-    for outer, place in _entries([] if given is None else array(given, "tools", most), "tools"):
+    entries = list(_entries([] if given is None else array(given, "tools", most), "tools"))
+    for outer, place in entries:
         if outer["type"] != NAMESPACE:
             found += _read_entry(outer, place, subset, is_flat=is_flat, names=names)
             continue
@@ -115,7 +116,8 @@ def read_tools(
                 namespaces[tool.name] = namespace, tool.name.removeprefix(name_in(namespace, ""))
                 found.append((tool, where_of))
     places, tools = places_of(found, "tools"), tuple(tool for tool, _ in found)
-    choice = read_tool_choice(body.get("tool_choice"), tools, is_flat=is_flat, namespaces=namespaces)
+    kinds = [outer["type"] for outer, _ in entries]
+    choice = read_tool_choice(body.get("tool_choice"), tools, is_flat=is_flat, namespaces=namespaces, kinds=kinds)
     return Tools("tools", tools, places, choice, namespaces)
 
 
@@ -154,7 +156,19 @@ def _read_entry(
 
 def warn_of_hosted(kind: str) -> None:
     """Warns that the tools of a type are left out."""
-    warn(f"Tools of the type '{kind:.80}' are left out: this server does not run them, so the model cannot call them.")
+    warn(_left_out(kind))
+
+
+def _left_out(kind: str) -> str:
+    return f"Tools of the type '{kind:.80}' are left out: this server does not run them, so the model cannot call them."
+
+
+def name_hosted(kinds: Iterable[str]) -> str:
+    """Returns sentences, each after a space, about the tools that are left out: why a choice finds too few.
+
+    ``kinds``: types of all tools of the request.
+    """
+    return "".join(f" {_left_out(kind)}" for kind in dict.fromkeys(kinds) if kind not in (*KINDS, NAMESPACE))
 
 
 def omitted(kind: str) -> str:
@@ -243,10 +257,12 @@ def read_tool_choice(
     modes: Sequence[str] = _MODES,
     is_flat: bool = False,
     namespaces: Mapping[str, tuple[str, str]] = MappingProxyType({}),
+    kinds: Iterable[str] = (),
 ) -> Any:
     """Returns the checked ``tool_choice``; Mistral's ``"any"`` is ``"required"``.
 
-    ``namespaces``: namespace and name of each tool of a namespace, by the name that the model calls.
+    ``namespaces``: namespace and name of each tool of a namespace, by the name that the model calls. ``kinds``: types
+    of all tools of the request (see ``name_hosted``).
 
     Raises ``ApiError`` or ``FieldError``.
     """
@@ -265,7 +281,8 @@ def read_tool_choice(
     try:
         read_choice(given, tools, field)
     except ValueError as error:
-        raise ApiError(f"Invalid value for '{field}': {error}", param=field, code="invalid_value") from error
+        message = f"Invalid value for '{field}': {error}.{name_hosted(kinds)}"
+        raise ApiError(message, param=field, code="invalid_value") from error
     return given
 
 
