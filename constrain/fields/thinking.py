@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from constrain.fields.values import boolean, integer, mapping, one_of
 from constrain.generation.reasoning import EFFORTS
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 EFFORT_TOKENS: dict[str, int] = {"minimal": 128, "low": 512, "medium": 2048}
 """Tokens of reasoning that an effort asks the model to keep to, a soft limit; higher efforts have none."""
 
-_KINDS = ("enabled", "adaptive", "disabled")
+_KINDS: dict[str, bool | Literal["adaptive"]] = {"enabled": True, "adaptive": "adaptive", "disabled": False}
 
 
 def read_thinking(body: Mapping[str, Any], max_tokens: int | None) -> ChatOptions:
@@ -45,12 +45,12 @@ def read_thinking(body: Mapping[str, Any], max_tokens: int | None) -> ChatOption
     return found
 
 
-def _switch(body: Mapping[str, Any]) -> bool | None:
+def _switch(body: Mapping[str, Any]) -> bool | Literal["adaptive"] | None:
     """Reads ``thinking`` in Anthropic's form, or as a boolean; ``None`` without it. Raises ``FieldError``."""
     given = body.get("thinking")
     if isinstance(given, dict):
         kind = given.get("type")
-        return None if kind is None else one_of(kind, _KINDS, "thinking.type") != "disabled"
+        return None if kind is None else _KINDS[one_of(kind, tuple(_KINDS), "thinking.type")]
     return boolean(body, "thinking")
 
 

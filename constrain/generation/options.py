@@ -210,7 +210,7 @@ class ChatOptions(Options, total=False):
         allow_refusal: whether the model may answer with a ``Refusal`` instead of a value of ``schema``; ``False`` by
             default.
         thinking: whether a model that can reason does so before its answer; ``None`` (the default) for only if there
-            is no schema. A ``draft`` takes the place of the reasoning.
+            is no schema; ``"adaptive"`` for whenever the model likes. A ``draft`` takes the place of the reasoning.
         max_reasoning_tokens: soft limit on the tokens of the reasoning; ``None`` (the default) for half of
             ``max_tokens``, or no limit if that is ``None``, too.
         reasoning_effort: how much a model that can reason does so: ``"none"``, ``"minimal"``, ``"low"``, ``"medium"``,
@@ -226,7 +226,7 @@ class ChatOptions(Options, total=False):
     parallel_tool_calls: bool
     tool_format: str | None
     allow_refusal: bool
-    thinking: bool | None
+    thinking: bool | Literal["adaptive"] | None
     max_reasoning_tokens: int | None
     reasoning_effort: str | None
     template_variables: Mapping[str, Any]

@@ -129,7 +129,7 @@ def make_plan(model: Model, prompt: Prompt, schema: Any, given: Options, prefill
     answer = _make_answer_language(model, schema, options, tools, form, sources)
     language = _text_language(schema, options) if answer is None else None
     if settings.draft:
-        _check_draft(schema, tools, thinking=options.get("thinking"))
+        _check_draft(schema, tools, thinking=bool(options.get("thinking")))
     if settings.unbias and (answer is not None or settings.draft):
         raise ValueError(
             "unbias is for answers that are one text of a schema: without tools, refusals, reasoning, draft"
@@ -203,7 +203,7 @@ def make_plan(model: Model, prompt: Prompt, schema: Any, given: Options, prefill
     )
 
 
-def _check_draft(schema: object, tools: Sequence[Tool], *, thinking: bool | None) -> None:
+def _check_draft(schema: object, tools: Sequence[Tool], *, thinking: bool) -> None:
     """Raises ``DraftError`` if there can be no draft."""
     if schema is None and not tools:
         raise DraftError("draft needs a schema or tools; without them, the answer is free text already")

@@ -53,7 +53,7 @@ def switch_reasoning(
         if switch.variable in given:
             wanted = given[switch.variable] != switch.off
         variables[switch.variable] = switch.on if wanted else switch.off
-    return {**variables, **given}, wanted
+    return {**variables, **given}, bool(wanted)
 
 
 def _read_variables(given: Any) -> Mapping[str, Any]:
@@ -76,7 +76,7 @@ def idle_switches(model: Model, options: ChatOptions) -> Iterator[str]:
         if name not in read:
             yield f"The model's chat template has no variable {name!r:.80}."
     thinking, effort, wanted = detect_thinking(template), options.get("reasoning_effort"), options.get("thinking")
-    wants = wanted or (wanted is None and effort not in (None, "none"))
+    wants = wanted is True or (wanted is None and effort not in (None, "none"))
     if wants and thinking is None and _EFFORT not in read:
         yield "The model cannot reason before its answers, so the request for reasoning has no effect."
     refuses = wanted is False or (wanted is None and effort == "none")

@@ -21,6 +21,7 @@ PLAIN = "{{ messages[0].content }}"
     [
         (QWEN, {}, {"enable_thinking": True}, True),
         (QWEN, {"thinking": False}, {"enable_thinking": False}, False),
+        (QWEN, {"thinking": "adaptive"}, {"enable_thinking": True}, True),
         (QWEN, {"template_variables": {"enable_thinking": False}}, {"enable_thinking": False}, False),
         (QWEN, {"template_variables": {"enable_thinking": False}, "thinking": True}, {"enable_thinking": False}, False),
         (QWEN, {"reasoning_effort": "none"}, {"enable_thinking": False}, False),
@@ -63,6 +64,7 @@ def test_other_values_are_refused(options: Any, error: type[Exception]) -> None:
     [
         (PLAIN, {"reasoning_effort": "none", "thinking": False}, 0),
         (PLAIN, {"reasoning_effort": "low"}, 1),
+        (PLAIN, {"reasoning_effort": "low", "thinking": "adaptive"}, 0),
         (PLAIN, {"thinking": True, "template_variables": {"enable_thinking": True}}, 2),
         (QWEN, {"thinking": True, "template_variables": {"enable_thinking": True}}, 0),
         (GPT_OSS, {"reasoning_effort": "low"}, 0),

@@ -124,7 +124,7 @@ def _read_thinking(body: Mapping[str, Any], max_tokens: int | None) -> tuple[Cha
     if kind == "disabled":
         return {"thinking": False}, is_shown
     if kind == "adaptive":
-        return {"thinking": True}, is_shown
+        return {"thinking": "adaptive"}, is_shown
     name = "thinking.budget_tokens"
     budget = integer({name: config.get("budget_tokens")}, name, 1)
     if budget is None:

@@ -63,7 +63,7 @@ def test_stop_sequences_are_limited() -> None:
     [
         (None, {}),
         ({"type": "disabled"}, {"thinking": False}),
-        ({"type": "adaptive"}, {"thinking": True}),
+        ({"type": "adaptive"}, {"thinking": "adaptive"}),
         ({"type": "enabled", "budget_tokens": 50}, {"thinking": True, "max_reasoning_tokens": 50}),
     ],
 )
