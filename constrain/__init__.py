@@ -252,11 +252,18 @@ _MODULES = {
 """Where the names are that cost time to import, or bring in what does: they are imported when they are asked for."""
 
 
+_SUBMODULES = ("certificates", "errors", "grammars", "integrations", "language", "mcp", "ray", "verify")
+"""The modules that are public; docs/reference/python.md says what is in them."""
+
+
 def __getattr__(name: str) -> object:
     if name in _MODULES:
         return getattr(import_module(_MODULES[name]), name)
-    if name == "grammars":
-        return import_module("constrain.grammars")
+    if name in _SUBMODULES:
+        try:
+            return import_module(f"constrain.{name}")
+        except ImportError as error:  # an extra is missing
+            raise AttributeError(f"constrain.{name}: {error}") from error
     if name == "__version__":
         from importlib.metadata import version
 
@@ -265,4 +272,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*__all__, *_SUBMODULES})

@@ -1,9 +1,45 @@
-"""Checks of arguments: integers, encodable texts, and the ``TypeError`` for a wrong type."""
+"""Checks of arguments: integers, encodable texts, the ``TypeError`` for a wrong type; and signatures for ``help``."""
 
 from __future__ import annotations
 
+import inspect
 from operator import index
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+AnyFunction = TypeVar("AnyFunction", bound="Callable[..., Any]")
+
+
+def lists_options(
+    options: type, defaults: Mapping[str, object], about: str = ""
+) -> Callable[[AnyFunction], AnyFunction]:
+    """Returns a decorator that lists the keys of a ``TypedDict`` in a signature, in place of ``**options``.
+
+    ``help``, ``inspect.signature`` and notebooks then show and complete them, in the order of ``defaults``. Type
+    checkers read ``Unpack`` instead. ``about``: text about the options, which is added to the docstring.
+    """
+
+    def decorate(function: AnyFunction) -> AnyFunction:
+        written = inspect.signature(function)
+        *own, _ = written.parameters.values()
+        listed = [
+            inspect.Parameter(
+                name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=default,
+                annotation=options.__annotations__[name].__forward_arg__,
+            )
+            for name, default in defaults.items()
+            if name in options.__annotations__
+        ]
+        function.__signature__ = written.replace(parameters=[*own, *listed])  # type: ignore[attr-defined]
+        if about and function.__doc__:  # there is none with ``python -OO``
+            function.__doc__ = f"{inspect.cleandoc(function.__doc__)}\n\n{about}"
+        return function
+
+    return decorate
 
 
 def integer(name: str, value: Any) -> int:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import importlib.metadata
+import inspect
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pygments.lexers.data import JsonLexer
 from pygments.lexers.special import TextLexer
 from sphinx.highlighting import lexers
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
 
 _ROOT = Path(__file__).resolve().parents[1]
 
@@ -48,6 +53,25 @@ napoleon_use_ivar = True
 copybutton_exclude = ".linenos, .gp, .go"
 copybutton_prompt_text = r"^\$ "
 copybutton_prompt_is_regexp = True
+
+
+def _show_source_signature(_: object, thing: object, __: object) -> None:
+    """Lets pages show ``**options``, which have a page of their own, rather than all of them in each signature."""
+    if inspect.isfunction(thing):
+        vars(thing).pop("__signature__", None)
+
+
+def _leave_out_options(_: object, __: object, ___: object, ____: object, _____: object, lines: list[str]) -> None:
+    """Ends a docstring in front of the list of options."""
+    if "Options:" in lines:
+        del lines[lines.index("Options:") :]
+
+
+def setup(app: Sphinx) -> None:
+    """Registers the two functions above."""
+    app.connect("autodoc-before-process-signature", _show_source_signature)
+    app.connect("autodoc-process-docstring", _leave_out_options, priority=400)  # before napoleon
+
 
 nitpicky = True
 nitpick_ignore_regex = [

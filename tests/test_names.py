@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 import constrain
 
 if TYPE_CHECKING:
@@ -27,6 +29,30 @@ def test_all_lists_exactly_the_public_names() -> None:
     assert set(constrain.__all__) <= set(dir(constrain))
     for name in set(constrain.__all__) - {"__version__"}:  # known once the distribution is installed
         assert getattr(constrain, name) is not None
+
+
+def test_dir_has_the_public_names_and_modules_and_no_others() -> None:
+    page = (Path(__file__).parent.parent / "docs" / "reference" / "python.md").read_text(encoding="utf-8")
+    modules = set(re.findall(r"constrain\.([a-z]+)\b(?!_)", page.partition("## ")[0])) | {
+        "language"
+    }  # of grammars in code
+    assert set(dir(constrain)) == {*constrain.__all__, *modules}
+    assert all(getattr(constrain, name).__name__ == f"constrain.{name}" for name in modules)
+
+
+def test_a_module_without_its_extra_is_no_attribute(monkeypatch: pytest.MonkeyPatch) -> None:
+    """``help(constrain)`` asks for all of them."""
+    monkeypatch.delattr(constrain, "mcp", raising=False)
+    monkeypatch.setitem(sys.modules, "constrain.mcp", None)  # as if an import in it failed
+    with pytest.raises(AttributeError, match=r"constrain\.mcp: "):
+        _ = constrain.mcp
+    assert not hasattr(constrain, "mcp")
+
+
+def test_dir_of_a_model_has_what_its_docstring_has() -> None:
+    described = inspect.cleandoc(constrain.Model.__doc__ or "").partition("Attributes:\n")[2].partition("\n\n")[0]
+    attributes = re.findall(r"^    (\w+):", described, re.MULTILINE)
+    assert sorted(dir(constrain.Model.__new__(constrain.Model))) == sorted([*attributes, "close"])
 
 
 def test_names_of_the_design_are_there() -> None:

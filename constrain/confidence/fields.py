@@ -24,7 +24,7 @@ MAX_CONFIDENT_FIELDS = 10_000
 """Parts of one answer that ``Completion.fields`` lists. Beyond: it lists only the answer as a whole."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class FieldConfidence:
     """A part of an answer, with its probabilities. All logarithms are natural ones.
 
@@ -53,6 +53,9 @@ class FieldConfidence:
     log_mass: float
     choices: int
     alternatives: tuple[Alternative, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"FieldConfidence(value={self.value!r}, probability={self.probability:.4f}, mass={self.mass:.4f})"
 
     @property
     def probability(self) -> float:

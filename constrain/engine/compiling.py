@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any
 
+from constrain.arguments import lists_options
 from constrain.engine.cache import RejectedFileError, find_cache
 from constrain.engine.constraint import Constraint, Keeping
 from constrain.engine.remembered import remembered_constraints
@@ -13,7 +14,7 @@ from constrain.errors import deep_enough, limits_at
 from constrain.language.digest import grammar_digest, schema_digest, source_digest
 from constrain.language.grammar import Grammar
 from constrain.language.iteration import with_iterations
-from constrain.language.policies import CHOICES, DEFAULTS, refuse_compile_options
+from constrain.language.policies import CHOICES, DEFAULTS, CompileOptions, refuse_compile_options
 from constrain.language.schema_text import is_type, parse_schema, schema_text
 from constrain.language.source import Source
 from constrain.quotes.keyword import read_sources, with_sources
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from constrain.engine.cache import Cache
     from constrain.engine.constraint import Packed
     from constrain.json_schema.compiler import CompiledSchema
-    from constrain.language.policies import CompileOptions
     from constrain.private_folders import Directory
     from constrain.vocabulary.vocabulary import HasVocabulary, Vocabulary
 
@@ -40,6 +40,7 @@ JSON_SCHEMA = "json_schema"
 """The ``kind`` of a JSON Schema that is described as JSON."""
 
 
+@lists_options(CompileOptions, DEFAULTS)
 def compile(  # noqa: A001 - the name of the public function
     schema: object,
     vocab: Vocabulary | HasVocabulary | Llama,

@@ -21,7 +21,8 @@ from constrain.engine.special import resolve_special
 from constrain.engine.terminals import ExpectedTerminal, name_terminal
 from constrain.errors import deep_enough
 from constrain.language.grammar import WORD_TOKENS
-from constrain.language.special import special_name
+from constrain.language.special import special_name, without_special
+from constrain.notebooks import cut
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -144,6 +145,19 @@ class Constraint:
         if self._classes is not None:
             self._places = json.dumps(places).encode()
         self._bytes_beside = _DESCRIPTION_SHARE * self._core.memory_bytes
+
+    def __repr__(self) -> str:
+        """Returns a shortest text, sizes and the number of warnings; ``report`` has more."""
+        sizes, matcher = self._core.stats(), self.matcher()
+        shortest = without_special(matcher.shortest_completion()).decode(errors="replace")
+        return (
+            f"Constraint(shortest={cut(shortest, 80)}, min_tokens={matcher.min_tokens_left}, rules={sizes['rules']}, "
+            f"terminals={sizes['terminals']}, n_vocab={self.vocabulary.n_vocab}, warnings={len(self.warnings)})"
+        )
+
+    def _repr_html_(self) -> str:
+        """Returns the table of ``report`` for notebooks."""
+        return self.report._repr_html_()
 
     def _tokens(self) -> core.Vocabulary:
         """The tokens for the kernel, with marks for the classes of tokens."""
@@ -498,6 +512,11 @@ class Matcher(core.Matcher):
     def fork(self) -> Matcher:
         """Returns an independent matcher at the same position, with the same limits and budget."""
         return Matcher(self.constraint, self)
+
+    def __repr__(self) -> str:
+        """Returns where the matcher stands, by the names of its properties."""
+        names = ("n_accepted", "min_tokens_left", "is_accepting", "is_finished")
+        return f"Matcher({', '.join(f'{name}={getattr(self, name)}' for name in names)})"
 
     def __copy__(self) -> Matcher:
         """Returns a fork."""

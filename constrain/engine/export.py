@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from constrain.arguments import lists_options
 from constrain.engine.compiling import grammar_of
 from constrain.errors import deep_enough
+from constrain.language.policies import DEFAULTS, CompileOptions
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from constrain.exporting.exporter import Target
-    from constrain.language.policies import CompileOptions
 
 
+@lists_options(CompileOptions, DEFAULTS)
 def export(
     schema: object,
     to: Target,

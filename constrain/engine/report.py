@@ -6,6 +6,8 @@ from dataclasses import dataclass, fields
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from constrain.notebooks import table
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -41,6 +43,14 @@ class Report:
     terminals: int
     memory_bytes: int
     limited_masks: int
+
+    def _repr_html_(self) -> str:
+        """Returns a table of the facts for notebooks."""
+        shown = {field.name: getattr(self, field.name) for field in fields(self)}
+        shown["policies"] = ", ".join(f"{name}={value!r}" for name, value in self.policies.items())
+        shown["digits"] = ", ".join(f"{name}={value!r}" for name, value in self.digits.items())
+        shown["warnings"], shown["split"] = "; ".join(self.warnings), ", ".join(self.split)
+        return table(shown.items())
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickles read-only mappings as dicts, because they cannot be pickled or copied themselves."""

@@ -9,7 +9,7 @@ from constrain.errors import ConstrainError
 from constrain.generation.batch import decide_outcomes, outcome_of
 from constrain.generation.completion import Completion, Finished
 from constrain.generation.job import Job, Run
-from constrain.generation.options import read_voters, refuse_unbias, refuse_vote
+from constrain.generation.options import read_voters, refuse_unbias, refuse_vote, takes_options
 from constrain.generation.partial import PartialEvents
 from constrain.generation.planning import prepare
 from constrain.llama.lookup import as_model
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
     from constrain.chat.prompt.messages import Prompt
     from constrain.chat.reading.events import StreamEvent
-    from constrain.generation.options import ChatOptions
+    from constrain.chat.reading.reply import Reply
+    from constrain.generation.options import AnyTools, ChatOptions, VotedOptions
     from constrain.language.grammar import Grammar
     from constrain.language.source import Source
     from constrain.llama.lookup import AnyModel
@@ -31,41 +32,34 @@ T = TypeVar("T")
 
 
 @overload
-async def agenerate(
-    model: AnyModel,
-    prompt: Prompt,
-    *,
-    schema: type[T],
-    n: int | None = None,
-    vote: bool = False,
-    **options: Unpack[ChatOptions],
-) -> T: ...
+async def agenerate(model: AnyModel, prompt: Prompt, *, schema: type[T], **options: Unpack[VotedOptions]) -> T: ...
 
 
 @overload
 async def agenerate(
-    model: AnyModel,
-    prompt: Prompt,
-    *,
-    schema: Grammar | Source | None = None,
-    n: int | None = None,
-    vote: bool = False,
-    **options: Unpack[ChatOptions],
+    model: AnyModel, prompt: Prompt, *, schema: Grammar | Source | None = None, **options: Unpack[VotedOptions]
 ) -> str: ...
 
 
 @overload
 async def agenerate(
+    model: AnyModel, prompt: Prompt, *, tools: AnyTools, schema: Any = None, **options: Unpack[VotedOptions]
+) -> Reply: ...
+
+
+@overload
+async def agenerate(
     model: AnyModel,
     prompt: Prompt,
     *,
-    schema: Any,
+    schema: Any = None,
     n: int | None = None,
     vote: bool = False,
     **options: Unpack[ChatOptions],
 ) -> Any: ...
 
 
+@takes_options
 async def agenerate(
     model: AnyModel,
     prompt: Prompt,
@@ -86,6 +80,37 @@ async def agenerate(
     return (await acomplete(model, prompt, schema=schema, n=n, vote=vote, **options)).value
 
 
+@overload
+async def acomplete(
+    model: AnyModel, prompt: Prompt, *, schema: type[T], **options: Unpack[VotedOptions]
+) -> Completion[T]: ...
+
+
+@overload
+async def acomplete(
+    model: AnyModel, prompt: Prompt, *, schema: Grammar | Source | None = None, **options: Unpack[VotedOptions]
+) -> Completion[str]: ...
+
+
+@overload
+async def acomplete(
+    model: AnyModel, prompt: Prompt, *, tools: AnyTools, schema: Any = None, **options: Unpack[VotedOptions]
+) -> Completion[Reply]: ...
+
+
+@overload
+async def acomplete(
+    model: AnyModel,
+    prompt: Prompt,
+    *,
+    schema: Any = None,
+    n: int | None = None,
+    vote: bool = False,
+    **options: Unpack[ChatOptions],
+) -> Completion: ...
+
+
+@takes_options
 async def acomplete(
     model: AnyModel,
     prompt: Prompt,
@@ -126,6 +151,7 @@ async def _vote(job: Job, voters: int) -> Completion:
     return decided
 
 
+@takes_options
 async def astream(
     model: AnyModel, prompt: Prompt, *, schema: Any = None, partial: bool = False, **options: Unpack[ChatOptions]
 ) -> AsyncIterator[StreamEvent | FieldEvent | Finished]:

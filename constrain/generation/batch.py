@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from constrain.errors import ConstrainError, OutputValidationError
 from constrain.generation.job import Job, Run
-from constrain.generation.options import options_beside, read_voters, refuse_unbias, refuse_vote
+from constrain.generation.options import options_beside, read_voters, refuse_unbias, refuse_vote, takes_options
 from constrain.generation.planning import prepare
 from constrain.llama.lookup import as_model
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from constrain.chat.prompt.messages import Prompt
     from constrain.generation.completion import Completion
-    from constrain.generation.options import ChatOptions
+    from constrain.generation.options import ChatOptions, ValueOptions
     from constrain.llama.lookup import AnyModel
 
 T = TypeVar("T")
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 @overload
 def generate_batch(
-    model: AnyModel, prompts: Iterable[Prompt], *, schema: type[T], **options: Unpack[ChatOptions]
+    model: AnyModel, prompts: Iterable[Prompt], *, schema: type[T], **options: Unpack[ValueOptions]
 ) -> list[T]: ...
 
 
@@ -44,6 +44,7 @@ def generate_batch(
 ) -> list[Any]: ...
 
 
+@takes_options
 def generate_batch(
     model: AnyModel,
     prompts: Iterable[Prompt],
@@ -74,6 +75,27 @@ def generate_batch(
         raise
 
 
+@overload
+def complete_batch(
+    model: AnyModel, prompts: Iterable[Prompt], *, schema: type[T], **options: Unpack[ValueOptions]
+) -> list[Completion[T]]: ...
+
+
+@overload
+def complete_batch(
+    model: AnyModel,
+    prompts: Iterable[Prompt],
+    *,
+    schema: Any = None,
+    schemas: Iterable[Any] | None = None,
+    n: int | None = None,
+    vote: bool = False,
+    return_errors: bool = False,
+    **options: Unpack[ChatOptions],
+) -> list[Any]: ...
+
+
+@takes_options
 def complete_batch(
     model: AnyModel,
     prompts: Iterable[Prompt],

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from constrain.generation.planning import make_plan
 from constrain.llama.lookup import as_model
+from constrain.notebooks import table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -41,6 +42,14 @@ class Chosen:
     probabilities: Mapping[str, float]
     logprob: float
     mass: float
+
+    def _repr_html_(self) -> str:
+        """Returns a table of the options for notebooks, the likeliest first."""
+        likeliest = sorted(self.probabilities.items(), key=lambda each: -each[1])
+        return table(
+            [*((option, f"{share:.4f}") for option, share in likeliest), ("mass", f"{self.mass:.4f}")],
+            ("option", "probability"),
+        )
 
 
 def choose(model: AnyModel, prompt: Prompt, options: Sequence[str], *, show_options: bool | str = True) -> Chosen:

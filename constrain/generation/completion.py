@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from constrain.errors import pointer_to
 from constrain.generation.logprobs import LEAST_LOGPROB
+from constrain.notebooks import cut, table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,6 +19,13 @@ if TYPE_CHECKING:
     from constrain.llama.decoding.token_logprob import TokenLogprob
     from constrain.llama.decoding.trace import TokenTrace
     from constrain.quotes.places import QuotePlace
+
+if TYPE_CHECKING:
+    import typing_extensions  # TypeVar has a default from Python 3.13 on
+
+    ValueT_co = typing_extensions.TypeVar("ValueT_co", covariant=True, default=Any)
+else:
+    ValueT_co = TypeVar("ValueT_co", covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +62,8 @@ class Timings:
     generation: float
 
 
-@dataclass(frozen=True, slots=True)
-class Completion:
+@dataclass(frozen=True, slots=True, repr=False)
+class Completion(Generic[ValueT_co]):
     """A complete answer: its value, its text, and facts about its generation.
 
     Attributes:
@@ -108,7 +116,7 @@ class Completion:
             samples.
     """
 
-    value: Any
+    value: ValueT_co
     text: str
     tokens: tuple[int, ...]
     usage: Usage
@@ -135,6 +143,23 @@ class Completion:
     n_masks: int = 0
     mask_seconds: float = 0.0
     votes: tuple[Completion, ...] = ()
+
+    def __repr__(self) -> str:
+        """Returns the value, the cause of the end, and what was spent; the attributes have the rest."""
+        seconds = self.timings.prompt + self.timings.generation
+        facts = [f"finish_reason={self.finish_reason!r}", f"{self.usage.completion_tokens} tokens in {seconds:.1f} s"]
+        facts += [f"{name}={fact!r}" for name, fact in limits_object(self).items()]
+        return f"Completion(value={', '.join([cut(self.value), *facts])})"
+
+    def _repr_html_(self) -> str:
+        """Returns a table for notebooks: the facts of ``repr``, and the probabilities of ``fields``."""
+        shown = {"value": self.value, "finish_reason": self.finish_reason, "usage": self.usage, "timings": self.timings}
+        facts = table([*shown.items(), *limits_object(self).items()])
+        if self.fields is None:
+            return facts
+        listed = ((pointer_to(path), each.value, each.probability, each.mass) for path, each in self.fields.items())
+        rows = ((*named, f"{probability:.4f}", f"{mass:.4f}") for *named, probability, mass in listed)
+        return facts + table(rows, ("field", "value", "probability", "mass"))
 
     @property
     def thoughts(self) -> str:

@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from constrain.generation.completion import Completion, Finished, Timings
-from constrain.generation.options import read_voters, refuse_unbias, refuse_vote
+from constrain.generation.options import read_voters, refuse_unbias, refuse_vote, takes_options
 from constrain.llama.lookup import as_model
 
 if TYPE_CHECKING:
@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
     from constrain.chat.prompt.messages import Prompt
     from constrain.chat.reading.events import StreamEvent
+    from constrain.chat.reading.reply import Reply
     from constrain.generation.job import Job, Writing
-    from constrain.generation.options import ChatOptions
+    from constrain.generation.options import AnyTools, ChatOptions, VotedOptions
     from constrain.generation.partial import PartialEvents
     from constrain.language.grammar import Grammar
     from constrain.language.source import Source
@@ -29,41 +30,34 @@ T = TypeVar("T")
 
 
 @overload
-def generate(
-    model: AnyModel,
-    prompt: Prompt,
-    *,
-    schema: type[T],
-    n: int | None = None,
-    vote: bool = False,
-    **options: Unpack[ChatOptions],
-) -> T: ...
+def generate(model: AnyModel, prompt: Prompt, *, schema: type[T], **options: Unpack[VotedOptions]) -> T: ...
 
 
 @overload
 def generate(
-    model: AnyModel,
-    prompt: Prompt,
-    *,
-    schema: Grammar | Source | None = None,
-    n: int | None = None,
-    vote: bool = False,
-    **options: Unpack[ChatOptions],
+    model: AnyModel, prompt: Prompt, *, schema: Grammar | Source | None = None, **options: Unpack[VotedOptions]
 ) -> str: ...
 
 
 @overload
 def generate(
+    model: AnyModel, prompt: Prompt, *, tools: AnyTools, schema: Any = None, **options: Unpack[VotedOptions]
+) -> Reply: ...
+
+
+@overload
+def generate(
     model: AnyModel,
     prompt: Prompt,
     *,
-    schema: Any,
+    schema: Any = None,
     n: int | None = None,
     vote: bool = False,
     **options: Unpack[ChatOptions],
 ) -> Any: ...
 
 
+@takes_options
 def generate(
     model: AnyModel,
     prompt: Prompt,
@@ -83,6 +77,35 @@ def generate(
     return complete(model, prompt, schema=schema, n=n, vote=vote, **options).value
 
 
+@overload
+def complete(model: AnyModel, prompt: Prompt, *, schema: type[T], **options: Unpack[VotedOptions]) -> Completion[T]: ...
+
+
+@overload
+def complete(
+    model: AnyModel, prompt: Prompt, *, schema: Grammar | Source | None = None, **options: Unpack[VotedOptions]
+) -> Completion[str]: ...
+
+
+@overload
+def complete(
+    model: AnyModel, prompt: Prompt, *, tools: AnyTools, schema: Any = None, **options: Unpack[VotedOptions]
+) -> Completion[Reply]: ...
+
+
+@overload
+def complete(
+    model: AnyModel,
+    prompt: Prompt,
+    *,
+    schema: Any = None,
+    n: int | None = None,
+    vote: bool = False,
+    **options: Unpack[ChatOptions],
+) -> Completion: ...
+
+
+@takes_options
 def complete(
     model: AnyModel,
     prompt: Prompt,
@@ -107,8 +130,8 @@ def complete(
             ``additionalProperties`` itself.
         n: with ``vote``, the number of answers that vote; the model writes several of them at once.
         vote: whether the answer is what ``n`` samples agree on, field by field; see ``complete_batch``.
-        options: length of the answer, sampling, tools and more. ``help(constrain.Options)`` and
-            ``help(constrain.ChatOptions)`` list them; docs/reference/options.md has them with types and defaults.
+        options: length of the answer, sampling, tools and more. ``help(constrain.complete)`` lists them with their
+            meaning; docs/reference/options.md has them with types and defaults.
 
     Raises ``SchemaError``, ``GrammarError``, ``PatternError`` and ``LimitError`` for a schema that cannot be used;
     ``BudgetError`` if ``max_tokens`` is too small for any answer; ``ModelError`` if the model cannot be loaded or the
@@ -132,6 +155,7 @@ def _vote(model: AnyModel, prompt: Prompt, schema: Any, n: int, options: ChatOpt
     return completion
 
 
+@takes_options
 def stream(
     model: AnyModel, prompt: Prompt, *, schema: Any = None, partial: bool = False, **options: Unpack[ChatOptions]
 ) -> Iterator[StreamEvent | FieldEvent | Finished]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 import numbers
 import operator
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypeVar
 
+from constrain.arguments import lists_options
 from constrain.language.grammar import Grammar
-from constrain.language.policies import CompileOptions, refuse_compile_options
+from constrain.language.policies import DEFAULTS, CompileOptions, refuse_compile_options
 from constrain.language.source import Source
 from constrain.llama.decoding.sampling import LISTS, NEUTRAL, OPTIONS, Sampling, is_neutral
 from constrain.suggestions import unknown_names
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 
     from constrain.chat.tools.kinds import Tool
     from constrain.language.result import ResultType
+
+    AnyTools = Sequence[Tool | Callable[..., Any] | Mapping[str, Any]]
 
 
 MAX_NUMBER_TOKENS = 64
@@ -193,7 +197,26 @@ class Options(CompileOptions, total=False):
     draft: bool | int
 
 
-class ChatOptions(Options, total=False):
+class ValueOptions(Options, total=False):
+    """The keyword arguments of ``ChatOptions`` that do not change the type of an answer's value."""
+
+    tool_choice: Any
+    parallel_tool_calls: bool
+    tool_format: str | None
+    thinking: bool | Literal["adaptive"] | None
+    max_reasoning_tokens: int | None
+    reasoning_effort: str | None
+    template_variables: Mapping[str, Any]
+
+
+class VotedOptions(ValueOptions, total=False):
+    """``ValueOptions``, and the keyword arguments of an answer by vote."""
+
+    n: int | None
+    vote: bool
+
+
+class ChatOptions(ValueOptions, total=False):
     """``Options``, and keyword arguments for tools, refusals and reasoning; all are optional.
 
     Attributes:
@@ -222,14 +245,7 @@ class ChatOptions(Options, total=False):
     """
 
     tools: Sequence[Tool | Callable[..., Any] | Mapping[str, Any]]
-    tool_choice: Any
-    parallel_tool_calls: bool
-    tool_format: str | None
     allow_refusal: bool
-    thinking: bool | Literal["adaptive"] | None
-    max_reasoning_tokens: int | None
-    reasoning_effort: str | None
-    template_variables: Mapping[str, Any]
 
 
 AnyOptions = TypeVar("AnyOptions", bound=Options)
@@ -451,3 +467,45 @@ class AnswerSettings:
             return hint.describe(result.document) if result.source is None else result.source.describe()
         rendered = hint.render(result.document) if result.source is None else result.source.render()
         return self.show_schema.replace("{schema}", rendered)
+
+
+class _Varying(float):
+    """A default that depends on the other options; 0 or this number."""
+
+    def __repr__(self) -> str:
+        return f"0 or {float(self)}"
+
+
+_CHAT_DEFAULTS: dict[str, Any] = {
+    "tools": (),
+    "tool_choice": "auto",
+    "parallel_tool_calls": True,
+    "tool_format": None,
+    "allow_refusal": False,
+    "thinking": None,
+    "reasoning_effort": None,
+    "template_variables": {},
+}
+"""The defaults of options that no dataclass has: those of ``constrain.generation.planning``."""
+
+OPTION_DEFAULTS: dict[str, Any] = {
+    **{
+        each.name: each.default if each.default_factory is MISSING else each.default_factory()
+        for settings in (AnswerSettings, Sampling)
+        for each in fields(settings)
+    },
+    "temperature": _Varying(Sampling().temperature),
+    **_CHAT_DEFAULTS,
+    **DEFAULTS,
+}
+"""The default of each option, for signatures and documentation."""
+
+
+def _about_options() -> str:
+    """Returns the paragraphs about all options in the docstrings above."""
+    texts = (inspect.cleandoc(kind.__doc__ or "") for kind in (Options, ChatOptions))
+    return "\n".join(["Options:", *(text.partition("Attributes:\n")[2].partition("\n\n")[0] for text in texts)])
+
+
+takes_options = lists_options(ChatOptions, OPTION_DEFAULTS, _about_options())
+"""Decorator of the functions that take ``ChatOptions``: ``help`` lists the options with their meaning."""

@@ -37,6 +37,7 @@ from constrain.generation.options import (
     is_json_schema,
     leaves_temperature_open,
     split_options,
+    takes_options,
 )
 from constrain.generation.quoting import tool_quotes, with_quotes
 from constrain.generation.reasoning import read_reasoning, switch_reasoning
@@ -93,6 +94,7 @@ def prepare(model: Model, prompt: Prompt, schema: Any, options: Options) -> Job:
     return plan.job(constraint, time.perf_counter() - started)
 
 
+@takes_options
 def shown_prompt(model: AnyModel, prompt: Prompt, *, schema: Any = None, **options: Unpack[ChatOptions]) -> str:
     """Returns the text that a model reads for a prompt, without generating anything.
 

@@ -13,6 +13,7 @@ from constrain.chat.tools.definition import as_tools
 from constrain.errors import ConstrainError, ToolError
 from constrain.generation.asynchronous import acomplete
 from constrain.generation.generate import complete
+from constrain.generation.options import takes_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,6 +51,7 @@ class ToolRun:
         return self.reply.content
 
 
+@takes_options
 def run_tools(
     model: AnyModel,
     prompt: Prompt,
@@ -93,6 +95,7 @@ def run_tools(
             return state.outcome()
 
 
+@takes_options
 async def arun_tools(
     model: AnyModel,
     prompt: Prompt,

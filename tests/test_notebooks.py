@@ -1,0 +1,80 @@
+"""What results look like in a notebook: one line, or HTML in which no text is markup."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import constrain
+from constrain import Captures, Chosen, Completion, FieldConfidence, Lark, Report, Timings, Usage
+from constrain.notebooks import SHOWN_CHARACTERS
+from tests.support import byte_vocabulary
+
+MARKUP = "<b>&\"'"
+ESCAPED = "&lt;b&gt;&amp;"
+
+
+def completion(value: Any, **facts: Any) -> Completion:
+    spent = Usage(20, 0, 3), Timings(0, 0, 0.25, 0.5)
+    return Completion(value, "", (1, 2, 3), *spent, "stop", None, captures=Captures(), **facts)
+
+
+def compiled(schema: Any) -> constrain.Constraint:
+    return constrain.compile(schema, byte_vocabulary(), cache=False)
+
+
+COUNT = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"], "unknown": 1}
+CALLED = Lark('start: <|call|> "x"')
+FIELD = FieldConfidence(3, 5, 6, range(2, 3), -0.5, 0.0, 0.0, 1)
+
+
+@pytest.mark.parametrize(
+    ("shown", "expected"),
+    [
+        (lambda: completion({"n": 3}), "Completion(value={'n': 3}, finish_reason='stop', 3 tokens in 0.8 s)"),
+        (
+            lambda: completion("a", ended_early=(("n",),)),
+            "Completion(value='a', finish_reason='stop', 3 tokens in 0.8 s, early=['/n'])",
+        ),
+        (
+            lambda: compiled(COUNT),
+            """Constraint(shortest='{"n":0}', min_tokens=7, rules=1, terminals=4, n_vocab=257, warnings=1)""",
+        ),
+        (
+            lambda: compiled(COUNT).matcher(),
+            "Matcher(n_accepted=0, min_tokens_left=7, is_accepting=False, is_finished=False)",
+        ),
+        (CALLED.grammar, "Grammar(start='start', rules=1, terminals=2)"),
+        (
+            lambda: constrain.explain({"enum": ["red", "green"]}, '"rot"'),
+            """TextExplanation(matches=False, line=1, column=3, next='e', completion=b'ed"')""",
+        ),
+        (lambda: FIELD, "FieldConfidence(value=3, probability=1.0000, mass=1.0000)"),
+    ],
+)
+def test_a_result_is_one_line(shown: Any, expected: str) -> None:
+    assert repr(shown()) == expected
+
+
+def test_long_values_are_cut() -> None:
+    assert len(repr(completion("a" * 10_000))) < SHOWN_CHARACTERS + 100
+
+
+@pytest.mark.parametrize(
+    ("shown", "words"),
+    [
+        (lambda: completion(MARKUP, fields={("n",): FIELD}), ["finish_reason", "stop", "/n", "probability"]),
+        (lambda: compiled({"const": MARKUP, MARKUP: 1}), ["policies", "flexible", "min_tokens"]),
+        (lambda: constrain.explain({"const": MARKUP}, MARKUP), ["stops matching at line 1"]),
+        (lambda: Lark(f"start: /{MARKUP}/"), ["start: /"]),
+        (lambda: constrain.Gbnf(f"root ::= [{MARKUP}]"), ["root ::="]),
+        (lambda: Chosen(MARKUP, 0.7, {"a": 0.3, MARKUP: 0.7}, -1.0, 0.5), ["0.7000", "mass"]),
+        (lambda: Report({}, {}, (MARKUP,), (), 1, 1, 1, 1, 1, 0), ["memory_bytes"]),
+    ],
+)
+def test_markup_in_a_result_is_escaped(shown: Any, words: list[str]) -> None:
+    html = shown()._repr_html_()
+    assert ESCAPED in html
+    assert MARKUP not in html
+    assert all(word in html for word in words)
