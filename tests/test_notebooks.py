@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 import constrain
 from constrain import Captures, Chosen, Completion, FieldConfidence, Lark, Report, Timings, Usage
+from constrain.certificates.certificate import certify, chain
 from constrain.notebooks import SHOWN_CHARACTERS
-from tests.support import byte_vocabulary
 
 MARKUP = "<b>&\"'"
 ESCAPED = "&lt;b&gt;&amp;"
@@ -21,7 +22,9 @@ def completion(value: Any, **facts: Any) -> Completion:
 
 
 def compiled(schema: Any) -> constrain.Constraint:
-    return constrain.compile(schema, byte_vocabulary(), cache=False)
+    tokens = [*(bytes([byte]) for byte in range(256)), b"", b""]
+    vocabulary = constrain.Vocabulary.from_tokens(tokens, eos=[256], special={257: "<|call|>"})
+    return constrain.compile(schema, vocabulary, cache=False)
 
 
 COUNT = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"], "unknown": 1}
@@ -39,22 +42,37 @@ FIELD = FieldConfidence(3, 5, 6, range(2, 3), -0.5, 0.0, 0.0, 1)
         ),
         (
             lambda: compiled(COUNT),
-            """Constraint(shortest='{"n":0}', min_tokens=7, rules=1, terminals=4, n_vocab=257, warnings=1)""",
+            """Constraint(shortest='{"n":0}', min_tokens=7, rules=2, terminals=15, n_vocab=258, warnings=1)""",
         ),
         (
             lambda: compiled(COUNT).matcher(),
             "Matcher(n_accepted=0, min_tokens_left=7, is_accepting=False, is_finished=False)",
+        ),
+        (
+            lambda: compiled(CALLED),
+            "Constraint(shortest='<|call|>x', min_tokens=2, rules=1, terminals=2, n_vocab=258, warnings=0)",
         ),
         (CALLED.grammar, "Grammar(start='start', rules=1, terminals=2)"),
         (
             lambda: constrain.explain({"enum": ["red", "green"]}, '"rot"'),
             """TextExplanation(matches=False, line=1, column=3, next='e', completion=b'ed"')""",
         ),
+        (
+            lambda: constrain.explain({"enum": ["red", "green"]}, '"red"'),
+            "TextExplanation(matches=True, line=1, column=6)",
+        ),
         (lambda: FIELD, "FieldConfidence(value=3, probability=1.0000, mass=1.0000)"),
     ],
 )
 def test_a_result_is_one_line(shown: Any, expected: str) -> None:
     assert repr(shown()) == expected
+
+
+def test_a_certificate_is_one_line_that_names_its_answer() -> None:
+    certificate = certify(compiled({"const": 7}), b"7")
+    assert repr(certificate) == f"Certificate(text='7', tokens=1, sha256={certificate['sha256']!r})"
+    assert json.loads(json.dumps(certificate)) == certificate
+    assert repr(chain(certificate, "before")).startswith("Certificate(text='7', ")
 
 
 def test_long_values_are_cut() -> None:

@@ -11,6 +11,7 @@ from constrain.certificates.export import grammar_to_json, written
 from constrain.engine.derivation import Lexeme, Lexemes, as_graph, in_a_row
 from constrain.engine.special import resolve_special
 from constrain.language.special import mark
+from constrain.notebooks import cut
 from constrain.verify import FORMAT, verify
 
 if TYPE_CHECKING:
@@ -21,6 +22,17 @@ if TYPE_CHECKING:
 
 UNSEALED = ("sha256", "signature")
 """Members of a certificate that its hash does not cover."""
+
+
+class Certificate(dict[str, Any]):
+    """A certificate as JSON: a dict whose ``repr`` is one line."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        """Returns the answer, its number of tokens and the hash; ``dict(certificate)`` shows everything."""
+        known = f"tokens={len(self.get('tokens', ()))}, sha256={self.get('sha256')!r}"
+        return f"Certificate(text={cut(self.get('text'), 80)}, {known})"
 
 
 class _Exported:
@@ -91,16 +103,16 @@ def certify(
         "budget": {"max_tokens": max_tokens, "needed": list(needed)},
         "previous": previous,
     }
-    return {**body, "sha256": _digest_with(body, exported.text)}
+    return Certificate(body, sha256=_digest_with(body, exported.text))
 
 
 def chain(certificate: Mapping[str, Any], previous: str | None) -> dict[str, Any]:
     """Returns an unsigned certificate with the hash of the one before it (``None`` for the first of a chain)."""
     if certificate["previous"] == previous:
-        return dict(certificate)
+        return Certificate(certificate)
     body = {**certificate, "previous": previous}
     del body["sha256"]
-    return {**body, "sha256": digest(body)}
+    return Certificate(body, sha256=digest(body))
 
 
 def verify_certificate(certificate: Mapping[str, Any], previous: str | None = None) -> str:

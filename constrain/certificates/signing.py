@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from constrain.certificates.certificate import UNSEALED, digest
+from constrain.certificates.certificate import UNSEALED, Certificate, digest
 from constrain.verify import FORMAT
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def sign(certificate: Mapping[str, Any], private_key_pem: bytes | str) -> dict[s
     key = read_private_key(private_key_pem)
     body = {name: value for name, value in certificate.items() if name != "signature"}
     made = {"algorithm": ALGORITHM, "public_key": _raw(key.public_key()), "value": key.sign(_signed(body)).hex()}
-    return {**body, "signature": made}
+    return Certificate(body, signature=made)
 
 
 def verify_signature(certificate: Mapping[str, Any], public_key_pem: bytes | str) -> None:

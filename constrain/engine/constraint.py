@@ -21,7 +21,7 @@ from constrain.engine.special import resolve_special
 from constrain.engine.terminals import ExpectedTerminal, name_terminal
 from constrain.errors import deep_enough
 from constrain.language.grammar import WORD_TOKENS
-from constrain.language.special import special_name, without_special
+from constrain.language.special import special_name, split_special
 from constrain.notebooks import cut
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ class Constraint:
     def __repr__(self) -> str:
         """Returns a shortest text, sizes and the number of warnings; ``report`` has more."""
         sizes, matcher = self._core.stats(), self.matcher()
-        shortest = without_special(matcher.shortest_completion()).decode(errors="replace")
+        shortest = b"".join(split_special(matcher.shortest_completion())).decode(errors="replace")
         return (
             f"Constraint(shortest={cut(shortest, 80)}, min_tokens={matcher.min_tokens_left}, rules={sizes['rules']}, "
             f"terminals={sizes['terminals']}, n_vocab={self.vocabulary.n_vocab}, warnings={len(self.warnings)})"

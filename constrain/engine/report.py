@@ -50,7 +50,7 @@ class Report:
         shown["policies"] = ", ".join(f"{name}={value!r}" for name, value in self.policies.items())
         shown["digits"] = ", ".join(f"{name}={value!r}" for name, value in self.digits.items())
         shown["warnings"], shown["split"] = "; ".join(self.warnings), ", ".join(self.split)
-        return table(shown.items())
+        return table((name, fact) for name, fact in shown.items() if fact != "")
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickles read-only mappings as dicts, because they cannot be pickled or copied themselves."""

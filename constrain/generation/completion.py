@@ -157,9 +157,17 @@ class Completion(Generic[ValueT_co]):
         facts = table([*shown.items(), *limits_object(self).items()])
         if self.fields is None:
             return facts
-        listed = ((pointer_to(path), each.value, each.probability, each.mass) for path, each in self.fields.items())
-        rows = ((*named, f"{probability:.4f}", f"{mass:.4f}") for *named, probability, mass in listed)
-        return facts + table(rows, ("field", "value", "probability", "mass"))
+        rows = (
+            (
+                pointer_to(path),
+                each.value,
+                f"{each.probability:.4f}",
+                f"{each.mass:.4f}",
+                ", ".join(f"{other.value!r} {other.probability:.4f}" for other in each.alternatives),
+            )
+            for path, each in self.fields.items()
+        )
+        return facts + table(rows, ("field", "value", "probability", "mass", "alternatives"))
 
     @property
     def thoughts(self) -> str:

@@ -105,8 +105,10 @@ class TextExplanation:
         return self.is_complete and self.offset == len(self.text)
 
     def __repr__(self) -> str:
-        ways = f"next={in_words(self.next_characters)}, completion={cut(self.completion)}"
-        return f"TextExplanation(matches={self.matches}, line={self.line}, column={self.column}, {ways})"
+        parts = [f"matches={self.matches}", f"line={self.line}", f"column={self.column}"]
+        parts += [f"next={in_words(self.next_characters)}"] if self.next_characters else []
+        parts += [] if self.is_complete else [f"completion={cut(self.completion)}"]
+        return f"TextExplanation({', '.join(parts)})"
 
     def _repr_html_(self) -> str:
         """Returns the summary for notebooks."""

@@ -7,7 +7,6 @@ import logging
 import math
 from typing import TYPE_CHECKING, Any
 
-from constrain.generation.options import takes_options
 from constrain.llama.model import DEFAULT_PARALLEL
 from constrain.ray.checkpoints import with_checkpoint
 from constrain.ray.rows import RowReader
@@ -34,7 +33,6 @@ MOST_CPUS = 4
 """CPUs of an actor, if the cluster has a node with so many: 4. A small model gains little from more."""
 
 
-@takes_options
 def answers(
     dataset: Dataset,
     *,

@@ -19,7 +19,7 @@ from constrain.batch.tables.columns import answer_columns
 from constrain.certificates.certificate import chain
 from constrain.errors import ConstrainError
 from constrain.generation.completion import Completion
-from constrain.generation.options import read_voters, refuse_unbias, refuse_vote, split_options, takes_options
+from constrain.generation.options import read_voters, refuse_unbias, refuse_vote, split_options
 from constrain.llama.model import DEFAULT_PARALLEL, Model
 from constrain.ray.metrics import make_metrics
 from constrain.ray.rows import RowReader
@@ -72,7 +72,6 @@ class Answers:
     that are not there, and for two columns of one name.
     """
 
-    @takes_options
     def __init__(
         self,
         model: str | os.PathLike[str] | None = None,
@@ -166,7 +165,6 @@ class Answers:
         return outcomes
 
 
-@takes_options
 def answer_schema(
     schema: Any = None,
     *,

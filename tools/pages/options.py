@@ -24,8 +24,8 @@ The keyword arguments that `generate`, `complete`, `stream`, `agenerate`, `acomp
 `complete_batch`, `run_tools` and `arun_tools` share. All may be left out. Lines of a `constrain batch` file take all
 but `trace` under the same names. An unknown name raises `TypeError`, a value out of range `ValueError`.
 
-In Python, `help(constrain.Options)` and `help(constrain.ChatOptions)` show the same text. Annotate your own wrappers
-with them: `def ask(prompt: str, **options: Unpack[constrain.ChatOptions])`.
+In Python, `help(constrain.generate)` shows the same text, and notebooks complete the names. Annotate your own wrappers:
+`def ask(prompt: str, **options: Unpack[constrain.ChatOptions])`.
 
 {NOTE}"""
 
