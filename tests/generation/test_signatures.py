@@ -68,7 +68,8 @@ from typing_extensions import assert_type
 
 class Mail: ...
 
-def double(n: int) -> int: ...
+def double(n: int) -> int:
+    return 2 * n
 
 async def check(model: constrain.Model, done: constrain.Finished, some: constrain.Completion) -> None:
     assert_type(constrain.generate(model, "", schema=Mail), Mail)
