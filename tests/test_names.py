@@ -54,7 +54,6 @@ def test_dir_of_a_model_has_what_its_docstring_has() -> None:
     attributes = re.findall(r"^    (\w+):", described, re.MULTILINE)
     shown = dir(constrain.Model.__new__(constrain.Model))
     assert {name for name in shown if name[0] != "_"} == {*attributes, "close"}
-    assert "__class__" in shown  # where it is missing, IPython adds all names of the class
 
 
 def test_names_of_the_design_are_there() -> None:

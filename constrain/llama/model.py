@@ -231,7 +231,7 @@ class Model:
 
     def __dir__(self) -> list[str]:
         """Returns the names that this class documents; the other members serve this package alone."""
-        return [*dir(object), *_PUBLIC]  # IPython asks the class where ``__class__`` is missing
+        return [*dir(object), *_PUBLIC]
 
     def __repr__(self) -> str:
         return f"Model({self.llama.model_path!r}, n_ctx={self.n_ctx})"
