@@ -79,7 +79,7 @@ class Options(CompileOptions, total=False):
         frequency_penalty: number that is subtracted from the logit of a token once for each time that the answer
             already has it; -2 to 2, 0 (the default) for none.
         repeat_last_n: number of last tokens of the answer to which ``repeat_penalty`` and, if it is given, the two
-            penalties above apply; -1 for all. By default, 64 tokens for ``repeat_penalty``, and all for the others.
+            penalties above apply; -1 for all. ``None`` (the default) is 64 for ``repeat_penalty``, and all for the others.
         repetition_penalty: divisor of the logits of tokens that the prompt or the answer has, as vLLM and transformers
             count them; above 0, 1 (the default) for none.
         typical_p: samples from the tokens whose surprise is nearest to what is expected, with this total probability;
@@ -167,7 +167,7 @@ class Options(CompileOptions, total=False):
     repeat_penalty: float
     presence_penalty: float
     frequency_penalty: float
-    repeat_last_n: int
+    repeat_last_n: int | None
     repetition_penalty: float
     typical_p: float
     top_n_sigma: float
@@ -374,7 +374,17 @@ _DRAWING = ("typical_p", "top_n_sigma", "xtc_probability", "dynatemp_range", "mi
 _LIMITS = ("max_tokens", "max_string_tokens", "max_number_tokens", "max_reasoning_tokens")
 _COUNTS = frozenset((*_LIMITS, *(name for name, each in OPTIONS.items() if each.is_whole), "top_logprobs"))
 _NUMBERS = frozenset((*(name for name, each in OPTIONS.items() if not each.is_whole), "timeout"))
-_OTHERS = ("seed", "timeout", "tool_choice", "tool_format", "thinking", "reasoning_effort", "registry", "sources")
+_OTHERS = (
+    "seed",
+    "repeat_last_n",
+    "timeout",
+    "tool_choice",
+    "tool_format",
+    "thinking",
+    "reasoning_effort",
+    "registry",
+    "sources",
+)
 MAY_BE_NONE = frozenset((*_LIMITS, *_OTHERS))
 """Options that may be ``None``; in JSON, where null otherwise means that a field is missing, null is ``None`` there."""
 
