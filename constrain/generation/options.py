@@ -79,7 +79,7 @@ class Options(CompileOptions, total=False):
         frequency_penalty: number that is subtracted from the logit of a token once for each time that the answer
             already has it; -2 to 2, 0 (the default) for none.
         repeat_last_n: number of last tokens of the answer to which ``repeat_penalty`` and, if it is given, the two
-            penalties above apply; -1 for all. ``None`` (the default) is 64 for ``repeat_penalty``, and all for the others.
+            penalties above apply; -1 for all. ``None`` (the default) is 64 for ``repeat_penalty``, all for the others.
         repetition_penalty: divisor of the logits of tokens that the prompt or the answer has, as vLLM and transformers
             count them; above 0, 1 (the default) for none.
         typical_p: samples from the tokens whose surprise is nearest to what is expected, with this total probability;
