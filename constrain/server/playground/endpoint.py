@@ -10,9 +10,10 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from constrain import grammars
-from constrain.errors import GrammarError, LimitError
+from constrain.errors import GrammarError, LimitError, ModelError
 from constrain.language.policies import CHOICES
 from constrain.llama.decoding.trace import TRACED_TOKENS
+from constrain.llama.model import default_model_path
 from constrain.server.http.errors import ApiError
 from constrain.server.playground.budget import explain_token, show_budget
 from constrain.server.playground.inspecting import check_here, explain_here, free_text, refused
@@ -32,11 +33,12 @@ from constrain.server.playground.request import (
 from constrain.server.playground.stream import RunWriter
 from constrain.server.serving.answering import Answering
 from constrain.server.serving.endpoint import Endpoint
-from constrain.server.serving.models import model_list
+from constrain.server.serving.models import find_model, model_list
 from constrain.server.serving.sizes import longest_token
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from starlette.requests import Request
     from starlette.types import Send
@@ -45,7 +47,7 @@ if TYPE_CHECKING:
     from constrain.server.sandbox.session import Session
     from constrain.server.serving.endpoint import Serving
     from constrain.server.serving.generation import Answers
-    from constrain.server.serving.models import ServedModel
+    from constrain.server.serving.models import Models, ServedModel
     from constrain.server.settings import Settings
 
 API = f"/playground/api/v{VERSION}"
@@ -90,7 +92,7 @@ class About:
             {
                 "version": VERSION,
                 "program": f"constrain {version('constrain-llm')}",
-                "models": [_describe_model(name, models.loaded(name)) for name in listed],
+                "models": [_describe_model(models, name) for name in listed],
                 "model": listed[0],
                 "kinds": list(KINDS),
                 "policies": {name: {"default": each[0], "choices": list(each)} for name, each in CHOICES.items()},
@@ -100,13 +102,23 @@ class About:
         )
 
 
-def _describe_model(name: str, model: Any) -> dict[str, Any]:
-    if model is None:
-        return {"id": name, "n_ctx": None, "n_vocab": None, "has_chat_template": None}
-    has_template = model.chat_template is not None
+def _describe_model(models: Models, name: str) -> dict[str, Any]:
+    model = models.loaded(name)
     return {
-        "id": name, "n_ctx": model.n_ctx, "n_vocab": model.vocabulary.n_vocab, "has_chat_template": has_template
-    }  # fmt: skip
+        "id": name,
+        "is_demo": _is_demo(find_model(models, name).path),
+        "n_ctx": None if model is None else model.n_ctx,
+        "n_vocab": None if model is None else model.vocabulary.n_vocab,
+        "has_chat_template": None if model is None else model.chat_template is not None,
+    }
+
+
+def _is_demo(path: Path | None) -> bool:
+    """Returns whether a file is the model of the demo extra, which ``Model()`` loads without its path."""
+    try:
+        return path == default_model_path()
+    except ModelError:  # the extra is not installed
+        return False
 
 
 async def show_grammar(request: Request) -> Response:

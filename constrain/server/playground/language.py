@@ -9,7 +9,7 @@ from constrain.errors import ConstrainError
 from constrain.fields.values import mapping, one_of, required_text
 from constrain.gbnf.source import Gbnf
 from constrain.language.policies import CHOICES
-from constrain.language.short_schema import read_short
+from constrain.language.short_schema import is_short, read_short
 from constrain.lark.source import Lark
 from constrain.regex.source import Regex
 from constrain.server.http.errors import ApiError
@@ -76,6 +76,8 @@ def read_language(given: object) -> LanguageText | None:
     document = mapping(given, FIELD)
     kind = one_of(document.get("kind"), KINDS, f"{FIELD}.kind")
     text = required_text(document, "text", f"{FIELD}.")
+    if kind == "json_schema" and is_short(text):
+        kind = "short"
     policies = _read_policies(document.get("policies"))
     return LanguageText(kind, text, policies if kind in JSON_KINDS else {})  # a page keeps those of its last schema
 

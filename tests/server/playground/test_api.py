@@ -9,12 +9,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import constrain
+from constrain.llama.model import default_model_path
 from constrain.server.app import Application
 from constrain.server.playground.endpoint import API
+from constrain.server.serving.models import Models, ModelSource
 from constrain.server.settings import Settings
 from tests.support.server.asking import ask, chunks_of, error_of, served_as
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import httpx
 
 PERSON = """{
@@ -55,6 +59,13 @@ def test_it_says_what_can_be_asked(application: Application) -> None:
     name = about["grammars"][0]
     assert "start:" in ask(application, "GET", f"{API}/grammars/{name}").json()["text"]
     assert ask(application, "GET", f"{API}/grammars/none").status_code == 404
+
+
+def test_it_says_which_model_is_that_of_the_demo(model: constrain.Model, tmp_path: Path) -> None:
+    paths = {"demo": default_model_path(), "other": tmp_path / "other.gguf", "unknown": None}
+    sources = [ModelSource((name,), 0, 1, 0, lambda: model, path=path) for name, path in paths.items()]
+    about = ask(Application(Models(sources), Settings()), "GET", API).json()
+    assert [each["is_demo"] for each in about["models"]] == [True, False, False]
 
 
 LANGUAGES: list[tuple[dict[str, Any] | None, Any]] = [
@@ -212,6 +223,7 @@ def test_a_draft_is_told_as_reasoning(application: Application) -> None:
         ("json_schema", '{"type": \n nothing}', (2, 2), "not JSON"),
         ("json_schema", '{"allOf": [{"const": 1e300,\n "type": "number"}]}', (1, 22), "double"),
         ("short", "name, age itn", (1, 7), "itn"),
+        ("json_schema", "name, age itn", (1, 7), "itn"),
         ("lark", 'start: "a"\n  | gone', (2, 5), "gone"),
         ("gbnf", "root ::= x", (1, 10), "x"),
         ("regex", "a(b", (1, 2), "group|parenthes"),
@@ -234,7 +246,9 @@ def test_a_check_counts_tokens_and_gives_advice(application: Application, model:
     assert found["ok"]
     assert found["least_tokens"] == report.min_tokens
     assert found["typical_tokens"] >= found["least_tokens"]
-    assert post(application, "/check", language=language("name, age int", "short")).json()["schema"]["required"]
+    for kind in ("short", "json_schema"):
+        found = post(application, "/check", language=language("name, age int", kind)).json()
+        assert (found["ok"], found["schema"]["required"]) == (True, ["name", "age"])
     assert post(application, "/check", language=None).json()["ok"]
     assert post(application, "/check", language=language('start: "ab"', "lark")).json()["least_tokens"] >= 1
 

@@ -1,4 +1,4 @@
-/** The tab Take along: the request as code and as a link, without the key, and the run as one HTML file. */
+/** The tab Export: the request as code and as a link, without the key, and the run as one HTML file. */
 (function (Playground) {
 "use strict";
 
@@ -30,30 +30,33 @@ function pick(request, names) {
 	return Object.fromEntries(names.filter((name) => request[name] !== undefined).map((name) => [name, request[name]]));
 }
 
-function parsed(text) {
+/** Returns the JSON Schema of a text; `schema` is that of a short text. */
+function schemaOf(text, schema) {
 	try {
-		return JSON.parse(text);
+		return schema || JSON.parse(text);
 	} catch {
-		throw new Error("The schema is not JSON yet.");
+		throw new Error("The schema is not valid, or not checked yet.");
 	}
 }
 
 const callOf = (head, fields) => `${head}(\n${fields.map((field) => `    ${field},\n`).join("")})\n`;
 const fieldsOf = (options) => Object.entries(options).map(([name, value]) => `${name}=${python(value)}`);
 
-function schemaInPython({ kind, text }) {
-	if (kind === "json_schema") return python(parsed(text));
-	const source = { lark: "constrain.Lark", gbnf: "constrain.Gbnf", regex: "constrain.Regex" }[kind] || "";
-	return `${source}(${pythonText(text)})`;
+function schemaInPython({ kind, text }, isShort) {
+	if (kind === "json_schema" && !isShort) return python(schemaOf(text));
+	const source = { lark: "constrain.Lark", gbnf: "constrain.Gbnf", regex: "constrain.Regex" }[kind];
+	return source ? `${source}(${pythonText(text)})` : pythonText(text);
 }
 
-function pythonSnippet(request) {
+function pythonSnippet(request, schema) {
 	const { model, messages, language } = request;
 	const isOne = messages.length === 1 && messages[0].role === "user";
 	const options = { ...language?.policies, ...pick(request, [...SAMPLING, ...OURS, "tools", "tool_choice"]) };
-	const schema = language ? [`schema=${schemaInPython(language)}`] : [];
-	const fields = ["model", isOne ? pythonText(messages[0].content) : python(messages), ...schema, ...fieldsOf(options)];
-	const head = `import constrain\n\nmodel = constrain.Model("model.gguf")  # the file of ${json(model)}\n`;
+	const form = language ? [`schema=${schemaInPython(language, Boolean(schema))}`] : [];
+	const fields = ["model", isOne ? pythonText(messages[0].content) : python(messages), ...form, ...fieldsOf(options)];
+	const isDemo = store.state.server?.models.find(({ id }) => id === model)?.is_demo;
+	const file = isDemo ? "Model()  # the demo model" : `Model("model.gguf")  # the file of ${json(model)}`;
+	const head = `import constrain\n\nmodel = constrain.${file}\n`;
 	return `${callOf(`${head}answer = constrain.generate`, fields)}print(answer)\n`;
 }
 
@@ -62,9 +65,7 @@ function formatOf({ language, tools }, schema) {
 	if (!language) return {};
 	const { kind, text } = language;
 	if (kind === "json_schema" || kind === "short") {
-		const found = kind === "short" ? schema : parsed(text);
-		if (!found) throw new Error("The short schema is not valid, or not checked yet.");
-		return { response_format: { type: "json_schema", json_schema: { name: "answer", schema: found } } };
+		return { response_format: { type: "json_schema", json_schema: { name: "answer", schema: schemaOf(text, schema) } } };
 	}
 	if (kind === "regex" && tools) return { regex: text };
 	if (kind === "gbnf" || tools) return { grammar: text };
@@ -145,15 +146,14 @@ function snippetOf(name, schema) {
 Playground.TakeTab = function () {
 	const { request: { model, language }, run } = store.useStore();
 	const [name, setName] = useState("Python");
-	const isShort = language?.kind === "short"; // a chat completion needs the schema that it stands for
-	const { answer } = api.useAnswer("/check", isShort && { model, language }, 0);
-	const { text, isWrong } = snippetOf(name, isShort && answer?.schema);
+	const { answer, isOld } = api.useAnswer("/check", language && { model, language }, 0); // has the schema of a short text
+	const { text, isWrong } = snippetOf(name, isOld ? null : answer?.schema);
 	return html`<div class="row">
 			<${Select} id="snippet-kind" label="Request as" value=${name} choices=${Object.keys(SNIPPETS)} onPick=${setName} />
 			<${Action} id="copy" words="Copy" done="Copied." disabled=${isWrong} act=${() => copy(text)} />
 		</div>
 		<pre id="snippet" class="box" tabindex="0" role="region" aria-label="Code">${text}</pre>
 		<${Action} id="copy-link" words="Copy a link to this request" done="Copied. The address of this page holds it, too." act=${copyLink} />
-		<${Action} id="export" words="Export the answer as one HTML file" done="Exported." disabled=${!run?.done} act=${() => exportRun(run)} />`;
+		<${Action} id="export" words="Save the answer as one HTML file" done="Saved." disabled=${!run?.done} act=${() => exportRun(run)} />`;
 };
 })((window.Playground ??= {}));
