@@ -59,9 +59,14 @@ TOOL = {
     },
 }
 
-HOSTILE = '<img src=x onerror=document.title="hit"><script>document.title="hit"</script>\u202e{{7*7}}'
+HOSTILE = '<img src=x onerror=document.title="hit"><script>document.title="hit"</script>\u202e{{7*7}}' + 100 * "x"
 
 DESKTOP, PHONE = {"width": 1280, "height": 800}, {"width": 360, "height": 740}
+
+WIDTHS = (390, 768, 1280)
+"""Pixels of a phone, a tablet and a desktop."""
+
+MODEL = "a-model-whose-name-is-longer-than-a-phone-is-wide"
 
 
 @pytest.fixture(scope="module")
@@ -134,10 +139,16 @@ class Shown:
         serious = [each for each in found if each["impact"] in ("serious", "critical")]
         assert not serious, [(each["id"], each["nodes"][0]["html"]) for each in serious]
 
+    def require_no_sideways_scrolling(self) -> None:
+        """Has the page as wide as each screen, and nothing on it wider."""
+        for width in WIDTHS:
+            self.page.set_viewport_size({"width": width, "height": 800})
+            assert self.page.evaluate("document.scrollingElement.scrollWidth") <= width
+
 
 @pytest.fixture(scope="module")
 def server(model: constrain.Model) -> Iterator[str]:
-    with serving(Application(served_as(model, "small"), Settings())) as found:
+    with serving(Application(served_as(model, MODEL), Settings())) as found:
         yield found
 
 
@@ -393,7 +404,14 @@ def test_python_that_is_copied_compiles(shown: Shown) -> None:
     shown.page.select_option("#snippet-kind", "Python")
     code = shown.page.inner_text("#snippet")
     compile(code, "snippet", "exec")
-    assert "constrain" in code
+    assert 'constrain.Model("model.gguf")' in code
+    shown.page.evaluate(
+        """() => {
+          const {store} = Playground;
+          store.set({server: {...store.state.server, models: [{id: store.state.request.model, is_demo: true}]}});
+        }"""
+    )
+    wait_for(shown.page, "document.getElementById('snippet').textContent.includes('constrain.Model()')")
 
 
 @pytest.mark.parametrize(
@@ -442,10 +460,12 @@ def test_text_full_of_markup_does_nothing(shown: Shown) -> None:
     for tab in ("answer", "value", "prompt", "timing", "budget", "compare", "take"):
         shown.page.click(f"#tab-{tab}")
         assert shown.page.locator("[role=tabpanel]:visible img").count() == 0
+        shown.require_no_sideways_scrolling()
     assert shown.page.title() == title
     shown.pick("json_schema", json.dumps({"properties": {HOSTILE: {"const": HOSTILE, "minimum": HOSTILE}}}))
     shown.wait_for_check("invalid")
     assert shown.page.locator("#errors img").count() == 0
+    shown.require_no_sideways_scrolling()
     assert shown.page.title() == title
 
 

@@ -31,7 +31,7 @@ const TABS = {
 	timing: ["Timing", ofRun("TimingView")],
 	budget: ["Budget", Playground.BudgetTab],
 	compare: ["Compare", Playground.CompareTab],
-	take: ["Take along", Playground.TakeTab],
+	take: ["Export", Playground.TakeTab],
 };
 
 function moveTab(event) {
@@ -56,7 +56,7 @@ function Result() {
 		<div class="tabs" role="tablist" aria-label="Results" onKeyDown=${moveTab}>${Object.entries(TABS).map(tabButton)}</div>
 		<div id="error" role="alert">
 			${error
-				? html`<p class="wrong">${plain(error.message)} ${error.param ? html`<code>${plain(error.param)}</code> ` : null}
+				? html`<p class="wrong">${plain(error.message)} ${error.param && !error.message.includes(error.param) ? html`<code>${plain(error.param)}</code> ` : null}
 						<button class="link" onClick=${() => store.set({ error: null })}>Close</button></p>`
 				: null}
 		</div>

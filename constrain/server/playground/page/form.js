@@ -81,9 +81,11 @@ function LanguageForm() {
 		<div class="row">
 			<${Select} id="kind" label="Kind of language" isHidden value=${kind} onPick=${(name) => store.setLanguage({ kind: name })}
 				choices=${[...new Set([...kinds, "none"])].map((name) => [name, KINDS[name] || name])} />
-			<${Select} id="grammars" label="Ready grammars" isHidden value=${grammar} onPick=${setGrammar}
-				choices=${[["", "Ready grammars…"], ...grammars]} />
-			<button id="load-grammar" disabled=${!grammar} onClick=${() => loadGrammar(grammar)}>Load</button>
+			<div class="row">
+				<${Select} id="grammars" label="Ready grammars" isHidden value=${grammar} onPick=${setGrammar}
+					choices=${[["", "Ready grammars…"], ...grammars]} />
+				<button id="load-grammar" disabled=${!grammar} onClick=${() => loadGrammar(grammar)}>Load</button>
+			</div>
 		</div>
 		${kind === "none"
 			? null

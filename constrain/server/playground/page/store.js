@@ -10,13 +10,16 @@ const STARTERS = {
 	json_schema: `{
   "type": "object",
   "properties": {
-    "name": {"type": "string"},
-    "age": {"type": "integer", "minimum": 0},
-    "level": {"enum": ["low", "high"]}
+    "name": {"description": "first name",
+      "type": "string", "maxLength": 40},
+    "age": {"description": "in years",
+      "type": "integer", "minimum": 0},
+    "job": {"description": "her work",
+      "enum": ["teacher", "engineer"]}
   },
-  "required": ["name", "age", "level"]
+  "required": ["name", "age", "job"]
 }`,
-	short: "name, age int, level: low|high",
+	short: "name: first name, age int: in years, job: teacher|engineer",
 	lark: 'start: "yes" | "no, because " REASON\nREASON: /[a-z ]{5,60}/ "."\n',
 	gbnf: 'root ::= move ("," move)*\nmove ::= [NBRQK]? [a-h] [1-8]\n',
 	regex: "[A-Z]{1,3}-[0-9]{1,4}",
@@ -39,7 +42,7 @@ const state = {
 	server: null, // the answer of GET /playground/api/v1
 	request: {
 		language: { kind: "json_schema", text: STARTERS.json_schema },
-		messages: [{ role: "user", content: "Ada is 36 years old and knows a lot about machines. Who is she?" }],
+		messages: [{ role: "user", content: "Ada is 36 years old and works as an engineer. Who is she?" }],
 		max_tokens: 200,
 	},
 	texts: STARTERS, // the last text of each kind of language

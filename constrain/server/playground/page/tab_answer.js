@@ -85,7 +85,7 @@ Playground.AnswerTab = function () {
 	const { run } = state;
 	if (!run) {
 		return html`<div class="box">
-			<p>Say on the left what the answer may be, then press <kbd>Ctrl</kbd> + <kbd>Enter</kbd>.</p>
+			<p>Say in the form what the answer may be, then press <b>Generate</b> or <kbd>Ctrl</kbd> + <kbd>Enter</kbd>.</p>
 			<p class="quiet">Each token shows how likely the model found it, what else was allowed, and what was forced.</p>
 		</div>`;
 	}

@@ -20,8 +20,8 @@ function Summary({ run }) {
 	const facts = [endWords(run), count(run.tokens.length, "token")];
 	if (timings.forced > 0) facts.push(`${percent(timings.forced)} forced`);
 	if (timings.tokens_per_second) facts.push(`${number(timings.tokens_per_second, 1)} tokens/s`);
-	if (typeof mass === "number") facts.push(`the constraint left ${percent(Math.exp(mass))} of the probability`);
-	return html`<p id="summary" class="quiet" data-status=${run.status}>${facts.join(" · ")}</p>`;
+	const alone = typeof mass === "number" ? `. Without the constraint, the chance of an allowed token at every step was ${percent(Math.exp(mass))}.` : "";
+	return html`<p id="summary" class="quiet" data-status=${run.status}>${facts.join(" · ")}${alone}</p>`;
 }
 
 function Notes({ run }) {

@@ -162,17 +162,17 @@ function Share({ name, value }) {
 }
 
 function Facts({ token, vocabulary }) {
-	const { allowed, tokens_left: left, least_tokens: least, pointer } = token;
+	const { allowed, mass, tokens_left: left, least_tokens: least, pointer } = token;
+	const share = typeof mass === "number" ? `, to which the model alone gives ${percent(mass)}` : "";
 	const same = (token.allowed_top || []).find((candidate) => candidate.token === token.token);
 	return html`<dl class="facts">
 		<${Fact} name="Text"><code class="big">${oneLine(token.text, 200)}</code><//>
 		<${Fact} name="Token">${token.token}, number ${token.index + 1}, byte ${token.offset}<//>
 		<${Fact} name="Origin">${ORIGINS[token.origin] || token.origin}<//>
-		<${Share} name="Model alone" value=${probabilityOf(token.logprob)} />
-		<${Share} name="With the mask" value=${same && probabilityOf(same.logprob)} />
-		<${Share} name="Mass left" value=${token.mass} />
+		<${Share} name="Without constraint" value=${probabilityOf(token.logprob)} />
+		<${Share} name="With constraint" value=${same && probabilityOf(same.logprob)} />
 		<${Fact} name="Allowed">
-			${allowed === null ? "all tokens" : count(allowed, "token")}${allowed !== null && vocabulary ? ` of ${number(vocabulary)}` : ""}
+			${allowed === null ? "all tokens" : `${count(allowed, "token")}${vocabulary ? ` of ${number(vocabulary)}` : ""}${share}`}
 		<//>
 		<${Fact} name="Expected"><${Expected} list=${token.expected} none=${allowed === null ? "anything" : "nothing more"} /><//>
 		${typeof pointer === "string" ? html`<${Fact} name="Writes"><code>${plain(pointer) || "the whole answer"}</code><//>` : null}
@@ -212,7 +212,7 @@ function TokenDetails({ token, vocabulary, onBranch, onWhy }) {
 	const [why, setWhy] = useState({});
 	if (!token) {
 		return html`<div id="details">
-			<p class="quiet">Point at a token, or reach one with Tab and the arrow keys, to see what else could stand there.</p>
+			<p class="quiet">Tap or point at a token, or reach one with Tab and the arrow keys, to see what else could stand there.</p>
 		</div>`;
 	}
 	async function ask(candidate) {
@@ -225,8 +225,8 @@ function TokenDetails({ token, vocabulary, onBranch, onWhy }) {
 	return html`<div id="details" class="details" data-index=${token.index}>
 		<${Facts} token=${token} vocabulary=${vocabulary} />
 		<div class="pair">
-			<${Candidates} title="Without the mask" list=${token.top} ...${handlers} />
-			<${Candidates} title="With the mask" list=${token.allowed_top} ...${handlers} />
+			<${Candidates} title="Likeliest without constraint" list=${token.top} ...${handlers} />
+			<${Candidates} title="Likeliest with constraint" list=${token.allowed_top} ...${handlers} />
 			<p class="why-answer" role="status">${why.token === token ? why.words : ""}</p>
 		</div>
 	</div>`;

@@ -107,6 +107,7 @@ Playground.ValueView = function ({ run }) {
 	const shownCalls = calls?.length > 0 ? calls : run.calls || [];
 	const isWhole = run.done ? hasValue : shownCalls.length === 0;
 	return html`<div>
+		${fields ? html`<p class="quiet">Bars show the probability that the model gives to each value.</p>` : null}
 		${isWhole ? html`<${Whole} run=${run} path=${Playground.rootOf(run)} tools=${tools} />` : null}
 		${tools.quotes.includes(shownQuote) ? html`<${Quote} quote=${shownQuote} messages=${run.request.messages} />` : null}
 		${shownCalls.map((call, index) => html`<${Call} call=${call} partial=${run.callValues?.[index]}
