@@ -82,6 +82,13 @@ def wait_for(page: Page, expression: str) -> None:
     wait_until(lambda: page.evaluate(expression) or page.wait_for_timeout(20))
 
 
+def require_no_sideways_scrolling(page: Page) -> None:
+    """Makes the page as wide as each screen; nothing on it may be wider."""
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate("document.scrollingElement.scrollWidth") <= width
+
+
 class Shown:
     """One page of the playground. What its console says, and what fails to load, is an error of the test."""
 
@@ -138,12 +145,6 @@ class Shown:
         found = axe.Axe().run(self.page).response["violations"]
         serious = [each for each in found if each["impact"] in ("serious", "critical")]
         assert not serious, [(each["id"], each["nodes"][0]["html"]) for each in serious]
-
-    def require_no_sideways_scrolling(self) -> None:
-        """Has the page as wide as each screen, and nothing on it wider."""
-        for width in WIDTHS:
-            self.page.set_viewport_size({"width": width, "height": 800})
-            assert self.page.evaluate("document.scrollingElement.scrollWidth") <= width
 
 
 @pytest.fixture(scope="module")
@@ -375,6 +376,7 @@ def test_a_run_is_exported_and_opens_without_a_server(shown: Shown, browser: Bro
     assert page.locator("#answer .token").count() == len(tokens)
     page.hover('.token[data-index="1"]')
     assert str(tokens[1]["token"]) in page.inner_text("#details")
+    require_no_sideways_scrolling(page)
     assert complaints == []
     context.close()
 
@@ -460,12 +462,12 @@ def test_text_full_of_markup_does_nothing(shown: Shown) -> None:
     for tab in ("answer", "value", "prompt", "timing", "budget", "compare", "take"):
         shown.page.click(f"#tab-{tab}")
         assert shown.page.locator("[role=tabpanel]:visible img").count() == 0
-        shown.require_no_sideways_scrolling()
+        require_no_sideways_scrolling(shown.page)
     assert shown.page.title() == title
     shown.pick("json_schema", json.dumps({"properties": {HOSTILE: {"const": HOSTILE, "minimum": HOSTILE}}}))
     shown.wait_for_check("invalid")
     assert shown.page.locator("#errors img").count() == 0
-    shown.require_no_sideways_scrolling()
+    require_no_sideways_scrolling(shown.page)
     assert shown.page.title() == title
 
 
