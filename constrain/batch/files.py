@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
+    from constrain.batch.inputs import Input
     from constrain.batch.locations import Location
     from constrain.batch.notes import Finished
 
@@ -78,6 +79,7 @@ class BatchFiles:
             again, unless ``keeps_errors`` (on this machine only).
         settings: settings that the answers depend on, as JSON values; kept in a file next to the output.
         restart: whether existing answers are thrown away.
+        prompts: input, if existing answers may be those to its first rows; the settings have its digest as ``input``.
 
     Attributes:
         answers, errors: lines written.
@@ -95,15 +97,16 @@ class BatchFiles:
         *,
         restart: bool,
         keeps_errors: bool = False,
+        prompts: Input | None = None,
     ) -> None:
         self._writing = threading.Lock()
         self._last: str | None = None  # the hash of the last certificate
         self._knows_last = False
         with contextlib.ExitStack() as opened:
             self.answers: AnswerLines = (
-                AnswerFile(output, settings, restart=restart)
+                AnswerFile(output, settings, restart=restart, prompts=prompts)
                 if isinstance(output, Path)
-                else StoredAnswers(output, settings, restart=restart)
+                else StoredAnswers(output, settings, restart=restart, prompts=prompts)
             )
             opened.callback(self.answers.close)
             self.errors: Lines = (
@@ -165,7 +168,9 @@ class BatchFiles:
 class AnswerFile:
     """A file of answers on this machine. Arguments and errors are those of ``BatchFiles``."""
 
-    def __init__(self, output: Path, settings: Mapping[str, object], *, restart: bool) -> None:
+    def __init__(
+        self, output: Path, settings: Mapping[str, object], *, restart: bool, prompts: Input | None = None
+    ) -> None:
         self._output, self._note, self._settings = output, note_path(output), settings
         self.answered: set[int] = set()
         self.finished: Finished | None = None
@@ -174,13 +179,14 @@ class AnswerFile:
             _lock(self._file, output)
             if restart:
                 self._file.truncate(0)
+            note = None
             if self._file.seek(0, os.SEEK_END):
                 note = self._note.read_bytes() if self._note.exists() else None
-                compare_note(note, settings, str(output), str(self._note))
+                self._settings = compare_note(note, settings, str(output), str(self._note), prompts)
                 self.answered = _resume(self._file, output)
                 self.finished = read_finished(note or b"{}")
-            else:
-                write_durably(self._note, note_text(settings))
+            if note != (text := note_text(self._settings, self.finished)):
+                write_durably(self._note, text)
             opened.pop_all()
         self.count = len(self.answered)
 

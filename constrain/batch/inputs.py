@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from constrain.batch.lines import LineError, parse_json, read_fields, read_task, split_lines
 from constrain.batch.locations import open_read, require_pyarrow
 from constrain.batch.prompts import NamedColumns, template_columns
-from constrain.batch.scanning import OWN_LANGUAGE, HashingFile, Scan
+from constrain.batch.scanning import OWN_LANGUAGE, Scan, Survey
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,13 +62,13 @@ class JsonLines:
 
     def scan(self, *, find_languages: bool) -> Scan:
         """Returns facts about the whole file."""
-        rows, own = 0, False
-        with open_read(self.location) as file:
-            hashing = HashingFile(file)
-            for _, line in split_lines(io.BufferedReader(hashing, 1 << 20)):
-                rows += 1
-                own = own or (find_languages and self._has_own_language(line))
-            return Scan(hashing.digest(), rows, own)
+        survey, own = Survey(), False
+        for number, line in self.read():
+            fields = _try_parse(line)
+            survey.add(number, line, self.named.id_of(fields))
+            own = own or (isinstance(fields, dict) and not OWN_LANGUAGE.isdisjoint(fields))
+        own = own and find_languages and self.named.prompt is None
+        return Scan(survey.digest(), survey.rows, own, survey.repeated_ids)
 
     def read(self) -> Iterator[tuple[int, bytes]]:
         """Yields the lines with their numbers."""
@@ -85,11 +84,10 @@ class JsonLines:
             raise LineError("with --prompt or --id-column, a line must be a JSON object")
         return read_fields(number, self.named.fields(found), schema, options, voters)
 
-    def _has_own_language(self, line: bytes) -> bool:
-        if self.named.prompt is not None:
-            return False
-        try:
-            found = parse_json(line)
-        except LineError:  # the line gets no answer
-            return False
-        return isinstance(found, dict) and not OWN_LANGUAGE.isdisjoint(found)
+
+def _try_parse(line: bytes) -> object:
+    """Returns the value of a line; ``None`` if it is not JSON, and gets no answer."""
+    try:
+        return parse_json(line)
+    except LineError:
+        return None

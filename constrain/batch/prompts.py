@@ -51,6 +51,15 @@ class NamedColumns:
         found = prompt_columns(self.prompt, columns)
         return list(dict.fromkeys([*found, *([] if self.id_column is None else [self.id_column])]))
 
+    @property
+    def name_column(self) -> str | None:
+        """Column of the ids of rows; ``None`` if rows have none."""
+        return self.id_column or (None if self.prompt is not None else "id")
+
+    def id_of(self, row: object) -> Id:
+        """Returns the id of a row, if it is known."""
+        return known_id({"id": row.get(self.name_column)}) if isinstance(row, dict) else None
+
     def fields(self, row: Row) -> dict[str, Any]:
         """Returns the fields of a line for a row. Raises ``LineError``."""
         if self.prompt is None and self.id_column is None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from constrain.batch.files import BatchFiles
     from constrain.batch.inputs import Input
     from constrain.batch.lines import Id
+    from constrain.batch.scanning import Scan
     from constrain.generation.completion import Completion
     from constrain.generation.options import Options
     from constrain.language.source import Source
@@ -33,7 +34,7 @@ _MODEL_BEGINNING = 1 << 20
 """Bytes at the start of a model file that are hashed to recognize it: 1 MiB, which spares reading gigabytes."""
 
 _TICK_SECONDS = 1
-"""Seconds after which a batch without new answers looks whether something must be uploaded."""
+"""Seconds after which a batch without new answers shows its progress, and looks whether to upload something."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +72,11 @@ def run(
     *,
     voters: int | None = None,
     threads: int,
+    rows: int | None = None,
 ) -> Iterator[Progress]:
-    """Answers all lines that have no answer yet; yields once before the first line and once after each.
+    """Answers all lines that have no answer yet.
+
+    Yields once before the first line, once after each, and each ``_TICK_SECONDS`` in between.
 
     Args:
         prompts: input: see ``read_task``.
@@ -83,10 +87,11 @@ def run(
             the number of its answers, so that equal prompts get different answers.
         voters: number of answers that vote, for lines that do not say it themselves; ``None`` for no vote.
         threads: number of lines that are answered at the same time.
+        rows: number of rows that are read, all by default. The next run answers those that are added meanwhile.
     """
     progress = Progress(len(files.answered))
     yield progress
-    remaining = ((number, line) for number, line in prompts.read() if number not in files.answered)
+    remaining = ((number, line) for number, line in islice(prompts.read(), rows) if number not in files.answered)
 
     def attempt(number: int, line: Any, stop: Future[None]) -> _Outcome:
         found: Id = None
@@ -102,6 +107,9 @@ def run(
     with contextlib.closing(_outcomes(remaining, attempt, threads, files.flush_due)) as outcomes:
         reported: set[str] = set()
         for each in outcomes:
+            if each is None:
+                yield replace(progress, failure=None, warnings=())
+                continue
             named: dict[str, object] = {"line": each.line} if each.id is None else {"line": each.line, "id": each.id}
             if isinstance(each.result, Exception):
                 files.error({**named, **error_object(each.result)})
@@ -121,10 +129,10 @@ def _outcomes(
     attempt: Callable[[int, Any, Future[None]], _Outcome],
     threads: int,
     tick: Callable[[], None],
-) -> Generator[_Outcome, None, None]:
+) -> Generator[_Outcome | None, None, None]:
     """Yields the outcome of each line as soon as it is known; reads only a little further ahead than it answers.
 
-    ``tick``: function that is called at least each ``_TICK_SECONDS``.
+    ``tick``: function that is called at least each ``_TICK_SECONDS``; ``None`` is yielded if nothing is new by then.
     """
     stop: Future[None] = Future()
     waiting = iter(remaining)
@@ -136,7 +144,8 @@ def _outcomes(
                     pending.add(pool.submit(attempt, number, line, stop))
                 if not pending:
                     return
-                wait(pending, _TICK_SECONDS, return_when=FIRST_COMPLETED)
+                if not wait(pending, _TICK_SECONDS, return_when=FIRST_COMPLETED).done:
+                    yield None
                 yield from _take_answered(pending)
                 for future in [future for future in pending if future.done()]:
                     future.result()  # raises
@@ -157,16 +166,16 @@ def _take_answered(pending: set[Future[_Outcome]]) -> Iterator[_Outcome]:
             yield future.result()
 
 
-def settings(sha256: str, schema: str | Source | None, model: Path, options: Options) -> dict[str, object]:
+def settings(scan: Scan, schema: str | Source | None, model: Path, options: Options) -> dict[str, object]:
     """Returns everything that answers depend on as JSON values, so that a change is noticed. Raises ``OSError``.
 
-    ``sha256``: digest of the input.
+    ``scan``: facts about the input.
     """
     with model.open("rb") as weights:
         beginning = hashlib.sha256(weights.read(_MODEL_BEGINNING)).hexdigest()
     written = schema if isinstance(schema, str) else repr(schema)
     return {
-        "input": {"sha256": sha256},
+        "input": {"sha256": scan.sha256, "rows": scan.rows},
         "schema": {"sha256": None if schema is None else hashlib.sha256(written.encode()).hexdigest()},
         "model": {"name": model.name, "bytes": model.stat().st_size, "sha256 of the first MiB": beginning},
         **options,

@@ -1,14 +1,16 @@
-"""Facts about a whole input, found in one reading: its digest, and the number of its rows."""
+"""Facts about a whole input, found in one reading: the digest and number of its rows, and ids that are not unique."""
 
 from __future__ import annotations
 
 import hashlib
-import io
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from typing import BinaryIO
+    from collections.abc import Iterable, Mapping
+
+    from constrain.batch.lines import Id
 
 OWN_LANGUAGE = frozenset(("schema", "tools", "allow_refusal"))
 """Fields that give the answer to a row a language of its own."""
@@ -19,37 +21,49 @@ class Scan:
     """Facts about an input.
 
     Attributes:
-        sha256: digest of the content.
+        sha256: digest of the rows and their numbers.
         rows: number of rows.
         own_languages: whether a row may have a schema or tools of its own; if that was not asked for, ``False``.
+        repeated_ids: ids of more than one row, with the numbers of these rows.
         id_type: Arrow type of the names of rows, if the input is a table that has them.
     """
 
     sha256: str
     rows: int
     own_languages: bool
+    repeated_ids: Mapping[Id, list[int]] = field(default_factory=dict)
     id_type: Any = None
 
 
-class HashingFile(io.RawIOBase):
-    """A file that computes the digest of what is read from it."""
+class Survey:
+    """Facts about rows that are added one by one.
 
-    def __init__(self, file: BinaryIO) -> None:
-        self._file, self._hash = file, hashlib.sha256()
+    Attributes:
+        rows: number of rows.
+        repeated_ids: as in ``Scan``.
+    """
 
-    def readable(self) -> bool:
-        """Returns ``True``."""
-        return True
+    def __init__(self) -> None:
+        self.rows = 0
+        self.repeated_ids: dict[Id, list[int]] = {}
+        self._first: dict[Id, int] = {}
+        self._hash = hashlib.sha256()
 
-    def readinto(self, buffer: Any) -> int:
-        """Reads into a buffer; returns the number of bytes."""
-        data = self._file.read(len(buffer))
-        self._hash.update(data)
-        buffer[: len(data)] = data
-        return len(data)
+    def add(self, number: int, row: object, name: Id = None) -> None:
+        """Adds a row with its number and its id."""
+        self.rows += 1
+        self._hash.update(repr((number, row)).encode())
+        if name is not None and (first := self._first.setdefault(name, number)) != number:
+            self.repeated_ids.setdefault(name, [first]).append(number)
 
     def digest(self) -> str:
-        """Reads the rest; returns the digest of the whole content."""
-        while piece := self._file.read(1 << 20):
-            self._hash.update(piece)
+        """Returns the digest of the rows so far."""
         return self._hash.hexdigest()
+
+
+def begins_with(rows: Iterable[tuple[int, object]], count: int, sha256: str) -> bool:
+    """Returns whether the first ``count`` rows have a digest."""
+    survey = Survey()
+    for number, row in islice(rows, count):
+        survey.add(number, row)
+    return survey.digest() == sha256

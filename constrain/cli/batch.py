@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import json
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,30 +13,38 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from constrain.cli import shared
+from constrain.cli.streams import keep_input
 from constrain.generation.options import MIN_VOTERS, Options
 from constrain.language.policies import CompileOptions  # noqa: TC001
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from constrain.batch.finishing import Target
     from constrain.batch.inputs import Input
+    from constrain.batch.lines import Id
     from constrain.batch.locations import Location
     from constrain.batch.run import Progress as Counts
     from constrain.language.source import Source
+    from constrain.llama.model import Model
     from constrain.ray.pool import Pool
 
 _LISTED = 10
 """Failed lines that the terminal lists: 10. The file of errors has all of them."""
 
+_NAMED = 3
+"""Ids of several lines that a warning names, and lines of each: 3."""
+
 
 @shared.takes(language=shared.language, options=shared.options, policies=shared.policies)
 def batch(
+    context: typer.Context,
     prompts: Annotated[
         str,
         typer.Argument(
             metavar="PROMPTS",
-            help="JSON Lines, or a table in .parquet or .csv: a file, or a URL such as s3://bucket/in.jsonl",
+            help="JSON Lines, or a table in .parquet or .csv: a file, or a URL such as s3://bucket/in.jsonl; "
+            '"-" reads JSON Lines from standard input.',
         ),
     ],
     *,
@@ -105,7 +115,7 @@ def batch(
         typer.Option(min=0.1, help="With --ray: CPUs of an actor, and threads of its model. [default: 1]"),
     ] = None,
 ) -> None:
-    """Answers a file of prompts. After an interruption, the same command continues where it stopped.
+    """Answers a file of prompts. After an interruption, or with more lines, the same command goes on where it stopped.
 
     A line of the input is a JSON string, or an object with "prompt" or "messages", and optionally "id", "schema",
     "tools", "max_tokens", "temperature", "n" with "vote" and so on. A row of a table has these as columns. The exit
@@ -120,6 +130,10 @@ def batch(
     model = model or default_model_path()
     read = [path for path in (language.file, model) if path is not None]
     read += [Path(each.partition("=")[2]) for each in sources or ()]
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    if prompts == "-":
+        with shared.show_progress(console, "Reading standard input"):
+            prompts = context.with_resource(keep_input())
     with _tell_missing_extra():
         given, target, failures = _locate(prompts, output, errors, prompt, id_column, read, restart=restart)
     if vote is not None and options.get("confidence"):
@@ -137,11 +151,11 @@ def batch(
     if certificates:
         options = {**options, "certificate": "prompt" if certificate_prompts else True}
     options = {**options, **policies, **shared.read_registry(registry), **shared.read_sources(sources), "seed": seed}
-    console = Console(stderr=True, highlight=False, soft_wrap=True)
     with shared.show_progress(console, "Reading the prompts"):
         scan = given.scan(find_languages=target.table is not None)
+    shared.show_warnings(_describe_repeated(scan.repeated_ids), console)
     made_from = {
-        **batches.settings(scan.sha256, wanted, model, options),
+        **batches.settings(scan, wanted, model, options),
         "ctx": n_ctx,
         "vote": vote,
         "prompt": prompt,
@@ -154,20 +168,27 @@ def batch(
         "n_gpu_layers": shared.ALL_LAYERS if n_gpu_layers is None else n_gpu_layers,
         "parallel": parallel,
     }
-    with (
-        BatchFiles(target.lines, failures.lines, made_from, restart=restart) as files,
-        contextlib.ExitStack() as opened,
-    ):
-        with shared.show_progress(console, f"Loading {model.name}"), shared.name_file(language.file):
+    files = BatchFiles(target.lines, failures.lines, made_from, restart=restart, prompts=given)
+    try:
+        with files, contextlib.ExitStack() as opened:
+            loaded = None
             if ray is None:
-                answer = answerer(opened.enter_context(Model(**sizes)), wanted, options)
+                with shared.show_progress(console, f"Loading {model.name}"):
+                    loaded = opened.enter_context(Model(**sizes))
+                with shared.show_progress(console, "Compiling the schema"), shared.name_file(language.file):
+                    answer = answerer(loaded, wanted, options)
                 threads = parallel + READY
             else:
-                pool = opened.enter_context(_pool(ray, actors or 1, cpus_per_actor or 1, sizes, wanted, options))
+                with shared.show_progress(console, "Starting the actors"), shared.name_file(language.file):
+                    pool = opened.enter_context(_pool(ray, actors or 1, cpus_per_actor or 1, sizes, wanted, options))
                 answer, threads = pool.answer, pool.threads
-        run = batches.run(given, files, answer, wanted, options, voters=vote, threads=threads)
-        counts = _follow(console, scan.rows, run)
-        finish(files, target, failures, wanted, scan)
+            run = batches.run(given, files, answer, wanted, options, voters=vote, threads=threads, rows=scan.rows)
+            counts = _follow(console, scan.rows, run, loaded)
+            finish(files, target, failures, wanted, scan)
+    except KeyboardInterrupt:
+        done = f"{files.answers.count} of {scan.rows} are done"
+        console.print(f"{target.location}: {done}; the same command goes on", markup=False)
+        raise
     console.print(_summary(counts, target.location, failures.location), markup=False)
     if counts.failed:
         raise typer.Exit(shared.LINES_FAILED)
@@ -190,6 +211,8 @@ def _locate(
     from constrain.batch.locations import locate
     from constrain.batch.prompts import NamedColumns
 
+    if output == "-":
+        raise typer.BadParameter("answers need a file, from which an interrupted batch goes on", param_hint="--output")
     source = locate(prompts)
     given = open_input(source, NamedColumns(prompt, id_column))
     target = target_of(locate(output))
@@ -233,13 +256,31 @@ def _pool(
         raise typer.BadParameter(str(error), param_hint="--ray") from error
 
 
-def _follow(console: Console, rows: int, run: Iterator[Counts]) -> Counts:
-    """Shows the progress of the batch and its first failed lines."""
-    columns = (TextColumn("answers"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+def _describe_repeated(ids: Mapping[Id, list[int]]) -> Iterator[str]:
+    """Yields a warning that names ids of several lines."""
+    if ids:
+        named = [f"{json.dumps(name)} in lines {_enumerate(lines)}" for name, lines in islice(ids.items(), _NAMED)]
+        more = f"; and {len(ids) - _NAMED} other ids" if len(ids) > _NAMED else ""
+        yield f"ids occur more than once: {'; '.join(named)}{more}; the member line of an answer is unique"
+
+
+def _enumerate(lines: list[int]) -> str:
+    return ", ".join([*map(str, lines[:_NAMED]), *(["..."] if len(lines) > _NAMED else [])])
+
+
+def _follow(console: Console, rows: int, run: Iterator[Counts], model: Model | None) -> Counts:
+    """Shows the progress of the batch and its first failed lines. ``model``: the model that answers, if it is here."""
+    pace, counts = shared.Pace(), next(run)
+    times = (TimeElapsedColumn(), TimeRemainingColumn())
+    columns = (TextColumn("answers"), BarColumn(), MofNCompleteColumn(), *times, TextColumn("{task.description}"))
     with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
-        task = bar.add_task("", total=rows)
+        task = bar.add_task("", total=rows, completed=counts.known)
         for counts in run:
-            bar.update(task, completed=counts.known + counts.answered + counts.failed)
+            done = counts.known + counts.answered + counts.failed
+            tokens = "" if model is None else f"{model.scheduler.count_written()} tokens of the next ones"
+            bar.update(task, completed=done, description=tokens)
+            if bar.disable and pace.is_due():
+                console.print(f"{done} of {rows} answers" + (tokens and f", and {tokens}"), markup=False)
             if counts.failure is not None and counts.failed <= _LISTED:
                 console.print(counts.failure, style="yellow", markup=False)
             shared.show_warnings(counts.warnings, console)

@@ -40,6 +40,9 @@ _LOG_FORMATS = ("text", "json")
 
 
 def serve(
+    file: Annotated[
+        Path | None, typer.Argument(metavar="[MODEL]", help="GGUF file; by default the model of the demo extra.")
+    ] = None,
     *,
     config: Annotated[
         Path | None, typer.Option(help="TOML file with models and settings; flags override its settings.")
@@ -190,6 +193,8 @@ def serve(
     A request's schema, grammar and tools are enforced exactly, or the request is refused.
     """
     given = locals()
+    if file is not None and model is not None:
+        raise typer.BadParameter(f"the model is {file} already; leave one of them out", param_hint="--model")
     require_server()
     from constrain.server.config import ServerConfig, read_config
     from constrain.server.http.listening import listen
@@ -197,7 +202,7 @@ def serve(
     flags = {name: given[name] for name in ServerConfig.model_fields if given.get(name) is not None}
     settled = read_config(config, flags)
     sockets = listen(settled.host, settled.port)
-    run_server(settled, model, alias or [], sockets)
+    run_server(settled, file or model, alias or [], sockets)
 
 
 def require_server() -> None:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import inspect
 import os
 import re
+import sys
+import threading
+import time
 from dataclasses import dataclass
 from functools import wraps
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from constrain import grammars
 from constrain.errors import ConstrainError, ExportError, GrammarError, LimitError, PatternError, SchemaError
@@ -39,7 +45,8 @@ SchemaFile = Annotated[
     str | None,
     typer.Option(
         metavar="FILE or SCHEMA",
-        help="JSON Schema of the answer: a file, JSON, or keys with types, such as 'name, age int, level: low|high'.",
+        help="JSON Schema of the answer: a file, JSON, MODULE:CLASS of Python, or keys with types, such as 'name, age "
+        "int, level: low|high'.",
     ),
 ]
 Pattern = Annotated[
@@ -303,14 +310,38 @@ def decode_text(data: bytes, name: str) -> str:
         ) from error
 
 
+QUIET_SECONDS = 10
+"""Seconds without a word on a standard error that is no terminal: 10; a step that takes longer is told."""
+
+
+class Pace:
+    """Says when progress is to be told where there is no terminal: each ``QUIET_SECONDS``."""
+
+    def __init__(self) -> None:
+        self._told = time.monotonic()
+
+    def is_due(self) -> bool:
+        """Returns whether it is time for a line; then the next one is due later."""
+        if time.monotonic() - self._told < QUIET_SECONDS:
+            return False
+        self._told = time.monotonic()
+        return True
+
+
 @contextlib.contextmanager
 def show_progress(console: Console, what: str) -> Iterator[None]:
-    """Shows on a terminal that a step takes time."""
-    if not console.is_terminal:
-        yield
+    """Shows that a step takes time: on a terminal at once, elsewhere in a line after ``QUIET_SECONDS``."""
+    if console.is_terminal:
+        with console.status(escape(f"{what} ...")):
+            yield
         return
-    with console.status(f"{what} ..."):
+    telling = threading.Timer(QUIET_SECONDS, lambda: console.print(f"{what} ...", markup=False, highlight=False))
+    telling.daemon = True
+    telling.start()
+    try:
         yield
+    finally:
+        telling.cancel()
 
 
 def read_pattern(pattern: str, dialect: str | None) -> Regex:
@@ -367,15 +398,34 @@ class Language:
 
 
 def read_schema_text(given: str) -> str:
-    """Returns the text of a schema: that of the file, or the argument itself. Raises the errors of ``read_text``."""
+    """Returns the text of a schema: that of the file or class, or the argument itself.
+
+    Raises the errors of ``read_text``, and ``SchemaError`` for a class.
+    """
     path = _schema_file(given)
-    return given if path is None else read_text(path)
+    if path is not None:
+        return read_text(path)
+    return schema_text(_import(given), tightened=True) if _CLASS.fullmatch(given) else given
+
+
+_CLASS = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*")
+
+
+def _import(given: str) -> object:
+    """Returns the class that ``MODULE:CLASS`` names; modules of this folder come first. Raises ``SchemaError``."""
+    module, _, name = given.partition(":")
+    sys.path.insert(0, os.fspath(Path.cwd()))
+    try:
+        return attrgetter(name)(importlib.import_module(module))
+    except (ImportError, AttributeError) as error:
+        others = "a schema is also a file, JSON, or keys with types, such as 'name str'"
+        raise SchemaError(f"{given} is read as MODULE:CLASS: {error}; {others}") from error
 
 
 def _schema_file(given: str) -> Path | None:
-    """Returns the file that ``--schema`` names; None if it is the schema itself, which is JSON or has several words."""
+    """Returns the file that ``--schema`` names; None for JSON, several words, and a class."""
     has_words = re.search(r"[\s,]", given.strip()) is not None and not given.rstrip().endswith(".json")
-    is_schema = given.lstrip().startswith("{") or (has_words and is_short(given))
+    is_schema = given.lstrip().startswith("{") or (has_words and is_short(given)) or _CLASS.fullmatch(given)
     return None if is_schema and not os.path.exists(given) else Path(given)  # noqa: PTH110 - a schema is no path
 
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import io
 import os
+import shutil
 import sys
+import tempfile
 import warnings
-from typing import NoReturn, TextIO
+from typing import TYPE_CHECKING, BinaryIO, NoReturn, TextIO
 
 from constrain.cli import shared
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 def settle_streams() -> None:
@@ -38,9 +44,22 @@ def read_prompt(given: str) -> str:
 
 def read_input() -> bytes:
     """Reads all of standard input. Raises ``OSError``."""
+    return _open_input().read()
+
+
+@contextlib.contextmanager
+def keep_input() -> Iterator[str]:
+    """Yields the path of a temporary file with all of standard input, which can be read twice. Raises ``OSError``."""
+    with tempfile.NamedTemporaryFile() as file:
+        shutil.copyfileobj(_open_input(), file)
+        file.flush()
+        yield file.name
+
+
+def _open_input() -> BinaryIO:
     if sys.stdin is None:
         raise _make_closed_error("standard input")
-    return sys.stdin.buffer.read()
+    return sys.stdin.buffer
 
 
 class _Closed(io.TextIOBase):

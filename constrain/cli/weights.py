@@ -79,14 +79,16 @@ def prepare(
 
 @contextlib.contextmanager
 def _progress() -> Iterator[Callable[[str, float], None]]:
-    """Shows steps on a terminal; yields the function that reports them."""
-    console = Console(stderr=True)
+    """Shows steps on standard error; yields the function that reports them."""
+    console, pace = Console(stderr=True), shared.Pace()
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("Loading", total=1.0)
 
         def report(step: str, share: float) -> None:
             progress.update(task, description=step, completed=share)
+            if progress.disable and pace.is_due():
+                console.print(f"{step}: {share:.0%}", markup=False, highlight=False)
 
         yield report
 

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -58,6 +59,28 @@ def test_ends_of_lines(content: bytes, tmp_path: Path) -> None:
     batch = Batch(tmp_path, content)
     batch.run()
     assert batch.values() == {1: "a", 2: "b"}
+
+
+def test_progress_is_told_while_no_answer_is_complete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("constrain.batch.run._TICK_SECONDS", 0.001)
+    told = threading.Event()
+
+    def answer(task: Task, stop: Future[None]) -> Completion:
+        assert told.wait(60)
+        return echo(task, stop)
+
+    batch = Batch(tmp_path, b'"a"\n{\n')
+    with BatchFiles(batch.output, batch.errors, SETTINGS, restart=False) as files:
+        progress = run(JsonLines(batch.prompts), files, answer, None, {}, threads=1)
+        found = list(islice(progress, 3))
+        told.set()
+        found += progress
+    assert [(each.answered, each.failed, each.failure is None) for each in found[:3]] == [
+        (0, 0, True),
+        (0, 1, False),
+        (0, 1, True),
+    ]
+    assert found[-1].answered == 1
 
 
 def test_blank_lines_are_numbered_but_not_answered(tmp_path: Path) -> None:

@@ -76,9 +76,17 @@ def test_a_port_in_use_is_told_in_one_line() -> None:
 
 @pytest.mark.slow
 def test_a_model_that_is_not_there_is_told_in_one_line(tmp_path: Path) -> None:
-    done = serve("--model", str(tmp_path / "none.gguf"))
-    assert done.returncode == 1
-    assert done.stderr == f"error: {tmp_path / 'none.gguf'}: there is no such file or folder\n"
+    for given in (["--model"], []):
+        done = serve(*given, str(tmp_path / "none.gguf"))
+        assert done.returncode == 1
+        assert done.stderr == f"error: {tmp_path / 'none.gguf'}: there is no such file or folder\n"
+
+
+@pytest.mark.slow
+def test_a_model_that_is_named_twice_is_a_usage_error() -> None:
+    done = serve("a.gguf", "--model", "b.gguf")
+    assert done.returncode == 2
+    assert "the model is a.gguf already" in done.stderr
 
 
 @pytest.mark.slow

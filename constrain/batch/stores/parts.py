@@ -18,13 +18,14 @@ import secrets
 import time
 from typing import TYPE_CHECKING
 
-from constrain.batch.notes import compare_note, note_text, read_finished
+from constrain.batch.notes import FIRST_INPUT, compare_note, note_text, read_finished
 from constrain.batch.records import json_line, line_number
 from constrain.batch.stores.locks import StoreLock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from constrain.batch.inputs import Input
     from constrain.batch.locations import StoredFile
     from constrain.batch.notes import Finished
 
@@ -49,12 +50,11 @@ def parts_folder(target: StoredFile) -> StoredFile:
 class Parts:
     """Lines that go into numbered parts of a folder.
 
-    ``writer``: end of the names of new parts; ``digest``: digest of the settings of the parts that are read.
+    ``writer``: end of the names of new parts; ``digest``: digest of the settings of the parts, for their names.
     """
 
     def __init__(self, folder: StoredFile, writer: str, digest: str | None = None) -> None:
-        self._folder, self._digest = folder, digest
-        self._writer = writer if digest is None else f"{writer}-{digest}"
+        self._folder, self._writer, self.digest = folder, writer, digest
         found = [_PART.fullmatch(each.name) for each in folder.children()]
         self._number = max((int(each[1]) for each in found if each is not None), default=0)
         self._waiting: list[bytes] = []
@@ -87,7 +87,8 @@ class Parts:
         A second attempt has another number: the first one may have been broken off after the part was there.
         """
         self._number += 1
-        part = self._folder.child(f"{self._number:06}-{self._writer}.jsonl")
+        end = self._writer if self.digest is None else f"{self._writer}-{self.digest}"
+        part = self._folder.child(f"{self._number:06}-{end}.jsonl")
         part.write(b"".join(self._waiting))
         self._waiting, self._bytes = [], 0
 
@@ -99,7 +100,7 @@ class Parts:
         """Yields the lines of the parts with these settings. A last line that was not written whole is left out."""
         for part in self.files():
             found = _PART.fullmatch(part.name)
-            if found is None or found[2] not in (None, self._digest):
+            if found is None or found[2] not in (None, self.digest):
                 continue
             with part.open_read() as file:
                 for line in file:
@@ -115,10 +116,12 @@ class Parts:
 class StoredAnswers:
     """Answers in a store. Arguments and errors are those of ``BatchFiles``."""
 
-    def __init__(self, output: StoredFile, settings: Mapping[str, object], *, restart: bool) -> None:
+    def __init__(
+        self, output: StoredFile, settings: Mapping[str, object], *, restart: bool, prompts: Input | None = None
+    ) -> None:
         folder = parts_folder(output)
         self._output, self._note, self._settings = output, folder.child("run.json"), settings
-        self._failed = False
+        self._prompts, self._failed = prompts, False
         self.answered: set[int] = set()
         self.finished: Finished | None = None
         folder.require_folder()
@@ -189,10 +192,14 @@ class StoredAnswers:
     def _begin(self, *, restart: bool) -> None:
         note = self._note.read()
         if self._parts.files():
-            compare_note(note, self._settings, str(self._output), str(self._note))
+            self._settings = compare_note(note, self._settings, str(self._output), str(self._note), self._prompts)
+            self._parts.digest = _digest(self._settings)
             for part, line in self._parts.read():
                 self.answered.add(self._number_of(part, line))
             self.finished = read_finished(note or b"{}")
+            if note != (text := note_text(self._settings, self.finished)):
+                self._lock.require()
+                self._note.write(text)
             return
         if note is None and not restart and self._output.size() is not None:
             compare_note(None, self._settings, str(self._output), str(self._note))
@@ -207,8 +214,9 @@ class StoredAnswers:
 
 
 def _digest(settings: Mapping[str, object]) -> str:
-    """Returns a digest of settings; one that is ``None`` counts as missing, as in notes."""
+    """Returns a digest of settings, with the first input; one that is ``None`` counts as missing, as in notes."""
     given = {key: value for key, value in settings.items() if value is not None}
+    given["input"] = given.pop(FIRST_INPUT, given.get("input"))
     return hashlib.sha256(json.dumps(given, sort_keys=True).encode()).hexdigest()[:8]
 
 

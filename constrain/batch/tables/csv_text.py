@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from typing import BinaryIO
 
-    from constrain.batch.scanning import HashingFile
-
 _BOM = b"\xef\xbb\xbf"
 _OPENING = re.compile(rb'[,\r\n]"')
 _QUOTES = re.compile(rb'"+')
@@ -27,7 +25,7 @@ class CsvText(io.RawIOBase):
     Only a quote at the beginning of a cell opens it, as for Arrow: ``5" screen`` is a text.
     """
 
-    def __init__(self, file: BinaryIO | HashingFile) -> None:
+    def __init__(self, file: BinaryIO) -> None:
         self._file = file
         self._quotes = _Quotes()
         self._last = b"\n"

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from constrain.batch.lines import FIELDS, LineError, read_fields
 from constrain.batch.locations import StoreError, open_read
 from constrain.batch.prompts import check_names
-from constrain.batch.scanning import OWN_LANGUAGE, HashingFile, Scan
+from constrain.batch.scanning import OWN_LANGUAGE, Scan, Survey
 from constrain.batch.tables.cells import drop_nulls, line_fields, read_rows
 from constrain.batch.tables.csv_text import CsvText, QuoteError
 from constrain.suggestions import unknown_names
@@ -61,15 +61,10 @@ class Table:
 
     def scan(self, *, find_languages: bool) -> Scan:  # noqa: ARG002 - columns tell it at once
         """Returns facts about the whole file. Raises ``ValueError`` if it is no table or lacks a column."""
-        with open_read(self.location) as file:
-            hashing = HashingFile(file)
-            if self.is_csv:
-                rows, schema = self._scan_csv(hashing)
-            else:
-                rows, schema = self._scan_parquet()
-            sha256 = hashing.digest()
+        survey = Survey()
+        schema = self._scan_csv(survey) if self.is_csv else self._scan_parquet(survey)
         own = self.named.prompt is None and not OWN_LANGUAGE.isdisjoint(schema.names)
-        return Scan(sha256, rows, own, self._id_type(schema))
+        return Scan(survey.digest(), survey.rows, own, survey.repeated_ids, self._id_type(schema))
 
     def read(self) -> Iterator[tuple[int, RawRow]]:
         """Yields the rows with their numbers. Raises ``ValueError`` where the file is broken."""
@@ -104,7 +99,7 @@ class Table:
 
     def _id_type(self, schema: pa.Schema) -> pa.DataType | None:
         """Returns the type of the names of rows. Raises ``ValueError`` for one that JSON does not have."""
-        column = self.named.id_column or (None if self.named.prompt is not None else "id")
+        column = self.named.name_column
         if column not in schema.names:
             return None
         if self.is_csv:
@@ -118,31 +113,34 @@ class Table:
             return pa.string()
         raise ValueError(f"{self.location}: the column {column!r} has the type {kind}; an id is a text or a number")
 
-    def _scan_csv(self, hashing: HashingFile) -> tuple[int, pa.Schema]:
+    def _scan_csv(self, survey: Survey) -> pa.Schema:
         with self._name_errors():
-            text = CsvText(hashing)
-            while text.read(MAX_CSV_BLOCK_BYTES):  # wrong quotes are found before Arrow begins to read ahead
-                pass
+            with open_read(self.location) as file:
+                text = CsvText(file)
+                while text.read(MAX_CSV_BLOCK_BYTES):  # wrong quotes are found before Arrow begins to read ahead
+                    pass
             with open_read(self.location) as file:
                 header, batches = _open_csv(CsvText(file))
                 self._check(header)
-                rows = sum(len(batch) for batch in batches)
-            return rows, pa.schema([(name, pa.string()) for name in header])
+                self._survey(survey, batches, header)
+            return pa.schema([(name, pa.string()) for name in header])
 
-    def _scan_parquet(self) -> tuple[int, pa.Schema]:
-        """Returns the number of rows, and the schema. All columns that are needed are decoded once."""
+    def _scan_parquet(self, survey: Survey) -> pa.Schema:
+        """Returns the schema. All columns that are needed are decoded once."""
         with self._name_errors(), open_parquet(self.location) as source, pq.ParquetFile(source, **_LAZY) as parquet:
             schema = parquet.schema_arrow
             self._check(schema.names)
-            rows = 0
             try:
-                for batch in self._batches(parquet):
-                    rows += len(batch)
+                self._survey(survey, self._batches(parquet), schema.names)
             except (pa.ArrowException, OSError) as error:
                 if isinstance(error, StoreError) or getattr(error, "errno", None) is not None:
                     raise  # the file is not there any more, or the disk cannot be read
-                raise pa.ArrowInvalid(f"the rows behind row {rows} are broken: {error}") from error
-            return rows, schema
+                raise pa.ArrowInvalid(f"the rows behind row {survey.rows} are broken: {error}") from error
+            return schema
+
+    def _survey(self, survey: Survey, batches: Any, columns: list[str]) -> None:
+        for number, row in self._number(batches, self.named.needed(columns)):
+            survey.add(number, row, self.named.id_of(row))
 
     def _batches(self, parquet: Any) -> Iterator[pa.RecordBatch]:
         """Yields the rows of a Parquet file, with at least the columns that are needed."""

@@ -118,6 +118,11 @@ class Scheduler:
         self._freeing = threading.Lock()
         self._is_freed = False
 
+    def count_written(self) -> int:
+        """Returns the number of tokens in answers that are not complete yet."""
+        with self._lock:
+            return sum(len(each.request.answer.tokens) for each in self._unended)
+
     def submit(self, request: Request) -> None:
         """Queues a request.
 
