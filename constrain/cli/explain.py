@@ -52,7 +52,8 @@ def explain(
             raise typer.BadParameter("no schema, pattern or grammar to explain the text by")
         vocabulary = None if model is None else _vocabulary(model)
         options: CompileOptions = {**policies, **shared.read_registry(registry)}
-        with shared.name_file(language.file):
+        progress = shared.show_progress(Console(stderr=True), "Compiling the schema or grammar")
+        with shared.name_file(language.file), progress:
             found = explain_text(wanted, given, vocabulary, closed=closed, **options)
     except (ConstrainError, OSError, ValueError) as error:
         shared.show_error(error)

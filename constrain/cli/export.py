@@ -6,6 +6,7 @@ import sys
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
 from constrain.cli import shared
 from constrain.engine.export import export
@@ -17,7 +18,8 @@ _TARGETS = ("gbnf", "lark", "regex")
 @shared.takes(policies=shared.policies)
 def export_(
     schema: Annotated[
-        str | None, typer.Argument(help="A JSON Schema: a file, JSON, or keys with types ('name, age int').")
+        str | None,
+        typer.Argument(help="A JSON Schema: a file, JSON, MODULE:CLASS, or keys with types ('name, age int')."),
     ] = None,
     *,
     to: Annotated[
@@ -55,6 +57,6 @@ def export_(
     if wanted is None:
         raise typer.BadParameter("no schema, pattern or grammar to export")
     options: CompileOptions = {**policies, **shared.read_registry(registry)}
-    with shared.name_file(language.file):
+    with shared.name_file(language.file), shared.show_progress(Console(stderr=True), f"Writing {to}"):
         text = export(wanted, to, closed=closed, repeated_keys=repeated_keys, **options)  # type: ignore[arg-type]  # checked by the option
     sys.stdout.write(text if text.endswith("\n") else text + "\n")

@@ -356,7 +356,9 @@ def example() -> None:
 def check(
     schemas: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[SCHEMA...]", help="JSON Schemas: files, JSON, or keys with types ('name, age int')."),
+        typer.Argument(
+            metavar="[SCHEMA...]", help="JSON Schemas: files, JSON, MODULE:CLASS, or keys with types ('name, age int')."
+        ),
     ] = None,
     vocab: Annotated[
         Path | None, typer.Option(help="GGUF file whose tokens are counted; by default the model of the demo extra.")
@@ -384,9 +386,11 @@ def check(
     if schemas:
         from constrain.inspection.check import check_schema
 
-        vocabulary, unit = _load_counter(vocab)
+        with shared.show_progress(Console(stderr=True), "Reading the vocabulary"):
+            vocabulary, unit = _load_counter(vocab)
         for given in schemas:
-            found = check_schema(shared.parse_schema_argument(given), vocabulary)
+            with shared.show_progress(Console(stderr=True), f"Checking {given:.80}"):
+                found = check_schema(shared.parse_schema_argument(given), vocabulary)
             passed = passed and found.passed
             if as_json:
                 listed.append(_as_json(given, found, unit))

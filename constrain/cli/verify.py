@@ -161,7 +161,8 @@ class _Checks:
 
         known = certificate["grammar_sha256"], digest(certificate["source"])
         if known not in self._compared:
-            report = check_compiler(certificate["grammar"], certificate["source"], answer=certificate["text"])
+            with shared.show_progress(Console(stderr=True), "Comparing the grammar with its source"):
+                report = check_compiler(certificate["grammar"], certificate["source"], answer=certificate["text"])
             lines = "; ".join(line.strip() for line in report.lines())
             if report.counts:
                 raise ValueError(f"the grammar is not that of its source: {lines}")
@@ -171,7 +172,9 @@ class _Checks:
     def _replay(self, certificate: dict[str, Any]) -> Difference | None:
         from constrain.generation.proofs.replay import replay
 
-        return replay(self._model(certificate), certificate, self.prompt)
+        model = self._model(certificate)
+        with shared.show_progress(Console(stderr=True), "Writing the answer again"):
+            return replay(model, certificate, self.prompt)
 
     def _model(self, certificate: dict[str, Any]) -> Model:
         from constrain.llama.model import Model

@@ -61,15 +61,19 @@ def prepare(
     from constrain.llama.weights.preparing import ALLOWED_DIVERGENCE
 
     texts = [shared.read_text(path) for path in text] if text else None
-    with _progress() as report:
-        found = make_copy(
-            default_model_path() if model is None else model,
-            output,
-            n_threads=threads,
-            max_divergence=ALLOWED_DIVERGENCE if max_divergence is None else max_divergence,
-            texts=texts,
-            report=report,
-        )
+    try:
+        with _progress() as report:
+            found = make_copy(
+                default_model_path() if model is None else model,
+                output,
+                n_threads=threads,
+                max_divergence=ALLOWED_DIVERGENCE if max_divergence is None else max_divergence,
+                texts=texts,
+                report=report,
+            )
+    except KeyboardInterrupt:
+        Console(stderr=True).print("no copy was made; the same command begins anew")
+        raise
     if as_json:
         sys.stdout.write(json.dumps(asdict(found), default=str, indent=2) + "\n")
         return
