@@ -280,7 +280,7 @@ def _follow(console: Console, rows: int, run: Iterator[Counts], model: Model | N
             tokens = "" if model is None else f"{model.scheduler.count_written()} tokens of the next ones"
             bar.update(task, completed=done, description=tokens)
             if bar.disable and pace.is_due():
-                console.print(f"{done} of {rows} answers" + (tokens and f", and {tokens}"), markup=False)
+                console.print(f"{done} of {rows} lines" + (tokens and f", and {tokens}"), markup=False)
             if counts.failure is not None and counts.failed <= _LISTED:
                 console.print(counts.failure, style="yellow", markup=False)
             shared.show_warnings(counts.warnings, console)

@@ -61,8 +61,8 @@ def test_a_batch_tells_how_far_it_is_before_its_first_answer() -> None:
         console, file = write_to()
         assert batch._follow(console, 4, run(), model).failed == 1  # type: ignore[arg-type]
         told = file.getvalue().splitlines()
-        assert told[:2] == [f"1 of 4 answers{more}", f"2 of 4 answers{more}"]
-        assert {*told[2:]} == {f"3 of 4 answers{more}", "line 3: no"}
+        assert told[:2] == [f"1 of 4 lines{more}", f"2 of 4 lines{more}"]
+        assert {*told[2:]} == {f"3 of 4 lines{more}", "line 3: no"}
 
 
 def test_ids_of_several_lines_are_named() -> None:
