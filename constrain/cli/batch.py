@@ -261,7 +261,7 @@ def _describe_repeated(ids: Mapping[Id, list[int]]) -> Iterator[str]:
     if ids:
         named = [f"{json.dumps(name)} in lines {_enumerate(lines)}" for name, lines in islice(ids.items(), _NAMED)]
         more = f"; and {len(ids) - _NAMED} other ids" if len(ids) > _NAMED else ""
-        yield f"ids occur more than once: {'; '.join(named)}{more}; the member line of an answer is unique"
+        yield f"ids occur more than once: {'; '.join(named)}{more}; tell their answers apart by line"
 
 
 def _enumerate(lines: list[int]) -> str:

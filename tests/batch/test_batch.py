@@ -9,7 +9,6 @@ import sys
 import threading
 import time
 from dataclasses import replace
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -72,14 +71,12 @@ def test_progress_is_told_while_no_answer_is_complete(tmp_path: Path, monkeypatc
     batch = Batch(tmp_path, b'"a"\n{\n')
     with BatchFiles(batch.output, batch.errors, SETTINGS, restart=False) as files:
         progress = run(JsonLines(batch.prompts), files, answer, None, {}, threads=1)
-        found = list(islice(progress, 3))
-        told.set()
-        found += progress
-    assert [(each.answered, each.failed, each.failure is None) for each in found[:3]] == [
-        (0, 0, True),
-        (0, 1, False),
-        (0, 1, True),
-    ]
+        found = []
+        for each in progress:
+            found.append(each)
+            if each.failed and each.failure is None:
+                told.set()
+    assert [each.failure is None for each in found].count(False) == 1, "a failure is told once"
     assert found[-1].answered == 1
 
 
