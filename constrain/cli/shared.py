@@ -310,24 +310,21 @@ def decode_text(data: bytes, name: str) -> str:
         ) from error
 
 
-QUIET_SECONDS = 10
-"""Seconds without a word on a standard error that is no terminal: 10; a step that takes longer is told."""
-
-PACE_SECONDS = 60
-"""Seconds between two lines of progress there."""
+QUIET_SECONDS = 30
+"""Seconds without a word on a standard error that is no terminal: 30; a step that takes longer is told."""
 
 
 class Pace:
-    """Says when progress is to be told where there is no terminal: after ``QUIET_SECONDS``, then each minute."""
+    """Says when progress is to be told where there is no terminal: each ``QUIET_SECONDS``."""
 
     def __init__(self) -> None:
-        self._next = time.monotonic() + QUIET_SECONDS
+        self._told = time.monotonic()
 
     def is_due(self) -> bool:
         """Returns whether it is time for a line; then the next one is due later."""
-        if time.monotonic() < self._next:
+        if time.monotonic() - self._told < QUIET_SECONDS:
             return False
-        self._next = time.monotonic() + PACE_SECONDS
+        self._told = time.monotonic()
         return True
 
 

@@ -70,7 +70,7 @@ def test_progress_is_told_while_no_answer_is_complete(tmp_path: Path, monkeypatc
 
     batch = Batch(tmp_path, b'"a"\n{\n')
     with BatchFiles(batch.output, batch.errors, SETTINGS, restart=False) as files:
-        progress = run(JsonLines(batch.prompts), files, answer, None, {}, threads=1)
+        progress = run(JsonLines(batch.prompts), files, answer, None, {}, threads=2)
         found = []
         for each in progress:
             found.append(each)

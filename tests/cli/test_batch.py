@@ -55,7 +55,8 @@ def has_an_answer(output: Path) -> bool:
 @pytest.mark.slow
 def test_the_command_goes_on_after_it_was_killed(folder: Path) -> None:
     done = finished(folder, "--seed", "1")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "out.jsonl: 8 answers\n")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr.endswith("out.jsonl: 8 answers\n")
     output = folder / "out.jsonl"
     ids = {each["line"]: each.get("id") for each in records(output)}
     assert ids == {**{number: f"n{number - 1}" for number in range(1, 7)}, 7: None, 8: None}

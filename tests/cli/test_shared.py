@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shared, "QUIET_SECONDS", 0)
-    monkeypatch.setattr(shared, "PACE_SECONDS", 0)
 
 
 def write_to() -> tuple[Console, io.StringIO]:
