@@ -212,7 +212,7 @@ def test_a_torn_part_loses_its_last_line_only(tmp_path: Path) -> None:
 def test_answers_of_other_settings_are_not_mixed(tmp_path: Path) -> None:
     job = Job(*write_input(tmp_path, 3))
     job.run()
-    (tmp_path / "in.jsonl").write_bytes(prompts(4))
+    (tmp_path / "in.jsonl").write_bytes(b"\n" + prompts(4))
     with pytest.raises(ValueError, match="was made with another input; "):
         job.run()
     assert job.run(restart=True)[-1].answered == 4
