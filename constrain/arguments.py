@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import wraps
 from operator import index
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-AnyFunction = TypeVar("AnyFunction", bound="Callable[..., Any]")
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def lists_options(
     options: type, defaults: Mapping[str, object], about: str = ""
-) -> Callable[[AnyFunction], AnyFunction]:
+) -> Callable[[Function], Function]:
     """Returns a decorator that lists the keys of a ``TypedDict`` in a signature, in place of ``**options``.
 
     ``help``, ``inspect.signature`` and notebooks then show and complete them, in the order of ``defaults``. Type
     checkers read ``Unpack`` instead. ``about``: text about the options, which is added to the docstring.
     """
 
-    def decorate(function: AnyFunction) -> AnyFunction:
+    def decorate(function: Function) -> Function:
         written = inspect.signature(function)
         *own, _ = written.parameters.values()
         listed = [
@@ -59,6 +59,51 @@ def integer(name: str, value: Any) -> int:
 def wrong_type(name: str, wanted: str, value: object) -> TypeError:
     """Returns the ``TypeError`` for an argument of the wrong type."""
     return TypeError(f"{name} must be {wanted}, not {type(value).__name__}")
+
+
+def model_then_prompt(function: Function) -> Function:
+    """Decorates a function of a model and a prompt: a wrong order or number of the two raises a plain ``TypeError``."""
+    name = function.__name__
+
+    @wraps(function)
+    def call(*given: Any, **named: Any) -> Any:
+        if len(given) + ("model" in named) + ("prompt" in named) < 2:
+            raise TypeError(
+                f"{name}(model, prompt, schema=...) needs a model and a prompt, in this order; None is the demo model"
+            )
+        if (
+            len(given) > 2
+            or (given and isinstance(given[0], type))
+            or (len(given) == 2 and not _may_be_prompt(given[1]))
+        ):
+            raise TypeError(
+                f"{name}(model, prompt, schema=...) takes the model first, then the prompt, and all else by name; "
+                f"given are {', '.join(map(_kind, given))}"
+            )
+        return function(*given, **named)
+
+    return call  # type: ignore[return-value]
+
+
+def _may_be_prompt(value: object) -> bool:
+    """Returns whether a value may be meant as a prompt, rather than as a model or a schema."""
+    return not isinstance(value, type) and (value is None or isinstance(value, Iterable | int | float))
+
+
+def _kind(value: object) -> str:
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    return "a text" if isinstance(value, str) else f"a {type(value).__name__}"
+
+
+@contextlib.contextmanager
+def needs_extra(extra: str) -> Iterator[None]:
+    """Replaces the error of a package that is not installed by one that names the extra of this package with it."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        message = f"{error.name} is missing; pip install 'constrain-llm[{extra}]'"
+        raise ModuleNotFoundError(message, name=error.name) from error
 
 
 def without_mark(text: str) -> str:

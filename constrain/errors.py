@@ -131,6 +131,14 @@ class LimitError(ConstrainError):
     """
 
 
+class SchemaWarning(UserWarning):
+    """A keyword of a schema is ignored, and another one seems to be meant: ``minLenght`` for ``minLength``.
+
+    Functions of Python warn once for each place; ``Constraint.warnings`` has all notes on a schema. What to do: write
+    the keyword that the message names. ``warnings.simplefilter("error", SchemaWarning)`` makes it an error.
+    """
+
+
 @contextlib.contextmanager
 def limits_at(pointer: str) -> Iterator[None]:
     """Adds this pointer to a ``LimitError`` without a place."""

@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 
 def closest(name: str, known: Iterable[str], likeness: float = 0.6) -> str | None:
@@ -39,8 +39,15 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return "" if close is None else f" (did you mean {close}?)"
 
 
-def unknown_names(what: str, names: Iterable[str], known: Iterable[str]) -> str:
-    """Returns a message about unknown names, with suggestions or the known names."""
+def unknown_names(what: str, names: Iterable[str], known: Iterable[str], instead: Mapping[str, str] = {}) -> str:
+    """Returns a message about unknown names, with suggestions; and with the known names, if one has no suggestion.
+
+    ``instead``: what to write in place of names that other programs have.
+
+    >>> unknown_names("options", ["stream", "seeed"], ["seed"], {"stream": "call constrain.stream"})
+    'unknown options: seeed (did you mean seed?), stream (call constrain.stream)'
+    """
     there = sorted(known)
-    listed = ", ".join(f"{name}{did_you_mean(name, there)}" for name in sorted(names))
-    return f"unknown {what}: {listed}; there are {', '.join(there)}"
+    hints = {name: f" ({instead[name]})" if name in instead else did_you_mean(name, there) for name in sorted(names)}
+    listed = ", ".join(f"{name}{hint}" for name, hint in hints.items())
+    return f"unknown {what}: {listed}" + ("" if all(hints.values()) else f"; there are {', '.join(there)}")

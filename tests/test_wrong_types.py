@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
 import pytest
 
 import constrain
+from constrain.arguments import needs_extra
 from constrain.chat.prompt.messages import conversation
+from constrain.errors import SchemaWarning
 from constrain.generation.options import split_options
 from tests.support import byte_vocabulary
 
@@ -67,6 +70,73 @@ def test_a_model_that_is_none_is_refused() -> None:
     wrong: Any = 5
     with pytest.raises(TypeError, match="the model is 5; it must be a Model, the path of one"):
         constrain.generate(wrong, "hi")
+
+
+CALLS: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
+    ((), {}, "needs a model and a prompt, in this order"),
+    (("hi",), {}, "needs a model and a prompt, in this order"),
+    ((None,), {"messages": []}, "needs a model and a prompt, in this order"),
+    (("hi", lambda: None), {}, "given are a text, a function"),
+    (("hi", dict), {}, "given are a text, the class dict"),
+    ((dict, "hi"), {}, "given are the class dict, a text"),
+    ((None, dict, "hi"), {}, "given are a NoneType, the class dict, a text"),
+    ((None, "hi", dict), {}, "given are a NoneType, a text, the class dict"),
+]
+
+
+@pytest.mark.parametrize("call", [constrain.generate, constrain.complete, constrain.stream])
+@pytest.mark.parametrize(("given", "named", "says"), CALLS)
+def test_arguments_in_a_wrong_order_are_told_the_right_one(call: Any, given: Any, named: Any, says: str) -> None:
+    with pytest.raises(TypeError, match=says) as caught:
+        call(*given, **named)
+    assert str(caught.value).startswith(f"{call.__name__}(model, prompt, schema=...) ")
+
+
+def test_a_prompt_in_place_of_the_model_is_told_the_order() -> None:
+    with pytest.raises(constrain.ModelError, match="there is no such file; the first argument is the model"):
+        constrain.generate("Who wrote Emma?", "hi")
+
+
+def test_texts_in_place_of_messages_are_told_what_a_message_is() -> None:
+    with pytest.raises(TypeError, match="several prompts go to generate_batch"):
+        conversation(["hi", "ho"])
+
+
+@pytest.mark.parametrize(
+    ("option", "instead"),
+    [
+        ("response_format", "write schema="),
+        ("regex", "constrain.Regex"),
+        ("stream", "call constrain.stream"),
+        ("n_ctx", "constrain.Model"),
+        ("max_token", "did you mean max_tokens?"),
+    ],
+)
+def test_an_option_of_other_programs_is_told_what_to_write(option: str, instead: str) -> None:
+    given: Any = {option: 1}
+    with pytest.raises(TypeError, match=re.escape(instead)) as caught:
+        split_options(given)
+    assert "there are" not in str(caught.value)
+
+
+@pytest.mark.parametrize("stop", [5, ["a", 5], {"a"}])
+def test_a_stop_that_is_no_text_is_refused(stop: Any) -> None:
+    with pytest.raises(TypeError, match=r"stop is .*; it must be a text or a list of texts"):
+        split_options({"stop": stop})
+
+
+def test_a_missing_package_is_told_with_its_extra() -> None:
+    with (
+        pytest.raises(ModuleNotFoundError, match=r"nowhere is missing; pip install 'constrain-llm\[mcp\]'"),
+        needs_extra("mcp"),
+    ):
+        import nowhere  # noqa: F401
+
+
+def test_a_keyword_that_seems_misspelt_is_a_warning_in_python() -> None:
+    with pytest.warns(SchemaWarning, match="'minLenght' .* did you mean minLength?"):
+        constrain.compile({"type": "string", "minLenght": 3}, byte_vocabulary())
+    constrain.compile({"type": "string", "note": 3, "x-note": 3}, byte_vocabulary())
 
 
 def test_a_value_in_place_of_a_type_gets_one_sentence() -> None:

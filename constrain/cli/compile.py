@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @shared.takes(policies=shared.policies)
 def compile_(
-    schemas: Annotated[list[Path] | None, typer.Argument(metavar="SCHEMA...", help="Files with JSON Schemas.")] = None,
+    schemas: Annotated[list[Path] | None, typer.Argument(metavar="SCHEMA", help="Files with JSON Schemas.")] = None,
     *,
     regex: Annotated[
         list[str] | None, typer.Option(metavar="PATTERN", help="A regular expression; any number.")

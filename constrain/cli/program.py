@@ -19,6 +19,7 @@ try:
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
+    from typer.core import TyperCommand
 
     from constrain.cli import shared
     from constrain.cli.batch import batch
@@ -49,7 +50,24 @@ if TYPE_CHECKING:
 
 _STREAMED = ("text", "fields")
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+
+class _Command(TyperCommand):
+    """A command whose usage line has its arguments in capitals: ``PROMPT``, ``[TEXT]``, ``FILES...``."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Returns the parts of the usage line; Typer writes ``{prompt}`` for an argument that must be given."""
+        return [
+            piece.translate({ord("{"): None, ord("}"): None}).upper() for piece in super().collect_usage_pieces(ctx)
+        ]
+
+
+class _Program(typer.Typer):
+    def command(self, name: str | None = None, **options: Any) -> Any:
+        """Returns the decorator that makes a function a command."""
+        return super().command(name, cls=_Command, **options)
+
+
+app = _Program(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
 
 def main() -> None:
@@ -357,7 +375,7 @@ def check(
     schemas: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[SCHEMA...]", help="JSON Schemas: files, JSON, MODULE:CLASS, or keys with types ('name, age int')."
+            metavar="SCHEMA", help="JSON Schemas: files, JSON, MODULE:CLASS, or keys with types ('name, age int')."
         ),
     ] = None,
     vocab: Annotated[

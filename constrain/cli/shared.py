@@ -27,6 +27,7 @@ from constrain.generation.options import MAX_NUMBER_TOKENS, WHOLE_PROMPT, Option
 from constrain.language.policies import ABOUT, CHOICES, CompileOptions
 from constrain.language.schema_text import schema_text
 from constrain.language.short_schema import is_short
+from constrain.language.wrong_schema import describe_no_json
 from constrain.lark.source import Lark
 from constrain.regex.source import Regex
 from constrain.structural.source import StructuralTag
@@ -423,10 +424,18 @@ def _import(given: str) -> object:
 
 
 def _schema_file(given: str) -> Path | None:
-    """Returns the file that ``--schema`` names; None for JSON, several words, and a class."""
+    """Returns the file that ``--schema`` names; None if it is the schema itself, which is JSON or has several words, and for a class.
+
+    Raises ``SchemaError`` for one word that neither is a file nor looks like the name of one.
+    """
     has_words = re.search(r"[\s,]", given.strip()) is not None and not given.rstrip().endswith(".json")
     is_schema = given.lstrip().startswith("{") or (has_words and is_short(given)) or _CLASS.fullmatch(given)
-    return None if is_schema and not os.path.exists(given) else Path(given)  # noqa: PTH110 - a schema is no path
+    if os.path.exists(given):  # noqa: PTH110 - a schema is no path
+        return Path(given)
+    if not is_schema and not re.search(r"[/.]\w+$", given):
+        keys = "keys with types, such as 'name str, age int'"
+        raise SchemaError(f"{given!r:.80} is neither a file nor a schema: JSON, or {keys}{describe_no_json(given)}")
+    return None if is_schema else Path(given)
 
 
 def language(

@@ -13,6 +13,7 @@ import warnings
 from typing import TYPE_CHECKING, BinaryIO, NoReturn, TextIO
 
 from constrain.cli import shared
+from constrain.errors import SchemaWarning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -80,10 +81,11 @@ def _make_closed_error(name: str) -> OSError:
 
 def _show_warning(
     message: Warning | str,
-    category: type[Warning],  # noqa: ARG001 - see warnings.showwarning
-    filename: str,  # noqa: ARG001
+    category: type[Warning],
+    filename: str,  # noqa: ARG001 - see warnings.showwarning
     lineno: int,  # noqa: ARG001
     file: TextIO | None = None,  # noqa: ARG001
     line: str | None = None,  # noqa: ARG001
 ) -> None:
-    shared.show_warnings([str(message)])
+    if not issubclass(category, SchemaWarning):  # commands print all notes on a schema themselves
+        shared.show_warnings([str(message)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from constrain.arguments import lists_options
@@ -10,7 +11,7 @@ from constrain.engine.cache import RejectedFileError, find_cache
 from constrain.engine.constraint import Constraint, Keeping
 from constrain.engine.remembered import remembered_constraints
 from constrain.engine.special import VocabularyTokens
-from constrain.errors import deep_enough, limits_at
+from constrain.errors import SchemaWarning, deep_enough, limits_at
 from constrain.language.digest import grammar_digest, schema_digest, source_digest
 from constrain.language.grammar import Grammar
 from constrain.language.iteration import with_iterations
@@ -93,7 +94,18 @@ def compile(  # noqa: A001 - the name of the public function
     >>> compile({"type": "integer", "minimum": 3}, vocabulary).accepts("12")
     True
     """
-    return compile_any(schema, as_vocabulary(vocab), close_objects=False, cache=cache, **options)
+    constraint = compile_any(schema, as_vocabulary(vocab), close_objects=False, cache=cache, **options)
+    warn_of_keywords(constraint)
+    return constraint
+
+
+def warn_of_keywords(constraint: Constraint) -> None:
+    """Issues a ``SchemaWarning`` for each unknown keyword of a schema in whose place another one seems to be meant."""
+    if constraint.warnings:
+        from constrain.json_schema.keywords.unknown import with_hints
+
+        for sentence in with_hints(constraint.warnings):
+            warnings.warn(sentence, SchemaWarning, stacklevel=3)
 
 
 def compile_any(

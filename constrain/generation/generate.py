@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from constrain.arguments import model_then_prompt
 from constrain.generation.completion import Completion, Finished, Timings
 from constrain.generation.options import read_voters, refuse_unbias, refuse_vote, takes_options
 from constrain.llama.lookup import as_model
@@ -58,6 +59,7 @@ def generate(
 
 
 @takes_options
+@model_then_prompt
 def generate(
     model: AnyModel,
     prompt: Prompt,
@@ -106,6 +108,7 @@ def complete(
 
 
 @takes_options
+@model_then_prompt
 def complete(
     model: AnyModel,
     prompt: Prompt,
@@ -156,6 +159,7 @@ def _vote(model: AnyModel, prompt: Prompt, schema: Any, n: int, options: ChatOpt
 
 
 @takes_options
+@model_then_prompt
 def stream(
     model: AnyModel, prompt: Prompt, *, schema: Any = None, partial: bool = False, **options: Unpack[ChatOptions]
 ) -> Iterator[StreamEvent | FieldEvent | Finished]:

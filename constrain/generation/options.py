@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import numbers
 import operator
+from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypeVar
 
@@ -16,7 +17,7 @@ from constrain.llama.decoding.sampling import LISTS, NEUTRAL, OPTIONS, Sampling,
 from constrain.suggestions import unknown_names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from constrain.chat.tools.kinds import Tool
     from constrain.language.result import ResultType
@@ -267,13 +268,30 @@ def split_options(options: Options) -> tuple[Sampling, AnswerSettings]:
     """
     given: dict[str, Any] = {name: _read(name, value) for name, value in options.items()}
     if unknown := given.keys() - ChatOptions.__annotations__.keys():
-        raise TypeError(unknown_names("options", unknown, ChatOptions.__annotations__))
+        raise TypeError(unknown_names("options", unknown, ChatOptions.__annotations__, _INSTEAD))
     chosen = {key: given.pop(key) for key in _SAMPLING_KEYS & given.keys()}
     sampling = Sampling(**(_unbiased(chosen) if given.get("unbias") else chosen))
     return sampling, AnswerSettings(
         **{key: value for key, value in given.items() if key not in _COMPILE_KEYS | _CHAT_KEYS}
     )
 
+
+_INSTEAD = {
+    **dict.fromkeys(
+        ("response_format", "response_model", "output_type", "json_schema", "guided_json", "format"),
+        "write schema=, with a class or a JSON Schema",
+    ),
+    **dict.fromkeys(("regex", "pattern", "guided_regex"), "write schema=constrain.Regex(...)"),
+    **dict.fromkeys(("grammar", "guided_grammar"), "write schema=constrain.Lark(...) or constrain.Gbnf(...)"),
+    **dict.fromkeys(("choices", "guided_choice"), "write schema=typing.Literal[...], or call constrain.choose"),
+    **dict.fromkeys(("max_completion_tokens", "num_predict", "n_predict", "max_length"), "write max_tokens="),
+    **dict.fromkeys(("system", "system_prompt"), 'write prompt=[{"role": "system", "content": ...}, ...]'),
+    **dict.fromkeys(("n_ctx", "n_threads", "n_gpu_layers"), "it is an option of constrain.Model"),
+    "messages": "they are the prompt",
+    "stream": "call constrain.stream",
+    "functions": "write tools=",
+}
+"""Names of options in other programs, and what to write in their place."""
 
 MODELS_OWN: dict[str, Any] = {**NEUTRAL, "logit_bias": {}}
 """Options for sampling from the model's own distribution, as ``unbias`` does."""
@@ -460,7 +478,10 @@ class AnswerSettings:
         _require_flag("certificate", self.certificate, WITH_PROMPT)
         if self.timeout is not None and not self.timeout >= 0:
             raise ValueError(f"timeout is {self.timeout}; it must be 0 seconds or more")
-        stops = (self.stop,) if isinstance(self.stop, str) else tuple(self.stop)
+        stops = (self.stop,) if isinstance(self.stop, str) else self.stop
+        if not isinstance(stops, Sequence) or not all(isinstance(text, str) for text in stops):
+            raise TypeError(f"stop is {self.stop!r:.80}; it must be a text or a list of texts")
+        stops = tuple(stops)
         if "" in stops:
             raise ValueError("stop contains an empty text, which would end every answer at once")
         object.__setattr__(self, "stops", stops)

@@ -27,6 +27,7 @@ from constrain.chat.reading.reply import ReplyProgress
 from constrain.chat.tools.definition import as_tools
 from constrain.chat.tools.kinds import FunctionTool
 from constrain.composition.parts import as_part
+from constrain.engine.compiling import warn_of_keywords
 from constrain.errors import UnsupportedSchemaError
 from constrain.generation.job import SCHEMA, TOOLS, Language, Plan
 from constrain.generation.options import (
@@ -91,6 +92,8 @@ def prepare(model: Model, prompt: Prompt, schema: Any, options: Options) -> Job:
     plan = make_plan(model, prompt, schema, options)
     started = time.perf_counter()
     constraint = None if plan.language is None else plan.language.compile(model.vocabulary)
+    if constraint is not None:
+        warn_of_keywords(constraint)
     return plan.job(constraint, time.perf_counter() - started)
 
 

@@ -55,6 +55,7 @@ class Check:
 def check_schema(schema: object, vocabulary: Vocabulary, *, registry: object = None, **policies: Any) -> Check:
     """Checks a parsed JSON Schema (dict or bool) against the tokens of a vocabulary; policies as for ``compile``.
 
+    As in ``generate``, objects have only the keys that the schema declares.
     Where keywords are refused, sizes and tokens are those of the schema without them. Raises SchemaError or LimitError
     for an error that names no place in the schema.
 
@@ -66,14 +67,13 @@ def check_schema(schema: object, vocabulary: Vocabulary, *, registry: object = N
     lint = lint_schema(schema, registry=registry, **policies)
     if lint.remaining is None:
         return Check(lint, None, None)
+    closing = {"close_objects": True, "registry": registry}
     try:
-        opened = {"close_objects": False, "registry": registry}
-        constraint = compile_any(lint.remaining, vocabulary, **opened, **policies)  # type: ignore[arg-type]
+        constraint = compile_any(lint.remaining, vocabulary, **closing, **policies)  # type: ignore[arg-type]
     except (GrammarError, LimitError) as error:
         refused = Finding("refused", error.pointer or "", error.message)
         return Check(replace(lint, refused=(*lint.refused, refused)), None, None)
     try:
-        closing = {"close_objects": True, "registry": registry}
         full = compile_any(filled(lint.remaining), vocabulary, **closing, **policies)  # type: ignore[arg-type]
     except ConstrainError:  # for example a schema that contains itself has no value with all properties
         full = constraint

@@ -9,6 +9,7 @@ from constrain.errors import OutputValidationError, SchemaError, pointer_to
 from constrain.language.grammar import Grammar
 from constrain.language.schema_text import parse_schema, plain_schema, schema_text
 from constrain.language.source import Source
+from constrain.language.wrong_schema import describe_no_type, refuse_instance
 from constrain.remembering import remembered
 from constrain.types.answer_text import read_answer, require_shallow
 
@@ -98,12 +99,13 @@ def _of_type(kind: Any) -> ResultType:
     from pydantic import PydanticUserError, TypeAdapter
     from pydantic_core import PydanticSerializationError
 
+    refuse_instance(kind)
     try:
         adapter: TypeAdapter[Any] = TypeAdapter(kind)
         document = adapter.json_schema()
         return ResultType(document, adapter, may_quote="x-quote" in repr(document))
     except (PydanticUserError, PydanticSerializationError) as error:
-        raise SchemaError(f"no JSON Schema can be made of {kind!r}: {error}") from error
+        raise SchemaError(describe_no_type(kind, error)) from error
 
 
 @remembered(256, TYPE_BYTES, lambda *_: 0, lambda result: 100 * len(repr(result.document)))

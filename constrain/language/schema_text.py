@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from constrain.arguments import without_mark
 from constrain.errors import SchemaError
 from constrain.language.short_schema import is_short, read_short
+from constrain.language.wrong_schema import describe_no_json, describe_no_type, refuse_instance, refuse_value
 from constrain.remembering import remembered
 
 if TYPE_CHECKING:
@@ -38,16 +39,16 @@ def schema_text(schema: object, *, tightened: bool = False) -> str:
         import pydantic
         from pydantic_core import PydanticSerializationError
 
+        refuse_instance(schema)
         try:
             adapter: pydantic.TypeAdapter[object] = pydantic.TypeAdapter(schema)  # type: ignore[arg-type]
             schema = _tightened(adapter) if tightened else adapter.json_schema()
         except (pydantic.errors.PydanticUserError, PydanticSerializationError) as error:
-            why, *_ = str(error).split("\n\n")  # the rest is advice on declaring types
-            raise SchemaError(f"no JSON Schema can be made of {schema!r:.200}: {why}") from error
+            raise SchemaError(describe_no_type(schema, error)) from error
         except RecursionError as error:  # Pydantic recurs for each level
             raise SchemaError("the type is nested too deeply for Pydantic to make a JSON Schema of it") from error
     try:
-        return json.dumps(schema)
+        return json.dumps(schema, default=refuse_value)
     except (TypeError, ValueError) as error:
         raise SchemaError(f"the schema contains a value that JSON cannot express: {error}") from error
     except RecursionError as error:
@@ -75,7 +76,8 @@ def parse_schema(text: str) -> object:
     try:
         return json.loads(without_mark(text), parse_float=_decimal, parse_constant=_not_json, object_pairs_hook=_object)
     except json.JSONDecodeError as error:
-        raise SchemaError(f"not JSON: {error.msg}", line=error.lineno, column=error.colno) from error
+        message = f"not JSON: {error.msg}{describe_no_json(text)}"
+        raise SchemaError(message, line=error.lineno, column=error.colno) from error
     except ValueError as error:  # an integer of more digits than Python reads
         raise SchemaError(f"a number in the schema is too long: {error}") from error
     except RecursionError as error:

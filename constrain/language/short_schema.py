@@ -11,6 +11,8 @@ import re
 from typing import Any
 
 from constrain.errors import SchemaError
+from constrain.language.wrong_schema import describe_no_json
+from constrain.suggestions import did_you_mean
 
 _TYPES: dict[str, dict[str, Any]] = {
     "str": {"type": "string"},
@@ -34,6 +36,9 @@ _SAME = {  # other names of types
     "none": "null",
     "uri": "url",
 }
+
+_ALONE = ("str", "int", "float", "bool", "list", "string", "integer", "number", "boolean", "array", "object")
+"""Names of types that are no key if they are the whole text."""
 
 _CONSTANTS = ("true", "false", "null", "NaN", "Infinity")
 """Texts that JSON, or Python's reader of it, reads as values."""
@@ -60,10 +65,13 @@ def read_short(text: str) -> dict[str, Any]:
     """
     properties: dict[str, Any] = {}
     required = []
+    if (alone := text.strip()).lower() in _ALONE:
+        raise SchemaError(f"{alone!r} is a type without a key; write a key before it: answer {alone}")
     for item, line, column in _items(text):
         found = _ITEM.fullmatch(item)
         if found is None:
-            message = f"{item!r:.80} is no key with a type, such as age int or level: low|high"
+            known = "is no key with a type, such as age int or level: low|high"
+            message = f"{item!r:.80} {known}{describe_no_json(text)}"
             raise SchemaError(message, line=line, column=column)
         key, kind = found["key"], (found["type"] or "").strip()
         if not kind and found["words"] is not None and (problem := _why_not_words(key, found["words"].strip())):
@@ -84,7 +92,8 @@ def _why_not_words(key: str, words: str) -> str | None:
     if not words:
         return f"{key!r}: there is nothing behind the colon; YAML is no schema here, write JSON"
     if words[0] in "\"'/[{=:":
-        return f"{key!r}: this reads like a grammar or YAML; a schema is JSON, or keys such as age int"
+        schema = "a schema is JSON, or keys such as age int; Lark(...) or --lark takes a grammar"
+        return f"{key!r}: this reads like a grammar or YAML; {schema}"
     parts = [part.strip() for part in words.split("|")]
     if all(_is_type(part) for part in parts):
         fix = f"{key} {words}"
@@ -137,7 +146,9 @@ def _type(name: str, depth: int = 0) -> dict[str, Any]:
         return {"type": "array"}
     known = _TYPES.get(_plain(parts[0]))
     if known is None:
-        raise SchemaError(f"unknown type {name!r:.80}; the types are {', '.join(_TYPES)}, list[...] and a|b of these")
+        close = did_you_mean(name[:80], (*_TYPES, *_SAME))
+        there = f"the types are {', '.join(_TYPES)}, list[...] and a|b of these"
+        raise SchemaError(f"unknown type {name!r:.80}{close}; {there}")
     return dict(known)
 
 

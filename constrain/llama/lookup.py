@@ -22,6 +22,7 @@ def as_model(model: AnyModel) -> Model:
     """The ``Model`` for any argument that names one. Raises ``TypeError`` and ``ModelError``."""
     from llama_cpp import Llama
 
+    from constrain.errors import ModelError
     from constrain.llama.model import Model, default_model_path
 
     if isinstance(model, Model):
@@ -35,6 +36,11 @@ def as_model(model: AnyModel) -> Model:
             if known is None or known.is_closed:
                 known = model.__dict__["_constrain_model"] = Model(model)
             return known
+        if isinstance(model, str) and not os.path.exists(model):  # noqa: PTH110 - a text that may be too long for a path
+            raise ModelError(
+                f"{model!r:.80} cannot be opened: there is no such file; the first argument is the model: a Model, the "
+                "path of a GGUF file on this machine, or None for the demo model; the prompt comes second"
+            )
         path = Path(default_model_path() if model is None else model).resolve()
         if path not in _loaded or _loaded[path].is_closed:
             _loaded.clear()

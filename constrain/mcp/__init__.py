@@ -7,8 +7,11 @@ servers, by command, URL or configuration. ``connection`` has all of them, and `
 
 from __future__ import annotations
 
-from constrain.mcp.connection import Connection, connect
-from constrain.mcp.listing import tools
-from constrain.mcp.results import CallError
+from constrain.arguments import needs_extra
+
+with needs_extra("mcp"):
+    from constrain.mcp.connection import Connection, connect
+    from constrain.mcp.listing import tools
+    from constrain.mcp.results import CallError
 
 __all__ = ["CallError", "Connection", "connect", "tools"]

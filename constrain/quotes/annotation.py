@@ -23,7 +23,7 @@ class Quote:
         source: name of the source, one of those in ``sources=``; ``None`` for the texts of the user's messages. A
             quote lies within one message, or within one of the texts of the source.
         whole_words: whether quotes begin and end at the boundaries of words, which are runs of letters, marks, digits
-            and ``_``.
+            and ``_``, and have no white space around them.
         min_length: fewest characters; ``None`` for 1. The empty quote is allowed only with 0.
         max_length: most characters; ``None`` for no limit.
         fold: whether case and white space are folded: the model writes lower case, and one space for each run of white

@@ -7,7 +7,8 @@ from bisect import bisect_left
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from constrain.language.tree import Substring, tree_bytes
+from constrain.language.tree import Expression, Substring, tree_bytes
+from constrain.regex.parsing.parser import parse_pattern
 from constrain.regex.unicode.properties import perl_class
 from constrain.remembering import remembered
 
@@ -45,15 +46,21 @@ def fold(text: str) -> Folded:
 
 
 @cache
-def _words() -> re.Pattern[str]:
-    ranges = "".join(f"\\U{low:08x}-\\U{high:08x}" for low, high in perl_class("w", "rust"))
-    return re.compile(f"[{ranges}]{{2,}}")
+def _class(letter: str) -> str:
+    """Returns a class of Rust's patterns, such as ``w``, as a class of Python's."""
+    return "[" + "".join(f"\\U{low:08x}-\\U{high:08x}" for low, high in perl_class(letter, "rust")) + "]"
+
+
+@cache
+def without_spaces_around() -> Expression:
+    """Returns the contents of JSON strings that neither begin nor end with white space."""
+    return parse_pattern(r"(?:\S(?s:.*\S)?)?", "rust", json=True)
 
 
 def cuts(text: str) -> bytes:
     """Returns a byte for each character of a text: 0 within a word, a run of letters, marks, digits and ``_``."""
     found = bytearray(b"\1") * len(text)
-    for word in _words().finditer(text):
+    for word in re.finditer(_class("w") + "{2,}", text):
         begin, end = word.span()
         found[begin + 1 : end] = bytes(end - begin - 1)
     return bytes(found)
@@ -68,7 +75,7 @@ def quote_expression(texts: Texts, keyword: QuoteKeyword) -> Substring:
 
 
 def has_parts(expression: Substring) -> bool:
-    """Returns whether the expression matches any text."""
+    """Returns whether the expression matches any text; one of whole words without white space around them."""
     minimum, maximum = expression.minimum, expression.maximum
     if minimum == 0:
         return maximum is None or maximum >= 0
@@ -77,8 +84,10 @@ def has_parts(expression: Substring) -> bool:
     if not expression.cuts:
         return any(len(text) >= minimum for text in expression.texts)
     for text, cut in zip(expression.texts, expression.cuts, strict=True):
-        ends = [position for position, begins in enumerate(cut) if begins] + [len(text)]
-        for begin in ends:
+        spaces = {found.start() for found in re.finditer(_class("s"), text)}
+        places = [position for position, begins in enumerate(cut) if begins] + [len(text)]
+        ends = [position for position in places if position > 0 and position - 1 not in spaces]
+        for begin in (position for position in places if position not in spaces):
             nearest = bisect_left(ends, begin + minimum)
             if nearest < len(ends) and (maximum is None or ends[nearest] <= begin + maximum):
                 return True

@@ -70,7 +70,8 @@ def test_schemas_stand_on_the_command_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "error"),
     [
-        ("name", "error: name: there is no such file"),
+        ("name", "error: 'name' is neither a file nor a schema: JSON, or keys with types, such as 'name str, age int'"),
+        ("[a-z]+", "error: '[a-z]+' is neither a file nor a schema"),
         ("missing.json", "error: missing.json: there is no such file"),
         ("name, age integr", "error: line 1, column 7: 'age': unknown type 'integr'"),
         ('{"type": ', "error: line 1, column 10: not JSON: Expecting value"),

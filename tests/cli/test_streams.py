@@ -69,7 +69,7 @@ def test_the_file_with_a_mistake_is_named(tmp_path: Path) -> None:
     unknown, rules = tmp_path / "unknown.json", tmp_path / "rules.lark"
     unknown.write_text('{"type": "strin"}')
     rules.write_text("start: a\n")
-    said = f"error: {unknown}: at /type: 'strin' is not a type of JSON Schema\n"
+    said = f"error: {unknown}: at /type: 'strin' is not a type of JSON Schema (did you mean string?)\n"
     assert run("compile", unknown)[2] == said
     assert run("explain", "1", "--schema", unknown)[2] == said
     assert run("explain", "1", "--lark", rules)[2].startswith(f"error: {rules}: line 1, column 8: ")

@@ -68,9 +68,7 @@ def test_a_text_stops_at_a_lone_surrogate() -> None:
 
 @pytest.mark.parametrize("schema", [{"type": "string"}, constrain.Regex("a")])
 def test_an_unknown_policy_is_named(schema: Any) -> None:
-    with pytest.raises(
-        TypeError, match=r"unknown options: numbrs \(did you mean numbers\?\); there are escapes, formats, "
-    ):
+    with pytest.raises(TypeError, match=r"unknown options: numbrs \(did you mean numbers\?\)$"):
         constrain.explain(schema, "a", numbrs="any")
 
 

@@ -11,6 +11,7 @@ from referencing.jsonschema import DRAFT202012
 
 from constrain.errors import ConstrainError, LimitError, SchemaError
 from constrain.json_schema.compiler import compile_schema
+from constrain.json_schema.keywords.unknown import with_hints
 from constrain.json_schema.shapes.data import PLAIN
 from tests.support.json_schema.grammar_interpreter import Interpreter
 from tests.support.processor_time import finishes_within
@@ -78,7 +79,8 @@ MEANT = {
     "a keyword of a later draft": (7, "prefixItems", "it is of draft 2020-12, which $schema must name"),
     "a keyword of an earlier draft": (2020, "$recursiveRef", "it is of draft 2019-09, which $schema must name"),
     "one of the author's own": (2020, "x-type", "(first at /properties/a/x-type)"),
-    "unlike all others": (2020, "discriminator", "(first at /properties/a/discriminator)"),
+    "unlike all others": (2020, "unlike", "(first at /properties/a/unlike)"),
+    "a discriminator that nothing enforces": (2020, "discriminator", "fix the property with a const in each branch"),
     "the opposite": (2020, "inclusiveMinimum", ": minimum is inclusive"),
 }
 
@@ -92,6 +94,35 @@ def test_a_keyword_that_is_ignored_is_reported_with_the_one_that_was_meant(case:
     assert warning.startswith(f"the keyword {keyword!r} is not one of draft {'7' if draft == 7 else '2020-12'}")
     assert f"is ignored (first at /properties/a/{keyword})" in warning
     assert warning.endswith(end)
+
+
+def test_a_schema_without_keywords_tells_where_keys_belong() -> None:
+    warnings = compile_schema({"name": "str", "age": "int"}).warnings
+    assert len(warnings) == 2
+    assert all(warning.endswith("keys of an object belong in its properties") for warning in warnings)
+    assert [*with_hints(warnings)] == [*warnings]
+    assert [*with_hints(compile_schema({"type": "string", "unlike": 1, "x-name": 2}).warnings)] == []
+
+
+def _union(*tags: dict[str, Any], **more: Any) -> dict[str, Any]:
+    branches = [{"type": "object", "properties": {"kind": tag}, "required": ["kind"]} for tag in tags]
+    named = [{"$ref": f"#/$defs/{number}"} for number in range(len(branches))]
+    union = {"oneOf": named, "discriminator": {"propertyName": "kind", **more}}
+    return {**union, "$defs": {str(number): branch for number, branch in enumerate(branches)}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "is_enforced"),
+    [
+        (_union({"const": "cat"}, {"enum": ["dog", "fox"]}), True),
+        (_union({"const": "cat"}, {"const": "dog"}, mapping={"cat": "#/$defs/0"}), True),
+        (_union({"const": "cat"}, {"type": "integer"}), False),
+        ({**_union({"const": "cat"}, {"const": "dog"}), "discriminator": {"propertyName": "other"}}, False),
+        ({"type": "object", "discriminator": {"propertyName": "kind"}}, False),
+    ],
+)
+def test_a_discriminator_is_reported_unless_its_branches_enforce_it(schema: dict[str, Any], is_enforced: bool) -> None:
+    assert ["'discriminator'" in warning for warning in compile_schema(schema).warnings] == [True] * (not is_enforced)
 
 
 def test_required_of_a_property_itself_tells_where_it_belongs() -> None:

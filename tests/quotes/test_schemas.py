@@ -50,6 +50,7 @@ def test_a_string_is_accepted_if_it_is_a_piece_of_a_source(seed: int) -> None:
         for end in range(begin, len(text) + 1)
         if options["min_length"] <= end - begin <= options["max_length"]
         and (not options["whole_words"] or (is_boundary(text, begin) and is_boundary(text, end)))
+        and (not options["whole_words"] or text[begin:end] == text[begin:end].strip())
     }
     schema = {"type": ["string", "null"], "x-quote": {"source": "it", **options}}
     others = {"".join(rng.choices(ALPHABET, k=rng.randint(0, 4))) for _ in range(200)}

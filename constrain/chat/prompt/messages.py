@@ -114,6 +114,11 @@ def conversation(prompt: object) -> list[Message]:
     if isinstance(prompt, (bytes, bytearray, Mapping)) or not isinstance(prompt, Iterable):
         raise wrong_type("prompt", "a text or a list of messages", prompt)
     messages = list(prompt)
+    if messages and all(isinstance(each, str) for each in messages):
+        raise TypeError(
+            "prompt is a list of texts; several prompts go to generate_batch, and a message is an object such as "
+            '{"role": "user", "content": "..."}'
+        )
     checked = check_messages(messages)
     for sentence in unread_members(messages):
         warnings.warn(sentence, stacklevel=2)

@@ -40,7 +40,7 @@ class Servers:
         try:
             from constrain.mcp.connection import connect
         except ModuleNotFoundError as error:
-            raise ToolError(f"{error.name} is missing; pip install 'constrain-llm[mcp]'") from error
+            raise ToolError(str(error)) from error
 
         path = Path(given).expanduser()
         connection = connect(path if path.is_file() else given)

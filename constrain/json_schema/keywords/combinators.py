@@ -23,6 +23,7 @@ from constrain.json_schema.shapes.numeric import NumberShape, exact
 from constrain.json_schema.shapes.shapes import union
 from constrain.json_schema.shapes.strings import StringShape
 from constrain.json_schema.spelling.cells import Number, is_long_integer
+from constrain.language.wrong_schema import describe_no_type_name
 from constrain.work import spend
 
 if TYPE_CHECKING:
@@ -49,7 +50,10 @@ def type_(goals: Goals, at: Location, value: object, found: Assertions) -> None:
     for name in names:
         bits = TYPE_BITS.get(name) if isinstance(name, str) else None
         if bits is None:
-            raise SchemaError(f"{name!r:.80} is not a type of JSON Schema", pointer=at.pointer("type"))
+            raise SchemaError(
+                f"{name!r:.80} is not a type of JSON Schema{describe_no_type_name(name, TYPE_BITS)}",
+                pointer=at.pointer("type"),
+            )
         types |= bits
     found.types = types
     goals.note_dialect(at)

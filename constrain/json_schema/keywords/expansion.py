@@ -396,9 +396,17 @@ class Expansion(Goals):
         warnings = (*self.references.notes(), *noted)
         if not self._unknown:
             return warnings
-        from constrain.json_schema.keywords.unknown import about_unknown
+        from constrain.json_schema.keywords.unknown import about_unknown, is_discriminated
 
-        return (*warnings, *(about_unknown(keyword, location) for keyword, location in self._unknown.items()))
+        unknown = self._unknown.items()
+        return (
+            *warnings,
+            *(
+                about_unknown(keyword, location)
+                for keyword, location in unknown
+                if keyword != "discriminator" or not is_discriminated(location, self.references)
+            ),
+        )
 
 
 def goal_at(location: Location) -> Goal:

@@ -8,7 +8,7 @@ from constrain.errors import SchemaError, UnsupportedSchemaError
 from constrain.json_schema.shapes.quotes import quotes_at
 from constrain.json_schema.shapes.strings import StringShape
 from constrain.quotes.keyword import QUOTE
-from constrain.quotes.texts import has_parts
+from constrain.quotes.texts import has_parts, without_spaces_around
 
 if TYPE_CHECKING:
     from constrain.json_schema.documents.locations import Location
@@ -28,6 +28,6 @@ def quote(goals: Goals, at: Location, value: object, found: Assertions) -> None:
         raise UnsupportedSchemaError(message, pointer=at.pointer(QUOTE))
     expression = quotes_at(goals, at, value)
     if has_parts(expression):
-        found.restrict_strings(StringShape((expression,)))
+        found.restrict_strings(StringShape((expression, without_spaces_around()) if expression.cuts else (expression,)))
     else:
         found.strings = None

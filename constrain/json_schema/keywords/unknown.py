@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import TYPE_CHECKING
 
@@ -11,8 +12,11 @@ from constrain.remembering import remembered
 from constrain.suggestions import closest
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from constrain.json_schema.documents.dialects import Dialect
     from constrain.json_schema.documents.locations import Location
+    from constrain.json_schema.documents.references import References
 
 LIKENESS = 0.82
 """Least similarity (``difflib``, 0 to 1) of a keyword to the suggested one: ``requierd`` is above it, ``desc``
@@ -29,6 +33,7 @@ _INSTEAD = {
     "inclusiveMinimum": "minimum is inclusive",
     "inclusiveMaximum": "maximum is inclusive",
     "regex": "did you mean pattern?",
+    "discriminator": "it is of OpenAPI; fix the property with a const in each branch",
     "property": "did you mean properties?",
     "props": "did you mean properties?",
 }
@@ -42,8 +47,45 @@ def about_unknown(keyword: str, at: Location) -> str:
     """Returns the warning about a keyword that the draft of the schema at ``at`` does not have."""
     dialect = at.resource.dialect
     ignored = f"the keyword {keyword!r:.80} is not one of {dialect.name} and is ignored"
-    hint = _hint(keyword, dialect)
+    hint = _hint(keyword, dialect) or _about_keys(at, dialect)
     return f"{ignored} (first at {at.pointer(keyword)})" + (f": {hint}" if hint else "")
+
+
+_HINTED = re.compile(r" and is ignored \(first at .*\): ", re.DOTALL)
+
+
+def with_hints(warnings: Iterable[str]) -> Iterator[str]:
+    """Yields those of a constraint's warnings that say which keyword an unknown one stands for."""
+    return filter(_HINTED.search, warnings)
+
+
+def is_discriminated(at: Location, references: References) -> bool:
+    """Returns whether each branch of a union fixes the property that OpenAPI's ``discriminator`` names.
+
+    Then the keyword says nothing more than they do.
+    """
+    schema = at.schema
+    assert isinstance(schema, dict)
+    given = schema["discriminator"]
+    name = given.get("propertyName") if isinstance(given, dict) else None
+    branches = schema.get("oneOf", schema.get("anyOf"))
+    for given_branch in branches if isinstance(branches, list) else [None]:
+        branch = given_branch
+        while isinstance(branch, dict) and isinstance(branch.get("$ref"), str):
+            branch = references.resolve(at, branch["$ref"]).schema
+        properties = branch.get("properties") if isinstance(branch, dict) else None
+        tag = properties.get(name) if isinstance(properties, dict) else None
+        if not isinstance(tag, dict) or tag.keys().isdisjoint(("const", "enum")):
+            return False
+    return True
+
+
+def _about_keys(at: Location, dialect: Dialect) -> str:
+    """Returns the hint about a schema without any keyword, which is often meant as an object."""
+    schema = at.schema
+    if not isinstance(schema, dict) or any(key in keywords_of(dialect) or key.startswith(_OWN) for key in schema):
+        return ""
+    return "no key of this schema is a keyword, so it allows every value; keys of an object belong in its properties"
 
 
 def _hint(keyword: str, dialect: Dialect) -> str:

@@ -398,6 +398,7 @@ def test_tokens_of_a_constant() -> None:
     check = check_schema({"const": "abc"}, byte_vocabulary())
     assert check.passed
     assert check.report is not None
+    assert check.report.policies["close_objects"] is True  # as generate compiles it
     assert (check.report.min_tokens, check.typical_tokens) == (5, 5)
 
 
