@@ -98,6 +98,6 @@ def describe_no_json(text: str) -> str:
         return "; this is the name of a file: pass its text"
     if given.startswith(("{'", "{ '")):
         return '; JSON has double quotes ("), and true, false and null'
-    if not given or given[0] in '{"' or given[:2] in ("[{", '["'):
+    if given.startswith(("{", '"', "[{", '["')) or re.search(r"[\\^$*+()\[\]|]", given) is None:
         return ""
     return "; a regular expression is Regex(...) in Python and --regex on the command line"

@@ -9,8 +9,10 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from typer.testing import CliRunner
 
 import constrain.cli.shared
+from constrain.cli.program import app
 from tests.support import demo_model
 from tests.support.command_line import run, run_on_terminal
 from tests.support.judging import require_valid
@@ -24,6 +26,19 @@ SCHEMA = {
     "required": ["name"],
     "additionalProperties": False,
 }
+
+
+@pytest.mark.parametrize(
+    ("command", "usage"),
+    [
+        ("generate", "generate [OPTIONS] PROMPT "),
+        ("explain", "explain [OPTIONS] [TEXT] "),
+        ("check", "check [OPTIONS] [SCHEMA]... "),
+        ("verify", "verify [OPTIONS] FILES... "),
+    ],
+)
+def test_usage_names_arguments_in_capitals(command: str, usage: str) -> None:
+    assert usage in CliRunner().invoke(app, [command, "--help"]).stdout
 
 
 @pytest.fixture

@@ -70,7 +70,8 @@ class _Parameter:
     def placeholder(self) -> str:
         """An argument as the usage shows it."""
         shown = self.info.metavar or self.name.upper()
-        return shown if self.default is inspect.Parameter.empty else f"[{shown}]"
+        placed = shown if self.default is inspect.Parameter.empty else f"[{shown}]"
+        return placed + "..." * self.is_repeated
 
 
 def page() -> str:
