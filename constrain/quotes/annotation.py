@@ -52,7 +52,11 @@ class Quote:
         given = {name: getattr(self, name) for name in self.__slots__}
         return {name: value for name, value in given.items() if value is not None and value is not False} or True
 
-    def __get_pydantic_json_schema__(self, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        """Adds the keyword to the schema of a string."""
+    def __get_pydantic_json_schema__(
+        self, core_schema: CoreSchema, handler: GetJsonSchemaHandler | None = None
+    ) -> dict[str, Any]:
+        """Adds the keyword to the schema of a string. Raises ``TypeError`` for the class in place of an instance."""
+        if handler is None:  # Pydantic called the class itself, with two arguments
+            raise TypeError("Quote is a class; write Annotated[str, constrain.Quote()]")
         schema = handler(core_schema)
         return {**handler.resolve_ref_schema(schema), QUOTE: self.keyword()}

@@ -72,6 +72,11 @@ def test_quotes_in_types() -> None:
     assert not constraint.accepts('{"who": null, "said": ["cdef"]}')
 
 
+def test_the_class_in_place_of_an_instance_is_told_the_cure() -> None:
+    with pytest.raises(TypeError, match=r"write Annotated\[str, constrain.Quote\(\)\]"):
+        compiled(Annotated[str, Quote], prompt="a")
+
+
 def test_other_keywords_narrow_quotes() -> None:
     values = ["a1", "1", "12", "2b", "a", "x", ""]
     text = "a12b"
