@@ -140,6 +140,6 @@ def test_a_keyword_that_seems_misspelt_is_a_warning_in_python() -> None:
 
 
 def test_a_value_in_place_of_a_type_gets_one_sentence() -> None:
-    with pytest.raises(constrain.SchemaError, match="no JSON Schema can be made of 5: ") as caught:
+    with pytest.raises(constrain.SchemaError, match="no JSON Schema can be made of 5; pass the class") as caught:
         constrain.compile(5, byte_vocabulary())
     assert "\n" not in str(caught.value)
