@@ -39,8 +39,9 @@ except ModuleNotFoundError as error:
     raise SystemExit(f"constrain: {error.name} is missing; pip install 'constrain-llm[cli]'") from error
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
+    from constrain.arguments import Function
     from constrain.confidence.fields import FieldConfidence
     from constrain.generation.completion import Completion
     from constrain.inspection.check import Check
@@ -62,7 +63,7 @@ class _Command(TyperCommand):
 
 
 class _Program(typer.Typer):
-    def command(self, name: str | None = None, **options: Any) -> Any:
+    def command(self, name: str | None = None, **options: Any) -> Callable[[Function], Function]:
         """Returns the decorator that makes a function a command."""
         return super().command(name, cls=_Command, **options)
 
