@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, get_args
 from constrain.arguments import without_mark
 from constrain.gbnf.dialects import Dialect
 from constrain.language.source import GrammarSource
+from constrain.language.wrong_schema import refuse_file_name
 
 if TYPE_CHECKING:
     from constrain.language.grammar import Grammar
@@ -51,4 +52,5 @@ class Gbnf(GrammarSource):
         """Returns the grammar. Raises ``GrammarError`` and ``LimitError``."""
         from constrain.gbnf.grammar import gbnf_grammar
 
+        refuse_file_name(self.text)
         return gbnf_grammar(self.text, self.dialect)

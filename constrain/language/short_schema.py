@@ -66,7 +66,8 @@ def read_short(text: str) -> dict[str, Any]:
     properties: dict[str, Any] = {}
     required = []
     if (alone := text.strip()).lower() in _ALONE:
-        raise SchemaError(f"{alone!r} is a type without a key; write a key before it: answer {alone}")
+        instead = f"write a key before it (answer {alone}), or pass the type of Python itself, without quotation marks"
+        raise SchemaError(f"{alone!r} is a type without a key; {instead}")
     for item, line, column in _items(text):
         found = _ITEM.fullmatch(item)
         if found is None:

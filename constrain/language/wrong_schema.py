@@ -7,7 +7,7 @@ import re
 from dataclasses import is_dataclass
 from typing import TYPE_CHECKING, Any
 
-from constrain.errors import SchemaError
+from constrain.errors import GrammarError, SchemaError
 from constrain.suggestions import did_you_mean
 
 if TYPE_CHECKING:
@@ -85,6 +85,12 @@ def describe_no_type_name(name: object, known: Collection[str]) -> str:
     meant = next((other for kind, other in _JSON_NAMES.items() if kind.__name__ == name), None)
     close = did_you_mean(meant or name, known) if isinstance(name, str) else ""
     return close or f"; the types are {', '.join(known)}"
+
+
+def refuse_file_name(text: str) -> None:
+    """Raises ``GrammarError`` for the name of a file in place of the text of a grammar."""
+    if _FILE.fullmatch(text.strip()):
+        raise GrammarError("this is the name of a file: pass its text", line=1, column=1)
 
 
 def describe_no_json(text: str) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from constrain.arguments import without_mark
 from constrain.language.source import GrammarSource
+from constrain.language.wrong_schema import refuse_file_name
 from constrain.lark.named import NamedGrammars
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ class Lark(GrammarSource):
         """Returns the grammar. Raises ``GrammarError``, ``PatternError`` and ``LimitError``."""
         from constrain.lark.grammar import lark_grammar
 
+        refuse_file_name(self.text)
         return lark_grammar(self)
 
     @property

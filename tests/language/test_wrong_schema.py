@@ -11,7 +11,8 @@ from typing import Any
 import pydantic
 import pytest
 
-from constrain.errors import SchemaError
+from constrain import Gbnf, Lark
+from constrain.errors import GrammarError, SchemaError
 from constrain.language.result import result_type
 from constrain.language.schema_text import parse_schema, schema_text
 
@@ -60,7 +61,7 @@ WRONG: dict[str, tuple[Any, str]] = {
     "Python for JSON": ("{'type': 'string'}", "JSON has double quotes"),
     "a grammar": ('start: "a"', "Lark(...) or --lark takes a grammar"),
     "a type that is nearly one": ("name sting", "unknown type 'sting' (did you mean string?)"),
-    "a type alone": ("int", "write a key before it: answer int"),
+    "a type alone": ("int", "write a key before it (answer int), or pass the type of Python itself"),
 }
 
 
@@ -80,6 +81,12 @@ def test_the_type_of_answers_is_refused_alike(case: str) -> None:
     with pytest.raises(SchemaError) as caught:
         result_type(schema)
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("source", [Lark("json.lark"), Gbnf("folder/json.gbnf\n")])
+def test_the_name_of_a_file_is_no_grammar(source: Lark | Gbnf) -> None:
+    with pytest.raises(GrammarError, match="this is the name of a file: pass its text"):
+        source.grammar()
 
 
 def test_texts_that_may_be_json_get_no_advice() -> None:
