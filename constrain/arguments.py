@@ -12,9 +12,7 @@ from typing import Any, TypeVar
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def lists_options(
-    options: type, defaults: Mapping[str, object], about: str = ""
-) -> Callable[[Function], Function]:
+def lists_options(options: type, defaults: Mapping[str, object], about: str = "") -> Callable[[Function], Function]:
     """Returns a decorator that lists the keys of a ``TypedDict`` in a signature, in place of ``**options``.
 
     ``help``, ``inspect.signature`` and notebooks then show and complete them, in the order of ``defaults``. Type

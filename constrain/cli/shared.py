@@ -424,7 +424,7 @@ def _import(given: str) -> object:
 
 
 def _schema_file(given: str) -> Path | None:
-    """Returns the file that ``--schema`` names; None if it is the schema itself, which is JSON or has several words, and for a class.
+    """Returns the file that ``--schema`` names; None for a schema (JSON or several words) and for a class.
 
     Raises ``SchemaError`` for one word that neither is a file nor looks like the name of one.
     """
