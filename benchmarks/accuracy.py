@@ -28,7 +28,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from about import origin
-from asking import FILES, LABELS, OF_CALLS, OF_DOCUMENTS, SEED, WAYS
+from asking import FILES, LABELS, OF_DOCUMENTS, SEED, WAYS
 
 import constrain
 from constrain.llama.model import default_model_path
@@ -122,7 +122,7 @@ def read_tasks(calls: int, documents: int) -> list[dict[str, Any]]:
 
 
 def is_asked(way: str, task: dict[str, Any]) -> bool:
-    return way not in (OF_CALLS if task["task"] == "extract" else OF_DOCUMENTS)
+    return task["task"] == "extract" or way not in OF_DOCUMENTS
 
 
 def spaced(tasks: list[dict[str, Any]], number: int) -> list[dict[str, Any]]:

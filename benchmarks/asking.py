@@ -8,21 +8,15 @@ from __future__ import annotations
 
 import functools
 import json
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
-from unittest import mock
 
 import llama_cpp
 
 import constrain
-from constrain.chat.prompt import shaping
-from constrain.chat.prompt.shaping import show_tools
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable
     from pathlib import Path
-
-    from constrain.chat.families.format import ToolFormat
 
 SEED = 7
 ASKED = "Answer with JSON in this format:\n{schema}"
@@ -61,27 +55,6 @@ def constrained(model: constrain.Model, task: dict[str, Any], limit: int, **more
 def sampled(model: constrain.Model, task: dict[str, Any], limit: int) -> constrain.Completion:
     """As constrained, at temperature 0.8."""
     return constrained(model, task, limit, temperature=0.8)
-
-
-def unprimed(model: constrain.Model, task: dict[str, Any], limit: int) -> constrain.Completion:
-    """As constrained, without an example of a call in the prompt (calls only)."""
-    with mock.patch.object(shaping, "show_tools", without_example):
-        return constrained(model, task, limit)
-
-
-def earlier(model: constrain.Model, task: dict[str, Any], limit: int) -> constrain.Completion:
-    """As unprimed, at temperature 0.8: our defaults of earlier versions (calls only; of documents: sampled)."""
-    with mock.patch.object(shaping, "show_tools", without_example):
-        return constrained(model, task, limit, temperature=0.8)
-
-
-def without_example(tools: Sequence[Mapping[str, Any]], form: ToolFormat) -> str:
-    shown = form.tools_shown
-    lines = shown.splitlines(keepends=True)
-    start = next((number for number, line in enumerate(lines) if line.startswith("For example")), None)
-    if start is not None:
-        shown = "".join(lines[:start] + lines[start + 2 :])
-    return show_tools(tools, replace(form, tools_shown=shown))
 
 
 def compact(model: constrain.Model, task: dict[str, Any], limit: int) -> constrain.Completion:
@@ -175,9 +148,7 @@ WAYS: dict[str, Callable[..., constrain.Completion]] = {
     "prompt": prompt_only,
     "llama-cpp-python": llama_cpp_python,
     "constrained": constrained,
-    "unprimed": unprimed,
     "sampled": sampled,
-    "earlier": earlier,
     "votes": votes,
     "compact": compact,
     "penalized": penalized,
@@ -196,9 +167,7 @@ LABELS = {
     "prompt": "prompt only",
     "llama-cpp-python": "llama-cpp-python's grammar",
     "constrained": "constrain, default options",
-    "unprimed": "no example of a call",
     "sampled": "temperature=0.8",
-    "earlier": "0.8, no example of a call",
     "votes": "n=5, vote=True",
     "compact": 'whitespace="compact"',
     "penalized": "repeat_penalty=1.1",
@@ -216,9 +185,6 @@ LABELS = {
 
 OF_DOCUMENTS = {"unseen", "exemplified", "whole", "quoted", "nullable", "reasoned"}
 """The ways in which no calls are asked for: they ask as ``constrained`` does."""
-
-OF_CALLS = {"unprimed", "earlier"}
-"""The ways in which no documents are asked for."""
 
 
 def rewritten(schema: Any, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Any:

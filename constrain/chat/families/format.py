@@ -11,11 +11,12 @@ TOOLS_SHOWN = (
     "$tools\n\n"
     "To call a tool, write exactly this, with the tool's name and its arguments:\n"
     "$calls\n"
-    'For example, the answer to "Wake me at 7:30 tomorrow." with a tool named set_alarm:\n'
-    "$example\n"
     "The results are given to you in the next message. Call a tool only if it helps; otherwise answer as usual."
 )
-"""Text that shows tools to a model whose family documents no text of its own."""
+"""Text that shows tools to a model whose family documents no text of its own.
+
+It has no example of a call: small models copy its values into their answers, and write no more calls right with it.
+"""
 
 RESULT = '<tool_response>\n{"name": "$name", "content": $content}\n</tool_response>'
 """Text that shows the result of a call to a model whose family documents no form for it."""
@@ -101,7 +102,7 @@ class ToolFormat:
             follows ``preamble.end``.
         tools_shown: text of the system prompt that shows the tools, for templates that do not: ``$tools`` stands for
             their definitions in JSON, one per line or as one list (``tools_as_list``), ``$calls`` for calls as the
-            family writes them, with names in angle brackets, ``$example`` for a call of a tool that sets an alarm.
+            family writes them, with names in angle brackets.
         tools_as_list: whether ``$tools`` is one JSON list.
         result: text of a call's result, for templates that do not show results: with ``$name``, ``$id`` and
             ``$content``, a JSON string.

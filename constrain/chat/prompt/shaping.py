@@ -121,12 +121,7 @@ def show_tools(tools: Sequence[Mapping[str, Any]], form: ToolFormat) -> str:
     listed = f"[{', '.join(written)}]" if form.tools_as_list else "\n".join(written)
     arguments = _ARGUMENTS.get(form.style) or form.element.write("name of argument", "value")
     call = Template(form.call).substitute(name="<name>", arguments=arguments, id="<id>")
-    calls, example = f"{form.opening}{call}{form.closing}", write_calls([_EXAMPLE], form)
-    return Template(form.tools_shown).substitute(tools=listed, calls=calls, example=example)
-
-
-_EXAMPLE = Call("0", "set_alarm", '{"time": "7:30", "day": "tomorrow"}', {"time": "7:30", "day": "tomorrow"})
-"""The call that shows small models how to take values from a message: they then write more of them right."""
+    return Template(form.tools_shown).substitute(tools=listed, calls=f"{form.opening}{call}{form.closing}")
 
 
 _ARGUMENTS = {

@@ -30,10 +30,6 @@ To call a tool, write exactly this, with the tool's name and its arguments:
 <tool_call>
 {"name": "<name>", "arguments": <arguments as a JSON object>}
 </tool_call>
-For example, the answer to "Wake me at 7:30 tomorrow." with a tool named set_alarm:
-<tool_call>
-{"name": "set_alarm", "arguments": {"time": "7:30", "day": "tomorrow"}}
-</tool_call>
 The results are given to you in the next message. Call a tool only if it helps; otherwise answer as usual.<|im_end|>
 <|im_start|>user
 Paris and Rome?<|im_end|>

@@ -124,8 +124,8 @@ SCHEMAS = {
         "description null",
         '"description": ""',
     ),
-    "types": ("{% for p in ps.values() %}{{ ': ' + p.type }}{% endfor %}", "choice", "set_alarm"),
-    "one type": ("{% for p in ps.values() %}{{ ': ' + p.type }}{% endfor %}", "types", "set_alarm"),
+    "types": ("{% for p in ps.values() %}{{ ': ' + p.type }}{% endfor %}", "choice", "You can call tools."),
+    "one type": ("{% for p in ps.values() %}{{ ': ' + p.type }}{% endfor %}", "types", "You can call tools."),
 }
 
 
@@ -136,7 +136,7 @@ def test_a_schema_that_the_template_refuses_is_written_otherwise(written: str, t
     text = prompt_of(each("{{ m.content or '' }}", tools=tools), [system("Be brief."), *loop(), user()], TOOLS[tool])
     assert "weather" in text
     assert shown in text or shown == '"": '
-    if shown == "set_alarm":
+    if shown == "You can call tools.":
         assert "[system]Be brief.\n\nYou can call tools." in text
 
 
