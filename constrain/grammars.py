@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 from constrain.errors import GrammarError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from constrain.lark.source import Lark
 
 __all__ = ["Description", "convert", "describe", "load", "names"]
@@ -70,18 +72,34 @@ def convert(text: str, syntax: Literal["gbnf", "ebnf"]) -> Lark:
     return Lark(lark_text(text, syntax))
 
 
-def load(name: str) -> Lark:
-    """Returns the grammar with this name, usable wherever a schema is; prompts show its description and an example.
+def load(name: str, *, tables: Mapping[str, Sequence[str]] | None = None) -> Lark:
+    """Returns the grammar with this name, usable wherever a schema is; prompts show its description.
 
-    Raises ``GrammarError`` for an unknown name.
+    Args:
+        name: name of the grammar.
+        tables: columns of each table of a database, for ``sql_select`` alone. These names are then the only ones that a
+            query may have, and prompts show them. A query over one table has columns of that table only. It has no
+            aliases, WITH, set operations, CAST or EXISTS, and a few functions: COUNT, SUM, AVG, MIN, MAX, ABS, LENGTH,
+            LOWER, UPPER, ROUND, TRIM. Compiling takes about a second for 20 tables; name those that are needed.
+
+    Raises ``GrammarError`` for an unknown name, and for tables and columns that no database has.
 
     >>> load("semver").start
     'start'
+    >>> print(load("sql_select", tables={"readers": ["id", "full name"]}).description)
+    One SQL query, a SELECT over these tables:
+    readers(id, "full name")
     """
     from constrain.lark.source import Lark
+    from constrain.lark.sql_tables import over_tables
 
-    about, example = describe(name)
-    return Lark(_read(name), description=f"{about}\nFor example:\n{example}")
+    text = _read(name)
+    if tables is None:
+        return Lark(text, description=describe(name).about)
+    if name != "sql_select":
+        raise ValueError(f"tables are for the grammar 'sql_select', not for {name!r}")
+    text, description = over_tables(text, tables)
+    return Lark(text, description=description)
 
 
 def describe(name: str) -> Description:

@@ -23,12 +23,17 @@ def test_a_name_that_is_like_none_gets_an_error_with_all_names() -> None:
 
 
 def test_the_examples_of_the_docstrings_run() -> None:
-    assert doctest.testmod(grammars) == (0, 4)
+    assert doctest.testmod(grammars) == (0, 5)
 
 
 def test_a_path_is_no_name() -> None:
     with pytest.raises(constrain.GrammarError):
         grammars.load("../grammars/json")
+
+
+@pytest.mark.parametrize("name", grammars.names())
+def test_prompts_show_no_example(name: str) -> None:
+    assert grammars.load(name).render() == grammars.describe(name).about
 
 
 def test_descriptions_hold_examples_of_several_lines() -> None:

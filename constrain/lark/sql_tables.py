@@ -1,0 +1,140 @@
+"""SQL over known tables: a Lark grammar in which the names of tables and columns are the only identifiers.
+
+A scope is a set of tables with rules of its own: each table alone, and all together. So a query over one table has no
+column of another; a query over several may have columns of all. There are no aliases, since a query could then use a
+name that no table has. ``constrain.grammars.load`` calls ``over_tables``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from string import Template
+from typing import TYPE_CHECKING
+
+from constrain.errors import GrammarError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_SCOPE = Template("""
+query_$n: _select_$n item_$n (_COMMA item_$n)* _rest_$n
+value_$n: _select_$n any_condition_$n _rest_$n
+_select_$n: SELECT [DISTINCT | ALL]
+_rest_$n: _W FROM ($source) [_W WHERE condition_$n] [_W group_$n | _W order_$n] [_W limit]
+group_$n: GROUP BY expression_$n (_COMMA expression_$n)* [_W HAVING any_condition_$n] [_W any_order_$n]
+item_$n: "*" | table_$n ".*" | any_condition_$n
+table_$n: $tables
+column_$n: $columns
+""")
+"""Rules of a scope. ``value`` is a query of one column."""
+
+_EXPRESSION = Template("""
+${any}order_$n: ORDER BY ${any}key_$n (_COMMA ${any}key_$n)*
+${any}key_$n: ${any}expression_$n [_W (ASC | DESC)] [_W NULLS (FIRST | LAST)]
+?${any}condition_$n: ${any}conjunction_$n | ${any}condition_$n _W OR ${any}conjunction_$n
+?${any}conjunction_$n: ${any}negation_$n | ${any}conjunction_$n _W AND ${any}negation_$n
+?${any}negation_$n: ${any}predicate_$n | NOT ${any}negation_$n
+?${any}predicate_$n: ${any}expression_$n
+    | ${any}expression_$n COMPARISON ${any}expression_$n
+    | ${any}expression_$n _W IS [NOT] (NULL | TRUE | FALSE)
+    | ${any}expression_$n _W [NOT] IN _OPEN (value | ${any}expression_$n (_COMMA ${any}expression_$n)*) _CLOSE
+    | ${any}expression_$n _W [NOT] LIKE ${any}expression_$n
+    | ${any}expression_$n _W [NOT] BETWEEN ${any}expression_$n _W AND ${any}expression_$n
+?${any}expression_$n: [SIGN] ${any}product_$n | ${any}expression_$n SUM ${any}product_$n
+?${any}product_$n: ${any}primary_$n | ${any}product_$n PRODUCT [SIGN] ${any}primary_$n
+?${any}primary_$n: NUMBER | STRING | NULL | TRUE | FALSE | column_$n | ${any}call_$n | ${any}case_$n
+    | _OPEN (${any}condition_$n | value) _CLOSE
+${any}case_$n: CASE [${any}expression_$n _W] ${any}when_$n+ [ELSE ${any}condition_$n _W] END
+${any}when_$n: WHEN ${any}condition_$n _W THEN ${any}condition_$n _W
+${any}call_$n: FUNCTION _OPEN ${any}expression_$n _CLOSE$aggregates
+""")
+"""Rules of the expressions of a scope; those in ``any`` may have aggregates, which WHERE, ON and GROUP BY may not."""
+
+_AGGREGATES = Template(' | COUNT _OPEN "*" _CLOSE | AGGREGATE _OPEN [DISTINCT] expression_$n _CLOSE')
+
+_SHARED = """
+limit: LIMIT INTEGER [_W OFFSET INTEGER]
+_join: [INNER | (LEFT | RIGHT | FULL) [OUTER]] JOIN
+COUNT: "COUNT" | "count"
+AGGREGATE: /AVG|COUNT|MAX|MIN|SUM|avg|count|max|min|sum/
+FUNCTION: /ABS|LENGTH|LOWER|ROUND|TRIM|UPPER|abs|length|lower|round|trim|upper/
+
+"""
+"""Rules of all scopes. The functions are those of one argument that PostgreSQL, SQLite and MySQL share."""
+
+
+def over_tables(text: str, tables: Mapping[str, Sequence[str]]) -> tuple[str, str]:
+    """Returns the grammar of queries over tables, and the description that prompts show.
+
+    Args:
+        text: the ready grammar of SQL, whose terminals are used.
+        tables: the columns of each table.
+
+    Raises ``TypeError`` and ``GrammarError`` for malformed names.
+    """
+    terminals = text[text.index("// With the white space") :]
+    words = "|".join(re.findall(r"^(?:NAME: |    \| )/(.*)/$", terminals, re.MULTILINE))
+    known = {_spell(name, "table", words): _columns(name, columns, words) for name, columns in _require(tables).items()}
+    named = {_literal(name): columns for name, columns in known.items()}
+    scopes = [{name: named[name]} for name in named] + ([named] if len(named) > 1 else [])
+    queries, values = ("\n    | ".join(f"{kind}_{n}" for n in range(len(scopes))) for kind in ("query", "value"))
+    rules = [f'start: query [_W? ";"]\nquery: {queries}\nvalue: {values}\n', _SHARED]
+    rules += [_scope(number, scope) for number, scope in enumerate(scopes)]
+    described = "\n".join(f"{name}({', '.join(columns)})" for name, columns in known.items())
+    return "".join([*rules, terminals]), f"One SQL query, a SELECT over these tables:\n{described}"
+
+
+def _scope(number: int, tables: Mapping[str, Sequence[str]]) -> str:
+    """Returns the rules of a scope. A column that only one of its tables has may go without the table's name."""
+    count = Counter(column.casefold() for columns in tables.values() for column in columns)
+    alone = [column for columns in tables.values() for column in columns if count[column.casefold()] == 1]
+    columns = [f'{table} "." ({_any(columns)})' for table, columns in tables.items()] + ([_any(alone)] if alone else [])
+    firsts = [f"{name} {_joins(number, [each for each in tables if each != name])}" for name in tables]
+    source = f"({' | '.join(firsts)}) {_joins(number, tables)}*" if len(tables) > 1 else "".join(tables)
+    parts = {"n": number, "source": source, "tables": " | ".join(tables), "columns": " | ".join(columns)}
+    aggregates = {"": "", "any_": _AGGREGATES.substitute(parts)}
+    rules = [_EXPRESSION.substitute(parts, any=kind, aggregates=more) for kind, more in aggregates.items()]
+    return "".join([_SCOPE.substitute(parts), *rules])
+
+
+def _joins(number: int, tables: Iterable[str]) -> str:
+    """Returns the joins with one of some tables, in a scope."""
+    table = " | ".join(tables)
+    return f"(_COMMA ({table}) | _W CROSS JOIN ({table}) | _W _join ({table}) _W ON condition_{number})"
+
+
+def _any(names: Sequence[str]) -> str:
+    return " | ".join(map(_literal, names))
+
+
+def _literal(name: str) -> str:
+    return json.dumps(name, ensure_ascii=False)
+
+
+def _require(tables: object) -> Mapping[object, object]:
+    if not isinstance(tables, Mapping):
+        raise TypeError(f"tables must map the name of each table to a list of its columns, not be {tables!r}")
+    if not tables:
+        raise GrammarError("tables is empty; name a table and its columns")
+    return tables
+
+
+def _columns(table: object, columns: object, words: str) -> list[str]:
+    if isinstance(columns, str) or not isinstance(columns, Sequence):
+        raise TypeError(f"the columns of the table {table!r} must be a list of names, not {columns!r}")
+    if not columns:
+        raise GrammarError(f"the table {table!r} has no columns; name one")
+    return list(dict.fromkeys(_spell(column, f"column of the table {table!r}", words) for column in columns))
+
+
+def _spell(name: object, kind: str, words: str) -> str:
+    """Returns a name as SQL spells it: in quotes if it is a reserved word, or no word."""
+    if not isinstance(name, str):
+        raise TypeError(f"the name of a {kind} must be str, not {name!r}")
+    if not name or re.search(r"[\x00-\x1f\x7f\ud800-\udfff]", name):
+        raise GrammarError(f"{name!r} is no name of a {kind}; it needs characters, without line breaks and controls")
+    quoted = name.replace('"', '""')
+    return name if re.fullmatch(words, name) else f'"{quoted}"'
