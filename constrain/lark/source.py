@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -13,6 +14,10 @@ from constrain.lark.named import NamedGrammars
 
 if TYPE_CHECKING:
     from constrain.language.grammar import Grammar
+
+
+_EXAMPLE = re.compile(r"^//\n// Example:\n(?://.*\n)*", re.MULTILINE)
+"""The example in the comment of a ready grammar. A model that sees one copies it into its answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +71,10 @@ class Lark(GrammarSource):
 
         refuse_file_name(self.text)
         return lark_grammar(self)
+
+    def render(self) -> str:
+        """Returns the description, or else the grammar's text without the example of a ready grammar."""
+        return self.description.strip("\n") or _EXAMPLE.sub("", self.text).strip("\n")
 
     @property
     def may_capture(self) -> bool:

@@ -33,7 +33,11 @@ def test_a_path_is_no_name() -> None:
 
 @pytest.mark.parametrize("name", grammars.names())
 def test_prompts_show_no_example(name: str) -> None:
-    assert grammars.load(name).render() == grammars.describe(name).about
+    about, example = grammars.describe(name)
+    assert grammars.load(name).render() == about
+    shown = constrain.Lark(grammars.load(name).text).render()
+    assert shown.startswith(f"// {about}\n")
+    assert example.splitlines()[-1] not in shown.partition("\n\n")[0]
 
 
 def test_descriptions_hold_examples_of_several_lines() -> None:
