@@ -8,6 +8,7 @@
 - ``embedded``: JSON Schemas, and numbers after ``%regex``
 - ``parameters``: parametric rules, one rule for each value; ``token_options``: limits on tokens, temperatures
 - ``named``: grammars with names, as data and in llguidance's JSON; ``library``: grammars inside and beside a grammar
+- ``sql_tables``: the grammar of SQL over tables with known names
 - ``lexing``: ignored text, and terminals whose longest match could lead into a dead end
 
 The ``lark`` package is imported for the first text. Patterns have the syntax of Rust's ``regex`` crate, the longest
