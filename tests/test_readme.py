@@ -8,6 +8,7 @@ import re
 import shlex
 import subprocess
 import sys
+import textwrap
 from concurrent.futures import Future
 from pathlib import Path
 
@@ -53,11 +54,13 @@ def run(folder: Path, *arguments: str) -> str:
 
 
 @pytest.mark.slow
-def test_python_examples_run(tmp_path: Path) -> None:
+def test_python_examples_print_what_stands_below_them(tmp_path: Path) -> None:
     program = tmp_path / "readme.py"
     examples = [each for each in EXAMPLES if SERVER not in each]  # the others: tests/server/test_guide.py
     program.write_text("\n".join(examples), encoding="utf-8")
-    run(tmp_path, str(program))
+    shown = re.findall(r"^```\n\n((?:    .*\n)+)", README, re.MULTILINE)
+    assert len(shown) == len(examples)
+    assert run(tmp_path, str(program)) == textwrap.dedent("".join(shown))
 
 
 @pytest.mark.slow
