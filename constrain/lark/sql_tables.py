@@ -1,8 +1,9 @@
 """SQL over known tables: a Lark grammar in which the names of tables and columns are the only identifiers.
 
-A scope is a set of tables with rules of its own: each table alone, and all together. So a query over one table has no
-column of another; a query over several may have columns of all. There are no aliases, since a query could then use a
-name that no table has. ``constrain.grammars.load`` calls ``over_tables``.
+A scope is a set of tables with rules of its own: each table, each two of up to six tables, and all together. So a query
+over one table has no column of another, nor has one over two of six; other joins may have columns of all tables.
+There are no aliases, since a query could then use a name that no table has. ``constrain.grammars.load`` calls
+``over_tables``.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import combinations
+from math import comb
 from string import Template
 from typing import TYPE_CHECKING
 
@@ -55,6 +58,9 @@ ${any}call_$n: FUNCTION _OPEN ${any}expression_$n _CLOSE$aggregates
 
 _AGGREGATES = Template(' | COUNT _OPEN "*" _CLOSE | AGGREGATE _OPEN [DISTINCT] expression_$n _CLOSE')
 
+_MOST_SCOPES = 24
+"""Scopes of one table or two: all pairs of 6 tables, which compile in about a second. Beyond: pairs have no scopes."""
+
 _SHARED = """
 limit: LIMIT INTEGER [_W OFFSET INTEGER]
 _join: [INNER | (LEFT | RIGHT | FULL) [OUTER]] JOIN
@@ -79,21 +85,28 @@ def over_tables(text: str, tables: Mapping[str, Sequence[str]]) -> tuple[str, st
     words = "|".join(re.findall(r"^(?:NAME: |    \| )/(.*)/$", terminals, re.MULTILINE))
     known = {_spell(name, "table", words): _columns(name, columns, words) for name, columns in _require(tables).items()}
     named = {_literal(name): columns for name, columns in known.items()}
-    scopes = [{name: named[name]} for name in named] + ([named] if len(named) > 1 else [])
-    queries, values = ("\n    | ".join(f"{kind}_{n}" for n in range(len(scopes))) for kind in ("query", "value"))
+    pairs = list(combinations(named, 2)) if comb(len(named) + 1, 2) <= _MOST_SCOPES else []
+    least = 3 if pairs else 2
+    sets = [*((name,) for name in named), *pairs] + ([tuple(named)] if len(named) >= least else [])
+    queries, values = ("\n    | ".join(f"{kind}_{n}" for n in range(len(sets))) for kind in ("query", "value"))
     rules = [f'start: query [_W? ";"]\nquery: {queries}\nvalue: {values}\n', _SHARED]
-    rules += [_scope(number, scope) for number, scope in enumerate(scopes)]
+    for number, members in enumerate(sets):
+        rules.append(_scope(number, {name: named[name] for name in members}, least))
     described = "\n".join(f"{name}({', '.join(columns)})" for name, columns in known.items())
     return "".join([*rules, terminals]), f"One SQL query, a SELECT over these tables:\n{described}"
 
 
-def _scope(number: int, tables: Mapping[str, Sequence[str]]) -> str:
-    """Returns the rules of a scope. A column that only one of its tables has may go without the table's name."""
+def _scope(number: int, tables: Mapping[str, Sequence[str]], least: int) -> str:
+    """Returns the rules of a scope. A column that only one of its tables has may go without the table's name.
+
+    ``least``: how many tables make it the scope of queries over so many tables or more.
+    """
     count = Counter(column.casefold() for columns in tables.values() for column in columns)
     alone = [column for columns in tables.values() for column in columns if count[column.casefold()] == 1]
     columns = [f'{table} "." ({_any(columns)})' for table, columns in tables.items()] + ([_any(alone)] if alone else [])
-    firsts = [f"{name} {_joins(number, [each for each in tables if each != name])}" for name in tables]
-    source = f"({' | '.join(firsts)}) {_joins(number, tables)}*" if len(tables) > 1 else "".join(tables)
+    two = [f"{name} {_joins(number, [each for each in tables if each != name])}" for name in tables]
+    more = f"{_joins(number, tables)}{'+' if least == 3 else '*'}" if len(tables) >= least else ""
+    source = f"({' | '.join(two)}) {more}" if len(tables) > 1 else "".join(tables)
     parts = {"n": number, "source": source, "tables": " | ".join(tables), "columns": " | ".join(columns)}
     aggregates = {"": "", "any_": _AGGREGATES.substitute(parts)}
     rules = [_EXPRESSION.substitute(parts, any=kind, aggregates=more) for kind, more in aggregates.items()]

@@ -39,6 +39,8 @@ REJECTED = [
     "SELECT born FROM readers WHERE day = 1",
     "SELECT id, day FROM readers JOIN loans ON readers.id = reader_id",
     "SELECT name FROM readers, readers",
+    'SELECT name, day, "select" FROM readers JOIN loans ON readers.id = reader_id',
+    'SELECT loans.day FROM readers, "order"',
     "SELECT name AS n FROM readers",
     "SELECT r.name FROM readers r",
     "SELECT sqlite_version() FROM readers",
