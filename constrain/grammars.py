@@ -78,7 +78,7 @@ def load(name: str, *, tables: Mapping[str, Sequence[str]] | None = None) -> Lar
     Args:
         name: name of the grammar.
         tables: columns of each table of a database, for ``sql_select`` alone. These names are then the only ones that a
-            query may have, and prompts show them. A query over one table, or over two of up to six, has columns of
+            query may have, and prompts show them. A query over one table, or over two of up to five, has columns of
             these only. It has no aliases, WITH, set operations, CAST or EXISTS, and a few functions: COUNT, SUM, AVG,
             MIN, MAX, ABS, LENGTH, LOWER, UPPER, ROUND, TRIM. A grammar of 20 tables compiles in about a second.
 
@@ -87,8 +87,8 @@ def load(name: str, *, tables: Mapping[str, Sequence[str]] | None = None) -> Lar
     >>> load("semver").start
     'start'
     >>> print(load("sql_select", tables={"readers": ["id", "full name"]}).description)
-    One SQL query, a SELECT over these tables:
-    readers(id, "full name")
+    One SQL query over these tables:
+    - readers with the columns id, "full name"
     """
     from constrain.lark.source import Lark
     from constrain.lark.sql_tables import over_tables

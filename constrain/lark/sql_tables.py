@@ -1,8 +1,8 @@
 """SQL over known tables: a Lark grammar in which the names of tables and columns are the only identifiers.
 
-A scope is a set of tables with rules of its own: each table, each two of up to six tables, and all together. So a query
-over one table has no column of another, nor has one over two of six; other joins may have columns of all tables.
-There are no aliases, since a query could then use a name that no table has. ``constrain.grammars.load`` calls
+A scope is a set of tables with rules of its own: each table, each two of up to five tables, and all together. So a
+query over one table has no column of another, nor has a query over two of five. Other joins may have columns of all
+tables. There are no aliases, since a query could then use a name that no table has. ``constrain.grammars.load`` calls
 ``over_tables``.
 """
 
@@ -12,7 +12,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import combinations
+from itertools import combinations, permutations
 from math import comb
 from string import Template
 from typing import TYPE_CHECKING
@@ -58,8 +58,8 @@ ${any}call_$n: FUNCTION _OPEN ${any}expression_$n _CLOSE$aggregates
 
 _AGGREGATES = Template(' | COUNT _OPEN "*" _CLOSE | AGGREGATE _OPEN [DISTINCT] expression_$n _CLOSE')
 
-_MOST_SCOPES = 24
-"""Scopes of one table or two: all pairs of 6 tables, which compile in about a second. Beyond: pairs have no scopes."""
+_MOST_SCOPES = 15
+"""Scopes of one table or two: those of 5 tables, which compile in about a second. Beyond: pairs have no scopes."""
 
 _SHARED = """
 limit: LIMIT INTEGER [_W OFFSET INTEGER]
@@ -91,22 +91,23 @@ def over_tables(text: str, tables: Mapping[str, Sequence[str]]) -> tuple[str, st
     queries, values = ("\n    | ".join(f"{kind}_{n}" for n in range(len(sets))) for kind in ("query", "value"))
     rules = [f'start: query [_W? ";"]\nquery: {queries}\nvalue: {values}\n', _SHARED]
     for number, members in enumerate(sets):
-        rules.append(_scope(number, {name: named[name] for name in members}, least))
-    described = "\n".join(f"{name}({', '.join(columns)})" for name, columns in known.items())
-    return "".join([*rules, terminals]), f"One SQL query, a SELECT over these tables:\n{described}"
+        rules.append(_scope(number, {name: named[name] for name in members}, min(len(members), least)))
+    described = "\n".join(f"- {name} with the columns {', '.join(columns)}" for name, columns in known.items())
+    return "".join([*rules, terminals]), f"One SQL query over these tables:\n{described}"
 
 
 def _scope(number: int, tables: Mapping[str, Sequence[str]], least: int) -> str:
     """Returns the rules of a scope. A column that only one of its tables has may go without the table's name.
 
-    ``least``: how many tables make it the scope of queries over so many tables or more.
+    ``least``: how many of the tables a query has at least; so many of them are different ones.
     """
     count = Counter(column.casefold() for columns in tables.values() for column in columns)
     alone = [column for columns in tables.values() for column in columns if count[column.casefold()] == 1]
     columns = [f'{table} "." ({_any(columns)})' for table, columns in tables.items()] + ([_any(alone)] if alone else [])
-    two = [f"{name} {_joins(number, [each for each in tables if each != name])}" for name in tables]
-    more = f"{_joins(number, tables)}{'+' if least == 3 else '*'}" if len(tables) >= least else ""
-    source = f"({' | '.join(two)}) {more}" if len(tables) > 1 else "".join(tables)
+    starts = []
+    for first, *others in permutations(tables, least):
+        starts.append(" ".join([first, *(_joins(number, [other]) for other in others)]))
+    source = f"({' | '.join(starts)})" + (f" {_joins(number, tables)}*" if len(tables) > least else "")
     parts = {"n": number, "source": source, "tables": " | ".join(tables), "columns": " | ".join(columns)}
     aggregates = {"": "", "any_": _AGGREGATES.substitute(parts)}
     rules = [_EXPRESSION.substitute(parts, any=kind, aggregates=more) for kind, more in aggregates.items()]

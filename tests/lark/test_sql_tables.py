@@ -39,6 +39,7 @@ REJECTED = [
     "SELECT born FROM readers WHERE day = 1",
     "SELECT id, day FROM readers JOIN loans ON readers.id = reader_id",
     "SELECT name FROM readers, readers",
+    'SELECT day FROM readers, loans, "order", loans',
     'SELECT name, day, "select" FROM readers JOIN loans ON readers.id = reader_id',
     'SELECT loans.day FROM readers, "order"',
     "SELECT name AS n FROM readers",
@@ -114,10 +115,10 @@ def test_names_that_no_database_has_are_told(tables: Any, error: type[Exception]
 
 def test_prompts_show_the_tables_and_no_example() -> None:
     assert grammars.load("sql_select", tables=TABLES).render() == (
-        "One SQL query, a SELECT over these tables:\n"
-        "readers(id, name, born)\n"
-        "loans(id, reader_id, day)\n"
-        '"order"("select", "a b", "c""d")'
+        "One SQL query over these tables:\n"
+        "- readers with the columns id, name, born\n"
+        "- loans with the columns id, reader_id, day\n"
+        '- "order" with the columns "select", "a b", "c""d"'
     )
 
 
