@@ -10,7 +10,7 @@ from constrain.gbnf.source import Gbnf
 from constrain.language.digest import grammar_digest
 from constrain.language.emptiness import productive_rules
 from constrain.language.grammar import Grammar
-from constrain.language.policies import POLICY_DEFAULTS
+from constrain.language.policies import policy_defaults
 from constrain.language.schema_text import parse_schema, plain_schema, schema_text
 from constrain.language.source import Source
 from constrain.language.tree import ANY_BYTES, ANY_CHAR, Complement, Intersection, Literal, Repetition, Window
@@ -77,7 +77,7 @@ class Schema(Source):
 
     def policies_in_force(self) -> Mapping[str, str | bool]:
         """Returns the default policies."""
-        return POLICY_DEFAULTS | {"close_objects": self.close_objects}
+        return policy_defaults(close_objects=self.close_objects) | {"close_objects": self.close_objects}
 
     def closed(self) -> Schema:
         """Returns the schema without undeclared keys."""

@@ -15,7 +15,7 @@ from constrain.errors import SchemaWarning, deep_enough, limits_at
 from constrain.language.digest import grammar_digest, schema_digest, source_digest
 from constrain.language.grammar import Grammar
 from constrain.language.iteration import with_iterations
-from constrain.language.policies import CHOICES, DEFAULTS, CompileOptions, refuse_compile_options
+from constrain.language.policies import CHOICES, DEFAULTS, GENERATION, POLICY_DEFAULTS, CompileOptions, refuse_compile_options
 from constrain.language.schema_text import is_type, parse_schema, schema_text
 from constrain.language.source import Source
 from constrain.quotes.keyword import read_sources, with_sources
@@ -71,6 +71,10 @@ def compile(  # noqa: A001 - the name of the public function
             readers make of it) or ``"decimal"`` (as an exact decimal).
         escapes: ``"canonical"`` (each character of a string has one spelling) or ``"any"`` (all spellings of JSON:
             ``\u0061`` is an a).
+        years: ``"any"`` or ``"1000-2999"`` (dates and times of these years, unless the schema bounds the years; the
+            default of ``generate``, since small models write any year).
+        integers: ``"any"`` or ``"64-bit"`` (an integer without a bound on one side has that of 64 bits there; the
+            default of ``generate``).
         strict: whether the schema must keep the structural rules of OpenAI's strict mode, those of
             ``check_strict(schema, subset="structural")``. A ``SchemaError`` lists all violations; ``strict_schema``
             converts a schema.
@@ -83,7 +87,7 @@ def compile(  # noqa: A001 - the name of the public function
             if it is empty or "0"), or else the user's cache directory; ``False`` for none. A damaged file is compiled
             again, with a warning. Each version and build of this package has its own files.
 
-    The policies (``whitespace`` to ``escapes``), ``strict``, ``registry`` and ``sources`` apply to JSON Schemas and
+    The policies (``whitespace`` to ``integers``), ``strict``, ``registry`` and ``sources`` apply to JSON Schemas and
     types; with another language they raise ``ValueError``, as does a value that a policy does not have.
 
     Raises ``SchemaError``, ``UnsupportedSchemaError`` or ``UnsatisfiableSchemaError`` with the JSON Pointer of the
@@ -310,7 +314,7 @@ def _read(schema: object, options: CompileOptions, *, close_objects: bool) -> _S
     """Reads a schema of any kind and its options. Raises TypeError, ValueError and SchemaError."""
     if not options.keys() <= DEFAULTS.keys():
         raise TypeError(unknown_names("options", options.keys() - DEFAULTS.keys(), DEFAULTS))
-    settled: CompileOptions = {**DEFAULTS, **options}
+    settled: CompileOptions = {**DEFAULTS, **(GENERATION if close_objects else {}), **options}  # type: ignore[typeddict-item]
     if isinstance(schema, Grammar | Source):
         refuse_compile_options(options, f"this is a {type(schema).__name__}")
         return _Text(schema.closed() if close_objects and isinstance(schema, Source) else schema)
@@ -338,7 +342,7 @@ def grammar_of_description(described: Mapping[str, Any]) -> Grammar:
     """The grammar of a JSON Schema that ``describe_source`` has described. Raises the errors of schemas."""
     settings = described["close_objects"], described["strict"], described["plain_integers"]
     with compilation(), deep_enough():
-        return _Schema(described["text"], settings, dict(described["policies"]), None).grammar()
+        return _Schema(described["text"], settings, POLICY_DEFAULTS | described["policies"], None).grammar()
 
 
 def grammar_of(schema: object, *, close_objects: bool, **options: Unpack[CompileOptions]) -> Grammar:

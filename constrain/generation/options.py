@@ -149,8 +149,10 @@ class Options(CompileOptions, total=False):
         sources: texts that strings with ``constrain.Quote`` (or the keyword ``x-quote``) are quoted from, by name: each
             is a text or a list of texts. The user's messages are the source ``"prompt"``, from which quotes come that
             name no source.
+        years: ``"1000-2999"`` (the default), or ``"any"``: the years of dates where the schema does not bound them.
+        integers: ``"64-bit"`` (the default), or ``"any"``: the size of integers on each side without a bound.
         whitespace, property_order, formats, inexact, numbers, precision, escapes, strict, registry: as for ``compile``;
-            for JSON Schemas and types only.
+            for JSON Schemas and types only, as are ``years`` and ``integers``.
 
     Unknown names raise ``TypeError``, values out of range ``ValueError``.
     """

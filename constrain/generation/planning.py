@@ -43,7 +43,7 @@ from constrain.generation.options import (
 from constrain.generation.quoting import tool_quotes, with_quotes
 from constrain.generation.reasoning import read_reasoning, switch_reasoning
 from constrain.language.grammar import Grammar
-from constrain.language.policies import CHOICES, DEFAULTS, Policies, refuse_compile_options
+from constrain.language.policies import CHOICES, DEFAULTS, GENERATION, Policies, refuse_compile_options
 from constrain.language.result import result_type
 from constrain.language.schema_text import is_type, parse_schema, schema_text
 from constrain.language.source import Source
@@ -67,7 +67,6 @@ if TYPE_CHECKING:
     from constrain.chat.tools.kinds import Tool
     from constrain.generation.job import Job
     from constrain.generation.options import AnswerSettings, ChatOptions, Options
-    from constrain.language.policies import CompileOptions
     from constrain.language.result import ResultType
     from constrain.llama.lookup import AnyModel
     from constrain.llama.model import Model
@@ -383,14 +382,14 @@ def _is_parallel(given: object) -> bool:
 
 def _read_policies(options: ChatOptions, content: object, tools: Sequence[Tool]) -> Policies:
     """Returns the policies for arguments and content. Raises ``ValueError`` for policies that do not apply."""
-    given: Mapping[str, Any] = {**DEFAULTS, **options}
+    given: Mapping[str, Any] = {**DEFAULTS, **GENERATION, **options}
     if given["registry"] is not None and not isinstance(content, Value):
         raise ValueError(
             "registry needs a JSON Schema as schema; for references of tools, use $defs in their own schemas"
         )
     if not isinstance(content, Value) and not any(isinstance(tool, FunctionTool) for tool in tools):
-        asked: CompileOptions = {name: given[name] for name in (*CHOICES, "sources")}  # type: ignore[assignment]
-        refuse_compile_options(asked, "there is none: neither schema nor a tool has one")
+        asked = {name: given[name] for name in (*CHOICES, "sources") if name in options}
+        refuse_compile_options(asked, "there is none: neither schema nor a tool has one")  # type: ignore[arg-type]
     return Policies(**{name: given[name] for name in CHOICES}, close_objects=True)
 
 

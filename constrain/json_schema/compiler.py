@@ -16,7 +16,7 @@ from constrain.json_schema.spelling.languages import begin_compilation
 from constrain.json_schema.values.contradictions import why_empty
 from constrain.json_schema.values.doubles import settle_numbers, split_whole_numbers
 from constrain.json_schema.values.productivity import expand_all, mark_productive
-from constrain.language.policies import POLICY_DEFAULTS, Policies
+from constrain.language.policies import Policies, policy_defaults
 from constrain.work import compilation, garbage_kept, steps_taken
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def compile_schema(
     >>> compile_schema({"type": "array", "items": {"type": "boolean"}}).warnings
     ()
     """
-    settled = Policies(**POLICY_DEFAULTS | policies, close_objects=close_objects)
+    settled = Policies(**policy_defaults(close_objects=close_objects) | policies, close_objects=close_objects)
     settled.check()
     options = _Options(Documents(registry), settled, keys_apart, plain_integers, arguments)
     with compilation(), garbage_kept(), limits_at(""):

@@ -18,8 +18,13 @@ CHOICES = {
     "numbers": ("canonical", "any"),
     "precision": ("double", "decimal"),
     "escapes": ("canonical", "any"),
+    "years": ("any", "1000-2999"),
+    "integers": ("any", "64-bit"),
 }
-"""The values of each policy, the default first."""
+"""The values of each policy; the first is the default, but for GENERATION."""
+
+GENERATION = {"years": "1000-2999", "integers": "64-bit"}
+"""The defaults of generation that differ from those of ``compile``."""
 
 ABOUT = {
     "whitespace": "The white space between the parts of the JSON text.",
@@ -29,11 +34,18 @@ ABOUT = {
     "numbers": "How numbers are spelled.",
     "precision": "Whether numbers are valid as doubles and as decimals, or only as decimals.",
     "escapes": "How the characters of strings and keys are spelled.",
+    "years": "The years of dates (formats date and date-time), on each side that the schema leaves open.",
+    "integers": "The size of integers, on each side that the schema leaves open.",
 }
 """The subject of each policy."""
 
 POLICY_DEFAULTS = {policy: choices[0] for policy, choices in CHOICES.items()}
 """The default of each policy."""
+
+
+def policy_defaults(*, close_objects: bool) -> dict[str, str]:
+    """Returns the default of each policy; ``close_objects``: in generation."""
+    return POLICY_DEFAULTS | GENERATION if close_objects else POLICY_DEFAULTS
 
 
 class CompileOptions(TypedDict, total=False):
@@ -46,6 +58,8 @@ class CompileOptions(TypedDict, total=False):
     numbers: str
     precision: str
     escapes: str
+    years: str
+    integers: str
     strict: bool
     registry: object
     sources: Mapping[str, str | Sequence[str]] | None
@@ -69,6 +83,8 @@ class Policies(NamedTuple):
     numbers: str
     precision: str
     escapes: str
+    years: str
+    integers: str
     close_objects: bool
 
     def check(self) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from constrain.errors import GrammarError
-from constrain.language.policies import POLICY_DEFAULTS
+from constrain.language.policies import policy_defaults
 from constrain.language.schema_text import parse_schema
 from constrain.language.source import Source
 
@@ -66,7 +66,7 @@ class StructuralTag(Source):
 
     def policies_in_force(self) -> Mapping[str, str | bool]:
         """Returns the policies of its schemas."""
-        return POLICY_DEFAULTS | {"close_objects": self._close_objects}
+        return policy_defaults(close_objects=self._close_objects) | {"close_objects": self._close_objects}
 
     def closed(self) -> StructuralTag:
         """Returns the tag with closed objects in all its schemas."""

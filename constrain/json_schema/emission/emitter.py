@@ -16,7 +16,7 @@ from constrain.json_schema.shapes.arrays import unproductive_item
 from constrain.json_schema.shapes.data import NO_SHAPES, NOTHING, ArrayShape, Goal, ObjectShape
 from constrain.json_schema.shapes.goal import place
 from constrain.json_schema.shapes.number_texts import BYTES_PER_STEP, scalar_steps
-from constrain.json_schema.shapes.numeric import plainly_whole
+from constrain.json_schema.shapes.numeric import plainly_whole, within_64_bits
 from constrain.json_schema.shapes.strings import identity
 from constrain.json_schema.spelling.canonical import spell_string
 from constrain.json_schema.spelling.punctuation import PUNCTUATION
@@ -285,8 +285,10 @@ class Emitter(Emitting):
         terminals = self._scalars.get(key)
         if terminals is None:
             try:
-                spend(TERMINAL_STEPS + scalar_steps(shapes, self.policies.numbers, self.policies.precision))
                 scalars = shapes
+                if self.policies.integers == "64-bit" and any(number.integer for number in shapes.numbers):
+                    scalars = shapes._replace(numbers=tuple(map(within_64_bits, shapes.numbers)))
+                spend(TERMINAL_STEPS + scalar_steps(scalars, self.policies.numbers, self.policies.precision))
                 if self._plainly_whole:
                     scalars = scalars._replace(numbers=plainly_whole(scalars.numbers))
                 terminals = scalar_terminals(scalars, goal.location, self._number_spellings)
@@ -314,7 +316,7 @@ class Emitter(Emitting):
     def strings(self, goal: Goal) -> tuple[StringShape, ...]:
         """Returns the strings of a goal that the grammar contains."""
         try:
-            return emitted_strings(goal, close_objects=self.policies.close_objects)
+            return emitted_strings(goal, self.policies)
         except LimitError as error:
             place(error, goal)
             raise

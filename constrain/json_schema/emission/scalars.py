@@ -12,6 +12,7 @@ from constrain.json_schema.shapes.number_texts import CANONICAL, NumberSpellings
 from constrain.json_schema.shapes.numeric import (
     ANY_INTEGER,
     ANY_NUMBER,
+    INT64,
     NumberShape,
 )
 from constrain.json_schema.shapes.strings import ANY_STRING, StringShape, content
@@ -60,7 +61,7 @@ def scalar_terminals(shapes: Shapes, location: Location | None, spellings: Numbe
         else:
             literals += (text for bit, text in _SIMPLE.items() if shapes.simple & bit)
     for number in shapes.numbers:
-        if canonical and (number is ANY_NUMBER or number is ANY_INTEGER):
+        if canonical and (number is ANY_NUMBER or number is ANY_INTEGER or number is INT64):
             terminals.append(_unbounded(spellings, number))
         elif canonical and number.values is not None and number.integer:
             literals += (str(int(value)).encode() for value in number.values)

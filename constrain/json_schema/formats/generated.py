@@ -12,7 +12,7 @@ Pydantic's ``EmailStr`` or ``z.string().email()``. These types reject some strin
   an address, and the port is valid.
 
 Each is a subset of the format in ``expressions``. The whole format is written if the subset would leave no string, or
-if this takes too long to find out.
+if this takes too long to find out. The policy ``years`` narrows date and date-time.
 """
 
 from __future__ import annotations
@@ -22,7 +22,17 @@ from typing import TYPE_CHECKING
 
 from constrain.json_schema.formats.expressions import DELIMITERS, PERCENT, UNRESERVED, day
 from constrain.json_schema.formats.hosts import MAX_LOCAL_PART_LENGTH, groups_of_ipv6, ipv4, label_of
-from constrain.language.tree import ANY_JSON_CHAR, ByteClass, Complement, Expression, Intersection, Window
+from constrain.language.tree import (
+    ANY_JSON_CHAR,
+    ByteClass,
+    Complement,
+    Concatenation,
+    Expression,
+    Intersection,
+    Literal,
+    Repetition,
+    Window,
+)
 from constrain.regex.builders import either, many, optional, sequence, tree
 
 if TYPE_CHECKING:
@@ -105,7 +115,22 @@ def _named_host() -> Expression:
     return Intersection((name, Complement(tree(r"(?:[^.]*\.)*[Xx][Nn]--.*"))))
 
 
+_REST = Repetition(ANY_JSON_CHAR, 0, None)
+
+DATED = frozenset(("date", "date-time"))
+"""Formats that begin with a year."""
+
+FAR_YEARS = {side: Concatenation((Literal(year), _REST)) for side, year in (("past", b"0001-"), ("future", b"9999-"))}
+"""Dates of the first and the last year."""
+
+USUAL_YEARS = {
+    side: Concatenation((ByteClass((digits,)), _REST))
+    for side, digits in (("past", (0x31, 0x39)), ("future", (0x30, 0x32)), ("pastfuture", (0x31, 0x32)))
+}
+"""Dates from the year 1000, up to 2999, and both."""
+
 _GENERATED: dict[str, Callable[[], Expression]] = {
+    "date": day,
     "date-time": _date_time,
     "email": _email,
     "ipv6": _ipv6,
@@ -113,4 +138,4 @@ _GENERATED: dict[str, Callable[[], Expression]] = {
 }
 
 GENERATED_FORMATS = frozenset(_GENERATED)
-"""Formats that generation narrows."""
+"""Formats that generation or the policy ``years`` narrows."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from constrain.errors import LimitError
 from constrain.json_schema.formats.expressions import format_expression
-from constrain.json_schema.formats.generated import generated_format
+from constrain.json_schema.formats.generated import DATED, FAR_YEARS, USUAL_YEARS, generated_format
 from constrain.json_schema.formulas.complements import has_keys
 from constrain.json_schema.shapes.combined import names_in_order
 from constrain.json_schema.shapes.data import (
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from constrain.json_schema.shapes.data import Goal
     from constrain.json_schema.shapes.goals import Goals
     from constrain.json_schema.shapes.strings import StringShape
+    from constrain.language.policies import Policies
+    from constrain.language.tree import Expression
 
 MAX_OCCURRENCES = 20_000
 """Occurrences of object schemas in the combination of schemas that one object must satisfy. Beyond: LimitError."""
@@ -70,13 +72,13 @@ def emitted(goal: Goal, *, close_objects: bool) -> tuple[list[ObjectShape], list
     return objects, combined
 
 
-def emitted_strings(goal: Goal, *, close_objects: bool) -> tuple[StringShape, ...]:
-    """Returns the strings of a goal that the grammar contains: for some formats, generation writes a subset."""
+def emitted_strings(goal: Goal, policies: Policies) -> tuple[StringShape, ...]:
+    """Returns the strings of a goal that the grammar contains: for some formats, policies narrow them."""
     assert goal.shapes is not None
     strings = goal.shapes.strings
-    if not close_objects or not any(shape.formats for shape in strings):
+    if not any(shape.formats for shape in strings) or not (policies.close_objects or policies.years != "any"):
         return strings
-    return tuple(map(generated, strings))
+    return tuple(generated(shape, policies) for shape in strings)
 
 
 def closed_forms(goal: Goal) -> tuple[list[ObjectShape], list[Combination]]:
@@ -256,14 +258,27 @@ def _goal(patterns: list[KeyPattern], name: str) -> Goal:
     return next((pattern.goal for pattern in patterns if matching(pattern.expression, (name,))), ANY)
 
 
-def generated(shape: StringShape) -> StringShape:
-    """Returns the subset of the strings of this shape that generation writes, or the shape itself."""
-    for name in shape.formats:
+def generated(shape: StringShape, policies: Policies) -> StringShape:
+    """Returns the subset of the strings of this shape that the policies leave, or the shape itself."""
+    for name in shape.formats if policies.close_objects else ():
         whole = format_expression(name)
         parts = tuple(generated_format(name) if part is whole else part for part in shape.parts)
         if _has_some(shape._replace(parts=parts)):
             shape = shape._replace(parts=parts, wider=None)
+    if policies.years != "any" and not DATED.isdisjoint(shape.formats):
+        shape = _of_usual_years(shape)
     return shape._replace(formats=()) if shape.formats else shape
+
+
+def _of_usual_years(shape: StringShape) -> StringShape:
+    """Returns the dates of the years 1000 to 2999, but all on a side where the schema itself excludes a far year."""
+    open_sides = [side for side, far in FAR_YEARS.items() if len(shape.parts) == 1 or _has_some(_with_part(shape, far))]
+    usual = _with_part(shape, USUAL_YEARS["".join(open_sides)]) if open_sides else shape
+    return usual if _has_some(usual) else shape
+
+
+def _with_part(shape: StringShape, part: Expression) -> StringShape:
+    return shape._replace(parts=(*shape.parts, part), wider=None)
 
 
 def _has_some(shape: StringShape) -> bool:

@@ -65,6 +65,11 @@ class NumberShape(NamedTuple):
 
 ANY_NUMBER = NumberShape()
 ANY_INTEGER = NumberShape(integer=True)
+INT64 = NumberShape(integer=True, minimum=-(2**63), maximum=2**63 - 1)
+
+MAX_USUAL = 2**42
+"""Greatest bound or divisor of integers that the policy ``integers="64-bit"`` narrows. Millions of them are left, more
+than any text can hold, and times in milliseconds are below it. Beyond: the integers stay as they are."""
 
 
 def exact(value: object) -> Number | None:
@@ -213,6 +218,20 @@ def _nonempty_without(shape: NumberShape) -> NumberShape | None:
     if step is None or shape.minimum is None or shape.maximum is None:
         return shape  # endlessly many numbers: no divisor and no list excludes them all
     return shape if next(_walk(shape, step), None) is not None else None
+
+
+def within_64_bits(shape: NumberShape) -> NumberShape:
+    """Returns the integers of ``shape`` with the bounds of 64 bits on each side without a bound; other shapes as is."""
+    if not shape.integer or shape.values is not None:
+        return shape
+    if shape is ANY_INTEGER:
+        return INT64
+    if any(named is not None and abs(named) > MAX_USUAL for named in (shape.minimum, shape.maximum, shape.multiple)):
+        return shape
+    return shape._replace(
+        minimum=INT64.minimum if shape.minimum is None else shape.minimum,
+        maximum=INT64.maximum if shape.maximum is None else shape.maximum,
+    )
 
 
 def plainly_whole(shapes: tuple[NumberShape, ...]) -> tuple[NumberShape, ...]:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from constrain.json_schema.formulas.shape_automaton import Read
     from constrain.json_schema.shapes.data import Combination, Goal
     from constrain.json_schema.spelling.cells import Number
+    from constrain.language.policies import Policies
 
 Value = tuple[object, ...]
 
@@ -56,13 +57,13 @@ class _TooMany(Exception):  # noqa: N818  no error: an answer
 class Supply:
     """The numbers of values of the goals of one compilation, counted on demand.
 
-    ``close_objects``: the policy under which objects have fewer keys. ``by_double``: numbers with the same double are
-    one value.
+    Closed objects have fewer keys, and years narrow dates. Where ``precision`` is ``"double"``, numbers with the same
+    double are one value. Integers of 64 bits count as endless.
     """
 
-    def __init__(self, *, close_objects: bool, by_double: bool) -> None:
-        self._close_objects = close_objects
-        self._by_double = by_double
+    def __init__(self, policies: Policies) -> None:
+        self._policies = policies
+        self._by_double = policies.precision == "double"
         self._of_double: dict[float, Number] = {}  # the one number for each double
         self._endless: dict[Goal, bool] = {}
         self._listed: dict[Goal, tuple[int, tuple[Value, ...] | None, bool]] = {}
@@ -81,8 +82,8 @@ class Supply:
         assert shapes is not None
         self._under_way.add(goal)
         try:
-            objects, combinations = emitted(goal, close_objects=self._close_objects)
-            strings = emitted_strings(goal, close_objects=self._close_objects)
+            objects, combinations = emitted(goal, close_objects=self._policies.close_objects)
+            strings = emitted_strings(goal, self._policies)
             found = (
                 any(map(self._has_endless_numbers, shapes.numbers))
                 or any(map(_has_endless_strings, strings))
@@ -174,11 +175,11 @@ class Supply:
         try:
             shapes = goal.shapes
             assert shapes is not None
-            objects, combinations = emitted(goal, close_objects=self._close_objects)
+            objects, combinations = emitted(goal, close_objects=self._policies.close_objects)
             found.update((value, None) for bit, value in _SIMPLE.items() if shapes.simple & bit)
             for number in shapes.numbers:
                 _add(found, "number", self._numbers(number, limit), limit)
-            for string in emitted_strings(goal, close_objects=self._close_objects):
+            for string in emitted_strings(goal, self._policies):
                 _add(found, "string", _all_strings(string, limit), limit)
             for array in shapes.arrays:
                 if unproductive_item(array) is None:

@@ -119,7 +119,7 @@ class _Settlement:
 
     def __init__(self, goals: Goals, settled: set[int], kept: list[object]) -> None:
         self.goals = goals
-        self.supply = Supply(close_objects=goals.policies.close_objects, by_double=goals.policies.precision == "double")
+        self.supply = Supply(goals.policies)
         self.settled = settled
         self.kept = kept
 

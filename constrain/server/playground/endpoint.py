@@ -11,7 +11,7 @@ from starlette.routing import Route
 
 from constrain import grammars
 from constrain.errors import GrammarError, LimitError, ModelError
-from constrain.language.policies import CHOICES
+from constrain.language.policies import CHOICES, policy_defaults
 from constrain.llama.decoding.trace import TRACED_TOKENS
 from constrain.llama.model import default_model_path
 from constrain.server.http.errors import ApiError
@@ -95,7 +95,10 @@ class About:
                 "models": [_describe_model(models, name) for name in listed],
                 "model": listed[0],
                 "kinds": list(KINDS),
-                "policies": {name: {"default": each[0], "choices": list(each)} for name, each in CHOICES.items()},
+                "policies": {
+                    name: {"default": default, "choices": list(CHOICES[name])}
+                    for name, default in policy_defaults(close_objects=True).items()
+                },
                 "grammars": list(grammars.names()),
                 "limits": {"top": TRACED_TOKENS, "max_body_bytes": self._serving.settings.max_body_bytes},
             }
