@@ -14,6 +14,7 @@ independent validators, and reports where they differ. It finds wrong compilers;
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections import Counter
 from dataclasses import dataclass, field
@@ -28,7 +29,7 @@ from constrain.certificates.values import EXTRA_KEY, Values
 from constrain.errors import deep_enough
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 MAX_VALUES = 4_000
 """Values of one comparison: half of them the smallest, a quarter edited texts, the rest near values that are valid."""
@@ -343,14 +344,31 @@ class _Schema:
             return f"valid values refused in the first {MAX_ORDERS} orders of their keys, which have more"
         if self._quotes:
             return "valid values of a schema with x-quote, which validators do not know"
-        if self._closes and self._has_unnamed_key(value):
+        if self._closes and _holds(value, _has_unnamed_key):
             return "valid values with keys that the schema does not name, refused by close_objects"
+        if self._policies.get("years", "any") != "any" and _holds(value, _has_far_year):
+            return "valid values with dates before 1000 or after 2999, refused by years"
+        if self._policies.get("integers", "any") != "any" and _holds(value, _is_beyond_64_bits):
+            return "valid values with integers of more than 64 bits, refused by integers"
         return ""
 
-    def _has_unnamed_key(self, value: Any) -> bool:
-        if isinstance(value, dict):
-            return EXTRA_KEY in value or any(map(self._has_unnamed_key, value.values()))
-        return isinstance(value, list) and any(map(self._has_unnamed_key, value))
+
+def _holds(value: Any, test: Callable[[Any], bool]) -> bool:
+    """Returns whether a value, or a part of it, passes a test."""
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return test(value) or any(_holds(part, test) for part in parts)
+
+
+def _has_unnamed_key(value: Any) -> bool:
+    return isinstance(value, dict) and EXTRA_KEY in value
+
+
+def _has_far_year(value: Any) -> bool:
+    return isinstance(value, str) and re.match(r"[03-9]\d{3}-\d\d-\d\d", value) is not None
+
+
+def _is_beyond_64_bits(value: Any) -> bool:
+    return isinstance(value, int | Decimal) and not -(2**63) <= value < 2**63
 
 
 def _edited(text: str) -> Iterator[str]:

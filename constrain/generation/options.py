@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypeVar
 
 from constrain.arguments import lists_options
 from constrain.language.grammar import Grammar
-from constrain.language.policies import DEFAULTS, CompileOptions, refuse_compile_options
+from constrain.language.policies import DEFAULTS, GENERATION, CompileOptions, refuse_compile_options
 from constrain.language.source import Source
 from constrain.llama.decoding.sampling import LISTS, NEUTRAL, OPTIONS, Sampling, is_neutral
 from constrain.suggestions import unknown_names
@@ -530,6 +530,7 @@ OPTION_DEFAULTS: dict[str, Any] = {
     "temperature": _Varying(Sampling().temperature),
     **_CHAT_DEFAULTS,
     **DEFAULTS,
+    **GENERATION,
 }
 """The default of each option, for signatures and documentation."""
 

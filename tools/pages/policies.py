@@ -6,7 +6,7 @@ import json
 from typing import Any, NamedTuple
 
 import constrain
-from constrain.language.policies import ABOUT, CHOICES
+from constrain.language.policies import ABOUT, CHOICES, GENERATION, POLICY_DEFAULTS
 from tools.pages.markdown import NOTE, byte_vocabulary, code, sentence, table
 
 MEANINGS = {
@@ -41,6 +41,16 @@ MEANINGS = {
         "canonical": "one spelling for each character.",
         "any": "all of JSON's spellings: `\\u0061` is an a.",
     },
+    "years": {
+        "any": "the years 0001 to 9999.",
+        "1000-2999": "the years 1000 to 2999. If the schema excludes the year 0001, all earlier years that it allows, "
+        "too; if it excludes 9999, all later ones. Small models write any year.",
+    },
+    "integers": {
+        "any": "integers of any size.",
+        "64-bit": "-2^63 to 2^63 - 1, on each side for which the schema has no bound; all integers that the schema "
+        "allows if it has a bound or a divisor above 2^42. Small models write digits without end.",
+    },
 }
 """The meaning of each value of each policy."""
 
@@ -70,13 +80,22 @@ _EXAMPLES = {
     ),
     "precision": (_Example({"exclusiveMaximum": 1}, ("0.5", "0.99999999999999999999")),),
     "escapes": (_Example({"const": "a\n"}, ('"a\\n"', '"\\u0061\\n"', '"a\\u000a"')),),
+    "years": (
+        _Example({"format": "date"}, ('"1815-06-18"', '"0476-09-04"', '"5301-06-18"')),
+        _Example({"format": "date", "pattern": "^(0|1|2)"}, ('"0476-09-04"',)),
+    ),
+    "integers": (
+        _Example({"type": "integer"}, ("12", "-9223372036854775808", "9223372036854775808")),
+        _Example({"type": "integer", "maximum": 1e20}, ("9223372036854775808",)),
+    ),
 }
 
 _HEADER = f"""# Policies
 
 JSON Schema says which values are valid. It does not say how a value is written, in which order the keys of an object
-come, or whether `format` counts. Seven policies decide that. Their defaults narrow the language on purpose: a model
-writes better JSON if it has one way to write it.
+come, or whether `format` counts. Nine policies decide that. Their defaults narrow the language on purpose: a model
+writes better JSON if it has one way to write it. `years` and `integers` narrow it only where answers are written, by
+`generate`, its relatives and the server; `compile` keeps to what the schema says.
 
 Pass a policy to [`compile`](python.md), to `generate` and its relatives ([options](options.md#the-schema)), or on the
 [command line](command-line.md): `--property-order any`. `Constraint.report.policies` lists the policies in force. Under
@@ -94,8 +113,8 @@ def page() -> str:
     parts = [_HEADER]
     for policy, values in CHOICES.items():
         parts.append(f"\n## {policy}\n\n{ABOUT[policy]}\n\n")
-        listed = [(code(f'"{value}"'), sentence(MEANINGS[policy][value])) for value in values]
-        parts.append(table(("value", "meaning"), [(f"{listed[0][0]} (default)", listed[0][1]), *listed[1:]]))
+        listed = [(code(f'"{value}"') + _default(policy, value), sentence(MEANINGS[policy][value])) for value in values]
+        parts.append(table(("value", "meaning"), listed))
         for example in _EXAMPLES[policy]:
             head = ("text", *(code(f'"{value}"') for value in values))
             rows = [
@@ -107,6 +126,13 @@ def page() -> str:
             ]
             parts.append(f"\nFor {code(json.dumps(example.schema))}:\n\n{table(head, rows, 'l' + 'c' * len(values))}")
     return "".join(parts)
+
+
+def _default(policy: str, value: str) -> str:
+    """Returns a note about a value that is a default."""
+    if policy not in GENERATION:
+        return " (default)" if value == POLICY_DEFAULTS[policy] else ""
+    return " (default of `generate`)" if value == GENERATION[policy] else " (default of `compile`)"
 
 
 def _verdict(example: _Example, text: str, policy: dict[str, Any]) -> str:

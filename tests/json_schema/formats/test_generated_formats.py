@@ -8,7 +8,7 @@ import json
 import re
 import uuid
 from random import Random
-from typing import Any
+from typing import Annotated, Any
 
 import pydantic
 import pytest
@@ -47,9 +47,17 @@ CASES: dict[str, tuple[list[str], list[str]]] = {
             "a@" + "b" * 64 + ".de",
         ],
     ),
+    "date": (["2024-02-29", "1000-01-01", "2999-12-31"], ["2023-02-29", "0999-12-31", "3000-01-01", "999-12-31"]),
     "date-time": (
-        ["2024-02-29T12:34:56Z", "0001-01-01T00:00:00.123456789Z", "9999-12-31T23:59:59-05:30"],
-        ["2024-02-29T12:34:56+24:00", "2024-02-29t12:34:56Z", "2024-02-29T12:34:56z", "2024-02-29T12:34:60Z"],
+        ["2024-02-29T12:34:56Z", "1000-01-01T00:00:00.123456789Z", "2999-12-31T23:59:59-05:30"],
+        [
+            "0999-12-31T00:00:00Z",
+            "3000-01-01T00:00:00Z",
+            "2024-02-29T12:34:56+24:00",
+            "2024-02-29t12:34:56Z",
+            "2024-02-29T12:34:56z",
+            "2024-02-29T12:34:60Z",
+        ],
     ),
     "ipv6": (
         ["::", "2001:db8::1", "1:2:3:4:5:6:7:8", "::ffff:1.2.3.4", "64:ff9b::1.2.3.4"],
@@ -153,6 +161,9 @@ def test_random_strings_pass_the_check_of_their_reader(reader: str) -> None:
 LEFT = {
     "a listed offset": ({"format": "date-time", "const": "2024-02-29T12:00:00+02:00"}, "2024-02-29T12:00:00+02:00"),
     "a pattern with offsets": ({"format": "date-time", "pattern": r"\+02:00$"}, "2024-02-29T12:00:00+02:00"),
+    "a listed year": ({"format": "date", "enum": ["0476-09-04", "1453-05-29"]}, "0476-09-04"),
+    "a pattern of early years": ({"format": "date", "pattern": "^0"}, "0476-09-04"),
+    "a pattern of late years": ({"format": "date-time", "pattern": "^[3-9]"}, "3001-01-01T00:00:00Z"),
     "a small letter": ({"format": "date-time", "pattern": "t"}, "2024-02-29t12:00:00z"),
     "a domain of special use": ({"format": "email", "pattern": r"\.local$"}, "a@printer.local"),
     "a single label": ({"format": "email", "enum": ["root@localhost"]}, "root@localhost"),
@@ -167,6 +178,41 @@ LEFT = {
 def test_the_whole_format_is_written_where_nothing_would_be_left(case: str) -> None:
     schema, text = LEFT[case]
     assert _generating(schema).accepts(json.dumps(text))
+
+
+YEARS = ("0001", "0800", "0999", "1000", "2999", "3000", "9999")
+BOUNDED_YEARS: dict[str, tuple[Any, str, str]] = {
+    "nothing is said": ({"format": "date"}, "1000", "2999"),
+    "a form": ({"format": "date", "pattern": r"^\d{4}-\d\d-\d\d$"}, "1000", "2999"),
+    "a length": ({"format": "date", "maxLength": 10}, "1000", "2999"),
+    "allOf": ({"allOf": [{"format": "date"}, {"pattern": "-"}]}, "1000", "2999"),
+    "all but a year": ({"format": "date", "not": {"pattern": "^2000"}}, "1000", "2999"),
+    "a century": ({"format": "date", "pattern": "^(08|30)"}, "0800", "3000"),
+    "no early years": ({"format": "date", "pattern": "^[^0]"}, "1000", "2999"),
+    "no late years": ({"format": "date", "pattern": "^[^9]"}, "1000", "3000"),
+    "from 800": (Annotated[dt.date, pydantic.Field(ge=dt.date(800, 1, 1))], "0800", "2999"),
+    "to 3000": (Annotated[dt.date, pydantic.Field(le=dt.date(3000, 12, 31))], "1000", "3000"),
+    "from 3000": (Annotated[dt.date, pydantic.Field(ge=dt.date(3000, 1, 1))], "3000", "9999"),
+}
+
+
+@pytest.mark.parametrize("case", BOUNDED_YEARS)
+def test_years_are_narrowed_on_each_side_that_the_schema_leaves_open(case: str) -> None:
+    schema, first, last = BOUNDED_YEARS[case]
+    generated = compile_any(schema, byte_vocabulary(), close_objects=True, cache=False)
+    lifted = compile_any(schema, byte_vocabulary(), close_objects=True, cache=False, years="any")
+    valid = constrain.compile(schema, byte_vocabulary(), cache=False)
+    for year in YEARS:
+        text = f'"{year}-06-15"'
+        assert lifted.accepts(text) == valid.accepts(text)
+        assert generated.accepts(text) == (valid.accepts(text) and first <= year <= last), text
+
+
+def test_years_can_be_narrowed_without_closing() -> None:
+    constraint = constrain.compile({"format": "date-time"}, byte_vocabulary(), cache=False, years="1000-2999")
+    assert constraint.accepts('"2024-02-29t12:34:56z"')
+    assert not constraint.accepts('"3024-02-29t12:34:56z"')
+    assert constraint.report.policies["years"] == "1000-2999"
 
 
 def test_a_format_beside_a_pattern_is_kept_to_what_is_taken() -> None:
