@@ -15,7 +15,14 @@ from constrain.errors import SchemaWarning, deep_enough, limits_at
 from constrain.language.digest import grammar_digest, schema_digest, source_digest
 from constrain.language.grammar import Grammar
 from constrain.language.iteration import with_iterations
-from constrain.language.policies import CHOICES, DEFAULTS, GENERATION, POLICY_DEFAULTS, CompileOptions, refuse_compile_options
+from constrain.language.policies import (
+    CHOICES,
+    DEFAULTS,
+    GENERATION,
+    POLICY_DEFAULTS,
+    CompileOptions,
+    refuse_compile_options,
+)
 from constrain.language.schema_text import is_type, parse_schema, schema_text
 from constrain.language.source import Source
 from constrain.quotes.keyword import read_sources, with_sources

@@ -38,8 +38,8 @@ _readable: WeakKeyDictionary[Vocabulary, NDArray[np.uint32]] = WeakKeyDictionary
 class Check:
     """The result of checking one schema.
 
-    ``lint``: the findings. ``report``: policies, warnings, sizes and least tokens of the enforceable schema; ``None``
-    if there is none. ``typical_tokens``: the mean length of random answers, in tokens.
+    ``lint``: the findings. ``report``: policies, warnings, sizes and least tokens of the enforceable schema in
+    generation; ``None`` if there is none. ``typical_tokens``: the mean length of random answers, in tokens.
     """
 
     lint: Lint

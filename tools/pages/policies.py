@@ -82,7 +82,7 @@ _EXAMPLES = {
     "escapes": (_Example({"const": "a\n"}, ('"a\\n"', '"\\u0061\\n"', '"a\\u000a"')),),
     "years": (
         _Example({"format": "date"}, ('"1815-06-18"', '"0476-09-04"', '"5301-06-18"')),
-        _Example({"format": "date", "pattern": "^(0|1|2)"}, ('"0476-09-04"',)),
+        _Example({"format": "date", "pattern": "^(0[1-9]|1|2)"}, ('"0476-09-04"',)),
     ),
     "integers": (
         _Example({"type": "integer"}, ("12", "-9223372036854775808", "9223372036854775808")),
