@@ -9,7 +9,7 @@ Objects and arrays look like their values, with types in place of values and des
     }
 
 A definition that is used once is written in place; the others get a name. The text is a hint for the model, not the
-constraint: keywords without a short spelling are left out.
+constraint: keywords without a short spelling are left out. So is ``maxItems``, up to which small models fill an array.
 """
 
 from __future__ import annotations
@@ -169,7 +169,9 @@ class _Writer:
         most = schema.get("maxItems")
         if not isinstance(items, list) and items is not False and not (isinstance(most, int) and most <= len(parts)):
             parts += [self.value(items, indent, depth + 1), "..."]
-        return f"[{', '.join(parts)}]{_range(schema, 'minItems', 'maxItems', unit=' items')}"
+        least, most = schema.get("minItems"), schema.get("maxItems")
+        shown = {"minItems": least, "maxItems": most if most == least else None}
+        return f"[{', '.join(parts)}]{_range(shown, 'minItems', 'maxItems', unit=' items')}"
 
 
 def _guess(schema: dict[str, Any]) -> str:
@@ -181,13 +183,17 @@ def _guess(schema: dict[str, Any]) -> str:
 
 def _string(schema: dict[str, Any]) -> str:
     notes = [_quote(schema["x-quote"])] if schema.get("x-quote") else []
-    if isinstance(schema.get("format"), str):
-        notes.append(schema["format"])
+    kind, format_ = "string", schema.get("format")
+    if format_ == "date":
+        kind = "date"
+        notes.append("YYYY-MM-DD")
+    elif isinstance(format_, str):
+        notes.append(format_)
     if isinstance(schema.get("pattern"), str):
         notes.append(f"matching {schema['pattern']}")
     bounds = _range(schema, "minLength", "maxLength", unit=" characters").strip(" ()")
     notes += [bounds] if bounds else []
-    return f"string ({', '.join(notes)})" if notes else "string"
+    return f"{kind} ({', '.join(notes)})" if notes else kind
 
 
 def _quote(given: object) -> str:
