@@ -4,7 +4,7 @@ Rules, by their stable names:
 
 - ``catch-all``: anything is allowed where structure seems meant
 - ``unbounded-string``, ``unbounded-array``: nothing says where to stop
-- ``unbounded-date``: a date of any year from 0001 to 9999; small models do write such years
+- ``unbounded-date``: a date of any year that generation writes, 1000 to 2999; small models do write such years
 - ``undescribed``: a property without a description, which is what the model reads
 - ``enum-meant``: free text where a few fixed values seem meant
 - ``quote-meant``: free text where a quotation from a text seems meant
@@ -148,7 +148,7 @@ def _unbounded(pointer: str, schema: dict[str, object]) -> Iterator[Finding]:
         if not isinstance(pattern, str) or not _is_bounded(pattern):
             yield Finding("unbounded-string", pointer, "a string of any length: give it a maxLength")
     if "string" in types and schema.get("format") in _DATED and "pattern" not in schema:
-        message = "a date of any year from 0001 to 9999; small models do write such years: add a pattern like ^(19|20)"
+        message = "a date of any year from 1000 to 2999; small models do write such years: add a pattern like ^(19|20)"
         yield Finding("unbounded-date", pointer, message)
     if "array" in types and "maxItems" not in schema and not _is_tuple(schema):
         yield Finding("unbounded-array", pointer, "an array of any length: give it maxItems")
