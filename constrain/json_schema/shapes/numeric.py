@@ -226,7 +226,8 @@ def within_64_bits(shape: NumberShape) -> NumberShape:
         return shape
     if shape is ANY_INTEGER:
         return INT64
-    if any(named is not None and abs(named) > MAX_USUAL for named in (shape.minimum, shape.maximum, shape.multiple)):
+    named: tuple[Number | Fraction | None, ...] = (shape.minimum, shape.maximum, shape.multiple)
+    if any(number is not None and abs(number) > MAX_USUAL for number in named):
         return shape
     return shape._replace(
         minimum=INT64.minimum if shape.minimum is None else shape.minimum,
