@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 import constrain
-from constrain.engine.compiling import compile_any
+from constrain.engine.compiling import compile_any, describe_source, grammar_of_description
 from constrain.generation.completion import Finished
 from constrain.language import tree
 from constrain.language.grammar import GrammarBuilder
 from constrain.language.policies import CHOICES
-from tests.support import small_vocabulary
+from tests.support import byte_vocabulary, small_vocabulary
 
 SCHEMA = {
     "type": "object",
@@ -101,13 +101,13 @@ def test_without_a_json_schema_there_are_no_policies(model: constrain.Model) -> 
     word = builder.terminal("word", tree.Literal(b"yes"))
     builder.define(builder.rule("start"), [[word]])
     grammar = builder.build()
-    others: list[dict[str, Any]] = [{"strict": True}, {"registry": {}}, {"numbers": "any"}]
+    others: list[dict[str, Any]] = [{"strict": True}, {"registry": {}}, {"numbers": "any"}, {"years": "1000-2999"}]
     for options in others:
         with pytest.raises(ValueError, match="applies to JSON Schemas only, but this is a Grammar"):
             constrain.generate(model, "x", schema=grammar, **options)
         with pytest.raises(ValueError, match="applies to JSON Schemas only, but this is a Grammar"):
             constrain.compile(grammar, model.vocabulary, **options)
-    assert constrain.generate(model, "x", schema=grammar, whitespace="flexible") == "yes"
+    assert constrain.generate(model, "x", schema=grammar, whitespace="flexible", years="any") == "yes"
 
 
 def test_policies_may_be_named_in_any_order_or_not_at_all() -> None:
@@ -119,6 +119,27 @@ def test_policies_may_be_named_in_any_order_or_not_at_all() -> None:
     assert swapped is not compile_any({"enum": [1]}, vocabulary, close_objects=False, property_order="any")
     plain = compile_any(SCHEMA, vocabulary, close_objects=False)
     assert constrain.compile(SCHEMA, vocabulary) is plain
+
+
+def test_generation_has_defaults_of_its_own_that_are_told_and_lifted() -> None:
+    vocabulary = small_vocabulary()
+    dated = {"type": "object", "properties": {"day": {"format": "date"}, "size": {"type": "integer"}}}
+    for closes, given, told in (
+        (True, {}, ("1000-2999", "64-bit")),
+        (True, {"years": "any", "integers": "any"}, ("any", "any")),
+        (False, {}, ("any", "any")),
+        (False, {"years": "1000-2999"}, ("1000-2999", "any")),
+    ):
+        policies = compile_any(dated, vocabulary, close_objects=closes, **given).report.policies  # type: ignore[arg-type]
+        assert (policies["years"], policies["integers"]) == told
+
+
+def test_a_description_from_before_a_policy_has_none_of_it() -> None:
+    described = describe_source({"type": "integer"}, small_vocabulary(), close_objects=True)
+    assert isinstance(described, dict)
+    older = {**described, "policies": {k: v for k, v in described["policies"].items() if k != "integers"}}
+    assert compile_any(grammar_of_description(older), byte_vocabulary(), close_objects=False).accepts("9" * 20)
+    assert not compile_any(grammar_of_description(described), byte_vocabulary(), close_objects=False).accepts("9" * 20)
 
 
 def test_a_model_stands_for_its_vocabulary(model: constrain.Model) -> None:
