@@ -227,7 +227,7 @@ def within_64_bits(shape: NumberShape) -> NumberShape:
     if shape is ANY_INTEGER:
         return INT64
     named: tuple[Number | Fraction | None, ...] = (shape.minimum, shape.maximum, shape.multiple)
-    if any(number is not None and abs(number) > MAX_USUAL for number in named):
+    if not all(number is None or -MAX_USUAL <= number <= MAX_USUAL for number in named):
         return shape
     return shape._replace(
         minimum=INT64.minimum if shape.minimum is None else shape.minimum,
