@@ -43,6 +43,8 @@ def test_policies_are_reported() -> None:
         "numbers": "canonical",
         "precision": "double",
         "escapes": "canonical",
+        "years": "1000-2999",
+        "integers": "64-bit",
         "close_objects": True,
     }
 
