@@ -68,7 +68,7 @@ def test_json_is_json(text: str) -> None:
         ("a x" + " " * 100_000 + "y", "'a': unknown type", 1, 1),
         ("person.json", r"'person\.json' is no key", 1, 1),
         ("name\n  age\n  name int", "the key 'name' occurs twice", 3, 3),
-        ("name, age integr", "'age': unknown type 'integr'; the types are str, int", 1, 7),
+        ("name, age integr", r"'age': unknown type 'integr' \(did you mean integer\?\); the types are str, int", 1, 7),
         ("x list[strr]", "'x': unknown type 'strr'", 1, 1),
         ("x list[int", "'x': unknown type", 1, 1),
         ("x |int", "'x': unknown type ''", 1, 1),
