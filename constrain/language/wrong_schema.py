@@ -29,7 +29,7 @@ def refuse_instance(schema: object) -> None:
 def describe_no_type(schema: object, error: Exception) -> str:
     """Returns the message about an object that Pydantic cannot make a JSON Schema of.
 
-    >>> describe_no_type(["red", "blue"], ValueError())
+    >>> describe_no_type(["red", "blue"], ValueError("Unable to generate pydantic-core schema for ['red', 'blue']."))
     "no JSON Schema can be made of a list; for one of its values write typing.Literal['red', 'blue']"
     """
     why = str(error).split("\n\n", 1)[0]  # the rest is advice on declaring types
@@ -39,7 +39,7 @@ def describe_no_type(schema: object, error: Exception) -> str:
         name = schema.__name__
         return (
             f"no JSON Schema can be made of {name}: Pydantic does not know the fields of a plain class; write "
-            f"@dataclass above it, or derive it from pydantic.BaseModel"
+            "@dataclass above it, or derive it from pydantic.BaseModel"
         )
     return _about_value(schema)
 
