@@ -13,6 +13,7 @@ from rich.console import Console
 from constrain.cli import shared
 from constrain.gbnf.source import Gbnf
 from constrain.language.policies import CompileOptions  # noqa: TC001 - typer reads the annotations
+from constrain.language.schema_text import schema_text
 from constrain.structural.source import StructuralTag
 
 if TYPE_CHECKING:
@@ -24,7 +25,10 @@ if TYPE_CHECKING:
 
 @shared.takes(policies=shared.policies)
 def compile_(
-    schemas: Annotated[list[Path] | None, typer.Argument(metavar="SCHEMA", help="Files with JSON Schemas.")] = None,
+    schemas: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="SCHEMA", help="JSON Schemas: files, JSON, or keys with types ('name, age int')."),
+    ] = None,
     *,
     regex: Annotated[
         list[str] | None, typer.Option(metavar="PATTERN", help="A regular expression; any number.")
@@ -108,13 +112,13 @@ _File = tuple["Path", type[Gbnf] | type[StructuralTag]]
 
 
 def _list_sources(
-    schemas: list[Path], patterns: list[Regex], grammars: list[str], files: list[_File], policies: CompileOptions
+    schemas: list[str], patterns: list[Regex], grammars: list[str], files: list[_File], policies: CompileOptions
 ) -> Iterator[tuple[str, Path | None, str | Source, CompileOptions]]:
     """Yields the sources to compile: name, file (if any), source, and the policies that apply to it."""
-    for path in schemas:
-        read = json.dumps(shared.read_schema(path))
-        for text in dict.fromkeys((read, shared.read_text(path))):
-            yield str(path), path, text, policies
+    for given in schemas:
+        read = json.dumps(shared.parse_schema_argument(given))
+        for text in dict.fromkeys((read, schema_text(shared.read_schema_text(given)))):
+            yield given, shared.schema_file(given), text, policies
     others = {} if schemas else policies
     for pattern in patterns:
         yield pattern.pattern, None, pattern, others

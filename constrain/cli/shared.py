@@ -365,7 +365,7 @@ class Language:
     def file(self) -> Path | None:
         """Returns the file with the schema or grammar."""
         if self.schema is not None:
-            return _schema_file(self.schema)
+            return schema_file(self.schema)
         return self.gbnf or self.structural_tag or (None if self.lark is None else file_of(self.lark))
 
     def read(self, schema_option: str = "--schema") -> str | Source | None:
@@ -403,7 +403,7 @@ def read_schema_text(given: str) -> str:
 
     Raises the errors of ``read_text``, and ``SchemaError`` for a class.
     """
-    path = _schema_file(given)
+    path = schema_file(given)
     if path is not None:
         return read_text(path)
     return schema_text(_import(given), tightened=True) if _CLASS.fullmatch(given) else given
@@ -423,7 +423,7 @@ def _import(given: str) -> object:
         raise SchemaError(f"{given} is read as MODULE:CLASS: {error}; {others}") from error
 
 
-def _schema_file(given: str) -> Path | None:
+def schema_file(given: str) -> Path | None:
     """Returns the file that ``--schema`` names; None for a schema (JSON or several words) and for a class.
 
     Raises ``SchemaError`` for one word that neither is a file nor looks like the name of one.
@@ -519,7 +519,7 @@ def read_schema(path: Path) -> Any:
 
 def parse_schema_argument(given: str) -> Any:
     """Returns the schema of an argument: a file, JSON, or keys with types. Raises the errors of ``read_schema``."""
-    with name_file(_schema_file(given)):
+    with name_file(schema_file(given)):
         text = schema_text(read_schema_text(given))
     return _parse_json(text, given)
 
