@@ -33,8 +33,9 @@ class Chosen:
         probability: its probability among the options.
         probabilities: probability of each option, in the order of the options; they add up to 1.
         logprob: logarithm of the probability, in the model's own distribution, that the whole answer is this option.
-        mass: probability, in the model's own distribution, that the answer is one of the options. If it is small, the
-            model wanted to say something else.
+        mass: probability, in the model's own distribution, that the answer is one of the options. Below 0.0001 the
+            other numbers mean nothing: the model wanted to say something else. Show the options then, or ask for one
+            of them in the prompt.
     """
 
     value: str
