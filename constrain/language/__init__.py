@@ -5,5 +5,6 @@ A front end (``json_schema``, ``lark``, ``regex``, ``composition``, ``structural
 (terminals and rules) and ``source`` (objects that stand for a grammar where a schema may stand). ``rule_automaton``
 builds a rule; ``merging``, ``emptiness``, ``iteration``, ``special`` and ``digest`` work on grammars. ``schema_text``,
 ``policies``, ``hint`` and ``result`` handle the caller's arguments: the text of a schema (``short_schema``: in one
-line), the policies of its compilation, its description in the prompt, and the type of its answers.
+line; ``wrong_schema``: messages about what is none), the policies of its compilation, its description in the prompt,
+and the type of its answers.
 """
