@@ -11,7 +11,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, Union, get_args, get_origin
 
-from typer.models import ArgumentInfo
+from typer.models import ArgumentInfo, Context
 
 from constrain.cli.program import app, main
 from tools.pages.markdown import NOTE, cell, code, paragraphs, table
@@ -101,8 +101,9 @@ def _commands() -> Iterator[tuple[str, Callable[..., Any]]]:
 
 def _parameters(run: Callable[..., Any]) -> Iterator[_Parameter]:
     for parameter in inspect.signature(run, eval_str=True).parameters.values():
-        kind, info = get_args(parameter.annotation)[:2]
-        yield _Parameter(parameter.name, kind, info, parameter.default)
+        if parameter.annotation is not Context:
+            kind, info = get_args(parameter.annotation)[:2]
+            yield _Parameter(parameter.name, kind, info, parameter.default)
 
 
 def _described(name: str, run: Callable[..., Any]) -> Iterator[str]:

@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from constrain.json_schema.documents.dialects import DRAFT_4, DRAFT_6, DRAFT_7, DRAFT_2019, DRAFT_2020
+from constrain.json_schema.documents.keyword_sets import ANNOTATIONS
 from constrain.json_schema.keywords.table import keywords_of
 from constrain.remembering import remembered
 from constrain.suggestions import closest
@@ -39,8 +40,8 @@ _INSTEAD = {
 }
 """Replacements for keywords that no draft from 4 on has."""
 
-_OWN = "x-"
-"""The prefix of authors' own keywords."""
+_OWN = ("x-", "_")
+"""The prefixes of authors' own keywords."""
 
 
 def about_unknown(keyword: str, at: Location) -> str:
@@ -70,9 +71,11 @@ def is_discriminated(at: Location, references: References) -> bool:
     name = given.get("propertyName") if isinstance(given, dict) else None
     branches = schema.get("oneOf", schema.get("anyOf"))
     for given_branch in branches if isinstance(branches, list) else [None]:
-        branch = given_branch
-        while isinstance(branch, dict) and isinstance(branch.get("$ref"), str):
-            branch = references.resolve(at, branch["$ref"]).schema
+        place, branch, passed = at, given_branch, set()
+        while isinstance(branch, dict) and isinstance(branch.get("$ref"), str) and id(branch) not in passed:
+            passed.add(id(branch))
+            place = references.resolve(place, branch["$ref"])
+            branch = place.schema
         properties = branch.get("properties") if isinstance(branch, dict) else None
         tag = properties.get(name) if isinstance(properties, dict) else None
         if not isinstance(tag, dict) or tag.keys().isdisjoint(("const", "enum")):
@@ -106,4 +109,4 @@ def _bytes(keyword: str, _: Dialect) -> int:
 
 @remembered(1024, 1 << 18, _bytes)
 def _closest(keyword: str, dialect: Dialect) -> str | None:
-    return closest(keyword, sorted(keywords_of(dialect)), LIKENESS)
+    return closest(keyword, sorted(set(keywords_of(dialect)) - (ANNOTATIONS - {"$defs", "definitions"})), LIKENESS)
