@@ -24,6 +24,9 @@ _MOST_VALUES = 40
 _DEEPEST = 12
 """Levels of nesting that are written out; below, a value is "any JSON"."""
 
+_FAR = 10_000
+"""Absolute value from which a bound of a number is not shown; small models write numbers like the bounds they see."""
+
 _INSTRUCTION = "Answer with JSON in this format"
 
 
@@ -133,7 +136,9 @@ class _Writer:
         if kind == "array":
             return self._array(schema, indent, depth)
         if kind in ("number", "integer"):
-            return f"{kind}{_range(schema, 'minimum', 'maximum')}"
+            bounds = (schema.get("minimum"), schema.get("maximum"))
+            near = all(not isinstance(bound, int | float) or abs(bound) < _FAR for bound in bounds)
+            return f"{kind}{_range(schema, 'minimum', 'maximum')}" if near else kind
         if kind == "string":
             return _string(schema)
         return kind if kind in ("boolean", "null") else "any JSON"

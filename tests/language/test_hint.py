@@ -17,6 +17,7 @@ CASES: list[tuple[Any, str]] = [
     ({"type": "string", "pattern": "^a+$"}, "string (matching ^a+$)"),
     ({"type": "integer", "minimum": 0, "maximum": 120}, "integer (0 to 120)"),
     ({"type": "number", "minimum": 2}, "number (at least 2)"),
+    ({"type": "number", "minimum": 0, "maximum": 100_000}, "number"),
     ({"enum": ["a", 1, None]}, '"a" | 1 | null'),
     ({"const": "é"}, '"é"'),
     ({"enum": list(range(100))}, " | ".join(map(str, range(40))) + " | ... (100 values)"),
