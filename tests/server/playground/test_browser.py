@@ -66,7 +66,7 @@ DESKTOP, PHONE = {"width": 1280, "height": 800}, {"width": 360, "height": 740}
 WIDTHS = (390, 768, 1280)
 """Pixels of a phone, a tablet and a desktop."""
 
-MODEL = "a-model-whose-name-is-longer-than-a-phone-is-wide"
+MODEL = "smollm2-135m-instruct-q4_1-of-the-demo-extra-on-2-cores"
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-/** The server's endpoint: requests in JSON, streams of events, and the key. Used by everything that asks the server. */
+/** The server's endpoint: requests in JSON, streams of events, and the key. */
 (function (Playground) {
 "use strict";
 

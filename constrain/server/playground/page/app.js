@@ -45,7 +45,7 @@ function moveTab(event) {
 	document.getElementById(`tab-${tab}`).focus();
 }
 
-/** The tabs. The answer stays in the page while another tab is shown, so that its tokens are not made again. */
+/** The tabs. The answer stays in the page behind another tab, so that its tokens are not made again. */
 function Result() {
 	const { tab, error } = store.useStore();
 	const tabButton = ([name, [words]]) => html`<button id=${`tab-${name}`} role="tab" aria-selected=${String(tab === name)}

@@ -1,4 +1,4 @@
-/** The left side of the page: language, checked while it is written, messages, tools, sampling, and the buttons. */
+/** The form: language, checked while it is written, messages, tools, sampling, and buttons. */
 (function (Playground) {
 "use strict";
 

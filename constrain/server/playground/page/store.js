@@ -1,4 +1,4 @@
-/** The state of the page, above all the request of the form, and the link that holds one. Components follow it with `useStore`. */
+/** The state of the page, above all the form's request, and its link. Components follow it with `useStore`. */
 (function (Playground) {
 "use strict";
 

@@ -1,4 +1,4 @@
-/** The tab Budget: a slider that shows how the answer would end within another budget, and how the budget went down. */
+/** The tab Budget: a slider that shows how the answer would end within another budget, and how this one went down. */
 (function (Playground) {
 "use strict";
 

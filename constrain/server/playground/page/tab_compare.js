@@ -1,4 +1,4 @@
-/** The tab Compare: the same request without its language, with it, and with a draft first; what differs is marked. */
+/** The tab Compare: a request without its language, with it, and with a draft first; marks what differs. */
 (function (Playground) {
 "use strict";
 

@@ -1,4 +1,4 @@
-/** Words, numbers and small parts for all other files. Characters that cannot be seen are shown by number. */
+/** Words, numbers and small parts. Characters that cannot be seen are shown by number. */
 (function (Playground) {
 "use strict";
 

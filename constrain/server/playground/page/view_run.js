@@ -1,4 +1,4 @@
-/** The rest of a run: summary, notes, prompt, timing, and how the budget went down. Used by the tabs and an exported run. */
+/** The rest of a run: summary, notes, prompt, timing, and how the budget went down. */
 (function (Playground) {
 "use strict";
 

@@ -207,7 +207,7 @@ function Candidates({ title, list, token, ...handlers }) {
 	</section>`;
 }
 
-/** `onBranch(token, candidate)` generates again; `onWhy(token, candidate)` promises a sentence. An exported run has neither. */
+/** `onBranch(token, candidate)` generates again; `onWhy(token, candidate)` promises a sentence. */
 function TokenDetails({ token, vocabulary, onBranch, onWhy }) {
 	const [why, setWhy] = useState({});
 	if (!token) {

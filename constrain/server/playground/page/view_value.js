@@ -1,4 +1,4 @@
-/** The value of an answer as a tree, its calls, and the sources of its quotes. Used by the tab Value and an exported run. */
+/** The value of an answer as a tree, its calls, and the sources of its quotes. */
 (function (Playground) {
 "use strict";
 
