@@ -57,7 +57,7 @@ function useAnswer(path, body, milliseconds) {
 	return { ...found, isOld: found.key !== key };
 }
 
-/** Yields the events of an answer until `[DONE]`. Lets go of the connection when nobody wants more. */
+/** Yields the events of an answer until `[DONE]`. Closes the connection when nobody wants more. */
 async function* stream(path, body, signal) {
 	const reader = (await send(path, body, signal)).body.getReader();
 	const decoder = new TextDecoder();

@@ -1,4 +1,4 @@
-/** The page: header, the form on the left, the tabs on the right, keys, and the question for a key. Loaded last. */
+/** The page: header, form, tabs, keys, and the question for a key. Loaded last. */
 (function (Playground) {
 "use strict";
 

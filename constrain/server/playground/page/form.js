@@ -136,7 +136,7 @@ function Messages({ messages }) {
 	</section>`;
 }
 
-/** Returns the tools of the form, or the error in them with its line, as far as the browser tells it. */
+/** Returns the tools of the form, or the error in them, with its line if known. */
 function readTools() {
 	try {
 		return { tools: store.tools() || [], marks: [] };

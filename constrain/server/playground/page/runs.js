@@ -40,7 +40,7 @@ const READERS = {
 	},
 };
 
-/** Reads the answer to a run's request until it ends or is stopped. Calls `tell(run)` after each change. */
+/** Reads the answer to a run's request until it ends or is stopped. Calls `tell(run)` after changes. */
 async function follow(run, signal, tell) {
 	try {
 		for await (const event of api.stream("/generate", run.request, signal)) {

@@ -114,7 +114,7 @@ function buildRequest() {
 
 const textOf = (value) => (typeof value === "string" ? value : "");
 
-/** Fills the form with a request of a link. Fields that are unknown or of a wrong type are left out. */
+/** Fills the form with a request of a link. Fields that are unknown or wrong are left out. */
 function restore({ language, messages, tools: found, stop, model, ...rest }) {
 	const readMessage = ({ role, content }) => ({ role: ROLES.includes(role) ? role : "user", content: textOf(content) });
 	const request = { model: textOf(model) || state.request.model, messages: messages.map(readMessage) };

@@ -1,4 +1,4 @@
-/** An exported run: one file that shows an answer without a server. It reads the run from the element `#run`. */
+/** An exported run: a file that shows an answer without a server; the element `#run` has the run. */
 (function (Playground) {
 "use strict";
 
