@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import wraps
 from operator import index
 from typing import Any, TypeVar
@@ -68,11 +68,12 @@ def model_then_prompt(function: Function) -> Function:
         if len(given) + ("model" in named) + ("prompt" in named) < 2:
             raise TypeError(
                 f"{name}(model, prompt, schema=...) needs a model and a prompt, in this order; None is the demo model"
+                + ("; messages are the prompt" if "messages" in named else "")
             )
         if (
             len(given) > 2
             or (given and isinstance(given[0], type))
-            or (len(given) == 2 and not _may_be_prompt(given[1]))
+            or (len(given) == 2 and (isinstance(given[1], type) or hasattr(given[1], "vocabulary")))
         ):
             raise TypeError(
                 f"{name}(model, prompt, schema=...) takes the model first, then the prompt, and all else by name; "
@@ -81,11 +82,6 @@ def model_then_prompt(function: Function) -> Function:
         return function(*given, **named)
 
     return call  # type: ignore[return-value]
-
-
-def _may_be_prompt(value: object) -> bool:
-    """Returns whether a value may be meant as a prompt, rather than as a model or a schema."""
-    return not isinstance(value, type) and (value is None or isinstance(value, Iterable | int | float))
 
 
 def _kind(value: object) -> str:

@@ -62,13 +62,15 @@ class JsonLines:
 
     def scan(self, *, find_languages: bool) -> Scan:
         """Returns facts about the whole file."""
-        survey, own = Survey(), False
+        survey, own, before_last = Survey(), False, None
         for number, line in self.read():
             fields = _try_parse(line)
+            before_last = survey.digest() if fields is None else None
             survey.add(number, line, self.named.id_of(fields))
             own = own or (isinstance(fields, dict) and not OWN_LANGUAGE.isdisjoint(fields))
         own = own and find_languages and self.named.prompt is None
-        return Scan(survey.digest(), survey.rows, own, survey.repeated_ids)
+        digest, unfinished = (survey.digest(), 0) if before_last is None else (before_last, 1)
+        return Scan(digest, survey.rows, own, survey.repeated_ids, unfinished=unfinished)
 
     def read(self) -> Iterator[tuple[int, bytes]]:
         """Yields the lines with their numbers."""

@@ -51,7 +51,7 @@ FIELDS = frozenset(("prompt", "messages", "id", "schema", "n", "vote", *ChatOpti
 """Fields of a line. Answers of batches have no traces, which are a hundred times as long as their texts."""
 
 _SOFT_LIMITS = ("max_string_tokens", "max_number_tokens", "max_reasoning_tokens")
-_FLAGS = ("logprobs", "confidence", "parallel_tool_calls", "allow_refusal", "thinking", "strict")
+_FLAGS = ("logprobs", "confidence", "parallel_tool_calls", "allow_refusal", "strict")
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -217,6 +217,7 @@ def _read_options(line: Mapping[str, Any]) -> ChatOptions:
         **read_prefix(line),
         **{name: integer(line, name, 1) for name in _SOFT_LIMITS},
         **{name: boolean(line, name) for name in _FLAGS},
+        "thinking": "adaptive" if line.get("thinking") == "adaptive" else boolean(line, "thinking"),
         **{name: optional_text(line, name) for name in ("tool_format", "reasoning_effort", *CHOICES)},
         "top_logprobs": read_top_logprobs(line),
         "timeout": number(line, "timeout", 0),

@@ -21,11 +21,12 @@ class Scan:
     """Facts about an input.
 
     Attributes:
-        sha256: digest of the rows and their numbers.
+        sha256: digest of the rows and their numbers, without those of ``unfinished``.
         rows: number of rows.
         own_languages: whether a row may have a schema or tools of its own; if that was not asked for, ``False``.
         repeated_ids: ids of more than one row, with the numbers of these rows.
         id_type: Arrow type of the names of rows, if the input is a table that has them.
+        unfinished: 1 if the last row may still be being written, so that it can be another one later; else 0.
     """
 
     sha256: str
@@ -33,6 +34,7 @@ class Scan:
     own_languages: bool
     repeated_ids: Mapping[Id, list[int]] = field(default_factory=dict)
     id_type: Any = None
+    unfinished: int = 0
 
 
 class Survey:

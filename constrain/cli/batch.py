@@ -187,7 +187,8 @@ def batch(
             finish(files, target, failures, wanted, scan)
     except KeyboardInterrupt:
         done = f"{files.answers.count} of {scan.rows} are done"
-        console.print(f"{target.location}: {done}; the same command goes on", markup=False)
+        goes_on = "the same command without --restart goes on" if restart else "the same command goes on"
+        console.print(f"{target.location}: {done}; {goes_on}", markup=False)
         raise
     console.print(_summary(counts, target.location, failures.location), markup=False)
     if counts.failed:
@@ -277,7 +278,7 @@ def _follow(console: Console, rows: int, run: Iterator[Counts], model: Model | N
         task = bar.add_task("", total=rows, completed=counts.known)
         for counts in run:
             done = counts.known + counts.answered + counts.failed
-            tokens = "" if model is None else f"{model.scheduler.count_written()} tokens of the next ones"
+            tokens = "" if model is None else f"{model.count_written()} tokens of the next ones"
             bar.update(task, completed=done, description=tokens)
             if bar.disable and pace.is_due():
                 console.print(f"{done} of {rows} lines" + (tokens and f", and {tokens}"), markup=False)

@@ -415,12 +415,15 @@ _CLASS = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*")
 def _import(given: str) -> object:
     """Returns the class that ``MODULE:CLASS`` names; modules of this folder come first. Raises ``SchemaError``."""
     module, _, name = given.partition(":")
-    sys.path.insert(0, os.fspath(Path.cwd()))
+    here = os.fspath(Path.cwd())
+    sys.path.insert(0, here)
     try:
         return attrgetter(name)(importlib.import_module(module))
-    except (ImportError, AttributeError) as error:
+    except Exception as error:  # of the module
         others = "a schema is also a file, JSON, or keys with types, such as 'name str'"
-        raise SchemaError(f"{given} is read as MODULE:CLASS: {error}; {others}") from error
+        raise SchemaError(f"{given} is read as MODULE:CLASS: {type(error).__name__}: {error}; {others}") from error
+    finally:
+        sys.path.remove(here)
 
 
 def schema_file(given: str) -> Path | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -115,8 +116,11 @@ def warn_of_keywords(constraint: Constraint) -> None:
     if constraint.warnings:
         from constrain.json_schema.keywords.unknown import with_hints
 
+        level, frame = 1, sys._getframe()
+        while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("constrain."):
+            level, frame = level + 1, frame.f_back
         for sentence in with_hints(constraint.warnings):
-            warnings.warn(sentence, SchemaWarning, stacklevel=3)
+            warnings.warn(sentence, SchemaWarning, stacklevel=level)  # names the caller of this package
 
 
 def compile_any(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import numbers
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import MISSING, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypeVar
 
@@ -17,7 +17,7 @@ from constrain.llama.decoding.sampling import LISTS, NEUTRAL, OPTIONS, Sampling,
 from constrain.suggestions import unknown_names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from constrain.chat.tools.kinds import Tool
     from constrain.language.result import ResultType
@@ -481,9 +481,9 @@ class AnswerSettings:
         if self.timeout is not None and not self.timeout >= 0:
             raise ValueError(f"timeout is {self.timeout}; it must be 0 seconds or more")
         stops = (self.stop,) if isinstance(self.stop, str) else self.stop
-        if not isinstance(stops, Sequence) or not all(isinstance(text, str) for text in stops):
+        stops = tuple(stops) if isinstance(stops, Iterable) else (stops,)
+        if not all(isinstance(text, str) for text in stops):
             raise TypeError(f"stop is {self.stop!r:.80}; it must be a text or a list of texts")
-        stops = tuple(stops)
         if "" in stops:
             raise ValueError("stop contains an empty text, which would end every answer at once")
         object.__setattr__(self, "stops", stops)

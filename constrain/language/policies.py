@@ -99,5 +99,5 @@ def refuse_compile_options(options: CompileOptions, what: str) -> None:
     """Raises ValueError for options given with a language that is no JSON Schema (``what``: its name)."""
     defaults: Mapping[str, object] = DEFAULTS
     for name, value in options.items():
-        if value != defaults[name]:
+        if value not in (defaults[name], GENERATION.get(name, defaults[name])):
             raise ValueError(f"{name} applies to JSON Schemas only, but {what}")

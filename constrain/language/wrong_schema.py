@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import is_dataclass
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from constrain.errors import GrammarError, SchemaError
@@ -53,10 +54,14 @@ def _about_value(schema: object) -> str:
         items = list(schema)
         if items and all(isinstance(item, type) for item in items):
             cure = f"write list[{' | '.join(item.__name__ for item in items)}]"
+        elif not items or not all(isinstance(item, str | int | Enum | None) for item in items):
+            cure = "a schema is a dict, a class, a type such as list[int], or a text"
         else:
             listed = ", ".join(map(repr, items))
             cure = f"for one of its values write typing.Literal[{listed if len(listed) <= _LONGEST_EXAMPLE else '...'}]"
         return f"no JSON Schema can be made of a {type(schema).__name__}; {cure}"
+    elif callable(schema):
+        cure = "a schema is a dict, a class, a type such as list[int], or a text"
     else:
         cure = f"pass the class, not an instance: schema={type(schema).__name__}"
     return f"no JSON Schema can be made of {schema!r:.80}; {cure}"

@@ -123,8 +123,11 @@ def _answer(talk: Talk, question: str, screen: Screen, stop: Stop, *, is_termina
                         screen.write(text, as_markdown=is_free)
                     case ReasoningDelta(text):
                         screen.note(text, end="")
-                    case CallStarted() | Finished():
+                    case CallStarted():
                         screen.end()
+                    case Finished(completion):
+                        screen.end()
+                        shared.show_warnings(talk.untold(completion))
                     case Result(_, text):
                         screen.result(text)
     finally:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from constrain.chat.reading.events import StreamEvent
     from constrain.chat.tools.calls import ToolCall
     from constrain.chat.tools.kinds import FunctionTool
+    from constrain.generation.completion import Completion
     from constrain.generation.options import ChatOptions
     from constrain.language.source import Source
     from constrain.llama.model import Model
@@ -71,6 +72,7 @@ class Talk:
         self.schema = schema
         self.system = system
         self.must_call: str | None = None
+        self._told: set[str] = set()
         self._model = model
         self._options = options
         self._find_tools = find_tools
@@ -81,6 +83,13 @@ class Talk:
         policies = compile_options(options_beside(self._options, schema), schema)
         compile_any(schema, self._model.vocabulary, close_objects=True, **policies)
         self.schema = schema
+
+    def untold(self, completion: Completion) -> list[str]:
+        """Returns the notes on the schema of an answer that no earlier answer had."""
+        notes = () if completion.report is None else completion.report.warnings
+        untold = [note for note in notes if note not in self._told]
+        self._told.update(untold)
+        return untold
 
     def ask(self, question: str, is_stopped: Callable[[], bool]) -> Iterator[Event]:
         """Yields the events of an answer, and of further ones as long as the model calls tools.

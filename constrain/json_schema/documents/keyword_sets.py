@@ -20,7 +20,7 @@ ANNOTATIONS = frozenset(
     (
         "title", "description", "default", "examples", "$comment", "readOnly", "writeOnly", "deprecated",
         "contentEncoding", "contentMediaType", "contentSchema", "$schema", "$defs", "definitions", "$vocabulary",
-        "x-sources", "x-given-sources",
+        "x-sources", "x-given-sources", "discriminator",
     )
 )  # fmt: skip
-"""Keywords that assert nothing in any draft, and do not change the meaning of ``$ref``."""
+"""Keywords that assert nothing in any draft, nor in OpenAPI, and do not change the meaning of ``$ref``."""

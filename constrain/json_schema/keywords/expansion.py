@@ -396,17 +396,9 @@ class Expansion(Goals):
         warnings = (*self.references.notes(), *noted)
         if not self._unknown:
             return warnings
-        from constrain.json_schema.keywords.unknown import about_unknown, is_discriminated
+        from constrain.json_schema.keywords.unknown import about_unknown
 
-        unknown = self._unknown.items()
-        return (
-            *warnings,
-            *(
-                about_unknown(keyword, location)
-                for keyword, location in unknown
-                if keyword != "discriminator" or not is_discriminated(location, self.references)
-            ),
-        )
+        return (*warnings, *(about_unknown(keyword, location) for keyword, location in self._unknown.items()))
 
 
 def goal_at(location: Location) -> Goal:

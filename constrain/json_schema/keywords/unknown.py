@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from constrain.json_schema.documents.dialects import Dialect
     from constrain.json_schema.documents.locations import Location
-    from constrain.json_schema.documents.references import References
 
 LIKENESS = 0.82
 """Least similarity (``difflib``, 0 to 1) of a keyword to the suggested one: ``requierd`` is above it, ``desc``
@@ -34,7 +33,6 @@ _INSTEAD = {
     "inclusiveMinimum": "minimum is inclusive",
     "inclusiveMaximum": "maximum is inclusive",
     "regex": "did you mean pattern?",
-    "discriminator": "it is of OpenAPI; fix the property with a const in each branch",
     "property": "did you mean properties?",
     "props": "did you mean properties?",
 }
@@ -58,29 +56,6 @@ _HINTED = re.compile(r" and is ignored \(first at .*\): ", re.DOTALL)
 def with_hints(warnings: Iterable[str]) -> Iterator[str]:
     """Yields those of a constraint's warnings that say which keyword an unknown one stands for."""
     return filter(_HINTED.search, warnings)
-
-
-def is_discriminated(at: Location, references: References) -> bool:
-    """Returns whether each branch of a union fixes the property that OpenAPI's ``discriminator`` names.
-
-    Then the keyword says nothing more than they do.
-    """
-    schema = at.schema
-    assert isinstance(schema, dict)
-    given = schema["discriminator"]
-    name = given.get("propertyName") if isinstance(given, dict) else None
-    branches = schema.get("oneOf", schema.get("anyOf"))
-    for given_branch in branches if isinstance(branches, list) else [None]:
-        place, branch, passed = at, given_branch, set()
-        while isinstance(branch, dict) and isinstance(branch.get("$ref"), str) and id(branch) not in passed:
-            passed.add(id(branch))
-            place = references.resolve(place, branch["$ref"])
-            branch = place.schema
-        properties = branch.get("properties") if isinstance(branch, dict) else None
-        tag = properties.get(name) if isinstance(properties, dict) else None
-        if not isinstance(tag, dict) or tag.keys().isdisjoint(("const", "enum")):
-            return False
-    return True
 
 
 def _about_keys(at: Location, dialect: Dialect) -> str:
