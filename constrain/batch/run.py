@@ -175,7 +175,7 @@ def settings(scan: Scan, schema: str | Source | None, model: Path, options: Opti
         beginning = hashlib.sha256(weights.read(_MODEL_BEGINNING)).hexdigest()
     written = schema if isinstance(schema, str) else repr(schema)
     return {
-        "input": {"sha256": scan.sha256, "rows": scan.rows - scan.unfinished},
+        "input": scan.settled,
         "schema": {"sha256": None if schema is None else hashlib.sha256(written.encode()).hexdigest()},
         "model": {"name": model.name, "bytes": model.stat().st_size, "sha256 of the first MiB": beginning},
         **options,

@@ -36,6 +36,11 @@ class Scan:
     id_type: Any = None
     unfinished: int = 0
 
+    @property
+    def settled(self) -> dict[str, object]:
+        """Digest and number of the rows that later runs must find again, for the note."""
+        return {"sha256": self.sha256, "rows": self.rows - self.unfinished}
+
 
 class Survey:
     """Facts about rows that are added one by one.

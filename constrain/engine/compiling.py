@@ -327,7 +327,7 @@ def _read(schema: object, options: CompileOptions, *, close_objects: bool) -> _S
         raise TypeError(unknown_names("options", options.keys() - DEFAULTS.keys(), DEFAULTS))
     settled: CompileOptions = {**DEFAULTS, **(GENERATION if close_objects else {}), **options}  # type: ignore[typeddict-item]
     if isinstance(schema, Grammar | Source):
-        refuse_compile_options(options, f"this is a {type(schema).__name__}")
+        refuse_compile_options(options, f"this is a {type(schema).__name__}", close_objects=close_objects)
         return _Text(schema.closed() if close_objects and isinstance(schema, Source) else schema)
     policies: dict[str, Any] = {name: settled[name] for name in _POLICIES}  # type: ignore[literal-required]
     sources = settled["sources"]

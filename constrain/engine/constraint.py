@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -19,7 +20,7 @@ from constrain.engine.report import Report, digits_of
 from constrain.engine.scopes import Run, Scopes, scoped_rules, with_marks_for
 from constrain.engine.special import resolve_special
 from constrain.engine.terminals import ExpectedTerminal, name_terminal
-from constrain.errors import deep_enough
+from constrain.errors import ConstrainError, deep_enough
 from constrain.language.grammar import WORD_TOKENS
 from constrain.language.special import special_name, split_special
 from constrain.notebooks import cut
@@ -148,10 +149,15 @@ class Constraint:
 
     def __repr__(self) -> str:
         """Returns a shortest text, sizes and the number of warnings; ``report`` has more."""
-        sizes, matcher = self._core.stats(), self.matcher()
-        shortest = b"".join(split_special(matcher.shortest_completion())).decode(errors="replace")
+        sizes = self._core.stats()
+        try:
+            matcher = self.matcher()
+            shortest = b"".join(split_special(matcher.shortest_completion())).decode(errors="replace")
+            least = f"shortest={cut(shortest, 80)}, min_tokens={matcher.min_tokens_left}, "
+        except ConstrainError:  # a limit; what is known is shown
+            least = ""
         return (
-            f"Constraint(shortest={cut(shortest, 80)}, min_tokens={matcher.min_tokens_left}, rules={sizes['rules']}, "
+            f"Constraint({least}rules={sizes['rules']}, "
             f"terminals={sizes['terminals']}, n_vocab={self.vocabulary.n_vocab}, warnings={len(self.warnings)})"
         )
 
@@ -515,8 +521,11 @@ class Matcher(core.Matcher):
 
     def __repr__(self) -> str:
         """Returns where the matcher stands, by the names of its properties."""
-        names = ("n_accepted", "min_tokens_left", "is_accepting", "is_finished")
-        return f"Matcher({', '.join(f'{name}={getattr(self, name)}' for name in names)})"
+        found: dict[str, object] = {"n_accepted": self.n_accepted}
+        with contextlib.suppress(ConstrainError):  # a limit; what is known is shown
+            for name in ("min_tokens_left", "is_accepting", "is_finished"):
+                found[name] = getattr(self, name)
+        return f"Matcher({', '.join(f'{name}={value}' for name, value in found.items())})"
 
     def __copy__(self) -> Matcher:
         """Returns a fork."""

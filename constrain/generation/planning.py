@@ -133,7 +133,8 @@ def make_plan(model: Model, prompt: Prompt, schema: Any, given: Options, prefill
     answer = _make_answer_language(model, schema, options, tools, form, sources)
     language = _text_language(schema, options) if answer is None else None
     if settings.draft:
-        _check_draft(schema, tools, thinking=bool(options.get("thinking")))
+        _check_draft(schema, tools, thinking=options.get("thinking") is True)
+        options.pop("thinking", None)
     if settings.unbias and (answer is not None or settings.draft):
         raise ValueError(
             "unbias is for answers that are one text of a schema: without tools, refusals, reasoning, draft"

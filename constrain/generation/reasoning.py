@@ -44,6 +44,8 @@ def switch_reasoning(
     wanted, effort = options.get("thinking"), options.get("reasoning_effort")
     if effort is not None and not (isinstance(effort, str) and effort in EFFORTS):
         raise ValueError(f"reasoning_effort is {effort!r:.80}; it must be one of {', '.join(EFFORTS)}")
+    if not (wanted is None or isinstance(wanted, bool) or wanted == "adaptive"):
+        raise ValueError(f"thinking is {wanted!r:.80}; it must be True, False, None or 'adaptive'")
     if wanted is None:
         wanted = by_default if effort is None else effort != "none"
     variables: dict[str, Any] = {}

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from decimal import Decimal
 from typing import Any
 
 _MOST_VALUES = 40
@@ -136,9 +137,9 @@ class _Writer:
         if kind == "array":
             return self._array(schema, indent, depth)
         if kind in ("number", "integer"):
-            bounds = (schema.get("minimum"), schema.get("maximum"))
-            near = all(not isinstance(bound, int | float) or abs(bound) < _FAR for bound in bounds)
-            return f"{kind}{_range(schema, 'minimum', 'maximum')}" if near else kind
+            bounds = {name: schema.get(name) for name in ("minimum", "maximum")}
+            near = {name: bound for name, bound in bounds.items() if not _is_far(bound)}
+            return f"{kind}{_range(near, 'minimum', 'maximum')}"
         if kind == "string":
             return _string(schema)
         return kind if kind in ("boolean", "null") else "any JSON"
@@ -184,6 +185,11 @@ def _guess(schema: dict[str, Any]) -> str:
     if schema.keys() & {"properties", "required", "additionalProperties"}:
         return "object"
     return "array" if schema.keys() & {"items", "prefixItems"} else ""
+
+
+def _is_far(bound: object) -> bool:
+    """Returns whether a bound of a number is one at which small models aim."""
+    return isinstance(bound, int | float | Decimal) and abs(bound) >= _FAR
 
 
 def _string(schema: dict[str, Any]) -> str:

@@ -95,9 +95,13 @@ class Policies(NamedTuple):
                 raise ValueError(f"{policy} must be one of {', '.join(map(repr, choices))}, not {value!r}")
 
 
-def refuse_compile_options(options: CompileOptions, what: str) -> None:
-    """Raises ValueError for options given with a language that is no JSON Schema (``what``: its name)."""
+def refuse_compile_options(options: CompileOptions, what: str, *, close_objects: bool = True) -> None:
+    """Raises ValueError for options given with a language that is no JSON Schema.
+
+    ``what``: its name. ``close_objects``: whether the defaults of generation, which change nothing, may be given, too.
+    """
     defaults: Mapping[str, object] = DEFAULTS
+    own = policy_defaults(close_objects=close_objects)
     for name, value in options.items():
-        if value not in (defaults[name], GENERATION.get(name, defaults[name])):
+        if value not in (defaults[name], own.get(name, defaults[name])):
             raise ValueError(f"{name} applies to JSON Schemas only, but {what}")

@@ -48,7 +48,7 @@ def schema_text(schema: object, *, tightened: bool = False) -> str:
         except RecursionError as error:  # Pydantic recurs for each level
             raise SchemaError("the type is nested too deeply for Pydantic to make a JSON Schema of it") from error
     try:
-        return json.dumps(schema, default=refuse_value)
+        return _to_json(schema)
     except (TypeError, ValueError) as error:
         raise SchemaError(f"the schema contains a value that JSON cannot express: {error}") from error
     except RecursionError as error:
@@ -67,6 +67,13 @@ def is_type(schema: object) -> bool:
 
 
 @remembered(256, PARSED_BYTES, lambda text: _BYTES_PER_CHARACTER * len(text))
+def _to_json(schema: object) -> str:
+    try:
+        return json.dumps(schema)
+    except TypeError:
+        return json.dumps(schema, default=refuse_value)  # its error names the value
+
+
 def parse_schema(text: str) -> object:
     """Returns the schema in a JSON text; numbers keep their exact value. Raises SchemaError with line and column.
 

@@ -27,7 +27,7 @@ query_$n: _select_$n item_$n (_COMMA item_$n)* _rest_$n
 value_$n: _select_$n any_condition_$n _rest_$n
 _select_$n: SELECT [DISTINCT | ALL]
 _rest_$n: _W FROM ($source) [_W WHERE condition_$n] [_W group_$n | _W order_$n] [_W limit]
-group_$n: GROUP BY expression_$n (_COMMA expression_$n)* [_W HAVING any_condition_$n] [_W any_order_$n]
+group_$n: GROUP BY term_$n (_COMMA term_$n)* [_W HAVING any_condition_$n] [_W any_order_$n]
 item_$n: "*" | table_$n ".*" | any_condition_$n
 table_$n: $tables
 column_$n: $columns
@@ -36,7 +36,8 @@ column_$n: $columns
 
 _EXPRESSION = Template("""
 ${any}order_$n: ORDER BY ${any}key_$n (_COMMA ${any}key_$n)*
-${any}key_$n: ${any}expression_$n [_W (ASC | DESC)] [_W NULLS (FIRST | LAST)]
+${any}key_$n: ${any}term_$n [_W (ASC | DESC)] [_W NULLS (FIRST | LAST)]
+?${any}term_$n: (column_$n | ${any}call_$n | ${any}case_$n) ((SUM | PRODUCT) [SIGN] ${any}primary_$n)*
 ?${any}condition_$n: ${any}conjunction_$n | ${any}condition_$n _W OR ${any}conjunction_$n
 ?${any}conjunction_$n: ${any}negation_$n | ${any}conjunction_$n _W AND ${any}negation_$n
 ?${any}negation_$n: ${any}predicate_$n | NOT ${any}negation_$n
@@ -62,7 +63,8 @@ _MOST_SCOPES = 15
 """Scopes of one table or two: those of 5 tables, which compile in about a second. Beyond: pairs have no scopes."""
 
 _SHARED = """
-limit: LIMIT INTEGER [_W OFFSET INTEGER]
+limit: LIMIT ROWS [_W OFFSET ROWS]
+ROWS: /[0-9]{1,9}/
 _join: [INNER | (LEFT | RIGHT | FULL) [OUTER]] JOIN
 COUNT: "COUNT" | "count"
 AGGREGATE: /AVG|COUNT|MAX|MIN|SUM|avg|count|max|min|sum/
@@ -70,6 +72,35 @@ FUNCTION: /ABS|LENGTH|LOWER|ROUND|TRIM|UPPER|abs|length|lower|round|trim|upper/
 
 """
 """Rules of all scopes. The functions are those of one argument that PostgreSQL, SQLite and MySQL share."""
+
+
+_RESERVED = """
+abort accessible action add after all alter always analyse analyze and any array as asc asensitive asymmetric attach
+authorization autoincrement before begin between bigint binary blob both by call cascade case cast change char
+character check collate collation column commit concurrently condition conflict constraint continue convert create
+cross cube cume_dist current current_catalog current_date current_role current_schema current_time current_timestamp
+current_user cursor database databases day_hour day_microsecond day_minute day_second dec decimal declare default
+deferrable deferred delayed delete dense_rank desc describe detach deterministic distinct distinctrow div do double
+drop dual each else elseif empty enclosed end escape escaped except exclude exclusive exists exit explain fail false
+fetch filter first first_value float float4 float8 following for force foreign freeze from full fulltext function
+generated get glob grant group grouping groups having high_priority hour_microsecond hour_minute hour_second if
+ignore ilike immediate in index indexed infile initially inner inout insensitive insert instead int int1 int2 int3
+int4 int8 integer intersect interval into io_after_gtids io_before_gtids is isnull iterate join json_table key keys
+kill lag last last_value lateral lead leading leave left like limit linear lines load localtime localtimestamp lock
+long longblob longtext loop low_priority match materialized maxvalue mediumblob mediumint mediumtext middleint
+minute_microsecond minute_second mod modifies natural no no_write_to_binlog not nothing notnull nth_value ntile null
+nulls numeric of offset on only optimize optimizer_costs option optionally or order others out outer outfile over
+overlaps partition percent_rank placing plan pragma preceding precision primary procedure purge query raise range
+rank read read_write reads real recursive references regexp reindex release rename repeat replace require resignal
+restrict return returning revoke right rlike rollback row row_number rows savepoint schema schemas
+second_microsecond select sensitive separator session_user set show signal similar smallint some spatial specific
+sql sql_big_result sql_calc_found_rows sql_small_result sqlexception sqlstate sqlwarning ssl starting stored
+straight_join symmetric system system_user table tablesample temp temporary terminated then ties tinyblob tinyint
+tinytext to trailing transaction trigger true unbounded undo union unique unlock unsigned update usage use user
+using utc_date utc_time utc_timestamp vacuum values varbinary varchar varcharacter variadic varying verbose view
+virtual when where while window with within without write xor year_month zerofill
+"""
+"""Words that SQLite, PostgreSQL or MySQL reserves somewhere; SQLite reads some of them as names, too."""
 
 
 def over_tables(text: str, tables: Mapping[str, Sequence[str]]) -> tuple[str, str]:
@@ -82,8 +113,7 @@ def over_tables(text: str, tables: Mapping[str, Sequence[str]]) -> tuple[str, st
     Raises ``TypeError`` and ``GrammarError`` for malformed names.
     """
     terminals = text[text.index("// With the white space") :]
-    words = "|".join(re.findall(r"^(?:NAME: |    \| )/(.*)/$", terminals, re.MULTILINE))
-    known = {_spell(name, "table", words): _columns(name, columns, words) for name, columns in _require(tables).items()}
+    known = {_spell(name, "table"): _columns(name, columns) for name, columns in _require(tables).items()}
     named = {_literal(name): columns for name, columns in known.items()}
     pairs = list(combinations(named, 2)) if comb(len(named) + 1, 2) <= _MOST_SCOPES else []
     least = 3 if pairs else 2
@@ -136,19 +166,23 @@ def _require(tables: object) -> Mapping[object, object]:
     return tables
 
 
-def _columns(table: object, columns: object, words: str) -> list[str]:
+def _columns(table: object, columns: object) -> list[str]:
     if isinstance(columns, str) or not isinstance(columns, Sequence):
         raise TypeError(f"the columns of the table {table!r} must be a list of names, not {columns!r}")
     if not columns:
         raise GrammarError(f"the table {table!r} has no columns; name one")
-    return list(dict.fromkeys(_spell(column, f"column of the table {table!r}", words) for column in columns))
+    return list(dict.fromkeys(_spell(column, f"column of the table {table!r}") for column in columns))
 
 
-def _spell(name: object, kind: str, words: str) -> str:
-    """Returns a name as SQL spells it: in quotes if it is a reserved word, or no word."""
+def _spell(name: object, kind: str) -> str:
+    """Returns a name as SQL spells it: in quotes if it is a reserved word, or no word of small letters.
+
+    PostgreSQL reads a word without quotes in small letters.
+    """
     if not isinstance(name, str):
         raise TypeError(f"the name of a {kind} must be str, not {name!r}")
     if not name or re.search(r"[\x00-\x1f\x7f\ud800-\udfff]", name):
         raise GrammarError(f"{name!r} is no name of a {kind}; it needs characters, without line breaks and controls")
     quoted = name.replace('"', '""')
-    return name if re.fullmatch(words, name) else f'"{quoted}"'
+    is_plain = re.fullmatch("[a-z_][a-z0-9_]*", name) and name not in _RESERVED.split()
+    return name if is_plain else f'"{quoted}"'

@@ -101,13 +101,16 @@ def test_without_a_json_schema_there_are_no_policies(model: constrain.Model) -> 
     word = builder.terminal("word", tree.Literal(b"yes"))
     builder.define(builder.rule("start"), [[word]])
     grammar = builder.build()
-    others: list[dict[str, Any]] = [{"strict": True}, {"registry": {}}, {"numbers": "any"}, {"years": "1000-2999"}]
+    others: list[dict[str, Any]] = [{"strict": True}, {"registry": {}}, {"numbers": "any"}]
     for options in others:
         with pytest.raises(ValueError, match="applies to JSON Schemas only, but this is a Grammar"):
             constrain.generate(model, "x", schema=grammar, **options)
         with pytest.raises(ValueError, match="applies to JSON Schemas only, but this is a Grammar"):
             constrain.compile(grammar, model.vocabulary, **options)
-    assert constrain.generate(model, "x", schema=grammar, whitespace="flexible", years="any") == "yes"
+    with pytest.raises(ValueError, match="years applies to JSON Schemas only, but this is a Grammar"):
+        constrain.compile(grammar, model.vocabulary, years="1000-2999")
+    for years in ("any", "1000-2999"):
+        assert constrain.generate(model, "x", schema=grammar, whitespace="flexible", years=years) == "yes"
 
 
 def test_policies_may_be_named_in_any_order_or_not_at_all() -> None:

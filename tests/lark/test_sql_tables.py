@@ -29,6 +29,7 @@ ACCEPTED = [
     "SELECT readers.*, day FROM loans, readers",
     'SELECT "select", "a b" + 1, "c""d" FROM "order"',
     'SELECT name, "select" FROM readers CROSS JOIN loans JOIN "order" ON day = "a b"',
+    "SELECT name FROM readers GROUP BY name ORDER BY LENGTH(name) + 1 DESC",
     "SELECT CASE WHEN born > 2000 THEN 'young' ELSE 'old' END FROM readers",
 ]
 REJECTED = [
@@ -53,6 +54,10 @@ REJECTED = [
     'SELECT "name" FROM readers',
     "SELECT select FROM order",
     "SELECT 1",
+    "SELECT name FROM readers ORDER BY 9",
+    "SELECT name FROM readers ORDER BY (9)",
+    "SELECT COUNT(*) FROM readers GROUP BY 1",
+    "SELECT name FROM readers LIMIT 99999999999999999999",
 ]
 
 WRONG: dict[str, tuple[Any, type[Exception], str]] = {
@@ -72,6 +77,12 @@ def constraint(*names: str) -> constrain.Constraint:
     """Queries over some of the tables, or over all."""
     tables = {name: TABLES[name] for name in names or TABLES}
     return constrain.compile(grammars.load("sql_select", tables=tables), byte_vocabulary())
+
+
+def test_words_of_any_database_and_capitals_are_quoted() -> None:
+    text = grammars.load("sql_select", tables={"user": ["current_date", "userId", "born"]}).text
+    assert all(f'"\\"{name}\\""' in text for name in ("user", "current_date", "userId"))
+    assert '"born"' in text
 
 
 def execute(query: str) -> None:

@@ -108,7 +108,7 @@ class Job:
         self.output.require_known(restart=restart)
         self.errors.require_errors()
         scan = self.given.scan(find_languages=True)
-        settings: dict[str, object] = {"input": {"sha256": scan.sha256, "rows": scan.rows}}
+        settings: dict[str, object] = {"input": scan.settled}
         lines = self.output.lines, self.errors.lines
         with BatchFiles(*lines, settings, restart=restart, prompts=self.given) as files:
             found = list(run(self.given, files, answer, self.schema, {}, threads=threads, rows=scan.rows))

@@ -21,7 +21,7 @@ from constrain.engine.compiling import JSON_SCHEMA, grammar_of_description
 from constrain.errors import deep_enough
 from constrain.gbnf.source import Gbnf
 from constrain.language.grammar import Grammar
-from constrain.language.policies import Policies
+from constrain.language.policies import POLICY_DEFAULTS, Policies
 from constrain.language.source import Source
 from constrain.lark.named import NamedGrammar, NamedGrammars
 from constrain.lark.source import Lark
@@ -144,6 +144,8 @@ def _decode(written: Any) -> Any:
         raise ValueError(f"the source has a part of the unknown kind {kind!r:.80}")
     of = _KINDS[kind]
     members = {name: _decode(each) for name, each in written.items() if name != "kind"}
+    if of is Policies:  # later policies have the value that changes nothing
+        members = POLICY_DEFAULTS | members
     if not dataclasses.is_dataclass(of):
         return of(**members)
     given = {each.name for each in dataclasses.fields(of) if each.init}

@@ -120,8 +120,11 @@ _REST = Repetition(ANY_JSON_CHAR, 0, None)
 DATED = frozenset(("date", "date-time"))
 """Formats that begin with a year."""
 
-FAR_YEARS = {side: Concatenation((Literal(year), _REST)) for side, year in (("past", b"0001-"), ("future", b"9999-"))}
-"""Dates of the first and the last year."""
+FAR_YEARS = {
+    side: tuple(Concatenation((Literal(year), _REST)) for year in years)
+    for side, years in (("past", (b"0001-", b"0999-")), ("future", (b"3000-", b"9999-")))
+}
+"""Dates of the far years of a side: of both, if the schema bounds the years on neither."""
 
 USUAL_YEARS = {
     side: Concatenation((ByteClass((digits,)), _REST))

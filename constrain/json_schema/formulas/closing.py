@@ -272,7 +272,10 @@ def generated(shape: StringShape, policies: Policies) -> StringShape:
 
 def _of_usual_years(shape: StringShape) -> StringShape:
     """Returns the dates of the years 1000 to 2999, but all on a side where the schema itself excludes a far year."""
-    open_sides = [side for side, far in FAR_YEARS.items() if len(shape.parts) == 1 or _has_some(_with_part(shape, far))]
+    is_plain = len(shape.parts) == 1
+    open_sides = [
+        side for side, far in FAR_YEARS.items() if is_plain or all(_has_some(_with_part(shape, each)) for each in far)
+    ]
     usual = _with_part(shape, USUAL_YEARS["".join(open_sides)]) if open_sides else shape
     return usual if _has_some(usual) else shape
 

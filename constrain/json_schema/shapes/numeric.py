@@ -226,7 +226,7 @@ def within_64_bits(shape: NumberShape) -> NumberShape:
         return shape
     if shape is ANY_INTEGER:
         return INT64
-    named: tuple[Number | Fraction | None, ...] = (shape.minimum, shape.maximum, shape.multiple)
+    named: tuple[Number | Fraction | None, ...] = (shape.minimum, shape.maximum, step_of(shape))
     if not all(number is None or -MAX_USUAL <= number <= MAX_USUAL for number in named):
         return shape
     return shape._replace(

@@ -51,7 +51,7 @@ def require_thinking(name: str, model: Model, options: ChatOptions) -> None:
     if wanted is None:
         return
     can = detect_thinking(model.tool_template if has_tools else model.chat_template) is not None
-    if wanted and not can:
+    if wanted is True and not can:
         raise ApiError(f"'{name:.200}' does not support thinking; leave 'think' out.", param=_FIELD)
-    if not wanted and can and always_reasons(model, has_tools=has_tools):
+    if wanted is False and can and always_reasons(model, has_tools=has_tools):
         raise ApiError(f"'{name:.200}' thinks before every answer; leave 'think' out.", param=_FIELD)

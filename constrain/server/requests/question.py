@@ -90,7 +90,7 @@ def take_prefill(
         return messages[:-1] or messages, ""
     if len(messages) == 1:
         raise _invalid(place, "there must be a message before the one that the model continues.")
-    if options.get("thinking"):
+    if options.get("thinking") is True:
         raise _invalid(place, "the model continues this message, without any reasoning before; ask for none.")
     if vote or options.get("draft"):
         raise unsupported("vote" if vote else "draft", "The last message is the beginning of the answer; leave it out.")
