@@ -61,12 +61,6 @@ def _tightened(adapter: pydantic.TypeAdapter[object]) -> dict[str, object]:
     return type_schema(adapter)
 
 
-def is_type(schema: object) -> bool:
-    """Returns whether a schema is a Python type, whose validator reads the answers, rather than a JSON Schema."""
-    return not isinstance(schema, (str, dict, bool))
-
-
-@remembered(256, PARSED_BYTES, lambda text: _BYTES_PER_CHARACTER * len(text))
 def _to_json(schema: object) -> str:
     try:
         return json.dumps(schema)
@@ -74,6 +68,12 @@ def _to_json(schema: object) -> str:
         return json.dumps(schema, default=refuse_value)  # its error names the value
 
 
+def is_type(schema: object) -> bool:
+    """Returns whether a schema is a Python type, whose validator reads the answers, rather than a JSON Schema."""
+    return not isinstance(schema, (str, dict, bool))
+
+
+@remembered(256, PARSED_BYTES, lambda text: _BYTES_PER_CHARACTER * len(text))
 def parse_schema(text: str) -> object:
     """Returns the schema in a JSON text; numbers keep their exact value. Raises SchemaError with line and column.
 
