@@ -189,7 +189,7 @@ def _guess(schema: dict[str, Any]) -> str:
 
 def _is_far(bound: object) -> bool:
     """Returns whether a bound of a number is one at which small models aim."""
-    return isinstance(bound, int | float | Decimal) and abs(bound) >= _FAR
+    return isinstance(bound, int | float | Decimal) and not -_FAR < bound < _FAR
 
 
 def _string(schema: dict[str, Any]) -> str:

@@ -36,9 +36,8 @@ def as_model(model: AnyModel) -> Model:
             if known is None or known.is_closed:
                 known = model.__dict__["_constrain_model"] = Model(model)
             return known
-        # A text may be too long for a path.
-        is_missing = isinstance(model, str) and not os.path.exists(model)  # noqa: PTH110
-        if is_missing and Path(model).resolve() not in _loaded:
+        is_missing = isinstance(model, str) and not os.path.exists(model)  # noqa: PTH110 - it may be too long for a path
+        if is_missing and Path(str(model)).resolve() not in _loaded:
             raise ModelError(
                 f"{model!r:.80} cannot be opened: there is no such file; the first argument is the model: a Model, the "
                 "path of a GGUF file on this machine, or None for the demo model; the prompt comes second"
