@@ -37,7 +37,7 @@ def as_model(model: AnyModel) -> Model:
                 known = model.__dict__["_constrain_model"] = Model(model)
             return known
         is_missing = isinstance(model, str) and not os.path.exists(model)  # noqa: PTH110 - it may be too long for a path
-        if is_missing and Path(str(model)).resolve() not in _loaded:
+        if is_missing and Path(os.path.abspath(str(model))) not in _loaded:  # noqa: PTH100 - resolve() refuses some texts
             raise ModelError(
                 f"{model!r:.80} cannot be opened: there is no such file; the first argument is the model: a Model, the "
                 "path of a GGUF file on this machine, or None for the demo model; the prompt comes second"
