@@ -153,7 +153,7 @@ PACKAGE = {
         exporting.reduction._Rules._rest exporting.reduction._Rules.body
         exporting.terminals.Terminals._inner exporting.terminals.Terminals._made""",
     "the nesting of what a compiler check compares; deeper than Python's stack is a LimitError (deep_enough)": """
-        certificates.compiler_check._Schema._has_unnamed_key
+        certificates.compiler_check._holds
         certificates.patterns._of_node certificates.patterns._of_repetition certificates.patterns._of_sequence
         certificates.spelling._orders certificates.spelling.orders
         certificates.spelling.count_orders

@@ -278,7 +278,7 @@ def _follow(console: Console, rows: int, run: Iterator[Counts], model: Model | N
         task = bar.add_task("", total=rows, completed=counts.known)
         for counts in run:
             done = counts.known + counts.answered + counts.failed
-            tokens = "" if model is None else f"{model.count_written()} tokens of the next ones"
+            tokens = "" if model is None else f"{model.tokens_in_progress()} tokens of the next ones"
             bar.update(task, completed=done, description=tokens)
             if bar.disable and pace.is_due():
                 console.print(f"{done} of {rows} lines" + (tokens and f", and {tokens}"), markup=False)

@@ -276,7 +276,7 @@ class Model:
                 self._scheduler = self._make_scheduler()
             return self._scheduler
 
-    def count_written(self) -> int:
+    def tokens_in_progress(self) -> int:
         """Returns the number of tokens in answers that are not complete yet, of those that run side by side."""
         scheduler = self._scheduler
         return 0 if scheduler is None else scheduler.count_written()

@@ -87,7 +87,9 @@ def test_the_command_is_interrupted(folder: Path) -> None:
         program.send_signal(signal.SIGINT)
         _, said = program.communicate(timeout=60)
     assert program.returncode == 130
-    assert said == f"out.jsonl: {len(records(output))} of 8 are done; the same command goes on\n"
+    done = len(records(output))
+    told = [f"out.jsonl: {count} of 8 are done; the same command goes on\n" for count in (done - 1, done)]
+    assert said in told  # the last answer may not have been on the disk yet
 
 
 @pytest.mark.slow

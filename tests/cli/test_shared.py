@@ -52,7 +52,7 @@ def test_a_short_step_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("hasty")
 def test_a_batch_tells_how_far_it_is_before_its_first_answer() -> None:
     class Model:
-        def count_written(self) -> int:
+        def tokens_in_progress(self) -> int:
             return 7
 
     def run() -> Iterator[Progress]:
