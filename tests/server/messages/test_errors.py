@@ -44,7 +44,10 @@ def test_wrong_requests(path: str) -> None:
     assert kind(post(served, path, model="other")) == (404, "not_found_error")
     assert kind(ask(served, "GET", path)) == (405, "invalid_request_error")
     assert kind(post(served, path, system="a" * 2001)) == (413, "request_too_large")
-    assert kind(ask(served, "POST", path, content=b"{}")) == (415, "invalid_request_error")
+    assert kind(ask(served, "POST", path, content=b"{}", headers={"Content-Type": "text/plain"})) == (
+        415,
+        "invalid_request_error",
+    )
     assert kind(ask(served, "POST", path, content=b"{", headers=asking.JSON)) == (400, "invalid_request_error")
 
 
