@@ -178,6 +178,8 @@ PACKAGE = {
         cli.chat.screen.Screen.write
         cli.chat.servers.Servers.__exit__
         cli.chat.servers.Servers.tools
+        engine.constraint.Constraint._repr_html_
+        llama.model.Model.tokens_in_progress
         mcp.connection.Connection.close
         mcp.connection.Connection.instructions
         mcp.sessions.Session.instructions""",

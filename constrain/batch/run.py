@@ -87,7 +87,7 @@ def run(
             the number of its answers, so that equal prompts get different answers.
         voters: number of answers that vote, for lines that do not say it themselves; ``None`` for no vote.
         threads: number of lines that are answered at the same time.
-        rows: number of rows that are read, all by default. The next run answers those that are added meanwhile.
+        rows: number of rows to read, all by default. Rows that are added during this run wait for the next one.
     """
     progress = Progress(len(files.answered))
     yield progress

@@ -185,6 +185,8 @@ class _Schema:
         self._policies = source["policies"]
         self._closes = source["close_objects"]
         self._quotes = '"x-quote"' in source["text"]
+        self._years = self._policies.get("years", "any") != "any" and '"date' in source["text"]
+        self._integers = self._policies.get("integers", "any") != "any" and '"integer"' in source["text"]
         self._acceptor = Acceptor(grammar)
         self._validators = Validators(source["text"], formats=self._policies.get("formats") != "annotation")
         self._drawn = Values(json.loads(source["text"], parse_float=Decimal))
@@ -346,9 +348,9 @@ class _Schema:
             return "valid values of a schema with x-quote, which validators do not know"
         if self._closes and _holds(value, _has_unnamed_key):
             return "valid values with keys that the schema does not name, refused by close_objects"
-        if self._policies.get("years", "any") != "any" and _holds(value, _has_far_year):
+        if self._years and _holds(value, _has_far_year):
             return "valid values with dates before 1000 or after 2999, refused by years"
-        if self._policies.get("integers", "any") != "any" and _holds(value, _is_beyond_64_bits):
+        if self._integers and _holds(value, _is_beyond_64_bits):
             return "valid values with integers of more than 64 bits, refused by integers"
         return ""
 
@@ -368,7 +370,8 @@ def _has_far_year(value: Any) -> bool:
 
 
 def _is_beyond_64_bits(value: Any) -> bool:
-    return isinstance(value, int | Decimal) and not -(2**63) <= value < 2**63
+    is_whole = isinstance(value, int) or (isinstance(value, Decimal) and value == value.to_integral_value())
+    return is_whole and not -(2**63) <= value < 2**63
 
 
 def _edited(text: str) -> Iterator[str]:

@@ -431,7 +431,7 @@ def schema_file(given: str) -> Path | None:
 
     Raises ``SchemaError`` for one word that neither is a file nor looks like the name of one.
     """
-    has_words = re.search(r"[\s,]", given.strip()) is not None and not given.rstrip().endswith(".json")
+    has_words = re.search(r"[\s,|]", given.strip()) is not None and not given.rstrip().endswith(".json")
     is_schema = given.lstrip().startswith("{") or (has_words and is_short(given)) or _CLASS.fullmatch(given)
     if os.path.exists(given):  # noqa: PTH110 - a schema is no path
         return Path(given)

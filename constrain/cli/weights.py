@@ -72,7 +72,7 @@ def prepare(
                 report=report,
             )
     except KeyboardInterrupt:
-        Console(stderr=True).print("no copy was made; the same command begins anew")
+        Console(stderr=True).print("no copy was written; run the same command again")
         raise
     if as_json:
         sys.stdout.write(json.dumps(asdict(found), default=str, indent=2) + "\n")

@@ -163,7 +163,7 @@ class Constraint:
 
     def _repr_html_(self) -> str:
         """Returns the table of ``report`` for notebooks."""
-        return Report._repr_html_(self.report)
+        return self.report._repr_html_()
 
     def _tokens(self) -> core.Vocabulary:
         """The tokens for the kernel, with marks for the classes of tokens."""

@@ -277,9 +277,9 @@ class Model:
             return self._scheduler
 
     def tokens_in_progress(self) -> int:
-        """Returns the number of tokens in answers that are not complete yet, of those that run side by side."""
+        """Returns the number of tokens written so far in parallel answers that are not complete yet."""
         scheduler = self._scheduler
-        return 0 if scheduler is None else scheduler.count_written()
+        return 0 if scheduler is None else scheduler.tokens_in_progress()
 
     def _kept_prompts(
         self, parameters: llama_cpp.llama_context_params, *, streams: int, one_state: bool

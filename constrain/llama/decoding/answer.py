@@ -33,6 +33,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
+import numpy as np
+
 from constrain.engine.core import StopTime
 from constrain.engine.forced import certain_tokens
 from constrain.errors import BudgetError, LimitError, ModelError
@@ -43,7 +45,6 @@ from constrain.llama.decoding.words import find_word_end
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from constrain.llama.binding import Candidates
@@ -386,9 +387,9 @@ class Answer:
         The token is ``None`` if the answer must first take back tokens in doubt. ``without``: tokens to leave out.
         """
         count = self._fill(matcher, logits, candidates, unlimited=unlimited)
-        for left_out in without:
+        if without:
             allowed = candidates.buffer[:count]
-            kept = allowed[allowed["id"] != left_out]
+            kept = allowed[~np.isin(allowed["id"], without)]
             count = len(kept)
             candidates.buffer[:count] = kept
         if self.choices is not None:

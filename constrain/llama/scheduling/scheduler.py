@@ -118,8 +118,8 @@ class Scheduler:
         self._freeing = threading.Lock()
         self._is_freed = False
 
-    def count_written(self) -> int:
-        """Returns the number of tokens in answers that are not complete yet."""
+    def tokens_in_progress(self) -> int:
+        """Returns the number of tokens written so far in answers that are not complete yet."""
         with self._lock:
             return sum(len(each.request.answer.tokens) for each in self._unended)
 

@@ -29,7 +29,7 @@ _ORIGIN = re.compile(r"([a-z][a-z0-9+.-]*)://(\*|\[[0-9a-f:.]+\]|(?:\*\.)?[a-z0-
 """An origin, or a pattern of origins."""
 
 _BROWSER = "Mozilla/"
-"""Beginning of ``User-Agent`` in requests of browsers, whoever made them."""
+"""How the ``User-Agent`` of every common browser begins."""
 
 _ANY = {"://*": r"://[a-z0-9._:[\]-]*", "://*.": r"://(?:[a-z0-9_-]+\.)+", ":*": r"(?::[0-9]{1,5})?"}
 """Regular expressions for ``*`` in patterns of origins: for all hosts and ports, for all hosts of a domain, and for all
