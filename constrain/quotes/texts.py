@@ -45,10 +45,21 @@ def fold(text: str) -> Folded:
     return Folded("".join(characters), [*positions, len(text)])
 
 
-@cache
 def _class(letter: str) -> str:
     """Returns a class of Rust's patterns, such as ``w``, as a class of Python's."""
     return "[" + "".join(f"\\U{low:08x}-\\U{high:08x}" for low, high in perl_class(letter, "rust")) + "]"
+
+
+@cache
+def _words() -> re.Pattern[str]:
+    """Returns the pattern of words of two characters or more."""
+    return re.compile(_class("w") + "{2,}")
+
+
+@cache
+def _spaces() -> re.Pattern[str]:
+    """Returns the pattern of a white space character."""
+    return re.compile(_class("s"))
 
 
 @cache
@@ -60,7 +71,7 @@ def without_spaces_around() -> Expression:
 def cuts(text: str) -> bytes:
     """Returns a byte for each character of a text: 0 within a word, a run of letters, marks, digits and ``_``."""
     found = bytearray(b"\1") * len(text)
-    for word in re.finditer(_class("w") + "{2,}", text):
+    for word in _words().finditer(text):
         begin, end = word.span()
         found[begin + 1 : end] = bytes(end - begin - 1)
     return bytes(found)
@@ -84,7 +95,7 @@ def has_parts(expression: Substring) -> bool:
     if not expression.cuts:
         return any(len(text) >= minimum for text in expression.texts)
     for text, cut in zip(expression.texts, expression.cuts, strict=True):
-        spaces = {found.start() for found in re.finditer(_class("s"), text)}
+        spaces = {found.start() for found in _spaces().finditer(text)}
         places = [position for position, begins in enumerate(cut) if begins] + [len(text)]
         ends = [position for position in places if position > 0 and position - 1 not in spaces]
         for begin in (position for position in places if position not in spaces):

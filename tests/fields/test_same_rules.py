@@ -244,6 +244,8 @@ VALUES: dict[str, Any] = {
     "numbers": "any",
     "precision": "decimal",
     "escapes": "any",
+    "years": "any",
+    "integers": "any",
     "registry": {"urn:a": True},
     "sources": {"a": "b"},
 }

@@ -373,7 +373,7 @@ EASY_FORMAT = {"type": "json_schema", "json_schema": {"name": "easy", "schema": 
 
 @pytest.fixture(scope="module")
 def limited(model: constrain.Model) -> Application:
-    return Application(served_as(model, "small"), Settings(compile_seconds=1.5))
+    return Application(served_as(model, "small"), Settings(compile_seconds=3))
 
 
 def function(name: str, parameters: dict[str, Any]) -> dict[str, Any]:
