@@ -361,11 +361,14 @@ class Answer:
     ) -> tuple[int | None, int, bool]:
         """Returns what ``_draw`` does without limits, and whether the matcher has accepted the token.
 
-        White space between lexemes that does not fit is left out, since the answer means the same without it.
+        White space between lexemes that does not fit is left out, since the answer means the same without it; but not
+        where nothing else could go on with the answer.
         """
         spaces: list[int] = []
         while True:
             token, count = self._draw(matcher, logits, candidates, total, unlimited=True, without=spaces)
+            if spaces and np.isin(candidates.buffer[:count]["id"], list(self.eos)).all():
+                return spaces[0], count, False
             if token is None or self._fits(matcher, token):
                 return token, count, token is not None
             if matcher.lexeme[0] in _TEXTS or not self.token_bytes(token).isspace():

@@ -114,7 +114,7 @@ def write(
     whitespace: str = "compact",
     **limits: int,
 ) -> Answer:
-    is_schema = not isinstance(language, (Grammar, constrain.StructuralTag, Composition))
+    is_schema = not isinstance(language, (Grammar, constrain.Lark, constrain.StructuralTag, Composition))
     policies: Any = {"whitespace": whitespace} if is_schema else {}
     constraint = constrain.compile(language, VOCABULARY, **policies)
     answer = Answer(
@@ -372,3 +372,11 @@ def test_words_end_before_white_space_and_at_wide_characters(
     text: bytes, is_json: bool, found: tuple[int, bool]
 ) -> None:
     assert find_word_end(text, is_json=is_json) == found
+
+
+def test_white_space_before_the_only_thing_that_may_follow_is_no_end() -> None:
+    language = constrain.Lark('start: word ("\\n" word)*\nword: "[happy]" | "[wagging]"')
+    text = b"[happy]\n[wagging]\n[happy]"
+    for max_tokens in range(len(encode(b"[happy]")), len(encode(text)) + 3):
+        answer = write(text, language, max_tokens)
+        assert (answer.finish_reason == "stop") == (max_tokens > len(encode(text)))
