@@ -447,7 +447,7 @@ class Answer:
         if kind == Kind.TEXT:
             return self._end_string(matcher, token, by_limit=by_limit)
         if by_limit:
-            return None
+            return self._leave(matcher, kind) if kind == Kind.REASONING else None
         self._is_cut = True
         if matcher.is_accepting:
             self._settle(self.n_doubtful)

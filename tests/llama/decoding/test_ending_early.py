@@ -37,6 +37,7 @@ WORDS = [
     b" wag",
     b"ging",
     b"call",
+    b" <",
 ]
 TOKENS = [bytes([byte]) for byte in range(256)] + WORDS + [b"", b""]
 CALL, END = len(TOKENS) - 2, len(TOKENS) - 1
@@ -200,11 +201,11 @@ def test_a_string_that_must_be_longer_and_one_with_a_pattern_end_as_they_must() 
             assert constraint.accepts(text_of(write(text, schema, max_tokens))), max_tokens
 
 
-def prose(end: bytes = b"") -> Grammar:
+def prose(end: bytes = b"", kind: Kind = Kind.PROSE) -> Grammar:
     """Free text without ``<``, and then perhaps a call, or ``end``."""
     builder = GrammarBuilder()
     text = tree.Repetition(tree.ByteClass(((0, 59), (61, 127))), 1, None)
-    words = builder.terminal("text", text, kind=Kind.PROSE)
+    words = builder.terminal("text", text, kind=kind)
     call = builder.terminal("call", tree.Literal(b"<call was very happy>"))
     start = builder.rule("start")
     builder.define(start, [[words, call], [words, builder.terminal("end", tree.Literal(end))] if end else [words]])
@@ -237,6 +238,19 @@ def test_text_with_an_end_of_its_own_is_cut_and_ended() -> None:
         found = text_of(write(text, prose(b"<>"), max_tokens))
         assert found.endswith(b"<>")
         assert text.startswith(found[:-2])
+
+
+def test_reasoning_that_has_reached_its_limit_is_cut_and_ended() -> None:
+    class Leaning(Author):
+        def logits(self, row: int = -1) -> np.ndarray[Any, np.dtype[np.float32]]:
+            logits = super().logits(row)
+            logits[TOKENS.index(b" <")] += 2
+            return logits
+
+    text = b"Max was very happy, wagging<>"
+    for limit in range(1, 6):
+        answer = write(text, prose(b"<>", Kind.REASONING), 100, author=Leaning, max_reasoning_tokens=limit)
+        assert answer.tokens == [*encode(text)[:limit], *encode(b"<>")]
 
 
 TAG = {"begin": "<", "content": {"type": "const_string", "value": "call was very happy"}, "end": ">"}
