@@ -50,6 +50,7 @@ _ORDER = """
     confidence
     chat.prompt.template chat.families chat.tools chat.answers chat.prompt chat.reading chat
     generation
+    health.canary
     mcp
     integrations
     fields
@@ -60,6 +61,7 @@ _ORDER = """
     server
     ray
     __init__ example
+    health
     cli
     __main__
 """

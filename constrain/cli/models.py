@@ -1,34 +1,60 @@
-"""``constrain models``: lists the models on this machine."""
+"""``constrain models``: lists the models on this machine, and fetches one from Hugging Face."""
 
 from __future__ import annotations
 
 import json
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 from rich.table import Table
 from rich.text import Text
 
-from constrain.cli.shared import HARMLESS
+from constrain.cli.shared import HARMLESS, Pace
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
-def models(*, as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False) -> None:
-    """Lists the models on this machine: of installed packages and of other programs, and prepared copies.
+def models(
+    *,
+    fetch: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Fetch this model from Hugging Face and print its path: OWNER/REPOSITORY, or OWNER/REPOSITORY:FILE "
+            "with a file or quantization, such as Qwen/Qwen3-0.6B-GGUF:Q8_0.",
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+) -> None:
+    """Lists the models on this machine, of installed packages and of other programs; fetches one from Hugging Face.
 
-    Searched are installed Python packages, the folders of llama.cpp, Hugging Face, LM Studio and Ollama, prepared
-    copies, and the folders in the environment variable CONSTRAIN_MODELS. Any other GGUF file can be given by its path.
+    Searched are the folders in the environment variable CONSTRAIN_MODELS, fetched models, installed Python packages,
+    the folders of llama.cpp, Hugging Face, LM Studio and Ollama, and prepared copies. Each name can be given to other
+    commands as --model; any other GGUF file by its path.
+
+    Fetched models go into the first folder of CONSTRAIN_MODELS, or into a folder of the user's data. Nothing is fetched
+    without --fetch. A fetch that was interrupted goes on where it stopped.
     """
     from constrain.llama.finding import find_models
 
+    if fetch is not None:
+        path = _fetch(fetch)
+        sys.stdout.write(json.dumps({"path": str(path)}) + "\n" if as_json else f"{path}\n")
+        return
     found = find_models()
     if as_json:
         listed = [{"name": one.name, "bytes": one.size, "source": one.source, "path": str(one.path)} for one in found]
         sys.stdout.write(json.dumps(listed, indent=2) + "\n")
         return
     if not found:
-        text = "no models found; install a small one: pip install 'constrain-llm[demo]'"
+        text = (
+            "no models found; install a small one: pip install 'constrain-llm[demo]', or fetch one: constrain models "
+            "--fetch OWNER/REPOSITORY:FILE"
+        )
         Console(stderr=True, soft_wrap=True).print(text, markup=False, highlight=False)
         return
     table = Table("model", "MiB", "found in", "file")
@@ -40,3 +66,23 @@ def models(*, as_json: Annotated[bool, typer.Option("--json", help="Print JSON, 
             Text(str(one.path).translate(HARMLESS), overflow="fold"),
         )
     Console(highlight=False).print(table)
+
+
+def _fetch(name: str) -> Path:
+    """Fetches a model, with progress on standard error; returns its path. Raises ``ModelError``."""
+    try:
+        from constrain.llama.fetching import fetch_model
+    except ModuleNotFoundError as error:
+        raise SystemExit(f"constrain: {error.name} is missing; pip install 'constrain-llm[cli]'") from error
+
+    console, pace = Console(stderr=True), Pace()
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    with Progress(*columns, TimeRemainingColumn(), console=console, disable=not console.is_terminal) as progress:
+        task = progress.add_task("Asking Hugging Face", total=None)
+
+        def report(file: str, done: int, size: int) -> None:
+            progress.update(task, description=file.translate(HARMLESS), completed=done, total=size)
+            if progress.disable and pace.is_due():
+                console.print(f"{file}: {done / size:.0%}".translate(HARMLESS), markup=False, highlight=False)
+
+        return fetch_model(name, report)

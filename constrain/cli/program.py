@@ -25,6 +25,7 @@ try:
     from constrain.cli.batch import batch
     from constrain.cli.chat.command import chat
     from constrain.cli.compile import compile_
+    from constrain.cli.doctor import doctor
     from constrain.cli.explain import explain
     from constrain.cli.export import export_
     from constrain.cli.grammars import grammars
@@ -353,6 +354,7 @@ def _answer(
 app.command()(batch)
 app.command()(chat)
 app.command(name="compile")(compile_)
+app.command()(doctor)
 app.command()(explain)
 app.command(name="export")(export_)
 app.command()(grammars)

@@ -1,7 +1,8 @@
 """llama.cpp: loading models, evaluating tokens, sampling.
 
 ``Model`` (in ``model``, read first) is public: it loads a file (``loading``, ``memory``) and has a context and a
-queue of callers. ``lookup`` finds the model that a caller names, ``finding`` lists the models on this machine.
+queue of callers. ``lookup`` finds the model that a caller names, ``finding`` lists the models on this machine,
+``names`` knows their names, and ``fetching`` fetches one from Hugging Face.
 ``decoding`` is the course of one answer; ``contexts`` are the sequences in which answers are evaluated;
 ``prompt_cache`` keeps evaluated beginnings of prompts on disk; ``costs`` says what several tokens cost at once,
 ``scheduling`` runs several answers by it, and ``speculation`` guesses tokens; ``threads`` uses fewer cores while

@@ -8,8 +8,8 @@ import re
 import stat
 from dataclasses import dataclass
 from importlib import metadata
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import platformdirs
 
@@ -21,8 +21,13 @@ if TYPE_CHECKING:
 
     from constrain.private_folders import Directory
 
+AnyPath = TypeVar("AnyPath", bound=PurePath)
+
 FOLDERS = "CONSTRAIN_MODELS"
 """Environment variable with folders of models, and with single files, separated as in ``PATH``."""
+
+FETCHED = "constrain models --fetch"
+"""Where fetched models were found."""
 
 _MAGIC = b"GGUF"
 _HEADER_BYTES = 16  # the magic, the version in 4 bytes, and the number of tensors in 8
@@ -50,9 +55,9 @@ class FoundModel:
 def find_models(cache: Directory = None) -> list[FoundModel]:
     """Returns the models on this machine, each once, under the first place where it was found.
 
-    The places are the folders in the variable ``CONSTRAIN_MODELS``, installed Python packages, the folders of
-    llama.cpp, Hugging Face, LM Studio and Ollama, and prepared copies in the cache directory. Only the beginnings of
-    files are read.
+    The places are the folders in the variable ``CONSTRAIN_MODELS``, the folder of fetched models, installed Python
+    packages, the folders of llama.cpp, Hugging Face, LM Studio and Ollama, and prepared copies in the cache directory.
+    Only the beginnings of files are read.
 
     Args:
         cache: the cache directory, as ``constrain.compile`` takes it.
@@ -65,16 +70,33 @@ def find_models(cache: Directory = None) -> list[FoundModel]:
     return list(found.values())
 
 
+def fetched_folder() -> Path:
+    """Returns the folder for fetched models: the first of ``CONSTRAIN_MODELS``, or one in that of the user's data."""
+    folders = (each for each in _given() if not os.path.isfile(each))  # noqa: PTH113 - it never raises
+    own = platformdirs.user_data_path("constrain-llm", appauthor=False) / "models"
+    return next(folders, own)
+
+
+def hub_home() -> Path:
+    """Returns the folder of Hugging Face's programs."""
+    return _folder("HF_HOME", "~/.cache/huggingface")
+
+
+def _given() -> list[Path]:
+    """Returns the folders and files in the variable ``CONSTRAIN_MODELS``."""
+    return [_expanded(given) for given in filter(None, os.environ.get(FOLDERS, "").split(os.pathsep))]
+
+
 def _candidates(cache: Directory) -> Iterator[tuple[str, str, Path]]:
     """Yields the source, the name and the path of each file that may be a model."""
-    for given in filter(None, os.environ.get(FOLDERS, "").split(os.pathsep)):
-        yield from _files(FOLDERS, _expanded(given))
+    for given in _given():
+        yield from _files(FOLDERS, given)
+    yield from _files(FETCHED, fetched_folder())
     yield from _of_packages()
     yield from _files(
         "llama.cpp", _folder("LLAMA_CACHE", str(platformdirs.user_cache_path("llama.cpp", appauthor=False)))
     )
-    home = _folder("HF_HOME", "~/.cache/huggingface")
-    yield from _files("Hugging Face", _folder("HF_HUB_CACHE", str(home / "hub")))
+    yield from _files("Hugging Face", _folder("HF_HUB_CACHE", str(hub_home() / "hub")))
     for each in ("~/.lmstudio/models", "~/.cache/lm-studio/models"):
         yield from _files("LM Studio", _expanded(each))
     for folder in (_folder("OLLAMA_MODELS", "~/.ollama/models"), Path("/usr/share/ollama/.ollama/models")):
@@ -92,19 +114,19 @@ def _expanded(path: str) -> Path:
     return Path(os.path.expanduser(path))  # noqa: PTH111 - without a home, the path stays as it is
 
 
-def _walk(folder: Path) -> list[Path]:
+def files_below(folder: Path) -> list[Path]:
     """Returns all files in a folder and those below it; folders that cannot be read have none."""
     return [Path(inner, name) for inner, _, names in os.walk(folder) for name in names]
 
 
 def _files(source: str, place: Path) -> Iterator[tuple[str, str, Path]]:
     """Yields the GGUF files in a folder and those below it, or the file itself."""
-    paths = [place] if os.path.isfile(place) else _gguf_files(_walk(place))  # noqa: PTH113 - it never raises
+    paths = [place] if os.path.isfile(place) else first_files(files_below(place))  # noqa: PTH113 - it never raises
     for path in paths:
         yield source, path.stem, path
 
 
-def _gguf_files(paths: Iterable[Path]) -> list[Path]:
+def first_files(paths: Iterable[AnyPath]) -> list[AnyPath]:
     """Returns the files with models in a fixed order, without parts of other files and without image encoders."""
     return sorted(
         path
@@ -118,14 +140,14 @@ def _of_packages() -> Iterator[tuple[str, str, Path]]:
         if ".gguf" not in (package.read_text("RECORD") or ""):  # most lists of files need not be parsed
             continue
         files = [Path(str(package.locate_file(file))) for file in package.files or () if file.suffix == ".gguf"]
-        for path in _gguf_files(files):
+        for path in first_files(files):
             yield f"package {package.name}", path.stem, path
 
 
 def _of_ollama(folder: Path) -> Iterator[tuple[str, str, Path]]:
     """Yields the models of Ollama, whose manifests name the file of each."""
     manifests = folder / "manifests"
-    for manifest in sorted(_walk(manifests)):
+    for manifest in sorted(files_below(manifests)):
         digest = _ollama_digest(manifest)
         parts = manifest.relative_to(manifests).parts
         if digest is not None and len(parts) > 2:

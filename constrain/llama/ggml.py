@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import llama_cpp
 from llama_cpp._ctypes_extensions import load_shared_library
@@ -29,6 +29,9 @@ I32 = 26
 
 CPU = 0
 """Number of the device type that computes with processor and main memory."""
+
+GPUS = (1, 2)
+"""Numbers of the device types of GPUs: with memory of their own, and with main memory."""
 
 _MAX_EXTRAS = 16
 """Buffer types of a processor with layouts of their own that are looked at; ggml has up to four."""
@@ -56,6 +59,16 @@ Tensor._fields_ = [
     ("extra", Pointer),
     ("padding", ctypes.c_char * 8),
 ]
+
+
+class Device(NamedTuple):
+    """A device that a back-end computes with: its number of a type, and its bytes of memory."""
+
+    name: str
+    description: str
+    type: int
+    free: int
+    total: int
 
 
 class InitParameters(ctypes.Structure):
@@ -88,6 +101,12 @@ _DECLARED: Mapping[str, tuple[Any, ...]] = {
     "ggml_type_name": (_NAME, ctypes.c_int),
     "ggml_op_name": (_NAME, ctypes.c_int),
     "ggml_backend_dev_by_type": (Pointer, ctypes.c_int),
+    "ggml_backend_dev_count": (_SIZE,),
+    "ggml_backend_dev_get": (Pointer, _SIZE),
+    "ggml_backend_dev_name": (_NAME, Pointer),
+    "ggml_backend_dev_description": (_NAME, Pointer),
+    "ggml_backend_dev_type": (ctypes.c_int, Pointer),
+    "ggml_backend_dev_memory": (None, Pointer, ctypes.POINTER(_SIZE), ctypes.POINTER(_SIZE)),
     "ggml_backend_dev_init": (Pointer, Pointer, _NAME),
     "ggml_backend_dev_buffer_type": (Pointer, Pointer),
     "ggml_backend_dev_backend_reg": (Pointer, Pointer),
@@ -127,6 +146,18 @@ class Ggml:
         count = llama_cpp.llama_model_quantize_default_params().token_embedding_type
         named = {(self.type_name(kind) or b"").decode(): kind for kind in range(count) if self.blck_size(kind)}
         return {name: kind for name, kind in named.items() if name}
+
+    def devices(self) -> list[Device]:
+        """The devices of all back-ends that this build has."""
+        found = []
+        for number in range(self.backend_dev_count()):
+            device = self.backend_dev_get(number)
+            name, description = self.backend_dev_name(device), self.backend_dev_description(device)
+            free, total = _SIZE(), _SIZE()
+            self.backend_dev_memory(device, ctypes.byref(free), ctypes.byref(total))
+            kind = self.backend_dev_type(device)
+            found.append(Device(name.decode(), description.decode("utf-8", "replace"), kind, free.value, total.value))
+        return found
 
     def extra_buffer_types(self, device: int) -> list[int]:
         """The buffer types in which a processor keeps weights in layouts of its own, best first."""

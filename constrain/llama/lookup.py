@@ -24,6 +24,7 @@ def as_model(model: AnyModel) -> Model:
 
     from constrain.errors import ModelError
     from constrain.llama.model import Model, default_model_path
+    from constrain.llama.names import model_path
 
     if isinstance(model, Model):
         return model
@@ -36,14 +37,17 @@ def as_model(model: AnyModel) -> Model:
             if known is None or known.is_closed:
                 known = model.__dict__["_constrain_model"] = Model(model)
             return known
-        is_missing = isinstance(model, str) and not os.path.exists(model)  # noqa: PTH110 - it may be too long for a path
-        if is_missing and Path(os.path.abspath(str(model))) not in _loaded:  # noqa: PTH100 - resolve() refuses some texts
-            raise ModelError(
-                f"{model!r:.80} cannot be opened: there is no such file; the first argument is the model: a Model, the "
-                "path of a GGUF file on this machine, or None for the demo model; the prompt comes second"
-            )
-        path = Path(default_model_path() if model is None else model).resolve()
-        if path not in _loaded or _loaded[path].is_closed:
+        given = default_model_path() if model is None else model
+        # resolve() refuses some texts, which are no paths
+        key = Path(os.path.realpath(given) if os.path.exists(given) else os.path.abspath(given))  # noqa: PTH100, PTH110
+        if key not in _loaded or _loaded[key].is_closed:
+            path = model_path(given)
+            if isinstance(model, str) and not os.path.exists(path):  # noqa: PTH110 - it may be too long for a path
+                raise ModelError(
+                    f"{model!r:.80} cannot be opened: there is no such file; the first argument is the model: a Model, "
+                    "the path of a GGUF file on this machine, a name in the list of `constrain models`, or None for "
+                    "the demo model; the prompt comes second"
+                )
             _loaded.clear()
-            _loaded[path] = Model(path)
-        return _loaded[path]
+            _loaded[key] = Model(path)
+        return _loaded[key]

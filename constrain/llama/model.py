@@ -23,6 +23,7 @@ from constrain.llama.embedding import Embedder
 from constrain.llama.graph.sampling import GraphSampling
 from constrain.llama.hashes import file_sha256
 from constrain.llama.loading import MAX_CONTEXT, collected_errors, load
+from constrain.llama.names import model_path
 from constrain.llama.prompt_cache.identity import ModelFacts
 from constrain.llama.prompt_cache.prompts import PROMPT_CACHE_BYTES, ContextPrompts, PromptCache
 from constrain.llama.scheduling.scheduler import Scheduler
@@ -78,7 +79,8 @@ class Model:
     calls use a second context on the same weights, in which up to ``parallel`` answers are generated at once.
 
     Args:
-        model: path of a GGUF file; a loaded ``llama_cpp.Llama`` (then leave out ``n_ctx``, ``n_gpu_layers``,
+        model: path of a GGUF file, or name of a model in the list of ``constrain models``; a loaded
+            ``llama_cpp.Llama`` (then leave out ``n_ctx``, ``n_gpu_layers``,
             ``n_threads`` and ``verbose``); or ``None`` for the small model of the ``demo`` extra.
         n_ctx: size of the context in tokens, for prompt and answer together. ``None`` takes the model's own size, but
             at most 4096; 0 takes the model's own size.
@@ -115,7 +117,7 @@ class Model:
             and several most alike; give a ``Llama`` the same. There are no guesses for recurrent models, for answers
             with log-probabilities or confidence, and in grammars whose rules limit tokens. The first answer measures
             the model for about a second.
-        draft_model: path of the GGUF file of a smaller model of the same family, which guesses where nothing is found;
+        draft_model: path or name of a smaller model of the same family, which guesses where nothing is found;
             then ``speculate`` is on. It gets as large a context, and the same threads and layers on the GPU.
         mask_in_graph: whether ``generate``, ``complete`` and ``stream`` choose tokens where the model is evaluated
             (llama.cpp's backend sampling): the mask is copied to the GPU in place of the logits from it. Tokens have
@@ -185,7 +187,7 @@ class Model:
                 raise ValueError("a Llama is loaded already; give it use_mlock=True, and leave out lock_memory")
             self.llama = model
         else:
-            path = default_model_path() if model is None else Path(model)
+            path = default_model_path() if model is None else model_path(model)
             if prepare is not False:
                 path = _prepare(path, prepare, n_threads, n_gpu_layers)
             self.llama = load(
@@ -201,7 +203,7 @@ class Model:
             self._facts = ModelFacts(self.llama)
             self._draft = None
             if draft_model is not None:
-                self._draft = self._load_draft(Path(draft_model), verbose=verbose, lock_memory=lock_memory)
+                self._draft = self._load_draft(model_path(draft_model), verbose=verbose, lock_memory=lock_memory)
         except BaseException:
             if self._owns_llama:
                 self.llama.close()  # otherwise a kept error would keep the weights

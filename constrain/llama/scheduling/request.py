@@ -7,8 +7,6 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from constrain.llama.contexts.stored_states import match_groups
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -154,6 +152,8 @@ class Scheduled:
 
     def replace(self, groups: Sequence[Sequence[int]]) -> int:
         """Has other tokens evaluated in place of the answer's, group by group; returns how many need no evaluation."""
+        from constrain.llama.contexts.stored_states import match_groups  # it needs llama.cpp, and few answers need it
+
         tokens, known, self.group_ends = match_groups(self.active_slot.tokens, groups)
         self.buffer[: len(tokens)] = tokens
         self.first_read = known - 1

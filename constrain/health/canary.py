@@ -1,0 +1,75 @@
+"""A canary for masks: a model may choose only between two tokens that it would never choose, and one of them must come.
+
+It finds samplers of llama.cpp that ignore their mask, and logits that are read wrongly, before any answer is trusted.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from constrain.errors import ModelError
+from constrain.generation.job import Run
+from constrain.generation.planning import plan_continuation
+from constrain.lark.source import Lark
+
+if TYPE_CHECKING:
+    from constrain.llama.model import Model
+
+_PROMPT = "The"
+
+_TEMPERATURES = (0.0, 1.0)
+"""Temperatures of the two answers: one takes the likelier token, the other goes through all samplers of the chain."""
+
+_RARER = 4
+"""A fourth of the vocabulary is less likely than the likelier token, so that rounding cannot swap the two."""
+
+_CURE = (
+    "answers would not match their schemas; install another build: "
+    'pip install --force-reinstall --no-cache-dir --no-deps "llama-cpp-python>=0.3.36"'
+)
+
+
+class Canary(NamedTuple):
+    """The texts of the token that the model wanted, and of the two that it was allowed, the likelier first."""
+
+    wanted: str
+    allowed: tuple[str, str]
+
+
+def run_canary(model: Model) -> Canary:
+    """Writes one token at each of two temperatures, on the model's scheduler. Raises ``ModelError`` if a mask fails."""
+    tokens = model.text_tokens(_PROMPT)
+    with model.turn() as context:
+        context.prefill(tokens)
+        order = np.argsort(context.logits(), kind="stable").tolist()
+        context.clear()
+    wanted = order[-1]
+    rarest = next(token for token in order if _text(model, token))
+    rare = next(token for token in order[len(order) // _RARER :] if _text(model, token) and token != rarest)
+    allowed = _text(model, rare), _text(model, rarest)
+    runs = []
+    for temperature in _TEMPERATURES:
+        options = {"max_tokens": 1, "temperature": temperature, "cache_prompt": False}
+        plan = plan_continuation(model, tokens, Lark(f"start: <[{rarest},{rare}]>"), options)
+        assert plan.language is not None
+        runs.append(Run(plan.job(plan.language.compile(model.vocabulary, cache=False), 0.0), partition="canary"))
+    try:
+        for run in runs:
+            run.submit()
+        chosen = [run.finish()[1].tokens for run in runs if run.request.done.result() is None]
+    except ModelError as error:
+        raise ModelError(f"{model.llama.model_path}: the canary of masks failed: {error}; {_CURE}") from error
+    if chosen[0] != (rare,) or chosen[1] not in ((rare,), (rarest,)):
+        raise ModelError(
+            f"{model.llama.model_path}: the canary of masks failed: the mask allows {allowed[0]!r} and the less likely "
+            f"{allowed[1]!r}, and llama.cpp chose {[*map(model.tokenizer.show, chosen)]}; {_CURE}"
+        )
+    return Canary(_text(model, wanted) or model.tokenizer.name(wanted), allowed)
+
+
+def _text(model: Model, token: int) -> str:
+    """Returns the text of a token of printable ASCII; empty for other tokens."""
+    text = model.vocabulary.token_bytes(token).decode("latin-1")
+    return text if text.isascii() and text.isprintable() else ""

