@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -40,6 +39,6 @@ def doctor(
                 if row.cure:
                     console.print(Text(f"{'':<23}$ {row.cure}".translate(shared.HARMLESS)))
     if as_json:
-        sys.stdout.write(json.dumps([asdict(row) for row in rows], indent=2) + "\n")
+        sys.stdout.write(json.dumps([row._asdict() for row in rows], indent=2) + "\n")
     if any(row.state == "wrong" for row in rows):
         raise typer.Exit(shared.FAILED)

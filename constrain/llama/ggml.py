@@ -62,13 +62,11 @@ Tensor._fields_ = [
 
 
 class Device(NamedTuple):
-    """A device that a back-end computes with: its number of a type, and its bytes of memory."""
+    """A device that a back-end computes with; ``type``: number of its kind."""
 
     name: str
     description: str
     type: int
-    free: int
-    total: int
 
 
 class InitParameters(ctypes.Structure):
@@ -106,7 +104,6 @@ _DECLARED: Mapping[str, tuple[Any, ...]] = {
     "ggml_backend_dev_name": (_NAME, Pointer),
     "ggml_backend_dev_description": (_NAME, Pointer),
     "ggml_backend_dev_type": (ctypes.c_int, Pointer),
-    "ggml_backend_dev_memory": (None, Pointer, ctypes.POINTER(_SIZE), ctypes.POINTER(_SIZE)),
     "ggml_backend_dev_init": (Pointer, Pointer, _NAME),
     "ggml_backend_dev_buffer_type": (Pointer, Pointer),
     "ggml_backend_dev_backend_reg": (Pointer, Pointer),
@@ -149,15 +146,12 @@ class Ggml:
 
     def devices(self) -> list[Device]:
         """The devices of all back-ends that this build has."""
-        found = []
-        for number in range(self.backend_dev_count()):
-            device = self.backend_dev_get(number)
-            name, description = self.backend_dev_name(device), self.backend_dev_description(device)
-            free, total = _SIZE(), _SIZE()
-            self.backend_dev_memory(device, ctypes.byref(free), ctypes.byref(total))
-            kind = self.backend_dev_type(device)
-            found.append(Device(name.decode(), description.decode("utf-8", "replace"), kind, free.value, total.value))
-        return found
+        listed = [self.backend_dev_get(number) for number in range(self.backend_dev_count())]
+        named = [(self.backend_dev_name(each), self.backend_dev_description(each)) for each in listed]
+        return [
+            Device(name.decode(), about.decode("utf-8", "replace"), self.backend_dev_type(each))
+            for each, (name, about) in zip(listed, named, strict=True)
+        ]
 
     def extra_buffer_types(self, device: int) -> list[int]:
         """The buffer types in which a processor keeps weights in layouts of its own, best first."""

@@ -102,9 +102,8 @@ def test_a_gpu_that_the_build_does_not_use_is_noted(tmp_path: Path, monkeypatch:
     _, row = rows_of("back-ends")
     assert (row.check, row.state) == ("GPU", "note")
     assert row.cure.startswith('CMAKE_ARGS="-DGGML_CUDA=on" pip install ')
-    gpu = Device("CUDA0", "a card", 1, 3 << 30, 8 << 30)
-    monkeypatch.setattr("constrain.llama.ggml.Ggml.devices", lambda _: [gpu])
-    assert rows_of("back-ends")[1] == Row("GPU", "ok", "CUDA0: a card, 3.0 of 8.0 GiB free")
+    monkeypatch.setattr("constrain.llama.ggml.Ggml.devices", lambda _: [Device("CUDA0", "a card", 1)])
+    assert rows_of("back-ends")[1] == Row("GPU", "ok", "CUDA0: a card")
 
 
 def test_no_model_is_wrong_unless_one_is_named(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,7 +144,7 @@ def test_the_command_prints_findings_for_people_and_programs(path: Path) -> None
     listed = CliRunner().invoke(app, ["doctor", "--model", str(path), "--json"])
     rows = json.loads(listed.stdout)
     assert listed.exit_code == 0
-    assert [row["check"] for row in rows][:3] == ["Python", "compiler", "llama.cpp"]
+    assert [row["check"] for row in rows][:2] == ["Python", "compiler"]
     assert rows[-1]["check"] == "canary"
     assert rows[-1]["state"] == "ok"
 

@@ -5,92 +5,75 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
-    from typing_extensions import Self
+    from collections.abc import Iterator
 
 
 @dataclass
 class Hub:
-    """The stand-in, and what it was asked for.
+    """The stand-in, and the requests that it got.
 
     Attributes:
         files: content of each file, by repository and path.
-        breaks_after: bytes after which each connection breaks; 0 for never.
-        ignores_ranges: whether files are always sent whole.
+        breaks_after: bytes after which each connection breaks; None for never.
+        has_ranges: whether parts of files are sent; otherwise they are always sent whole.
         states: SHA-256 that is stated in place of the right one.
         token: token that requests must carry; empty for none.
         asked: path, range and token of each request for a file.
     """
 
     files: dict[str, dict[str, bytes]]
-    breaks_after: int = 0
-    ignores_ranges: bool = False
+    breaks_after: int | None = None
+    has_ranges: bool = True
     states: str = ""
     token: str = ""
     asked: list[tuple[str, str, str]] = field(default_factory=list)
 
-    def __enter__(self) -> Self:
+    @contextmanager
+    def running(self) -> Iterator[str]:
+        """Yields the address of the stand-in."""
         hub = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                hub.answer(self)
+                hub._answer(self)
 
             def log_message(self, *_: Any) -> None:
                 pass
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.005,))
-        self._thread.start()
-        return self
+        with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+            threading.Thread(target=server.serve_forever, args=(0.005,), daemon=True).start()
+            yield f"http://127.0.0.1:{server.server_port}"
+            server.shutdown()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}"
-
-    def answer(self, request: BaseHTTPRequestHandler) -> None:
-        path = unquote(urlsplit(request.path).path)
-        token = request.headers.get("Authorization", "")
+    def _answer(self, request: BaseHTTPRequestHandler) -> None:
+        path, token = urlsplit(request.path).path, request.headers.get("Authorization", "")
+        repository, _, name = path.removeprefix("/").partition("/resolve/abc123/")
+        status, data, begin = 200, b"", 0
         if self.token and token != f"Bearer {self.token}":
-            _send(request, 401, b"")
-        elif path.startswith("/api/models/"):
-            files = self.files.get(path.removeprefix("/api/models/"))
-            _send(request, 404 if files is None else 200, json.dumps(self._listing(files or {})).encode())
-        else:
-            repository, _, name = path.removeprefix("/").partition("/resolve/abc123/")
-            data = self.files[repository][name]
-            asked = request.headers.get("Range", "")
+            status = 401
+        elif name:
+            asked = request.headers["Range"]
             self.asked.append((name, asked, token))
-            begin = 0 if self.ignores_ranges else int(asked.removeprefix("bytes=").removesuffix("-") or 0)
-            sent = {} if begin == 0 else {"Content-Range": f"bytes {begin}-{len(data) - 1}/{len(data)}"}
-            stop = self.breaks_after or len(data)
-            _send(request, 206 if sent else 200, data[begin:], stop, **sent)
+            data, begin = self.files[repository][name], int(asked[6:-1]) if self.has_ranges else 0
+            status = 206 if begin else 200
+        elif found := self.files.get(path.removeprefix("/api/models/")):
+            data = json.dumps({"sha": "abc123", "siblings": [*map(self._file, found, found.values())]}).encode()
+        else:
+            status = 404
+        request.send_response(status)
+        request.send_header("Content-Length", str(len(data) - begin))
+        if begin:
+            request.send_header("Content-Range", f"bytes {begin}-{len(data) - 1}/{len(data)}")
+        request.end_headers()
+        request.wfile.write(data[begin:][: self.breaks_after if name else None])
 
-    def _listing(self, files: dict[str, bytes]) -> dict[str, Any]:
-        def lfs(data: bytes) -> dict[str, Any]:
-            return {"sha256": self.states or hashlib.sha256(data).hexdigest(), "size": len(data), "pointerSize": 1}
-
-        siblings = [{"rfilename": name, "size": len(data), "lfs": lfs(data)} for name, data in files.items()]
-        return {"sha": "abc123", "siblings": [*siblings, {"rfilename": "README.md", "size": 1}]}
-
-
-def _send(request: BaseHTTPRequestHandler, status: int, data: bytes, stop: int | None = None, **headers: str) -> None:
-    request.send_response(status)
-    for name, value in {"Content-Length": str(len(data)), **headers}.items():
-        request.send_header(name, value)
-    request.end_headers()
-    request.wfile.write(data[:stop])
+    def _file(self, name: str, data: bytes) -> dict[str, Any]:
+        lfs = {"sha256": self.states or hashlib.sha256(data).hexdigest(), "size": len(data), "pointerSize": 1}
+        return {"rfilename": name, "size": len(data), **({} if name.endswith(".json") else {"lfs": lfs})}
