@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 from rich.table import Table
 from rich.text import Text
 
-from constrain.cli.shared import HARMLESS, Pace
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from constrain.cli.shared import HARMLESS
+from constrain.cli.weights import show_steps
 
 
 def models(
@@ -39,12 +36,15 @@ def models(
     Fetched models go into the first folder of CONSTRAIN_MODELS, or into a folder of the user's data. Nothing is fetched
     without --fetch. A fetch that was interrupted goes on where it stopped.
     """
+    if fetch is not None:
+        from constrain.llama.fetching import fetch_model
+
+        with show_steps("Asking Hugging Face") as report:
+            path = str(fetch_model(fetch, report))
+        sys.stdout.write((json.dumps({"path": path}) if as_json else path) + "\n")
+        return
     from constrain.llama.finding import find_models
 
-    if fetch is not None:
-        path = _fetch(fetch)
-        sys.stdout.write(json.dumps({"path": str(path)}) + "\n" if as_json else f"{path}\n")
-        return
     found = find_models()
     if as_json:
         listed = [{"name": one.name, "bytes": one.size, "source": one.source, "path": str(one.path)} for one in found]
@@ -66,23 +66,3 @@ def models(
             Text(str(one.path).translate(HARMLESS), overflow="fold"),
         )
     Console(highlight=False).print(table)
-
-
-def _fetch(name: str) -> Path:
-    """Fetches a model, with progress on standard error; returns its path. Raises ``ModelError``."""
-    try:
-        from constrain.llama.fetching import fetch_model
-    except ModuleNotFoundError as error:
-        raise SystemExit(f"constrain: {error.name} is missing; pip install 'constrain-llm[cli]'") from error
-
-    console, pace = Console(stderr=True), Pace()
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    with Progress(*columns, TimeRemainingColumn(), console=console, disable=not console.is_terminal) as progress:
-        task = progress.add_task("Asking Hugging Face", total=None)
-
-        def report(file: str, done: int, size: int) -> None:
-            progress.update(task, description=file.translate(HARMLESS), completed=done, total=size)
-            if progress.disable and pace.is_due():
-                console.print(f"{file}: {done / size:.0%}".translate(HARMLESS), markup=False, highlight=False)
-
-        return fetch_model(name, report)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
 from constrain.cli import shared
@@ -62,7 +62,7 @@ def prepare(
 
     texts = [shared.read_text(path) for path in text] if text else None
     try:
-        with _progress() as report:
+        with show_steps("Loading") as report:
             found = make_copy(
                 default_model_path() if model is None else model,
                 output,
@@ -82,12 +82,12 @@ def prepare(
 
 
 @contextlib.contextmanager
-def _progress() -> Iterator[Callable[[str, float], None]]:
-    """Shows steps on standard error; yields the function that reports them."""
+def show_steps(first: str) -> Iterator[Callable[[str, float], None]]:
+    """Shows steps on standard error; yields the function that reports a step and the share of it that is done."""
     console, pace = Console(stderr=True), shared.Pace()
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("Loading", total=1.0)
+        task = progress.add_task(first, total=1.0)
 
         def report(step: str, share: float) -> None:
             progress.update(task, description=step, completed=share)
@@ -125,7 +125,7 @@ def measure(path: Path, threads: int | None, gpu_layers: int | None) -> WeightsR
     """Loads and measures a model, with progress on a terminal. Raises ``ModelError``."""
     from constrain.llama.weights.inspection import inspect_weights
 
-    with _progress() as report:
+    with show_steps("Loading") as report:
         layers = shared.ALL_LAYERS if gpu_layers is None else gpu_layers
         return inspect_weights(path, n_threads=threads, n_gpu_layers=layers, report=partial(report, "Measuring"))
 

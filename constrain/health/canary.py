@@ -5,7 +5,7 @@ It finds samplers of llama.cpp that ignore their mask, and logits that are read 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from constrain.generation.planning import plan_continuation
 from constrain.lark.source import Lark
 
 if TYPE_CHECKING:
+    from constrain.generation.options import Options
     from constrain.llama.model import Model
 
 _PROMPT = "The"
@@ -31,15 +32,11 @@ _CURE = (
 )
 
 
-class Canary(NamedTuple):
-    """The texts of the token that the model wanted, and of the two that it was allowed, the likelier first."""
+def run_canary(model: Model) -> str:
+    """Writes one token at each of two temperatures, on the model's scheduler; returns a description.
 
-    wanted: str
-    allowed: tuple[str, str]
-
-
-def run_canary(model: Model) -> Canary:
-    """Writes one token at each of two temperatures, on the model's scheduler. Raises ``ModelError`` if a mask fails."""
+    Raises ``ModelError`` if a mask fails.
+    """
     tokens = model.text_tokens(_PROMPT)
     with model.turn() as context:
         context.prefill(tokens)
@@ -51,7 +48,7 @@ def run_canary(model: Model) -> Canary:
     allowed = _text(model, rare), _text(model, rarest)
     runs = []
     for temperature in _TEMPERATURES:
-        options = {"max_tokens": 1, "temperature": temperature, "cache_prompt": False}
+        options: Options = {"max_tokens": 1, "temperature": temperature, "cache_prompt": False}
         plan = plan_continuation(model, tokens, Lark(f"start: <[{rarest},{rare}]>"), options)
         assert plan.language is not None
         runs.append(Run(plan.job(plan.language.compile(model.vocabulary, cache=False), 0.0), partition="canary"))
@@ -66,7 +63,7 @@ def run_canary(model: Model) -> Canary:
             f"{model.llama.model_path}: the canary of masks failed: the mask allows {allowed[0]!r} and the less likely "
             f"{allowed[1]!r}, and llama.cpp chose {[*map(model.tokenizer.show, chosen)]}; {_CURE}"
         )
-    return Canary(_text(model, wanted) or model.tokenizer.name(wanted), allowed)
+    return f"wanted {model.tokenizer.show([wanted])!r}, might write {allowed[0]!r} or {allowed[1]!r}, and did"
 
 
 def _text(model: Model, token: int) -> str:

@@ -96,8 +96,8 @@ def _devices(_: Path | None) -> Iterator[Row]:
     from constrain.llama.ggml import GPUS, ggml
 
     devices = ggml().devices()
-    yield Row("back-ends", "ok", ", ".join(each.name for each in devices))
-    gpus = [f"{each.name}: {each.description}" for each in devices if each.type in GPUS]
+    yield Row("back-ends", "ok", ", ".join(name for name, *_ in devices))
+    gpus = [f"{name}: {about}" for name, about, kind in devices if kind in GPUS]
     unused = [] if gpus else [sign for place, sign in _GPU_SIGNS.items() if Path(place).exists()]
     for maker, flag in unused:
         found = f"{maker}'s driver is here, but this build of llama.cpp computes on the processor"
@@ -184,10 +184,7 @@ def _canary(model: Path | None) -> Iterator[Row]:
             yield Row("canary", "note", "not run, because the demo model is not here", "constrain doctor --model NAME")
             return
     with Model(model, n_ctx=256, parallel=1, prompt_cache=False) as loaded:
-        found = run_canary(loaded)
-        path = loaded.llama.model_path
-    likelier, other = found.allowed
-    yield Row("canary", "ok", f"wanted {found.wanted!r}, might write {likelier!r} or {other!r}, and did; {path}")
+        yield Row("canary", "ok", f"{run_canary(loaded)}; {loaded.llama.model_path}")
 
 
 _LLAMA = "llama.cpp"

@@ -13,6 +13,7 @@ import os
 import re
 import shutil
 from contextlib import suppress
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import quote
@@ -29,7 +30,7 @@ from constrain.private_folders import find_directory
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    Report = Callable[[str, int, int], None]
+    Report = Callable[[str, float], None]
 
 _TRIES = 5
 """Connections for one file; beyond, the error says that the next call goes on where this one stopped."""
@@ -62,8 +63,7 @@ class _Repository(BaseModel):
 def fetch_model(name: str, report: Report) -> Path:
     """Fetches the model with a name like ``OWNER/REPOSITORY:FILE``, unless it is there; returns the path of its file.
 
-    ``report``: called with the name of a file, the number of its bytes that are there, and its size. Raises
-    ``ModelError``.
+    ``report``: called with a step in words and the share of it that is done, 0 to 1. Raises ``ModelError``.
     """
     hub = read_hub_name(name)
     if hub is None:
@@ -185,7 +185,7 @@ def _download(client: httpx2.Client, url: str, hub: HubName, target: Path, conte
     place.parent.mkdir(parents=True, exist_ok=True)
     for left in reversed(range(_TRIES)):
         try:
-            _receive(client, url, place, content.size, lambda done: report(target.name, done, content.size))
+            _receive(client, url, place, content.size, partial(report, f"Fetching {target.name}"))
             break
         except httpx2.HTTPStatusError as error:
             raise _refusal(error, hub) from error
@@ -205,12 +205,12 @@ def _download(client: httpx2.Client, url: str, hub: HubName, target: Path, conte
     place.replace(target)
 
 
-def _receive(client: httpx2.Client, url: str, place: Path, size: int, report: Callable[[int], None]) -> None:
+def _receive(client: httpx2.Client, url: str, place: Path, size: int, report: Callable[[float], None]) -> None:
     """Receives what is missing of a file, in one connection. Raises ``httpx2.HTTPError`` if it breaks."""
     done = _size(place)
-    report(done)
     if done >= size:
         return
+    report(done / size)
     headers = {"Accept-Encoding": "identity", "Range": f"bytes={done}-"}
     with client.stream("GET", url, headers=headers) as response:
         response.raise_for_status()
@@ -218,6 +218,6 @@ def _receive(client: httpx2.Client, url: str, place: Path, size: int, report: Ca
         with place.open("ab" if continues else "wb") as file:
             for block in response.iter_bytes():
                 file.write(block)
-                report(file.tell())
+                report(file.tell() / size)
     if _size(place) < size:
         raise httpx2.RemoteProtocolError("the file ended too early")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import llama_cpp
 from llama_cpp._ctypes_extensions import load_shared_library
@@ -59,14 +59,6 @@ Tensor._fields_ = [
     ("extra", Pointer),
     ("padding", ctypes.c_char * 8),
 ]
-
-
-class Device(NamedTuple):
-    """A device that a back-end computes with; ``type``: number of its kind."""
-
-    name: str
-    description: str
-    type: int
 
 
 class InitParameters(ctypes.Structure):
@@ -144,13 +136,12 @@ class Ggml:
         named = {(self.type_name(kind) or b"").decode(): kind for kind in range(count) if self.blck_size(kind)}
         return {name: kind for name, kind in named.items() if name}
 
-    def devices(self) -> list[Device]:
-        """The devices of all back-ends that this build has."""
-        listed = [self.backend_dev_get(number) for number in range(self.backend_dev_count())]
-        named = [(self.backend_dev_name(each), self.backend_dev_description(each)) for each in listed]
+    def devices(self) -> list[tuple[str, str, int]]:
+        """The devices of all back-ends that this build has: name, description, and number of the type of each."""
+        listed = map(self.backend_dev_get, range(self.backend_dev_count()))
+        texts = self.backend_dev_name, self.backend_dev_description
         return [
-            Device(name.decode(), about.decode("utf-8", "replace"), self.backend_dev_type(each))
-            for each, (name, about) in zip(listed, named, strict=True)
+            (*(of(each).decode("utf-8", "replace") for of in texts), self.backend_dev_type(each)) for each in listed
         ]
 
     def extra_buffer_types(self, device: int) -> list[int]:

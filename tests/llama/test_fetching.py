@@ -28,7 +28,7 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv(FOLDERS, str(tmp_path / "models"))
-    one = {"big-Q8_0.gguf": MODEL, "mmproj-big-Q8_0.gguf": b"", "config.json": b"{}"}
+    one = {"big-Q8_0.gguf": MODEL, "mmproj-big-Q8_0.gguf": MODEL, "config.json": b"{}"}
     several = {
         "sub/m-Q4_K_M.gguf": MODEL,
         "sub/m-Q4_K.gguf": MODEL,
@@ -50,11 +50,11 @@ def fetch(name: str) -> Path:
 
 
 def test_the_only_file_needs_no_name_and_is_found_by_all_its_names(hub: Hub, tmp_path: Path) -> None:
-    shown: list[tuple[str, int, int]] = []
+    shown: list[tuple[str, float]] = []
     path = fetch_model("somebody/big-GGUF", lambda *step: shown.append(step))
     assert path == tmp_path / "models/somebody/big-GGUF/big-Q8_0.gguf"
     assert path.read_bytes() == MODEL
-    assert shown == [(path.name, 0, len(MODEL)), (path.name, len(MODEL), len(MODEL))]
+    assert shown == [("Fetching big-Q8_0.gguf", 0), ("Fetching big-Q8_0.gguf", 1)]
     for name in ("big-Q8_0", "somebody/big-GGUF", "somebody/big-GGUF:q8_0", "somebody/big-GGUF:big-Q8_0.gguf"):
         assert model_path(name) == path
     assert fetch("somebody/big-GGUF:Q8_0") == path
