@@ -23,8 +23,8 @@ _PROMPT = "The"
 _TEMPERATURES = (0.0, 1.0)
 """Temperatures of the two answers: one takes the likelier token, the other goes through all samplers of the chain."""
 
-_RARER = 4
-"""A fourth of the vocabulary is less likely than the likelier token, so that rounding cannot swap the two."""
+_GAP = 1.0
+"""Difference of the logits of the two tokens, at least: so large that rounding cannot swap them."""
 
 _CURE = (
     "answers would not match their schemas; install another build: "
@@ -40,11 +40,12 @@ def run_canary(model: Model) -> str:
     tokens = model.text_tokens(_PROMPT)
     with model.turn() as context:
         context.prefill(tokens)
-        order = np.argsort(context.logits(), kind="stable").tolist()
+        logits = context.logits().copy()
         context.clear()
-    wanted = order[-1]
+    *order, wanted = np.argsort(logits, kind="stable").tolist()
     rarest = next(token for token in order if _text(model, token))
-    rare = next(token for token in order[len(order) // _RARER :] if _text(model, token) and token != rarest)
+    apart = (token for token in order if logits[token] > logits[rarest] + _GAP and _text(model, token))
+    rare = next(apart, wanted)
     allowed = _text(model, rare), _text(model, rarest)
     runs = []
     for temperature in _TEMPERATURES:
