@@ -386,7 +386,10 @@ def check(
     ] = None,
     model: Annotated[
         Path | None,
-        typer.Option(help="GGUF file to measure on this machine: its formats, their cost, and what would be faster."),
+        typer.Option(
+            callback=shared.find_model,
+            help="GGUF file to measure on this machine: its formats, their cost, and what would be faster.",
+        ),
     ] = None,
     threads: shared.Threads = None,
     gpu_layers: shared.GpuLayers = None,

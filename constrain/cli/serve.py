@@ -41,7 +41,10 @@ _LOG_FORMATS = ("text", "json")
 
 def serve(
     file: Annotated[
-        Path | None, typer.Argument(metavar="MODEL", help="GGUF file; by default the model of the demo extra.")
+        Path | None,
+        typer.Argument(
+            metavar="MODEL", callback=shared.find_model, help="GGUF file; by default the model of the demo extra."
+        ),
     ] = None,
     *,
     config: Annotated[

@@ -104,7 +104,21 @@ SourceFiles = Annotated[
         help="A text to quote from, with its name; repeat the option for several.",
     ),
 ]
-ModelFile = Annotated[Path | None, typer.Option(help="GGUF file; by default the model of the demo extra.")]
+
+
+def find_model(given: Path | None) -> Path | None:
+    """Returns the path of a model for a path or a name in the list of ``constrain models``. Raises ``ModelError``."""
+    from constrain.llama.names import model_path
+
+    return None if given is None else model_path(given)
+
+
+ModelFile = Annotated[
+    Path | None,
+    typer.Option(
+        callback=find_model, help='GGUF file, or a name of "constrain models"; by default the model of the demo extra.'
+    ),
+]
 ALL_LAYERS = -1
 """Value of ``--gpu-layers`` that offloads all layers to a GPU."""
 

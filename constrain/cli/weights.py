@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 
 from constrain.cli import shared
@@ -28,7 +35,10 @@ _MILLISECONDS = 1000.0
 
 def prepare(
     model: Annotated[
-        Path | None, typer.Argument(metavar="MODEL", help="GGUF file; by default the model of the demo extra.")
+        Path | None,
+        typer.Argument(
+            metavar="MODEL", callback=shared.find_model, help="GGUF file; by default the model of the demo extra."
+        ),
     ] = None,
     *,
     output: Annotated[
@@ -85,7 +95,13 @@ def prepare(
 def show_steps(first: str) -> Iterator[Callable[[str, float], None]]:
     """Shows steps on standard error; yields the function that reports a step and the share of it that is done."""
     console, pace = Console(stderr=True), shared.Pace()
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task(first, total=1.0)
 

@@ -9,7 +9,6 @@ from constrain.chat.families.forms import tool_format
 from constrain.health.canary import run_canary
 from constrain.llama.memory import memory_needed
 from constrain.llama.model import DEFAULT_PARALLEL, Model, default_model_path
-from constrain.llama.names import model_path
 from constrain.server.config import ModelTable
 from constrain.server.sandbox.workers import workers
 from constrain.server.serving.models import Models, ModelSource
@@ -28,13 +27,12 @@ _SEED = 0
 def find_models(config: ServerConfig, path: Path | None, aliases: Sequence[str]) -> Models:
     """Returns the models of a server: the one at ``path``, or those of the configuration, or the ``demo`` extra's.
 
-    ``path`` may be the name of a model on this machine. ``aliases`` are names, or patterns with ``*``, if there is only
-    one model. Raises ``ConstrainError``, ``ValueError`` and ``OSError`` for all errors that can be found without
-    loading a model.
+    ``aliases`` are names, or patterns with ``*``, if there is only one model. Raises ``ConstrainError``, ``ValueError``
+    and ``OSError`` for all errors that can be found without loading a model.
     """
     tables = config.models
     if path is not None or not tables:
-        tables = [ModelTable(path=default_model_path() if path is None else model_path(path))]
+        tables = [ModelTable(path=path or default_model_path())]
     if aliases:
         if len(tables) > 1:
             raise ValueError(f"--alias names one model, and the configuration has {len(tables)}")
@@ -102,7 +100,8 @@ def _source(config: ServerConfig, table: ModelTable) -> ModelSource:
 def _load(path: Path, options: dict[str, Any]) -> Model:
     model = Model(path, **options)
     try:
-        run_canary(model)  # takes the scheduler's memory, too, so that a lack of it shows at once
+        _ = model.scheduler  # takes the scheduler's memory now, so that a lack of it shows at once
+        run_canary(model)
         workers().start(model.vocabulary)  # teaches the sandbox the vocabulary, so that no request waits for that
     except BaseException:
         model.close()
