@@ -37,8 +37,10 @@ def models(
     without --fetch. A fetch that was interrupted goes on where it stopped.
     """
     if fetch is not None:
-        from constrain.llama.fetching import fetch_model
-
+        try:
+            from constrain.llama.fetching import fetch_model
+        except ModuleNotFoundError as error:
+            raise SystemExit(f"constrain: {error.name} is missing; pip install 'constrain-llm[cli]'") from error
         with show_steps("Asking Hugging Face") as report:
             path = str(fetch_model(fetch, report))
         sys.stdout.write((json.dumps({"path": path}) if as_json else path) + "\n")
