@@ -82,12 +82,14 @@ def fetch_model(name: str, report: Report) -> Path:
         try:
             wanted = {path: content for path, content in chosen.items() if not _is_whole(folder / path, content)}
             _require_room(folder, wanted)
-            for path, content in wanted.items():
+            for path, content in reversed(wanted.items()):  # so that the first part, if there, has all others
                 url = f"{_endpoint()}/{hub.repository}/resolve/{quote(found.sha, safe='')}/{quote(str(path))}"
                 _download(client, url, hub, folder / path, content, report)
         except OSError as error:
-            place = error.filename or folder
-            raise ModelError(f"{place} cannot be written: {error.strerror or error}; what is there stays") from error
+            raise ModelError(
+                f"{error.filename or folder} cannot be written: {error.strerror or error}; what was fetched stays; "
+                f"make room, or set {FOLDERS} to a folder that you may write"
+            ) from error
     return folder / next(iter(chosen))
 
 

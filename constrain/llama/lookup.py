@@ -42,7 +42,7 @@ def as_model(model: AnyModel) -> Model:
         key = Path(os.path.realpath(given) if os.path.exists(given) else os.path.abspath(given))  # noqa: PTH100, PTH110
         if key not in _loaded or _loaded[key].is_closed:
             path = model_path(given)
-            if isinstance(model, str) and not os.path.exists(path):  # noqa: PTH110 - it may be too long for a path
+            if isinstance(model, str) and path == Path(model) and not os.path.exists(model):  # noqa: PTH110
                 raise ModelError(
                     f"{model!r:.80} cannot be opened: there is no such file; the first argument is the model: a Model, "
                     "the path of a GGUF file on this machine, a name in the list of `constrain models`, or None for "

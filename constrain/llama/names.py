@@ -51,7 +51,7 @@ def model_path(given: str | os.PathLike[str]) -> Path:
     no such model. Raises ``ModelError`` for a name of several models.
     """
     name, path = os.fspath(given), Path(given)
-    if os.path.exists(path):  # noqa: PTH110 - it may be too long for a path
+    if os.path.exists(given):  # noqa: PTH110 - it may be too long for a path
         return path
     found = _fetched(name) or [one.path for one in find_models() if one.name == name]
     if len(found) > 1:

@@ -77,13 +77,13 @@ def test_without_a_folder_of_ones_own_it_is_in_the_users_data(tmp_path: Path, mo
         ("q4_k_m", ["sub/m-Q4_K_M.gguf"]),
         ("m-Q4_K.gguf", ["sub/m-Q4_K.gguf"]),
         ("sub/m-Q4_K.gguf", ["sub/m-Q4_K.gguf"]),
-        ("BF16", ["m-BF16-00001-of-00002.gguf", "m-BF16-00002-of-00002.gguf"]),
+        ("BF16", ["m-BF16-00002-of-00002.gguf", "m-BF16-00001-of-00002.gguf"]),
     ],
 )
 def test_a_file_is_named_by_its_name_or_its_end(hub: Hub, which: str, files: list[str]) -> None:
     path = fetch(f"somebody/several:{which}")
     assert [name for name, *_ in hub.asked] == files
-    assert str(path).endswith(files[0])
+    assert str(path).endswith(files[-1])
     assert model_path(f"somebody/several:{which}") == path
 
 
@@ -164,6 +164,14 @@ def test_a_full_disk_is_noticed_before(hub: Hub, monkeypatch: pytest.MonkeyPatch
     with pytest.raises(ModelError, match=f"has 0.0 GiB left, and the model needs 0.0; make room, or set {FOLDERS}"):
         fetch("somebody/big-GGUF")
     assert hub.asked == []
+
+
+@pytest.mark.usefixtures("hub")
+def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models/somebody").write_text("a file")
+    with pytest.raises(ModelError, match=f"somebody/big-GGUF cannot be written: .* set {FOLDERS} to a folder"):
+        fetch("somebody/big-GGUF")
 
 
 def test_a_token_opens_what_is_closed(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
