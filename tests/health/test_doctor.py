@@ -86,14 +86,10 @@ def rows_of(name: str, model: Path | None = None) -> list[Row]:
     return list(checks._CHECKS[name](model))
 
 
-@pytest.mark.parametrize("program", sorted(checks._COMPILER_CURES))
-def test_a_missing_compiler_comes_with_the_command_that_installs_it(
-    program: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(shutil, "which", lambda name: name if name == program else None)
-    assert rows_of("compiler") == [
-        Row("compiler", "note", "none; only installing from source needs one", checks._COMPILER_CURES[program])
-    ]
+def test_a_missing_compiler_comes_with_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda name: name if name == "dnf" else None)
+    found = "none; only installing from source needs one"
+    assert rows_of("compiler") == [Row("compiler", "note", found, "dnf install gcc-c++")]
 
 
 def test_a_gpu_that_the_build_does_not_use_is_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,13 +135,11 @@ def test_a_port_in_use_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
     assert rows_of("port")[0].state == "ok"
 
 
-def test_the_command_prints_findings_for_people_and_programs(path: Path) -> None:
+def test_the_command_prints_findings_for_programs(path: Path) -> None:
     listed = CliRunner().invoke(app, ["doctor", "--model", str(path), "--json"])
     rows = json.loads(listed.stdout)
     assert listed.exit_code == 0
-    assert [row["check"] for row in rows][:2] == ["Python", "compiler"]
-    assert rows[-1]["check"] == "canary"
-    assert rows[-1]["state"] == "ok"
+    assert [rows[0]["check"], rows[-1]["check"], rows[-1]["state"]] == ["Python", "canary", "ok"]
 
 
 def test_what_is_wrong_comes_with_its_cure(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
