@@ -9,7 +9,7 @@ import pytest
 from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT202012
 
-from constrain.errors import ConstrainError, LimitError, SchemaError
+from constrain.errors import ConstrainError, LimitError, SchemaError, UnsatisfiableSchemaError
 from constrain.json_schema.compiler import compile_schema
 from constrain.json_schema.keywords.unknown import with_hints
 from constrain.json_schema.shapes.data import PLAIN
@@ -114,6 +114,48 @@ def test_required_of_a_property_itself_tells_where_it_belongs() -> None:
     with pytest.raises(SchemaError, match="name the property in the required of the object") as caught:
         compile_schema({"properties": {"a": {"type": "string", "required": True}}})
     assert caught.value.pointer == "/properties/a/required"
+
+
+PROPERTIES = {"name": {}, "first_name": {}, "repository": {}, "a" * 80: {}}
+
+
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [
+        ("nmae", "name"),
+        ("Name", "name"),
+        ("names", "name"),
+        ("firstName", "first_name"),
+        ("reposotory", "repository"),
+        ("last_name", None),
+        ("npmRepository", None),
+        ("age", None),
+    ],
+)
+def test_a_required_key_that_no_property_has_is_told_with_the_one_that_was_meant(key: str, meant: str | None) -> None:
+    schema: dict[str, Any] = {"properties": PROPERTIES, "required": [key]}
+    told = f"required names {key!r}, which no property has: did you mean {meant!r}?"
+    inner = {"type": "object", "properties": {"a": schema}}
+    assert [*with_hints(compile_schema(inner).warnings)] == (
+        [f"{told} (first at /properties/a/required)"] if meant else []
+    )
+    with pytest.raises(UnsatisfiableSchemaError, match=f"/{key} is required and can have no value") as caught:
+        compile_schema({**schema, "type": "object", "additionalProperties": False})
+    assert str(caught.value).endswith(f"; did you mean {meant!r}?") == (meant is not None)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": {"name": {}}, "required": ["nmae", "name"]},
+        {"properties": {"name": {}}, "patternProperties": {"^n": {}}, "required": ["nmae"]},
+        {"properties": {f"name{n}": {} for n in range(200)}, "required": [f"nmae{n}" for n in range(200)]},
+        {"properties": {"name": {}}, "anyOf": [{"required": ["nmae"]}, {"required": ["name"]}]},
+    ],
+    ids=["the near one is required, too", "patterns name keys", "too many", "elsewhere"],
+)
+def test_a_required_key_without_a_property_may_be_meant(schema: dict[str, Any]) -> None:
+    assert compile_schema({"type": "object", **schema}).warnings == ()
 
 
 def test_nothing_is_reported_for_annotations() -> None:

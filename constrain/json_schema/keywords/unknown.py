@@ -50,11 +50,11 @@ def about_unknown(keyword: str, at: Location) -> str:
     return f"{ignored} (first at {at.pointer(keyword)})" + (f": {hint}" if hint else "")
 
 
-_HINTED = re.compile(r" and is ignored \(first at .*\): ", re.DOTALL)
+_HINTED = re.compile(r"^required names |^the keyword .* and is ignored \(first at .*\): ", re.DOTALL)
 
 
 def with_hints(warnings: Iterable[str]) -> Iterator[str]:
-    """Yields those of a constraint's warnings that say which keyword an unknown one stands for."""
+    """Yields those of a constraint's warnings that say which keyword or key seems to be meant."""
     return filter(_HINTED.search, warnings)
 
 

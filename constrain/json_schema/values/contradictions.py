@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from constrain.errors import SchemaError, UnsatisfiableSchemaError, UnsupportedSchemaError
 from constrain.json_schema.documents.dialects import escape
+from constrain.json_schema.keywords.required_keys import misspelt_keys
 from constrain.json_schema.shapes.arrays import unproductive_item
 from constrain.json_schema.shapes.data import NOTHING, Goal
 from constrain.json_schema.shapes.objects import unproductive_member
@@ -51,7 +52,7 @@ def why_empty(goals: Goals, root: Goal) -> SchemaError:
         path += escape(token)
         if inner is NOTHING:
             message = "a required part is forbidden here, by a schema that is false or by additionalProperties"
-            return UnsatisfiableSchemaError(message + _needed(path), pointer=pointer)
+            return UnsatisfiableSchemaError(message + _needed(path) + _meant(goal, token), pointer=pointer)
         goal = inner
         if goal in seen:
             message = "a $ref cycle without values: each value would contain another one, without end"
@@ -61,6 +62,14 @@ def why_empty(goals: Goals, root: Goal) -> SchemaError:
 
 def _needed(path: str) -> str:
     return f" ({path} is required and can have no value)" if path else ""
+
+
+def _meant(goal: Goal, key: str) -> str:
+    """Returns the question for the property that a required key seems to stand for; empty if there is none."""
+    schema = goal.location.schema if goal.location is not None else None
+    required = schema.get("required", ()) if isinstance(schema, dict) else ()
+    near = dict(misspelt_keys(required, schema)).get(key)
+    return f"; did you mean {near!r:.80}?" if near else ""
 
 
 def _obstacle(goal: Goal) -> tuple[Goal, str] | None:
