@@ -56,6 +56,17 @@ _STREAMED = ("text", "fields")
 class _Command(TyperCommand):
     """A command whose usage line has its arguments in capitals: ``PROMPT``, ``[TEXT]``, ``FILES...``."""
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Returns no arguments: those that are left are an error, which tells the usual reason for them."""
+        ctx.allow_extra_args = True
+        left = super().parse_args(ctx, args)
+        if left and not ctx.resilient_parsing:
+            ctx.fail(
+                f"unexpected arguments: {' '.join(left)}; quotation marks keep the words of one argument together, as "
+                "in --schema 'name str, age int'"
+            )
+        return left
+
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Returns the parts of the usage line; Typer writes ``{prompt}`` for an argument that must be given."""
         return [

@@ -451,7 +451,9 @@ def schema_file(given: str) -> Path | None:
         return Path(given)
     if not is_schema and not re.search(r"[/.]\w+$", given):
         keys = "keys with types, such as 'name str, age int'"
-        raise SchemaError(f"{given!r:.80} is neither a file nor a schema: JSON, or {keys}{describe_no_json(given)}")
+        raise SchemaError(
+            f"{given!r:.80} is neither a file nor a schema: JSON, MODULE:CLASS, or {keys}{describe_no_json(given)}"
+        )
     return None if is_schema else Path(given)
 
 

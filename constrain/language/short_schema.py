@@ -43,6 +43,9 @@ _ALONE = ("str", "int", "float", "bool", "list", "string", "integer", "number", 
 _CONSTANTS = ("true", "false", "null", "NaN", "Infinity")
 """Texts that JSON, or Python's reader of it, reads as values."""
 
+_CLASS = re.compile(r"(?:[a-z_][\w.]*:)?(?=[A-Z\d_]*[a-z])[A-Z]\w*")
+"""The name of a class as Python's style guide wants it, perhaps behind a module."""
+
 _ITEM = re.compile(r"(?P<key>[^\W\d][\w-]*)(?P<optional>\?)?(?:\s+(?P<type>[^:]*))?(?::(?P<words>.*))?", re.DOTALL)
 _LIST = re.compile(r"list\[(.*)\]", re.DOTALL)
 
@@ -68,6 +71,10 @@ def read_short(text: str) -> dict[str, Any]:
     if (alone := text.strip()).lower() in _ALONE:
         instead = f"write a key before it (answer {alone}), or pass the type of Python itself, without quotation marks"
         raise SchemaError(f"{alone!r} is a type without a key; {instead}")
+    if _CLASS.fullmatch(alone):
+        key = alone.rpartition(":")[2]
+        instead = f"pass the class itself, without quotation marks, or write a key with a type ({key:.80} str)"
+        raise SchemaError(f"{alone!r:.80} names a class; {instead}")
     for item, line, column in _items(text):
         found = _ITEM.fullmatch(item)
         if found is None:

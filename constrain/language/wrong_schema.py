@@ -18,6 +18,8 @@ _JSON_NAMES = {str: "string", int: "integer", float: "number", bool: "boolean", 
 
 _FILE = re.compile(r"\S+\.(?:json|lark|gbnf|ebnf|txt|toml|ya?ml|py)")
 
+_GENERIC = re.compile(r"(?:[A-Z]\w*|dict|frozenset|list|set|tuple)\[[\w\[\], .|]*\]")
+
 _LONGEST_EXAMPLE = 60
 
 
@@ -107,6 +109,8 @@ def describe_no_json(text: str) -> str:
     given = text.strip()
     if _FILE.fullmatch(given):
         return "; this is the name of a file: pass its text"
+    if _GENERIC.fullmatch(given):
+        return "; a type of Python goes without quotation marks in Python, and is MODULE:CLASS on the command line"
     if given.startswith(("{'", "{ '")):
         return '; JSON has double quotes ("), and true, false and null'
     if given.startswith(("{", '"', "[{", '["')) or re.search(r"[\\^$*+()\[\]|]", given) is None:

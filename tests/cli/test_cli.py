@@ -48,6 +48,13 @@ def schema(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.parametrize("command", [("generate", "Who is it?"), ("batch", "in.jsonl", "-o", "out.jsonl")])
+def test_words_without_quotation_marks_are_told_the_cure(command: tuple[str, ...]) -> None:
+    done = CliRunner().invoke(app, [*command, "--schema", "name", "str", "age"], env={"COLUMNS": "200"})
+    assert done.exit_code == 2
+    assert "unexpected arguments: str age; quotation marks keep the words of one argument together" in done.stderr
+
+
 def test_generate_prints_json_and_nothing_else(schema: Path) -> None:
     done = run(
         "generate", "Make up a person.", "--schema", schema, "--seed", "1", "--max-tokens", "60", "--threads", "1"
@@ -85,7 +92,7 @@ def test_schemas_stand_on_the_command_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "error"),
     [
-        ("name", "error: 'name' is neither a file nor a schema: JSON, or keys with types, such as 'name str, age int'"),
+        ("name", "error: 'name' is neither a file nor a schema: JSON, MODULE:CLASS, or keys with types"),
         ("[a-z]+", "error: '[a-z]+' is neither a file nor a schema"),
         ("missing.json", "error: missing.json: there is no such file"),
         ("name, age integr", "error: line 1, column 7: 'age': unknown type 'integr'"),

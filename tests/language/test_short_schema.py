@@ -43,6 +43,11 @@ def test_optional_keys() -> None:
     assert schema["properties"] == {"name": STRING, "nick": STRING, "age": {**INTEGER, "description": "in years"}}
 
 
+@pytest.mark.parametrize("text", ["Person str", "URL", "Person, age int", "Person: who it is about"])
+def test_a_key_may_have_the_name_of_a_class(text: str) -> None:
+    assert read_short(text)["required"][0] in ("Person", "URL")
+
+
 @pytest.mark.parametrize(
     "text", ['{"type": "object"}', " [1]", "true", " false ", "null", "12", '"name"', "", "NaN", "Infinity"]
 )

@@ -1,7 +1,5 @@
 """Keywords for objects: ``properties``, ``required``, ``additionalProperties`` and their like."""
 
-
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
