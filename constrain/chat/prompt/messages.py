@@ -11,6 +11,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any, TypeAlias
 
 from constrain.arguments import lone_surrogate, wrong_type
@@ -234,7 +235,7 @@ def unread_members(messages: Iterable[object]) -> list[str]:
 
 def misspelt_members(members: Mapping[Any, Any], read: Collection[str], where: str) -> list[str]:
     """Returns a sentence for each member that is not read and has nearly the name of one that is."""
-    missing = [name for name in read if members.get(name) is None]
+    missing = [name for name in read if members.get(name) in (None, "")]
     there = [name for name in read if name not in missing]
     return [
         f"{where}.{name} is not read; is {meant!r} meant?"
@@ -293,7 +294,7 @@ def _check(message: object, where: str) -> Message:
         raise MessageError(where, f"must be an object, not {type(message).__name__}")
     role = message.get("role")
     if role not in ROLES:
-        raise MessageError(f"{where}.role", f"{role!r} is none of {', '.join(ROLES)}")
+        raise MessageError(f"{where}.role", f"{role!r} is none of {', '.join(ROLES)}{_misspelt(message, 'role')}")
     name = "" if message.get("name") is None else _text(message["name"], f"{where}.name")
     if role == "tool":
         call_id = "" if message.get("tool_call_id") is None else _text(message["tool_call_id"], f"{where}.tool_call_id")
@@ -320,7 +321,8 @@ def _check_answer(message: Mapping[str, Any], where: str, name: str) -> Message:
     elif calls or thoughts:
         content = ""
     else:
-        raise MessageError(f"{where}.content", "must not be null without tool_calls")
+        problem = f"must not be null without tool_calls{_misspelt(message, 'content')}"
+        raise MessageError(f"{where}.content", problem)
     return Message(
         "assistant",
         content,
@@ -329,6 +331,13 @@ def _check_answer(message: Mapping[str, Any], where: str, name: str) -> Message:
         name=name,
         is_null=not content and message.get("content") is None,
     )
+
+
+def _misspelt(message: Mapping[str, Any], name: str) -> str:
+    """Returns a note on the member that seems to be a missing one with its name misspelt; empty if there is none."""
+    others = [key for key in islice(message, _MOST_TOLD) if isinstance(key, str) and key != name]
+    near = closest(name, others, _LIKENESS) if message.get(name) is None else None
+    return "" if near is None else f" ({near!r:.80} is not read)"
 
 
 def _text(value: object, where: str) -> str:
@@ -349,7 +358,8 @@ def _content(message: Mapping[str, Any], where: str) -> str:
     if isinstance(content, str):
         return _text(content, f"{where}.content")
     if not isinstance(content, (list, tuple)):
-        raise MessageError(f"{where}.content", f"must be a string or a list of text parts, not {_type_name(content)}")
+        problem = f"must be a string or a list of text parts, not {_type_name(content)}"
+        raise MessageError(f"{where}.content", problem + _misspelt(message, "content"))
     if not content:
         raise MessageError(f"{where}.content", "must not be an empty list")
     return "".join(_part(part, f"{where}.content[{index}]") for index, part in enumerate(content))

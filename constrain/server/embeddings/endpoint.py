@@ -23,7 +23,7 @@ from constrain.server.serving.sizes import longest_token, text_size
 from constrain.thread_pools import start_pool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -67,7 +67,7 @@ class Embeddings(Endpoint):
     def __init__(
         self,
         serving: Serving,
-        read: Callable[[dict[str, Any]], EmbeddingRequest] = read_embedding_request,
+        read: Callable[[Mapping[str, Any]], EmbeddingRequest] = read_embedding_request,
         write: Callable[[EmbeddingRequest, Embedded], dict[str, Any]] | None = None,
     ) -> None:
         super().__init__(serving)

@@ -16,7 +16,7 @@ from constrain.server.serving.answering import Answering
 from constrain.server.serving.endpoint import Endpoint
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from starlette.requests import Request
     from starlette.types import Send
@@ -53,7 +53,7 @@ class Tokens(Endpoint):
     def __init__(
         self,
         serving: Serving,
-        read: Callable[[dict[str, Any]], TokensRequest],
+        read: Callable[[Mapping[str, Any]], TokensRequest],
         convert: Callable[[Model, TokensRequest], dict[str, Any]],
     ) -> None:
         super().__init__(serving)

@@ -22,7 +22,7 @@ from constrain.server.messages.conversation import read_conversation
 from constrain.server.messages.errors import NO_THREADS
 from constrain.server.messages.tools import read_message_tools
 from constrain.server.requests.body import model_name
-from constrain.server.requests.formats import Format, format_of, require_flat
+from constrain.server.requests.formats import Format, Spelling, format_of, refuse_bare_schema, require_flat
 from constrain.server.requests.limits import MAX_STOP_SEQUENCES, MESSAGE_TEMPERATURES, RANGES
 from constrain.server.requests.peers import read_content
 from constrain.server.requests.places import Place, Places
@@ -160,6 +160,7 @@ def _read_format(body: Mapping[str, Any]) -> tuple[str, Format | None]:
         return _FORMATS[0], None
     [name] = found
     document = mapping(given[name], name)
+    refuse_bare_schema(document, Spelling(name, "", f"{name}.schema"))
     kind_of(document, ("json_schema",), name)
     if document.get("schema") is None:
         raise missing(f"{name}.schema")

@@ -22,6 +22,7 @@ from constrain.fields.values import (
 )
 from constrain.gbnf.source import Gbnf
 from constrain.json_schema.documents.dialects import DRAFT_2020, subschemas_of_draft
+from constrain.json_schema.keywords.combinators import TYPE_BITS
 from constrain.json_schema.strict.subset import check_strict
 from constrain.language.schema_text import parse_schema, schema_text
 from constrain.lark.source import Lark
@@ -51,6 +52,9 @@ ANY_OBJECT = '{"type": "object"}'
 
 _JSON_SCHEMA = "invalid_json_schema"
 """Code of errors in a schema of content."""
+
+_SCHEMA_SIGNS = frozenset(("$defs", "$ref", "allOf", "anyOf", "const", "enum", "items", "oneOf", "properties"))
+"""Members that a JSON Schema has and no format, even without a ``type``."""
 
 _MAY_BE_NULL = ("const", "default", "example")
 """Keywords whose value may be null."""
@@ -109,6 +113,7 @@ def read_format(given: object, spelling: Spelling, subset: StrictSubset) -> Form
     if given is None:
         return None
     document = mapping(given, spelling.field)
+    refuse_bare_schema(document, spelling)
     kind = kind_of(document, _KINDS, spelling.field)
     refuse_members(document, spelling.field, kind, spelling.members(kind))
     if kind == "text":
@@ -122,6 +127,20 @@ def read_format(given: object, spelling: Spelling, subset: StrictSubset) -> Form
         where, value = _only_member(document, spelling.members(kind), spelling.field)
         return read_regex(value, where) if kind == "regex" else read_gbnf(value, where)
     return _read_json_schema(document, spelling, subset)
+
+
+def refuse_bare_schema(document: Mapping[str, Any], spelling: Spelling) -> None:
+    """Raises ``FieldError`` for a JSON Schema in place of a format that has one."""
+    kind = document.get("type")
+    if isinstance(kind, list) or kind in TYPE_BITS or (kind is None and not _SCHEMA_SIGNS.isdisjoint(document)):
+        inner = '"schema": {...}'
+        wrapped = f'"{spelling.inner}": {{"name": "answer", {inner}}}' if spelling.inner else inner
+        raise FieldError(
+            f"Invalid '{spelling.field}': it is a JSON Schema; a format with one is "
+            f'{{"type": "json_schema", {wrapped}}}.',
+            param=spelling.field,
+            code="invalid_value",
+        )
 
 
 def _only_member(document: Mapping[str, Any], names: tuple[str, ...], place: str) -> tuple[str, Any]:

@@ -9,17 +9,20 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import OrderedDict
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from constrain.chat.tools.checks import checked_before
 from constrain.errors import LimitError
 from constrain.llama.decoding.sampling import LISTS
+from constrain.server.http.account import warn
 from constrain.server.http.errors import ApiError
 from constrain.server.requests.body import parse_body
 from constrain.server.requests.peers import PEERS
+from constrain.suggestions import closest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection
 
     from constrain.server.sandbox.session import Session
 
@@ -33,6 +36,15 @@ _LARGE = 1 << 20
 
 _REMEMBERED = 1024
 """Sets of tools and formats that are remembered as valid: 1024; beyond it, the least recently used are forgotten."""
+
+_MOST_COMPARED = 50
+"""Unread fields of one request that are compared with the read ones; the others are accepted in silence."""
+
+_FEWEST_LETTERS = 3
+"""Letters of an unread field below which it is nearly the name of too many others."""
+
+_KNOWN = frozenset(("conversation_id", "mode", "models", "n_keep", "speed", "thread_id", "tool_ids"))
+"""Fields of other servers that have no effect here, and nearly the name of one that has."""
 
 _QUICK = frozenset(
     (
@@ -93,6 +105,15 @@ def reading_key(document: Mapping[str, Any]) -> bytes:
     return hashlib.sha256(json.dumps(slow, sort_keys=True).encode()).digest() if slow else b""
 
 
+def misspelt_fields(fields: Mapping[str, Any], read: Collection[str]) -> Iterator[str]:
+    """Yields a sentence for each field that is not read, and whose name is one slip of typing away from one that is."""
+    unread = [name for name, value in fields.items() if name not in read and name not in _KNOWN and value is not None]
+    for name in unread[:_MOST_COMPARED]:
+        letters = sum(map(str.isalnum, name))
+        if letters >= _FEWEST_LETTERS and (meant := closest(name, read, (letters - 1) / letters)):
+            yield f"'{name:.64}' is not read; is '{meant}' meant?"
+
+
 async def read_in_sandbox(read: Callable[[dict[str, Any]], object], body: bytes, session: Session) -> None:
     """Reads a body in the process of a session. Raises ``ApiError``."""
     try:
@@ -115,10 +136,38 @@ def rehearse(read: Callable[[dict[str, Any]], object], body: bytes) -> None:
         raise LimitError("it is nested too deeply to be read; make it flatter") from error
 
 
-def read_again(read: Callable[[dict[str, Any]], T], document: dict[str, Any]) -> T:
-    """Reads a request that passed in the sandbox, without the slow checks."""
+class _Asked(Mapping[str, Any]):
+    """The fields of a request, and the names of all fields that a reader has asked for, whether they are there or not.
+
+    Whoever looks at each field has asked for all of them.
+    """
+
+    def __init__(self, fields: Mapping[str, Any]) -> None:
+        self.fields = fields
+        self.names: set[str] = set()
+
+    def __getitem__(self, name: str) -> Any:
+        self.names.add(name)
+        return self.fields[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.fields)
+
+    def __len__(self) -> int:
+        return len(self.fields)
+
+
+def read_again(read: Callable[[Mapping[str, Any]], T], document: Mapping[str, Any]) -> T:
+    """Reads a request that passed in the sandbox, without the slow checks.
+
+    Fields that are not read, but have nearly the name of one that is, are warnings of the request.
+    """
+    asked = _Asked(document)
     with checked_before():
-        return read(document)
+        found = read(asked)
+    for sentence in misspelt_fields(document, asked.names):
+        warn(sentence)
+    return found
 
 
 def _count(document: object) -> int:

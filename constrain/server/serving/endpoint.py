@@ -18,7 +18,7 @@ from constrain.server.sandbox.reading import Readings, is_large, read_again, rea
 from constrain.server.serving.models import only_model, require_name
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable
+    from collections.abc import AsyncGenerator, Callable, Mapping
 
     from starlette.types import Receive, Scope, Send
 
@@ -65,7 +65,7 @@ class Endpoint(ABC):
         except ClientDisconnect:
             self._serving.metrics.abandoned.inc()
 
-    async def read(self, body: bytes, read: Callable[[dict[str, Any]], T], session: Session) -> T:
+    async def read(self, body: bytes, read: Callable[[Mapping[str, Any]], T], session: Session) -> T:
         """Reads a body with a function, for a model that exists. Raises ``ApiError``, and so may the function.
 
         The function must be picklable: slow bodies are read in the process of the session first.

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
 
 from constrain import Regex
+from constrain.fields.values import FieldError
 from constrain.gbnf import Gbnf
 from constrain.lark import Lark
 from constrain.server.http.errors import ApiError
@@ -61,6 +63,9 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"type": "json_schema", "json_schema": {"name": "a b", "strict": True, "schema": AGE}},
         "response_format.json_schema.name",
     ),
+    "a bare schema": ({"type": "object", "properties": {}}, "response_format"),
+    "a bare schema without a type": ({"anyOf": [AGE, LIST]}, "response_format"),
+    "a bare schema of several types": ({"type": ["object", "null"]}, "response_format"),
     "no schema": ({"type": "json_schema"}, "response_format.json_schema"),
     "no schema in OpenAI's form": ({"type": "json_schema", "json_schema": {}}, "response_format.json_schema.schema"),
     "a value that is no schema": ({"type": "json_object", "value": 3}, "response_format.value"),
@@ -102,6 +107,15 @@ def test_what_says_nothing_or_two_things_is_refused(given: dict[str, Any], param
     with pytest.raises((ApiError, ValueError)) as caught:
         read_format(given, RESPONSE_FORMAT, "structural")
     assert getattr(caught.value, "param", None) == param
+
+
+def test_a_bare_schema_is_told_how_a_format_has_it() -> None:
+    for spelling, wrapped in (
+        (RESPONSE_FORMAT, '"json_schema": {"name": "answer", "schema": '),
+        (TEXT_FORMAT, '"schema": '),
+    ):
+        with pytest.raises(FieldError, match=re.escape(f'{{"type": "json_schema", {wrapped}{{...}}')):
+            read_format({"type": "object"}, spelling, "structural")
 
 
 def test_keywords_that_are_null_are_missing() -> None:
