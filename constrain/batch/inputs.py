@@ -62,15 +62,14 @@ class JsonLines:
 
     def scan(self, *, find_languages: bool) -> Scan:
         """Returns facts about the whole file."""
-        survey, own, before_last = Survey(), False, None
+        survey, own, unfinished = Survey(), False, 0
         for number, line in self.read():
             fields = _try_parse(line)
-            before_last = survey.digest() if fields is None else None
+            unfinished = int(fields is None)
             survey.add(number, line, self.named.id_of(fields))
             own = own or (isinstance(fields, dict) and not OWN_LANGUAGE.isdisjoint(fields))
         own = own and find_languages and self.named.prompt is None
-        digest, unfinished = (survey.digest(), 0) if before_last is None else (before_last, 1)
-        return Scan(digest, survey.rows, own, survey.repeated_ids, unfinished=unfinished)
+        return Scan(survey.digest(unfinished), survey.rows, own, survey.repeated_ids, unfinished=unfinished)
 
     def read(self) -> Iterator[tuple[int, bytes]]:
         """Yields the lines with their numbers."""

@@ -54,18 +54,19 @@ class Survey:
         self.rows = 0
         self.repeated_ids: dict[Id, list[int]] = {}
         self._first: dict[Id, int] = {}
-        self._hash = hashlib.sha256()
+        self._hash = self._before_last = hashlib.sha256()
 
     def add(self, number: int, row: object, name: Id = None) -> None:
         """Adds a row with its number and its id."""
         self.rows += 1
+        self._before_last = self._hash.copy()
         self._hash.update(repr((number, row)).encode())
         if name is not None and (first := self._first.setdefault(name, number)) != number:
             self.repeated_ids.setdefault(name, [first]).append(number)
 
-    def digest(self) -> str:
-        """Returns the digest of the rows so far."""
-        return self._hash.hexdigest()
+    def digest(self, unfinished: int = 0) -> str:
+        """Returns the digest of the rows so far; with ``unfinished`` as in ``Scan``, it leaves out the last one."""
+        return (self._before_last if unfinished else self._hash).hexdigest()
 
 
 def begins_with(rows: Iterable[tuple[int, object]], count: int, sha256: str) -> bool:

@@ -127,6 +127,27 @@ def test_lines_without_ids_and_ids_of_other_types_are_unique(tmp_path: Path) -> 
     assert open_input(source, NamedColumns()).scan(find_languages=False).repeated_ids == {1: [3, 9]}
 
 
+@pytest.mark.parametrize("rest", [b",p2\xc3\xa43\n3,p4\n", b"\xa43\n3,p4\n"], ids=["no prompt yet", "half a character"])
+def test_a_last_row_of_csv_that_is_still_being_written_may_change(rest: bytes, tmp_path: Path) -> None:
+    source, output = tmp_path / "in.csv", tmp_path / "out.jsonl"
+    content = "id,prompt\n1,p1\n2,p2ä3\n3,p4\n".encode()
+    source.write_bytes(content.removesuffix(rest) + rest[:1].replace(b"\xa4", b""))
+    Job(source, output).run()
+    assert values(output.read_bytes()) == {1: "p1"}
+    source.write_bytes(content)
+    Job(source, output).run()
+    assert values(output.read_bytes()) == {1: "p1", 2: "p2ä3", 3: "p4"}
+
+
+def test_a_last_row_of_csv_that_was_answered_may_not_change(tmp_path: Path) -> None:
+    source, output = tmp_path / "in.csv", tmp_path / "out.jsonl"
+    source.write_bytes(b"prompt\np1\np")
+    Job(source, output).run()
+    source.write_bytes(b"prompt\np1\np2\n")
+    with pytest.raises(ValueError, match="made with another input; "):
+        Job(source, output).run()
+
+
 def test_a_last_line_that_is_still_being_written_may_change(tmp_path: Path) -> None:
     source, output = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
     source.write_text('{"prompt": "p1"}\n{"prompt": "p')

@@ -23,12 +23,16 @@ class CsvText(io.RawIOBase):
     """The content of a CSV file. Raises ``QuoteError`` while it is read; an end of the last line is added if missing.
 
     Only a quote at the beginning of a cell opens it, as for Arrow: ``5" screen`` is a text.
+
+    Attributes:
+        is_cut: whether the end of the last line is missing.
     """
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
         self._quotes = _Quotes()
         self._last = b"\n"
+        self.is_cut = False
 
     def readable(self) -> bool:
         """Returns ``True``."""
@@ -42,6 +46,7 @@ class CsvText(io.RawIOBase):
         else:
             self._quotes.end()
             data = b"" if self._last in b"\r\n" else b"\n"
+            self.is_cut = self.is_cut or data == b"\n"
         self._last = data[-1:] or b"\n"
         buffer[: len(data)] = data
         return len(data)

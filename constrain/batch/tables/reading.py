@@ -23,7 +23,7 @@ from constrain.batch.tables.csv_text import CsvText, QuoteError
 from constrain.suggestions import unknown_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from constrain.batch.lines import Task
     from constrain.batch.locations import Location
@@ -62,9 +62,10 @@ class Table:
     def scan(self, *, find_languages: bool) -> Scan:  # noqa: ARG002 - columns tell it at once
         """Returns facts about the whole file. Raises ``ValueError`` if it is no table or lacks a column."""
         survey = Survey()
-        schema = self._scan_csv(survey) if self.is_csv else self._scan_parquet(survey)
+        schema, unfinished = self._scan_csv(survey) if self.is_csv else (self._scan_parquet(survey), 0)
         own = self.named.prompt is None and not OWN_LANGUAGE.isdisjoint(schema.names)
-        return Scan(survey.digest(), survey.rows, own, survey.repeated_ids, self._id_type(schema))
+        sha256 = survey.digest(unfinished)
+        return Scan(sha256, survey.rows, own, survey.repeated_ids, self._id_type(schema), unfinished)
 
     def read(self) -> Iterator[tuple[int, RawRow]]:
         """Yields the rows with their numbers. Raises ``ValueError`` where the file is broken."""
@@ -80,7 +81,7 @@ class Table:
         """Returns the task of a row, as ``read_task``. Raises ``LineError``."""
         if isinstance(row, LineError):
             raise row
-        plain = {name: drop_nulls(value) for name, value in row.items()}
+        plain = _without_nulls(row)
         if self.named.prompt is None:
             fields = line_fields(self.named.fields(plain), as_text=self.is_csv)
             if unknown := fields.keys() - FIELDS:
@@ -113,7 +114,11 @@ class Table:
             return pa.string()
         raise ValueError(f"{self.location}: the column {column!r} has the type {kind}; an id is a text or a number")
 
-    def _scan_csv(self, survey: Survey) -> pa.Schema:
+    def _scan_csv(self, survey: Survey) -> tuple[pa.Schema, int]:
+        """Returns the schema, and the number of unfinished rows as in ``Scan``.
+
+        A last row without the end of its line is unfinished if it has no prompt yet, and so gets no answer.
+        """
         with self._name_errors():
             with open_read(self.location) as file:
                 text = CsvText(file)
@@ -122,8 +127,9 @@ class Table:
             with open_read(self.location) as file:
                 header, batches = _open_csv(CsvText(file))
                 self._check(header)
-                self._survey(survey, batches, header)
-            return pa.schema([(name, pa.string()) for name in header])
+                last = self._survey(survey, batches, header)
+            unfinished = int(text.is_cut and last is not None and not self._has_prompt(last))
+            return pa.schema([(name, pa.string()) for name in header]), unfinished
 
     def _scan_parquet(self, survey: Survey) -> pa.Schema:
         """Returns the schema. All columns that are needed are decoded once."""
@@ -138,9 +144,19 @@ class Table:
                 raise pa.ArrowInvalid(f"the rows behind row {survey.rows} are broken: {error}") from error
             return schema
 
-    def _survey(self, survey: Survey, batches: Any, columns: list[str]) -> None:
+    def _has_prompt(self, row: RawRow) -> bool:
+        try:
+            fields = {} if isinstance(row, LineError) else self.named.fields(_without_nulls(row))
+        except LineError:
+            return False
+        return fields.get("prompt") is not None or fields.get("messages") is not None
+
+    def _survey(self, survey: Survey, batches: Any, columns: list[str]) -> RawRow | None:
+        """Adds the rows to a survey. Returns the last one; ``None`` if there is none."""
+        row = None
         for number, row in self._number(batches, self.named.needed(columns)):
             survey.add(number, row, self.named.id_of(row))
+        return row
 
     def _batches(self, parquet: Any) -> Iterator[pa.RecordBatch]:
         """Yields the rows of a Parquet file, with at least the columns that are needed."""
@@ -220,6 +236,10 @@ def _rows(batch: Any, *, as_text: bool) -> Iterator[RawRow]:
     names = batch.schema.names
     for cells in zip(*(column.to_pylist() for column in batch.columns), strict=True):
         yield _decode_row(names, cells)
+
+
+def _without_nulls(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: drop_nulls(value) for name, value in row.items()}
 
 
 def _decode_row(names: list[str], cells: tuple[bytes | None, ...]) -> RawRow:
