@@ -79,8 +79,9 @@ def load(name: str, *, tables: Mapping[str, Sequence[str]] | None = None) -> Lar
         name: name of the grammar.
         tables: columns of each table of a database, for ``sql_select`` alone. These names are then the only ones that a
             query may have, and prompts show them. A query over one table, or over two of up to five, has columns of
-            these only. It has no aliases, WITH, set operations, CAST or EXISTS, and a few functions: COUNT, SUM, AVG,
-            MIN, MAX, ABS, LENGTH, LOWER, UPPER, ROUND, TRIM. A grammar of 20 tables compiles in about a second.
+            these only. A FROM names each table once; of more than five tables it joins three at most, of more than
+            twelve two. There are no aliases, WITH, set operations, CAST or EXISTS, and a few functions: COUNT, SUM,
+            AVG, MIN, MAX, ABS, LENGTH, LOWER, UPPER, ROUND, TRIM. A grammar of 20 tables compiles in about a second.
 
     Raises ``GrammarError`` for an unknown name, and for tables and columns that no database has.
 

@@ -2,8 +2,8 @@
 
 A scope is a set of tables with rules of its own: each table, each two of up to five tables, and all together. So a
 query over one table has no column of another, nor has a query over two of five. Other joins may have columns of all
-tables. There are no aliases, since a query could then use a name that no table has. ``constrain.grammars.load`` calls
-``over_tables``.
+tables. There are no aliases, since a query could then use a name that no table has; so no FROM names a table twice.
+``constrain.grammars.load`` calls ``over_tables``.
 """
 
 from __future__ import annotations
@@ -58,6 +58,9 @@ ${any}call_$n: FUNCTION _OPEN ${any}expression_$n _CLOSE$aggregates
 """Rules of the expressions of a scope; those in ``any`` may have aggregates, which WHERE, ON and GROUP BY may not."""
 
 _AGGREGATES = Template(' | COUNT _OPEN "*" _CLOSE | AGGREGATE _OPEN [DISTINCT] expression_$n _CLOSE')
+
+_MOST_TRIPLES = 12
+"""Tables of which three may be joined, which takes rules for each two. Beyond: a query joins two at most."""
 
 _MOST_SCOPES = 15
 """Scopes of one table or two: those of 5 tables, which compile in about a second. Beyond: pairs have no scopes."""
@@ -116,38 +119,51 @@ def over_tables(text: str, tables: Mapping[str, Sequence[str]]) -> tuple[str, st
     known = {_spell(name, "table"): _columns(name, columns) for name, columns in _require(tables).items()}
     named = {_literal(name): columns for name, columns in known.items()}
     pairs = list(combinations(named, 2)) if comb(len(named) + 1, 2) <= _MOST_SCOPES else []
-    least = 3 if pairs else 2
+    least, most = (3, len(named)) if pairs else (2, 3 if len(named) <= _MOST_TRIPLES else 2)
     sets = [*((name,) for name in named), *pairs] + ([tuple(named)] if len(named) >= least else [])
     queries, values = ("\n    | ".join(f"{kind}_{n}" for n in range(len(sets))) for kind in ("query", "value"))
     rules = [f'start: query [_W? ";"]\nquery: {queries}\nvalue: {values}\n', _SHARED]
     for number, members in enumerate(sets):
-        rules.append(_scope(number, {name: named[name] for name in members}, min(len(members), least)))
+        tables_of = {name: named[name] for name in members}
+        rules.append(_scope(number, tables_of, min(len(members), least), min(len(members), most)))
     described = "\n".join(f"- {name} with the columns {', '.join(columns)}" for name, columns in known.items())
     return "".join([*rules, terminals]), f"One SQL query over these tables:\n{described}"
 
 
-def _scope(number: int, tables: Mapping[str, Sequence[str]], least: int) -> str:
+def _scope(number: int, tables: Mapping[str, Sequence[str]], least: int, most: int) -> str:
     """Returns the rules of a scope. A column that only one of its tables has may go without the table's name.
 
-    ``least``: how many of the tables a query has at least; so many of them are different ones.
+    ``least``, ``most``: how many of the tables a FROM names, each once.
     """
     count = Counter(column.casefold() for columns in tables.values() for column in columns)
     alone = [column for columns in tables.values() for column in columns if count[column.casefold()] == 1]
     columns = [f'{table} "." ({_any(columns)})' for table, columns in tables.items()] + ([_any(alone)] if alone else [])
-    starts = []
+    index = {name: str(position) for position, name in enumerate(tables)}
+
+    def more(named: Iterable[str]) -> str:
+        """Returns the name of the rule for the joins behind some tables."""
+        return "_".join([f"_more_{number}", *sorted(index[name] for name in named)])
+
+    sources = []
     for first, *others in permutations(tables, least):
-        starts.append(" ".join([first, *(_joins(number, [other]) for other in others)]))
-    source = f"({' | '.join(starts)})" + (f" {_joins(number, tables)}*" if len(tables) > least else "")
-    parts = {"n": number, "source": source, "tables": " | ".join(tables), "columns": " | ".join(columns)}
+        behind = f"[{more((first, *others))}]" if least < most else ""
+        sources.append(" ".join([first, *(_join(number, other) for other in others), behind]))
+    joins = []
+    for size in range(least, most):
+        for named in combinations(tables, size):
+            left = [other for other in tables if other not in named]
+            ways = [f"{_join(number, other)} [{more((*named, other))}]" for other in left]
+            last = _join(number, f"({' | '.join(left)})")
+            joins.append(f"{more(named)}: {last if size + 1 == most else ' | '.join(ways)}\n")
+    parts = {"n": number, "source": " | ".join(sources), "tables": " | ".join(tables), "columns": " | ".join(columns)}
     aggregates = {"": "", "any_": _AGGREGATES.substitute(parts)}
     rules = [_EXPRESSION.substitute(parts, any=kind, aggregates=more) for kind, more in aggregates.items()]
-    return "".join([_SCOPE.substitute(parts), *rules])
+    return "".join([_SCOPE.substitute(parts), *joins, *rules])
 
 
-def _joins(number: int, tables: Iterable[str]) -> str:
-    """Returns the joins with one of some tables, in a scope."""
-    table = " | ".join(tables)
-    return f"(_COMMA ({table}) | _W CROSS JOIN ({table}) | _W _join ({table}) _W ON condition_{number})"
+def _join(number: int, table: str) -> str:
+    """Returns the joins with a table, or with one of several in brackets, in a scope."""
+    return f"(_COMMA {table} | _W CROSS JOIN {table} | _W _join {table} _W ON condition_{number})"
 
 
 def _any(names: Sequence[str]) -> str:

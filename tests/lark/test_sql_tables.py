@@ -29,6 +29,7 @@ ACCEPTED = [
     "SELECT readers.*, day FROM loans, readers",
     'SELECT "select", "a b" + 1, "c""d" FROM "order"',
     'SELECT name, "select" FROM readers CROSS JOIN loans JOIN "order" ON day = "a b"',
+    'SELECT name FROM "order", loans LEFT JOIN readers ON day = name WHERE readers.id IN (SELECT reader_id FROM loans)',
     "SELECT name FROM readers GROUP BY name ORDER BY LENGTH(name) + 1 DESC",
     "SELECT CASE WHEN born > 2000 THEN 'young' ELSE 'old' END FROM readers",
 ]
@@ -41,6 +42,8 @@ REJECTED = [
     "SELECT id, day FROM readers JOIN loans ON readers.id = reader_id",
     "SELECT name FROM readers, readers",
     'SELECT day FROM readers, loans, "order", loans',
+    "SELECT day FROM readers JOIN loans ON day = 1 JOIN readers ON day = 2",
+    "SELECT day FROM readers CROSS JOIN loans, readers",
     'SELECT name, day, "select" FROM readers JOIN loans ON readers.id = reader_id',
     'SELECT loans.day FROM readers, "order"',
     "SELECT name AS n FROM readers",
@@ -97,6 +100,21 @@ def execute(query: str) -> None:
 def test_queries_over_the_tables_are_accepted_and_run(query: str) -> None:
     assert constraint().accepts(query)
     execute(query)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("count", "most"), [(4, 4), (5, 5), (6, 3), (12, 3), (13, 2)])
+def test_a_from_names_some_of_many_tables_each_once(count: int, most: int) -> None:
+    names = [f"t{number}" for number in range(count)]
+    tables = {name: [f"of_{name}"] for name in names}
+    found = constrain.compile(grammars.load("sql_select", tables=tables), byte_vocabulary())
+    rng = Random(count)
+    for size in range(1, min(count, most + 1) + 1):
+        for _ in range(8):
+            chosen = rng.sample(names, size)
+            joined = chosen[0] + "".join(rng.choice([f", {name}", f" CROSS JOIN {name}"]) for name in chosen[1:])
+            assert found.accepts(f"SELECT * FROM {joined}") == (size <= most)
+            assert not found.accepts(f"SELECT * FROM {joined}, {rng.choice(chosen)}")
 
 
 @pytest.mark.parametrize("query", REJECTED)
