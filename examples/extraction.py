@@ -1,4 +1,4 @@
-"""Reads people out of sentences, with a way out where the text does not say.
+"""Reads people out of sentences: a name that appears in the text, an age with bounds, and one of three jobs.
 
 Run it with a model of your own, or without an argument on the small model of the ``demo`` extra:
 
@@ -8,34 +8,32 @@ Run it with a model of your own, or without an argument on the small model of th
 from __future__ import annotations
 
 import sys
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
 import constrain
 
 TEXTS = [
-    "Ada is 36 years old and likes chess and long walks.",
-    "Our new neighbour Bo, a baker, told us about his garden.",
+    "Ada is a teacher. She is 36 years old.",
+    "Our new neighbour Bo, a baker, is 41 years old.",
+    "Cy, 61, is a nurse in Oslo.",
 ]
 
 
 class Person(BaseModel):
-    """The person a text is about; null where the text does not say."""
+    """The person a text is about."""
 
-    name: str = Field(min_length=1, max_length=40, description="first name")
-    age: int | None = Field(ge=0, le=120, description="in years, null if unknown")
-    job: Literal["baker", "teacher", "other", "unknown"]
-    hobbies: list[str] = Field(max_length=3)
+    name: Annotated[str, constrain.Quote(whole_words=True)] = Field(max_length=20, description="first name")
+    age: int = Field(ge=0, le=120, description="in years")
+    job: Literal["baker", "nurse", "teacher"]
 
 
 def main() -> None:
     """Prints one line of JSON for each text."""
     with constrain.Model(sys.argv[1] if len(sys.argv) > 1 else None) as model:
         for text in TEXTS:
-            found = constrain.complete(
-                model, f"Who is this about? {text}", schema=Person, temperature=0, max_tokens=120, max_string_tokens=20
-            )
+            found = constrain.complete(model, text, schema=Person, temperature=0, max_tokens=60)
             print(found.value.model_dump_json())
             if found.finish_reason == "length":
                 print("  complete, but the limit on tokens had a say", file=sys.stderr)
