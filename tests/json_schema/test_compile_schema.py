@@ -116,7 +116,7 @@ def test_required_of_a_property_itself_tells_where_it_belongs() -> None:
     assert caught.value.pointer == "/properties/a/required"
 
 
-PROPERTIES = {"name": {}, "first_name": {}, "repository": {}, "a" * 80: {}}
+PROPERTIES: dict[str, Any] = {"name": {}, "first_name": {}, "repository": {}, "a" * 80: {}}
 
 
 @pytest.mark.parametrize(
