@@ -7,13 +7,13 @@ last writer wins. Files are mapped, not copied, so no program may write to a fil
 from __future__ import annotations
 
 import contextlib
-import mmap
 import os
-import stat
 import time
 import uuid
 from functools import cache as remembered
 from typing import TYPE_CHECKING, Literal, Union
+
+from constrain.system import why_not_private
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -50,22 +50,6 @@ def _users_own() -> str:
     import platformdirs
 
     return platformdirs.user_cache_dir("constrain-llm", appauthor=False)
-
-
-def why_not_private(found: os.stat_result, parent: Path) -> str:
-    """Why a directory is not private to the user; empty if it is."""
-    if not stat.S_ISDIR(found.st_mode):
-        return "it is no directory"
-    if not hasattr(os, "geteuid"):  # no POSIX: the directory is in the user's own folder
-        return ""
-    if found.st_uid != os.geteuid():
-        return "it belongs to another user"
-    if found.st_mode & 0o077:
-        return "others may use it; its mode must be 700"
-    around = parent.stat()
-    if around.st_mode & 0o022 and not around.st_mode & stat.S_ISVTX:
-        return f"others may replace what is in {parent}"
-    return ""
 
 
 def make_private(folder: Path) -> Path:
@@ -106,14 +90,6 @@ def write_new(path: Path, *parts: Buffer) -> None:
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         for part in parts:
             file.write(part)
-
-
-def map_file(descriptor: int, size: int) -> mmap.mmap:
-    """Maps an open file, for reading all of it at once."""
-    if hasattr(mmap, "MAP_POPULATE"):  # a checksum reads the whole file anyway
-        flags = mmap.MAP_PRIVATE | mmap.MAP_POPULATE
-        return mmap.mmap(descriptor, size, flags=flags, prot=mmap.PROT_READ)
-    return mmap.mmap(descriptor, size, access=mmap.ACCESS_READ)
 
 
 def touch(path: str, modified: float, seconds: float) -> None:

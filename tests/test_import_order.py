@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent
 
 _ORDER = """
-    verify errors suggestions arguments notebooks thread_pools remembering work private_folders
+    verify errors suggestions arguments notebooks thread_pools remembering work system private_folders
     types
     engine.core engine.cache
     language

@@ -7,6 +7,8 @@ import os
 import secrets
 from typing import TYPE_CHECKING
 
+from constrain.system import flush_folder
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
@@ -36,12 +38,3 @@ def write_durably(path: Path, data: bytes) -> None:
     """Writes a file atomically, in place of an older one: it appears whole or not at all, and is then on the disk."""
     with write_file(path) as file:
         file.write(data)
-
-
-def flush_folder(folder: Path) -> None:
-    """Flushes a folder to the disk, so that the names of new files survive a crash."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

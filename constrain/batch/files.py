@@ -8,18 +8,18 @@ said in ``stores.parts``.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from constrain.batch.disk import flush_folder, write_durably
+from constrain.batch.disk import write_durably
 from constrain.batch.locations import key_of, size_of
 from constrain.batch.notes import compare_note, note_text, read_finished
 from constrain.batch.records import json_line, last_certificate, line_number
 from constrain.batch.stores.parts import StoredAnswers, StoredErrors, parts_folder
 from constrain.certificates.certificate import chain
+from constrain.system import flush_folder, lock_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -301,7 +301,7 @@ def _close(lines: Lines) -> OSError | ValueError | None:
 def _lock(file: BinaryIO | Any, path: Path) -> None:
     """Locks a file until it is closed; the end of the process closes it, too."""
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock_file(file)
     except BlockingIOError as error:
         raise ValueError(f"another process is writing {path}") from error
 

@@ -30,15 +30,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from constrain.engine import core
-from constrain.private_folders import (
-    find_directory,
-    make_room,
-    make_secret,
-    map_file,
-    replace_file,
-    touch,
-    why_not_private,
-)
+from constrain.private_folders import find_directory, make_room, make_secret, replace_file, touch
+from constrain.system import map_file, why_not_private
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

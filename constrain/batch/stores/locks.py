@@ -15,10 +15,10 @@ import socket
 import threading
 import time
 from datetime import datetime, timezone
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from constrain.batch.locations import StoreError
+from constrain.system import is_running, name_processes
 
 if TYPE_CHECKING:
     from constrain.batch.locations import StoredFile
@@ -102,32 +102,18 @@ class StoreLock:
     def _write(self) -> None:
         now = time.time()
         shown = datetime.fromtimestamp(now, timezone.utc).isoformat(timespec="seconds")
-        lock = {"owner": self.token, "host": socket.gethostname(), "process": os.getpid(), "processes": _processes()}
-        self._file.write(json.dumps({**lock, "time": now, "date": shown}, indent=2).encode() + b"\n")
-
-
-def _processes() -> str | None:
-    """Returns a name of the space that this process has its number in; ``None`` if the system does not tell."""
-    try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
-        return f"{boot} {os.readlink('/proc/self/ns/pid')}"  # noqa: PTH115 - it is no path
-    except OSError:
-        return None
+        lock = {"owner": self.token, "host": socket.gethostname(), "process": os.getpid()}
+        whole = {**lock, "processes": name_processes(), "time": now, "date": shown}
+        self._file.write(json.dumps(whole, indent=2).encode() + b"\n")
 
 
 def _is_abandoned(lock: dict[str, Any]) -> bool:
     """Returns whether the owner of a lock has ended, or has not renewed it for long."""
     if time.time() - lock["time"] > LOCK_SECONDS:
         return True
-    here = _processes()
+    here = name_processes()
     if here is None or lock.get("processes") != here:
         return False
     if lock["process"] == os.getpid():
         return lock["owner"] not in _held
-    try:
-        os.kill(lock["process"], 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:
-        return False
-    return False
+    return not is_running(lock["process"])

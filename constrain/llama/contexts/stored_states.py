@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ctypes
-import mmap
 from dataclasses import dataclass, field
 from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Any, Protocol
 
 import llama_cpp
 import numpy as np
+
+from constrain.system import map_memory
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,7 +50,7 @@ class ContextStates:
             return None
         try:
             # Separate pages: on the heap, blocks of so many sizes would leave as much memory again unused.
-            pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+            pages = map_memory(size)
         except (OSError, MemoryError):  # without memory the sequence is evaluated again later; no answer fails
             return None
         state = np.frombuffer(pages, np.uint8)

@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from constrain.engine.core import checksum
-from constrain.private_folders import map_file, replace_file
+from constrain.private_folders import replace_file
+from constrain.system import is_anothers, map_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -97,7 +98,7 @@ def map_state(path: str, identity: bytes) -> tuple[NDArray[np.intc], NDArray[np.
 
 def _checked(path: str, content: memoryview, found: os.stat_result, identity: bytes) -> tuple[NDArray[np.intc], bytes]:
     """The tokens in the first bytes of a file, and the checksum of its state. Raises RejectedFileError."""
-    if not stat.S_ISREG(found.st_mode) or (hasattr(os, "geteuid") and found.st_uid != os.geteuid()):
+    if not stat.S_ISREG(found.st_mode) or is_anothers(found):
         raise RejectedFileError(f"{path} is no file of this user")
     magic, version, zero, sum_of_rest = _START.unpack_from(content)
     if magic != _MAGIC or version != FORMAT or zero != 0:

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from constrain.llama.prompt_cache.files import FORMAT, write_state
-from constrain.private_folders import make_room, make_secret, why_not_private
+from constrain.private_folders import make_room, make_secret
+from constrain.system import why_not_private
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,14 +6,12 @@ which the scheduler waits for. A choice that takes longer continues at low prior
 
 from __future__ import annotations
 
-import os
-import sys
 import threading
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from contextlib import suppress
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from constrain.errors import ModelError
+from constrain.system import lower_thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -45,12 +43,10 @@ class Decision(Generic[T]):
 
     def step_back(self) -> None:
         """Lowers the priority of the thread below everything else on the machine."""
-        if self._is_lowered or sys.platform != "linux":  # other systems have no priority per thread
-            return
-        self._is_lowered = True
-        assert self._thread.native_id is not None
-        with suppress(OSError):  # the thread has ended
-            os.setpriority(os.PRIO_PROCESS, self._thread.native_id, _NICE)
+        if not self._is_lowered:
+            self._is_lowered = True
+            assert self._thread.native_id is not None
+            lower_thread(self._thread.native_id, _NICE)
 
     def join(self) -> None:
         """Waits until the thread has ended."""

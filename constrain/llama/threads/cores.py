@@ -22,6 +22,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from constrain.system import usable_processors
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -190,7 +192,7 @@ class Linux:
     @property
     def count(self) -> int:
         """The number of cores that this process may use."""
-        return len(os.sched_getaffinity(0))
+        return len(usable_processors())
 
     @property
     def spare(self) -> int:
@@ -208,7 +210,7 @@ class Linux:
     def sample(self) -> Sample:
         """Returns the CPU time used until now."""
         text = Path("/proc/stat").read_text("ascii")
-        cores = {f"cpu{number}" for number in os.sched_getaffinity(0)}
+        cores = {f"cpu{number}" for number in usable_processors()}
         if len(cores) == os.cpu_count():
             cores = {"cpu"}  # the system's own sum is rounded only once
         ticks = 0

@@ -13,6 +13,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from constrain.system import usable_processors
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -32,7 +34,7 @@ def default_threads() -> int:
 
 def _usable_cores(system: Path = Path("/sys/devices/system/cpu")) -> int:
     """Physical cores among the processors that this process may run on."""
-    processors = os.sched_getaffinity(0)
+    processors = usable_processors()
     found = set()
     for number in processors:
         topology = system / f"cpu{number}" / "topology"

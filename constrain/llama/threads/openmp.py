@@ -7,12 +7,12 @@ long. Starting new workers takes about 0.1 ms.
 
 from __future__ import annotations
 
-import ctypes
-import os
 from functools import cache
 from typing import TYPE_CHECKING
 
 import llama_cpp  # noqa: F401 - whose libraries load libgomp
+
+from constrain.system import find_loaded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,11 +30,5 @@ def release_workers() -> None:
 @cache
 def _pause() -> Callable[[int], int] | None:
     """Returns the function ``omp_pause_resource_all``; ``None`` if llama.cpp has not loaded libgomp."""
-    if not hasattr(os, "RTLD_NOLOAD"):
-        return None
-    try:
-        library = ctypes.CDLL("libgomp.so.1", mode=os.RTLD_NOW | os.RTLD_NOLOAD)
-    except OSError:
-        return None
-    function: Callable[[int], int] | None = getattr(library, "omp_pause_resource_all", None)
+    function: Callable[[int], int] | None = getattr(find_loaded("libgomp.so.1"), "omp_pause_resource_all", None)
     return function

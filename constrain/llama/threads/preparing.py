@@ -6,11 +6,11 @@ known and need no second thread.
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import wait
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from constrain.system import usable_processors
 from constrain.thread_pools import start_pool
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class Preparable(Protocol):
 
 def leaves_a_core(n_threads: int) -> bool:
     """Whether a core is free besides ``n_threads`` threads."""
-    return n_threads < len(os.sched_getaffinity(0))
+    return n_threads < len(usable_processors())
 
 
 def while_preparing(answers: Sequence[Preparable], evaluate: Callable[[], T], patience: float | None = None) -> T:

@@ -11,12 +11,12 @@ The folder is created by the first request for files or batches.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hmac
 import secrets
 from typing import TYPE_CHECKING
 
 from constrain.private_folders import make_private, make_secret
+from constrain.system import lock_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -67,7 +67,7 @@ class BatchFolder:
         with contextlib.ExitStack() as opened:
             lock = opened.enter_context((self.path / "lock").open("ab"))
             try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                lock_file(lock)
             except BlockingIOError as error:
                 raise FolderInUseError(f"another server uses {self.path}") from error
             make_secret(self.path / "secret", secrets.token_bytes(_SECRET_BYTES))

@@ -18,11 +18,11 @@ import shutil
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from constrain.batch.disk import flush_folder
 from constrain.batch.files import BatchFiles
 from constrain.batch.lines import read_lines
 from constrain.server.batches.lines import name_of
 from constrain.server.batches.record import Usage, write_record
+from constrain.system import flush_folder
 
 if TYPE_CHECKING:
     from pathlib import Path

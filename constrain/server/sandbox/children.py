@@ -6,13 +6,13 @@ child is reaped only after its session has closed the report socket.
 
 from __future__ import annotations
 
-import os
 import selectors
-import signal
 import socket
 import struct
 from contextlib import suppress
 from dataclasses import dataclass
+
+from constrain.system import exit_code_of, kill, reap, watch_ends
 
 EXIT_CODE = struct.Struct("!i")
 """A report of an end: the exit status, or minus the number of the signal that ended the process."""
@@ -37,8 +37,7 @@ class Children:
         for each in (self._woken, self._waker):
             each.settimeout(0)
         self._selector.register(self._woken, selectors.EVENT_READ)
-        signal.signal(signal.SIGCHLD, lambda *_: None)  # without a handler, the signal would not write to the waker
-        signal.set_wakeup_fd(self._waker.fileno(), warn_on_full_buffer=False)
+        watch_ends(self._waker)
 
     def add(self, process: int, report: socket.socket) -> None:
         """Takes charge of a forked process: its ``EXIT_CODE`` is sent to ``report`` when it ends.
@@ -67,7 +66,7 @@ class Children:
 
     def forget(self) -> None:
         """Closes, in a forked process, the files of its parent."""
-        self._ignore_ends()
+        watch_ends(None)
         self._selector.close()
         for child in self._children:
             if child.report is not None:
@@ -77,28 +76,22 @@ class Children:
 
     def kill(self) -> None:
         """Kills all children, including stopped ones. This process is about to end and reports no further ends."""
-        self._ignore_ends()
+        watch_ends(None)
         for child in self._children:
             if not child.has_ended:
-                os.kill(child.process, signal.SIGKILL)
-
-    @staticmethod
-    def _ignore_ends() -> None:
-        signal.set_wakeup_fd(-1)
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                kill(child.process)
 
     def _report_ends(self) -> None:
         for child in self._children.copy():
             if child.has_ended:
                 continue
-            ended = os.waitid(os.P_PID, child.process, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-            if ended is None:
+            code = exit_code_of(child.process)
+            if code is None:
                 continue
             child.has_ended = True
             if child.report is None:
                 self._reap(child)
                 continue
-            code = ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
             with suppress(OSError):  # the session may have closed its end in the meantime
                 child.report.send(EXIT_CODE.pack(code))
 
@@ -112,5 +105,5 @@ class Children:
             self._reap(child)
 
     def _reap(self, child: _Child) -> None:
-        os.waitpid(child.process, 0)
+        reap(child.process)
         self._children.remove(child)

@@ -9,7 +9,6 @@ import contextlib
 import hashlib
 import pickle
 import random
-import signal
 import time
 from copy import copy
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from constrain.errors import BudgetError, ConstrainError, LimitError
 from constrain.server.http.errors import ApiError
 from constrain.server.requests.places import report_place
 from constrain.server.sandbox.parts import answer_error, part_error, parts_of
+from constrain.system import limit_cpu_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -234,7 +234,7 @@ def measure_parts(parts: Sequence[Part], most: float, order: _Order) -> list[flo
     """
     times = []
     for part in parts:
-        signal.setitimer(signal.ITIMER_PROF, most)
+        limit_cpu_seconds(most)
         report_place(part.place)
         begun = time.process_time()
         _require(part, order)

@@ -15,13 +15,10 @@ import asyncio
 import contextlib
 import logging
 import math
-import os
 import pickle
-import signal
 import time
 from collections import OrderedDict
 from dataclasses import replace
-from time import clock_gettime
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
 
@@ -31,6 +28,7 @@ from constrain.server.http.pace import Pace
 from constrain.server.sandbox.children import EXIT_CODE
 from constrain.server.sandbox.worker import LENGTH, At, Done, Ended, Failed, TooLarge
 from constrain.server.sandbox.workers import PATIENCE, workers
+from constrain.system import cpu_seconds_of, kill, pause, resume
 
 if TYPE_CHECKING:
     import socket
@@ -219,14 +217,14 @@ class Session:
         if not self._process:
             return math.inf
         try:
-            return clock_gettime(~self._process << 3 | 2)  # Linux's CPU-time clock of another process
+            return cpu_seconds_of(self._process)
         except OSError:
             return math.inf
 
     def close(self) -> None:
         """Ends the process."""
         if self._computing:  # an idle process ends by itself
-            self._signal(signal.SIGKILL)
+            self._tell(kill)
         if self._writer is not None:
             self._writer.close()
             self._writer = None
@@ -245,7 +243,7 @@ class Session:
             raise _no_process() from error
         self._known, self._report = forked.known, forked.report
         self._report.settimeout(0)
-        self._reader, self._writer = await asyncio.open_unix_connection(sock=forked.calls)
+        self._reader, self._writer = await asyncio.open_connection(sock=forked.calls)
         self._send(self.limits)
         try:
             self._process = await asyncio.wait_for(self._message(), PATIENCE) or 0
@@ -304,12 +302,12 @@ class Session:
         try:
             computed = self._read_cpu_seconds()
             while not outcome.done():
-                self._signal(signal.SIGSTOP)
+                self._tell(pause)
                 async with self._turn(turns.later):
                     begun, before = time.monotonic(), computed
-                    self._signal(signal.SIGCONT)
+                    self._tell(resume)
                     await self._compute(outcome, _TURN_SECONDS)
-                    self._signal(signal.SIGSTOP)
+                    self._tell(pause)
                     computed = self._read_cpu_seconds()
                     waits = computed - before < _WAKING_SECONDS
                     still = still + time.monotonic() - begun if waits else 0.0
@@ -323,7 +321,7 @@ class Session:
         finally:
             turns.standing -= 1
             turns.pace.add(taken)
-        self._signal(signal.SIGCONT)  # ready for the next call
+        self._tell(resume)  # ready for the next call
 
     @contextlib.asynccontextmanager
     async def _turn(self, turn: asyncio.Semaphore) -> AsyncIterator[None]:
@@ -340,10 +338,10 @@ class Session:
             else:
                 waiting.cancel()
 
-    def _signal(self, number: int) -> None:
+    def _tell(self, send: Callable[[int], None]) -> None:
         if self._process:
             with contextlib.suppress(ProcessLookupError):
-                os.kill(self._process, number)
+                send(self._process)
 
     def _limit(self, limit: str) -> LimitError:
         return LimitError(f"it takes more than {limit} to compile; make it smaller, or simpler")

@@ -15,7 +15,6 @@ from __future__ import annotations
 import gc
 import os
 import pickle
-import resource
 import signal
 import socket
 import struct
@@ -25,7 +24,6 @@ import traceback
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from constrain.chat.tools.openai import tool_from_json
@@ -37,6 +35,7 @@ from constrain.regex.source import Regex
 from constrain.server.http.errors import ApiError
 from constrain.server.requests.places import on_place
 from constrain.server.sandbox.children import Children
+from constrain.system import TIME_IS_UP, fork, limit_cpu_seconds, limit_memory, lower_priority, receive_sockets
 from constrain.vocabulary.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -59,9 +58,6 @@ OUT_OF_MEMORY = 77
 """Exit status of a process that had no memory left to report that it took too much."""
 
 SEED_BYTES = 16
-
-TIME_IS_UP = signal.SIGPROF
-"""Signal of the timer for CPU time; it ends a process without a handler."""
 
 NICE = 5
 """Priority below the server's (``nice``): answers that are being written come first."""
@@ -162,14 +158,14 @@ def main(control: socket.socket, modules: Sequence[str]) -> None:
     """Forks processes until the server is gone. ``modules``: modules to import in addition to this module's own."""
     for number in (signal.SIGINT, signal.SIGTERM):  # signals to the whole process group are meant for the server
         signal.signal(number, signal.SIG_IGN)
-    os.nice(NICE)
+    lower_priority(NICE)
     children = Children()
     with control:
         core.offer_seed(_exactly(control, SEED_BYTES))
         _warm_up(modules)
         while True:
             children.wait_for(control)
-            kind, descriptors, _, _ = socket.recv_fds(control, 1, 2)
+            kind, descriptors = receive_sockets(control)
             if kind == FORK:
                 _fork(control, children, *descriptors)
             elif kind == LEARN:
@@ -185,7 +181,7 @@ def _fork(control: socket.socket, children: Children, calls: int, reports: int) 
     connection, report = socket.socket(fileno=calls), socket.socket(fileno=reports)
     with connection:
         try:
-            child = os.fork()
+            child = fork()
         except OSError:
             traceback.print_exc()
             report.close()
@@ -244,10 +240,8 @@ def _serve(calls: BinaryIO, answers: BinaryIO) -> None:
     limits = _receive(calls)
     if limits is None:
         return
-    signal.setitimer(signal.ITIMER_PROF, limits.seconds)  # at the limit, it sends TIME_IS_UP
-    most = _size() + limits.memory_bytes
-    resource.setrlimit(resource.RLIMIT_AS, (most, most))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    limit_cpu_seconds(limits.seconds)
+    limit_memory(limits.memory_bytes)
     on_place(lambda place: _send(answers, At(place, time.process_time())))
     while True:
         try:
@@ -269,11 +263,6 @@ def _outcome(function: Callable[..., Any], args: tuple[Any, ...]) -> bytes:
     except Exception as error:  # noqa: BLE001 - the server raises it again
         is_expected = isinstance(error, ApiError | ConstrainError | RecursionError)
         return pickle.dumps(Failed(error, "" if is_expected else traceback.format_exc()))
-
-
-def _size() -> int:
-    """Returns the bytes of address space in use."""
-    return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
 
 
 def _send(stream: BinaryIO, value: object) -> None:

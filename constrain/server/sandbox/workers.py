@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from constrain.engine import core
 from constrain.server.sandbox.worker import FORK, LEARN, LENGTH
+from constrain.system import send_sockets, start_program
 from constrain.vocabulary.table import TokenTable
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ class Workers:
     ) -> tuple[frozenset[bytes], subprocess.Popen[bytes]]:
         with self._lock:
             try:
-                socket.send_fds(self._prepare(vocabulary), [FORK], sockets)
+                send_sockets(self._prepare(vocabulary), FORK, sockets)
             except OSError:
                 self._end()
                 raise
@@ -121,8 +122,7 @@ class Workers:
         try:
             with theirs:
                 text = _PROGRAM.format(path=sys.path, descriptor=theirs.fileno(), modules=self.modules)
-                command = [sys.executable, "-c", text]
-                self._program = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()])  # noqa: S603
+                self._program = start_program([sys.executable, "-c", text], theirs)
             ours.settimeout(PATIENCE)
             ours.sendall(core.seed())
         except BaseException:
