@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <iterator>
 
 #include "doubles.h"
@@ -285,8 +284,7 @@ bool Lexer::spell_double(const std::string& form, Notation notation, std::vector
   ExpressionStore& e = expressions_;
   const bool negative = form[0] == '-';
   double number = 0;
-  const auto [end, error] = std::from_chars(form.data() + negative, form.data() + form.size(), number);
-  if (error != std::errc() || number == 0) {
+  if (!read_double(std::string_view(form).substr(negative), number) || number == 0) {
     if (form == "0" && notation != Notation::whole) {
       const ExprId any = e.repetition(e.bytes(ByteSet::range('0', '9')), 0, unbounded);
       const ExprId tiny = e.concatenation(e.literal("0." + std::string(zeros_of_nothing, '0')), any);

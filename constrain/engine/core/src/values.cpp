@@ -4,6 +4,16 @@
 #include <algorithm>
 #include <charconv>
 
+#ifndef __cpp_lib_to_chars
+#include <locale.h>
+#include <stdlib.h>
+#ifdef __APPLE__
+#include <xlocale.h>
+#endif
+
+#include <cmath>
+#endif
+
 #include "strings.h"
 
 namespace constrain {
@@ -92,12 +102,21 @@ std::string decimal_form(std::string_view text) {
   return sign + number.digits.substr(0, static_cast<size_t>(point)) + "." + number.digits.substr(static_cast<size_t>(point));
 }
 
+bool read_double(std::string_view text, double& number) {
+#ifdef __cpp_lib_to_chars
+  return std::from_chars(text.data(), text.data() + text.size(), number).ec == std::errc();
+#else  // libc++ before version 20 reads no doubles
+  static const locale_t plain = newlocale(LC_ALL_MASK, "C", nullptr);
+  number = strtod_l(std::string(text).c_str(), nullptr, plain);
+  return std::isfinite(number) && (number != 0 || text.find_first_of("123456789") >= text.find_first_of("eE"));
+#endif
+}
+
 std::string double_form(std::string_view text) {
   std::string form = decimal_form(text);
   if (form.size() <= max_short_form) return form;  // each of these is the shortest for its double
   double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error == std::errc::result_out_of_range) return magnitude_of(text).point > 0 ? form : "0";
+  if (!read_double(text, number)) return magnitude_of(text).point > 0 ? form : "0";
   char shortest[32];
   const auto written = std::to_chars(shortest, shortest + sizeof shortest, number);
   return decimal_form({shortest, written.ptr});

@@ -118,4 +118,7 @@ std::string decimal_form(std::string_view text);
 // itself.
 std::string double_form(std::string_view text);
 
+// Reads a JSON number as the nearest double. False if that is infinite, or 0 although the number is not.
+bool read_double(std::string_view text, double& number);
+
 }  // namespace constrain
