@@ -23,6 +23,9 @@ if sys.platform != "win32":
     import fcntl
     import resource
 
+CLOCK_TICKS = os.sysconf("SC_CLK_TCK") if sys.platform == "linux" else 100
+"""Ticks of a second in which ``/proc/stat`` counts."""
+
 TIME_IS_UP = 27 if sys.platform == "win32" else signal.SIGPROF
 """Signal that ends a process at the limit of ``limit_cpu_seconds``."""
 

@@ -27,8 +27,8 @@ NAMES = {
         *("chown", "fchmod", "fchown", "fork", "forkpty", "getegid", "geteuid", "getgid", "getloadavg", "getpgid"),
         *("getpriority", "getuid", "kill", "killpg", "mkfifo", "nice", "O_DIRECTORY", "O_NOFOLLOW", "O_NONBLOCK"),
         *("posix_fadvise", "posix_spawn", "pread", "pwrite", "register_at_fork", "RTLD_NOLOAD", "RTLD_NOW"),
-        *("sched_getaffinity", "sched_setaffinity", "setpgid", "setpriority", "setsid", "statvfs", "uname", "wait"),
-        *("wait3", "wait4", "waitid", "waitpid"),
+        *("sched_getaffinity", "sched_setaffinity", "setpgid", "setpriority", "setsid", "statvfs", "sysconf", "uname"),
+        *("wait", "wait3", "wait4", "waitid", "waitpid"),
     },
     "signal": {
         *("alarm", "getitimer", "ITIMER_PROF", "ITIMER_REAL", "pthread_kill", "pthread_sigmask", "setitimer"),

@@ -22,7 +22,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from constrain.system import usable_processors
+from constrain.system import CLOCK_TICKS, usable_processors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -187,8 +187,6 @@ class Cores:
 class Linux:
     """This machine, as Linux reports the load of its cores."""
 
-    _PER_SECOND = os.sysconf("SC_CLK_TCK") if sys.platform == "linux" else 100
-
     @property
     def count(self) -> int:
         """The number of cores that this process may use."""
@@ -221,7 +219,7 @@ class Linux:
             if name in cores:
                 user, nice, system, _idle, _waiting, interrupts, soft_interrupts, stolen = map(int, counts[:8])
                 ticks += user + nice + system + interrupts + soft_interrupts + stolen
-        return Sample(time.monotonic(), ticks / self._PER_SECOND, time.process_time())
+        return Sample(time.monotonic(), ticks / CLOCK_TICKS, time.process_time())
 
     def others_running(self) -> int:
         """Returns the number of threads of other processes that run or wait for a core now."""

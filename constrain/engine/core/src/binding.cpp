@@ -1,4 +1,5 @@
-// The Python module constrain.engine.core._kernel (documented in ../__init__.pyi).
+// The Python module constrain.engine.core._kernel (documented in ../__init__.pyi). Of Python's API, it calls only what is
+// stable from 3.12 on.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/pair.h>
@@ -88,7 +89,7 @@ nb::bytes python_bytes(std::string_view text) {
   if (text.size() < many_bytes) return nb::bytes(text.data(), text.size());
   nb::bytes result = nb::steal<nb::bytes>(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(text.size())));
   if (!result.ptr()) throw nb::python_error();
-  char* data = PyBytes_AS_STRING(result.ptr());
+  char* data = PyBytes_AsString(result.ptr());
   nb::gil_scoped_release release;  // no other thread has it yet
   std::memcpy(data, text.data(), text.size());
   return result;  // moved, so its reference count stays the same
@@ -97,7 +98,7 @@ nb::bytes python_bytes(std::string_view text) {
 // Raises TypeError with the wanted type, unless a Python exception is already set.
 [[noreturn]] void refuse_type(const char* what, const char* wanted, nb::handle object) {
   PyErr_Clear();
-  const char* type = Py_TYPE(object.ptr())->tp_name;
+  const auto type = nb::cast<std::string>(object.type().attr("__name__"));
   throw nb::type_error((std::string(what) + " must be " + wanted + ", not " + type).c_str());
 }
 
@@ -870,7 +871,8 @@ void bind_completions(nb::class_<Matcher>& matcher) {
       .def("forced_after",
            [](Matcher& self, nb::handle before) {
              if (!PyBytes_Check(before.ptr())) refuse_type("before", "bytes", before);
-             const std::string_view known(PyBytes_AS_STRING(before.ptr()), static_cast<size_t>(PyBytes_GET_SIZE(before.ptr())));
+             const auto bytes = nb::borrow<nb::bytes>(before);
+             const std::string_view known(bytes.c_str(), bytes.size());
              std::pair<std::string, std::vector<uint32_t>> result;
              {
                Locked lock(self);
