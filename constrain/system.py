@@ -74,10 +74,10 @@ def flush_folder(folder: Path) -> None:
 
 def map_file(descriptor: int, size: int) -> mmap.mmap:
     """Maps an open file, for reading all of it at once."""
-    if sys.platform == "linux":  # a checksum reads the whole file anyway
-        flags = mmap.MAP_PRIVATE | mmap.MAP_POPULATE
-        return mmap.mmap(descriptor, size, flags=flags, prot=mmap.PROT_READ)
-    return mmap.mmap(descriptor, size, access=mmap.ACCESS_READ)
+    if sys.platform != "linux":
+        return mmap.mmap(descriptor, size, access=mmap.ACCESS_READ)
+    flags = mmap.MAP_PRIVATE | mmap.MAP_POPULATE  # a checksum reads the whole file anyway
+    return mmap.mmap(descriptor, size, flags=flags, prot=mmap.PROT_READ)
 
 
 def map_memory(size: int) -> mmap.mmap:
