@@ -43,7 +43,7 @@ _ORDER = """
     engine
     inspection
     certificates
-    llama.binding llama.threads llama.decoding
+    llama.prebuilt llama.binding llama.threads llama.decoding
     llama.contexts.stored_states llama.prompt_cache llama.contexts llama.processor llama.costs llama.speculation
     llama.scheduling llama.ggml llama.graph llama.weights.products llama.weights.layouts llama.loading llama.memory
     llama.weights llama

@@ -9,6 +9,13 @@ queue of callers. ``lookup`` finds the model that a caller names, ``finding`` li
 other programs are busy. ``weights`` measures what a model costs on this machine and makes faster copies. ``graph``
 has tokens chosen where the model is evaluated, through ``ggml``, the library below llama.cpp. ``hashes`` computes
 hashes of model files. ``processor`` has the processor's name, ``binding`` the structures shared with llama.cpp,
-``embedding`` the vectors of texts, ``trees`` the probabilities of several continuations of a prompt. ``generation``
-and ``server`` are the callers.
+``embedding`` the vectors of texts, ``trees`` the probabilities of several continuations of a prompt. ``prebuilt`` gives
+llama-cpp-python a library where it was installed without one, and ``canary`` compares numbers of a model with known
+ones. ``generation`` and ``server`` are the callers.
 """
+
+from __future__ import annotations
+
+from constrain.llama.prebuilt import finding
+
+finding.install()

@@ -7,6 +7,7 @@ that the kernel was built for: a 32-bit id, a 32-bit float logit, a 32-bit float
 from __future__ import annotations
 
 import ctypes
+from typing import Any
 
 import llama_cpp
 import numpy as np
@@ -49,6 +50,20 @@ class Candidates:
         return int(array.data[array.selected].id)
 
 
+def gpus() -> list[str]:
+    """The devices besides the processor on which llama.cpp may compute; GPUs of other kinds round differently."""
+    library: Any = llama_cpp.llama_cpp._lib
+    try:
+        count, get = library.ggml_backend_dev_count, library.ggml_backend_dev_get
+        describe, kind = library.ggml_backend_dev_description, library.ggml_backend_dev_type
+    except AttributeError:  # a build that does not tell
+        return []
+    count.restype, get.restype, describe.restype = ctypes.c_size_t, ctypes.c_void_p, ctypes.c_char_p
+    get.argtypes, describe.argtypes, kind.argtypes = [ctypes.c_size_t], [ctypes.c_void_p], [ctypes.c_void_p]
+    devices = [get(index) for index in range(count())]
+    return [describe(device).decode(errors="replace") for device in devices if kind(device) != _PROCESSOR]
+
+
 def _check() -> None:
     """Raises ``ModelError`` if this package does not know how to call the installed llama_cpp."""
     missing = [name for name in ("llama_n_ctx_seq", "llama_log_get") if not hasattr(llama_cpp, name)]
@@ -72,6 +87,9 @@ def _library_agrees() -> bool:
     llama_cpp.llama_sampler_free(sampler)
     return candidates.selected() == 6
 
+
+_PROCESSOR = 0
+"""Value of ``ggml_backend_dev_type``. A processor's features are in llama.cpp's system info."""
 
 _PENALTY_ARGUMENTS = 5
 """Arguments of llama.cpp's penalties sampler since it takes the size of the vocabulary."""

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import ctypes
 from functools import cache, cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import llama_cpp
-from llama_cpp._ctypes_extensions import load_shared_library
 
 from constrain.errors import ModelError
+from constrain.llama.prebuilt.finding import library_version
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -116,12 +115,11 @@ class Ggml:
     """The functions of ggml, as attributes without the prefix ``ggml_``. Raises ``ModelError`` if one is missing."""
 
     def __init__(self) -> None:
-        folder = Path(llama_cpp.__file__).parent / "lib"
-        libraries = [load_shared_library(name, folder) for name in ("ggml", "ggml-base")]
+        library = llama_cpp.llama_cpp._lib  # the system looks up names in the libraries that it needs, too
         for name, (result, *arguments) in _DECLARED.items():
-            function = next((found for each in libraries if (found := getattr(each, name, None))), None)
+            function = getattr(library, name, None)
             if function is None:
-                raise ModelError(f"llama-cpp-python {llama_cpp.__version__} has no {name}; install another version")
+                raise ModelError(f"llama-cpp-python {library_version()} has no {name}; install another version")
             function.restype, function.argtypes = result, arguments
             setattr(self, name.removeprefix("ggml_"), function)
 
@@ -185,7 +183,7 @@ def ggml() -> Ggml:
         library.free(context)
     if not agrees:
         raise ModelError(
-            f"llama-cpp-python {llama_cpp.__version__} lays out its tensors in a way that this version of constrain "
+            f"llama-cpp-python {library_version()} lays out its tensors in a way that this version of constrain "
             "does not know; install another version of one of the two"
         )
     return library

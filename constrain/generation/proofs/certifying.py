@@ -16,6 +16,7 @@ from constrain.engine import compiling as _compiling
 from constrain.errors import LimitError, deep_enough
 from constrain.generation.proofs.sources import source_to_json
 from constrain.llama.decoding.sampling import Sampling
+from constrain.llama.prebuilt.finding import library_version
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -138,7 +139,7 @@ def versions() -> dict[str, str]:
     """Returns the member ``versions``."""
     return {
         "constrain": _version("constrain-llm"),
-        "llama_cpp_python": _version("llama-cpp-python"),
+        "llama_cpp_python": library_version(),
         "python": platform.python_version(),
     }
 

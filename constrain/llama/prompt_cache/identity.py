@@ -6,17 +6,21 @@ llama.cpp's states have a part for each: the single context and the scheduler's 
 
 from __future__ import annotations
 
-import ctypes
 import hashlib
 import json
 import platform
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import llama_cpp
 
 from constrain.errors import ModelError
+from constrain.llama.binding import gpus
+from constrain.llama.prebuilt.finding import library_version
 from constrain.vocabulary.gguf.files import fingerprint, has_tensor, model_files
+
+if TYPE_CHECKING:
+    import ctypes
 
 _CONTEXT_SIZED = "rope_factors_long"
 """Beginning of the tensors of models that rotate positions by other factors in larger contexts (LongRoPE)."""
@@ -30,10 +34,6 @@ _NO_FACTS = frozenset(
     )
 )
 """Fields of llama.cpp's parameters that do not change a state, and pointers. Fields of later versions are facts."""
-
-
-_PROCESSOR = 0
-"""Value of ``ggml_backend_dev_type``. A processor's features are in llama.cpp's system info."""
 
 
 class ModelFacts:
@@ -66,8 +66,8 @@ class ModelFacts:
             "context": _fields(context),
             "streams": streams,
             "n_ctx": n_ctx if has_tensor(self._files[0], _CONTEXT_SIZED) else 0,
-            "build": [llama_cpp.__version__, llama_cpp.llama_print_system_info().decode(), platform.machine()],
-            "devices": _devices(),
+            "build": [library_version(), llama_cpp.llama_print_system_info().decode(), platform.machine()],
+            "devices": gpus(),
         }
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).digest()
 
@@ -84,20 +84,6 @@ class ModelFacts:
         except OSError:
             return None
         return [(status.st_size, status.st_mtime_ns) for status in found]
-
-
-def _devices() -> list[str]:
-    """The devices besides the processor on which llama.cpp may compute; GPUs of other kinds round differently."""
-    library: Any = llama_cpp.llama_cpp._lib
-    try:
-        count, get = library.ggml_backend_dev_count, library.ggml_backend_dev_get
-        describe, kind = library.ggml_backend_dev_description, library.ggml_backend_dev_type
-    except AttributeError:  # a build that does not tell
-        return []
-    count.restype, get.restype, describe.restype = ctypes.c_size_t, ctypes.c_void_p, ctypes.c_char_p
-    get.argtypes, describe.argtypes, kind.argtypes = [ctypes.c_size_t], [ctypes.c_void_p], [ctypes.c_void_p]
-    devices = [get(index) for index in range(count())]
-    return [describe(device).decode(errors="replace") for device in devices if kind(device) != _PROCESSOR]
 
 
 def _fields(parameters: ctypes.Structure) -> dict[str, Any]:

@@ -17,6 +17,7 @@ import llama_cpp
 from pydantic import TypeAdapter, ValidationError
 
 from constrain.errors import ModelError
+from constrain.llama.prebuilt.finding import library_version
 from constrain.llama.processor import processor_name
 from constrain.llama.threads.counts import default_threads
 from constrain.llama.weights.preparing import ALLOWED_DIVERGENCE, Preparation, Prepared
@@ -95,7 +96,7 @@ def _name(source: Path, n_threads: int | None, max_divergence: float, texts: Seq
         "model": fingerprint(source).hex(),
         "processor": processor_name(),
         "n_threads": default_threads() if n_threads is None else n_threads,
-        "build": [llama_cpp.__version__, llama_cpp.llama_print_system_info().decode("utf-8", "replace")],
+        "build": [library_version(), llama_cpp.llama_print_system_info().decode("utf-8", "replace")],
         "max_divergence": max_divergence,
         "texts": texts if texts is None else list(texts),
     }

@@ -25,6 +25,7 @@ import numpy as np
 
 from constrain.errors import ModelError
 from constrain.llama.ggml import ggml
+from constrain.llama.prebuilt.finding import library_version
 from constrain.llama.processor import processor_name
 from constrain.llama.weights.products import Products
 from constrain.private_folders import find_directory, make_private, replace_file
@@ -123,7 +124,7 @@ def _record() -> Path | None:
         folder = make_private(Path(directory) / "layouts")
     except OSError:
         return None
-    facts = [processor_name(), llama_cpp.__version__, llama_cpp.llama_print_system_info().decode("utf-8", "replace")]
+    facts = [processor_name(), library_version(), llama_cpp.llama_print_system_info().decode("utf-8", "replace")]
     return folder / hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:32]
 
 
