@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from constrain.errors import ModelError
+from constrain.llama.prebuilt import Mismatch
 
 if TYPE_CHECKING:
     import ctypes
@@ -53,7 +54,7 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 class _Loader(importlib.machinery.SourceFileLoader):
     def exec_module(self, module: ModuleType) -> None:
-        from constrain.llama.prebuilt.proof import Mismatch, adapt, prove
+        from constrain.llama.prebuilt.proof import adapt, prove
 
         carrier, fit = find_carrier()
         try:
@@ -127,8 +128,6 @@ def _compile(bindings: str) -> str:
 
 def check_processor(fit: Fit, facts: Path = Path("/proc/cpuinfo")) -> None:
     """Raises ``Mismatch`` if this processor lacks instructions of the library, which would end the process."""
-    from constrain.llama.prebuilt.proof import Mismatch
-
     with contextlib.suppress(FileNotFoundError), facts.open(encoding="utf-8", errors="replace") as lines:
         flags = next((line for line in lines if line.startswith("flags")), None)  # x86; ARM says "Features"
         if flags is not None and (missing := fit.instructions.difference(flags.split())):
@@ -137,12 +136,10 @@ def check_processor(fit: Fit, facts: Path = Path("/proc/cpuinfo")) -> None:
 
 def check_files(carrier: Distribution, fit: Fit) -> None:
     """Raises ``Mismatch`` if a library is not as long as its wheel says: loading it would end the process."""
-    from constrain.llama.prebuilt.proof import Mismatch
-
     folders = [(fit.package, each) for each in (fit.libraries, fit.backends)]
     files = [file for file in carrier.files or () if file.parts[:2] in folders]
-    if not files:
-        raise Mismatch("its list of files names no library")
+    if not any(file.name.startswith("libllama.") for file in files):
+        raise Mismatch("its list of files names no libllama")
     for file in files:
         path = Path(str(file.locate()))
         size = path.stat().st_size if path.exists() else 0
@@ -156,21 +153,15 @@ def loaded_library(carrier: Distribution, fit: Fit) -> Iterator[None]:
     import ctypes
     import tempfile
 
-    from constrain.llama.prebuilt.proof import Mismatch
-
     check_files(carrier, fit)
     package = Path(str(carrier.locate_file(fit.package)))
     with tempfile.TemporaryDirectory(prefix="constrain-llama-") as name:
         folder = Path(name)
         for file in (package / fit.libraries).iterdir():
             (folder / file.name).symlink_to(file)
-            if file.name.startswith("libllama."):
-                ending = ".dylib" if file.suffix == ".dylib" else ".so"
-                (folder / f"libllama{ending}").symlink_to(file)
-        own = next((folder / each for each in _OWN if (folder / each).exists()), None)
-        if own is None:
-            raise Mismatch(f"{package / fit.libraries} has no libllama")
-        library = ctypes.CDLL(str(own))
+            if file.name.startswith("libllama."):  # libllama.so.0, libllama.0.dylib
+                (folder / ("libllama" + (".dylib" if file.suffix == ".dylib" else ".so"))).symlink_to(file)
+        library = ctypes.CDLL(str(next(folder / each for each in _OWN if (folder / each).exists())))
         library.ggml_version.restype = ctypes.c_char_p
         if (version := library.ggml_version().decode()) != fit.ggml:
             raise Mismatch(f"its ggml is {version}, where {fit.ggml} is expected")
@@ -185,8 +176,6 @@ def loaded_library(carrier: Distribution, fit: Fit) -> Iterator[None]:
 def _load_backends(library: ctypes.CDLL, folder: Path) -> None:
     """Loads the best back-end for the processor, and those for GPUs whose drivers are there. Silently."""
     import ctypes
-
-    from constrain.llama.prebuilt.proof import Mismatch
 
     @ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)  # type: ignore[untyped-decorator]
     def ignore(*_: Any) -> None:

@@ -6,6 +6,8 @@ import ctypes
 import platform
 from typing import TYPE_CHECKING, Any
 
+from constrain.llama.prebuilt import Mismatch
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -19,10 +21,6 @@ _LARGE = 16
 
 _ROOM = 1024
 """Bytes for a structure of any size."""
-
-
-class Mismatch(Exception):  # noqa: N818 - never raised to callers
-    """The library is another one than the bindings call. The text says by what that is known."""
 
 
 def adapt(binding: Any, fit: Fit) -> None:

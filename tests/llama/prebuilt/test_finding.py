@@ -16,8 +16,7 @@ import pytest
 
 from constrain.errors import ModelError
 from constrain.llama import loading
-from constrain.llama.prebuilt import finding
-from constrain.llama.prebuilt.proof import Mismatch
+from constrain.llama.prebuilt import Mismatch, finding
 from constrain.llama.prebuilt.table import FITS
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import llama_cpp
 import pytest
 
-from constrain.llama.prebuilt import proof
-from constrain.llama.prebuilt.proof import Mismatch
+from constrain.llama.prebuilt import Mismatch, proof
 from constrain.llama.prebuilt.table import Structure
 
 if TYPE_CHECKING:
