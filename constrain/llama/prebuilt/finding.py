@@ -7,7 +7,6 @@ names. So a temporary folder gets links to the libraries of the wheel, and is re
 from __future__ import annotations
 
 import contextlib
-import importlib.abc
 import importlib.machinery
 import os
 import sys
@@ -37,7 +36,7 @@ carried: list[Distribution] = []
 """The distribution whose library is in use; empty if llama-cpp-python has its own."""
 
 
-class _Finder(importlib.abc.MetaPathFinder):
+class _Finder:
     """Finds ``llama_cpp`` where it has no library and the environment names none; leaves all else to Python."""
 
     def find_spec(
