@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from constrain.llama.finding import fetched_folder, files_below, find_models
-from constrain.private_folders import find_directory, why_not_private
+from constrain.private_folders import find_directory
+from constrain.system import why_not_private
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

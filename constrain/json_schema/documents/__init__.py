@@ -4,5 +4,5 @@
 drafts, and the places of subschemas in each), then ``documents`` (the caller's registry), ``sources`` (schemas with a
 base URI of their own), ``locations`` (of subschemas) and ``references``. ``dynamic_scope`` is for ``$dynamicRef`` and
 ``$recursiveRef`` only; ``subschemas`` walks over the subschemas of an object for ``lint``; ``keyword_sets`` names sets
-of keywords.
+of keywords, ``required_keys`` finds those that seem misspelt.
 """

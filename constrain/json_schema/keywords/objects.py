@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from constrain.errors import SchemaError
 from constrain.json_schema.documents.dialects import escape
 from constrain.json_schema.documents.keyword_sets import IN_PLACE_APPLICATORS
-from constrain.json_schema.keywords.required_keys import misspelt_keys
+from constrain.json_schema.documents.required_keys import misspelt_keys
 from constrain.json_schema.shapes.data import ANY, ANY_OBJECT, NOTHING, KeyPattern, ObjectShape
 from constrain.json_schema.shapes.objects import MAX_KEY_PATTERNS, divide_keys, too_many_key_patterns
 from constrain.json_schema.shapes.strings import ANY_CONTENT, ANY_STRING, StringShape, content, pattern_expression
@@ -79,7 +79,7 @@ def required(goals: Goals, at: Location, value: object, found: Assertions) -> No
         raise SchemaError(message, pointer=at.pointer("required"))
     found.required = tuple(dict.fromkeys(value))
     found.objects_restricted = True
-    for key, near in misspelt_keys(found.required, at.schema):
+    for key, near in misspelt_keys(at.schema):
         warning = f"required names {key!r:.80}, which no property has: did you mean {near!r:.80}?"
         goals.warnings.setdefault(warning, at.pointer("required"))
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from constrain.errors import SchemaError, UnsatisfiableSchemaError, UnsupportedSchemaError
 from constrain.json_schema.documents.dialects import escape
-from constrain.json_schema.keywords.required_keys import misspelt_keys
+from constrain.json_schema.documents.required_keys import misspelt_keys
 from constrain.json_schema.shapes.arrays import unproductive_item
 from constrain.json_schema.shapes.data import NOTHING, Goal
 from constrain.json_schema.shapes.objects import unproductive_member
@@ -67,8 +67,7 @@ def _needed(path: str) -> str:
 def _meant(goal: Goal, key: str) -> str:
     """Returns the question for the property that a required key seems to stand for; empty if there is none."""
     schema = goal.location.schema if goal.location is not None else None
-    required = schema.get("required", ()) if isinstance(schema, dict) else ()
-    near = dict(misspelt_keys(required, schema)).get(key)
+    near = dict(misspelt_keys(schema)).get(key)
     return f"; did you mean {near!r:.80}?" if near else ""
 
 

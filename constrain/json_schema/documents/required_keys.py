@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from constrain.suggestions import closest
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Iterator
 
 _LIKENESS = 0.75
 """Least similarity (``difflib``, 0 to 1) of a required key to the suggested property: ``nmae`` and ``name`` have it,
@@ -20,17 +20,21 @@ _MOST_COMPARED = 10_000
 """Pairs of keys of one schema that are compared, which takes at most 0.1 s. Beyond: none are."""
 
 
-def misspelt_keys(required: Collection[str], schema: object) -> Iterator[tuple[str, str]]:
+def misspelt_keys(schema: object) -> Iterator[tuple[str, str]]:
     """Yields the required keys that no property of a schema has, each with the optional property that seems meant.
 
     A schema with ``patternProperties`` may name its keys there.
 
-    >>> [*misspelt_keys(["nmae", "age"], {"properties": {"name": {}, "size": {}}})]
+    >>> [*misspelt_keys({"properties": {"name": {}, "size": {}}, "required": ["nmae", "age"]})]
     [('nmae', 'name')]
     """
-    properties = schema.get("properties") if isinstance(schema, dict) else None
-    if not isinstance(properties, dict) or "patternProperties" in schema:
-        return
+    match schema:
+        case {"patternProperties": _}:
+            return
+        case {"properties": dict(properties), "required": list(required)}:
+            pass
+        case _:
+            return
     strays = [key for key in required if key not in properties]
     optional = sorted(properties.keys() - set(required))
     if len(strays) * len(optional) <= _MOST_COMPARED:
