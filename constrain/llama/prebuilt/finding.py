@@ -11,7 +11,7 @@ import importlib.machinery
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from constrain.errors import ModelError
 from constrain.llama.prebuilt import Mismatch
@@ -32,9 +32,6 @@ _OWN = ("libllama.so", "libllama.dylib", "llama.dll", "libllama.dll")
 _CPU = 0
 """Number of ggml's device type that computes with processor and main memory."""
 
-carried: list[Distribution] = []
-"""The distribution whose library is in use; empty if llama-cpp-python has its own."""
-
 
 class _Finder:
     """Finds ``llama_cpp`` where it has no library and the environment names none; leaves all else to Python."""
@@ -52,6 +49,10 @@ class _Finder:
 
 
 class _Loader(importlib.machinery.SourceFileLoader):
+    """Loads ``llama_cpp`` with the library of ``carrier``; that is None while llama-cpp-python has its own."""
+
+    carrier: ClassVar[Distribution | None] = None
+
     def exec_module(self, module: ModuleType) -> None:
         from constrain.llama.prebuilt.proof import adapt, prove
 
@@ -68,7 +69,7 @@ class _Loader(importlib.machinery.SourceFileLoader):
             prove(binding, fit)
         except (Mismatch, OSError, RuntimeError, AttributeError) as error:  # the last two: what llama_cpp cannot load
             raise _refusal(fit, carrier, str(error)) from error
-        carried[:] = [carrier]
+        _Loader.carrier = carrier
 
 
 def install() -> None:
@@ -87,7 +88,8 @@ def library_version() -> str:
     import llama_cpp
 
     version: str = llama_cpp.__version__
-    return "+".join([version, *(f"{each.name}-{each.version}" for each in carried)])
+    carrier = _Loader.carrier
+    return version if carrier is None else f"{version}+{carrier.name}-{carrier.version}"
 
 
 def find_carrier(fits: Sequence[Fit] | None = None) -> tuple[Distribution, Fit]:
@@ -193,7 +195,7 @@ def why_no_gpu() -> str:
     import ctypes
 
     reasons = []
-    for file in (each for carrier in carried for each in carrier.files or ()):
+    for file in (_Loader.carrier and _Loader.carrier.files) or ():
         if file.name.startswith(("libggml-vulkan", "libggml-metal")):
             try:
                 ctypes.CDLL(str(file.locate()))

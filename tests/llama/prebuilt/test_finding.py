@@ -130,7 +130,7 @@ def test_other_modules_and_a_named_library_are_left_to_python(place: Path, monke
 
 def test_layers_for_a_gpu_that_is_not_there_are_told(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     carrier(place)
-    monkeypatch.setattr(finding, "carried", [metadata.distribution(FIT.carrier)])
+    monkeypatch.setattr(finding._Loader, "carrier", metadata.distribution(FIT.carrier))
     monkeypatch.setattr(loading, "gpus", list)
     monkeypatch.setattr(loading, "read_metadata", lambda _: None)
     monkeypatch.setattr(loading, "context_size", lambda *_: 1)

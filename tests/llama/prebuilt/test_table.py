@@ -11,7 +11,7 @@ import llama_cpp
 import pytest
 
 from constrain.llama.prebuilt import proof
-from constrain.llama.prebuilt.finding import carried
+from constrain.llama.prebuilt.finding import _Loader
 from constrain.llama.prebuilt.table import FITS, Fit
 
 if sys.version_info >= (3, 11):
@@ -35,7 +35,7 @@ def test_the_extra_pins_versions_that_fit() -> None:
 def test_structures_of_the_bindings_are_those_of_the_table(fit: Fit) -> None:
     for name, structure in fit.structures.items():
         declared = getattr(llama_cpp, name).restype
-        if structure.inserted and not carried:  # the bindings' own library has fewer fields
+        if structure.inserted and _Loader.carrier is None:  # the bindings' own library has fewer fields
             declared = proof._extended(declared, structure)
         proof.prove_structure(name, declared, structure)
         assert set(structure.defaults) <= {field[0] for field in declared._fields_}
