@@ -12,7 +12,7 @@ namespace constrain {
 
 namespace {
 
-constexpr uint64_t short_way = 50'000;        // bytes, states of counting rules, and counts within counts; beyond, a text is tried when compiling
+constexpr uint64_t quick_finish = 50'000;  // bytes, states of counting rules, and counts within counts; beyond, a text is tried when compiling
 
 // The only text of an expression with exactly one text.
 std::string only_text(ExpressionStore& expressions, ExprId e) {
@@ -86,7 +86,7 @@ bool CompiledGrammar::takes_long_to_finish() {
     }
   }
   for (size_t rule = 0; rule < edges.size(); ++rule) states = std::max(states, edges[rule] * counts[rule]);
-  return bytes > short_way || states > short_way;
+  return bytes > quick_finish || states > quick_finish;
 }
 
 // Whether counts within counts may make it too long.
@@ -99,7 +99,7 @@ bool CompiledGrammar::counts_nest() const {
       }
     }
   }
-  return product_of_rules(grammar_, counts) > short_way;
+  return product_of_rules(grammar_, counts) > quick_finish;
 }
 
 // Every terminal must be a special token of the vocabulary, or have a match that single-byte tokens can spell;

@@ -10,8 +10,6 @@ namespace constrain {
 
 namespace {
 
-constexpr uint64_t endless = RulePath::endless;
-
 [[noreturn]] void throw_too_long() {
   throw LimitError("the shortest way to finish is too long (" + MAX_SHORTEST_MATCH.with_unit() + ")", Limit::shortest_match);
 }

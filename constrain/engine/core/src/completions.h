@@ -37,6 +37,7 @@ class Completions {
   size_t memory_bytes() const { return origin_costs_.bytes(); }
 
  private:
+  static constexpr uint64_t endless = RulePath::endless;
   struct Ending;
   uint64_t item_cost(const Item& item);
   uint64_t origin_cost(OriginId origin);

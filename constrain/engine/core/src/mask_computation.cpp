@@ -12,7 +12,7 @@ namespace constrain {
 
 namespace {
 
-constexpr size_t max_additions = 4096;  // more single tokens than this become a bitmask of their own
+constexpr size_t max_single_tokens = 4096;  // more single tokens than this become a bitmask of their own
 constexpr size_t few_additions = 256;   // the same for the masks of walks through rows, which share no bitmask
 
 }  // namespace
@@ -321,7 +321,7 @@ void MaskComputation::add_following(MaskDraft& mask, const IndependentTokens& al
 
 // Turns many single tokens, and the tokens of several bitmasks, into one bitmask.
 void MaskComputation::settle(MaskDraft& mask) const {
-  if (mask.add.size() <= max_additions && mask.more.empty()) return;
+  if (mask.add.size() <= max_single_tokens && mask.more.empty()) return;
   Bitmask& base = mask.own_base(vocabulary_.words());
   for (const std::shared_ptr<const Bitmask>& other : mask.more) {
     for (size_t i = 0; i < base.size(); ++i) base[i] |= (*other)[i];

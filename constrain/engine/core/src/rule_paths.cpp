@@ -12,8 +12,6 @@ namespace constrain {
 
 namespace {
 
-constexpr uint64_t endless = RulePath::endless;
-
 constexpr size_t max_path_states = MAX_PATH_STATES.value;
 constexpr size_t max_exact_states = 20'000;     // states of one search; beyond them, some short way is enough
 constexpr size_t min_exact_states = 500;        // even if earlier searches have used up the total

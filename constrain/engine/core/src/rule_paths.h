@@ -58,6 +58,7 @@ class RulePaths {
   size_t memory_bytes() const { return paths_.size() * (sizeof(RulePath) + sizeof(RulePath::Segment)) + ids_.bytes(); }
 
  private:
+  static constexpr uint64_t endless = RulePath::endless;
   class Search;
   enum class SearchMode : uint8_t { without_texts, along, with_texts };
 

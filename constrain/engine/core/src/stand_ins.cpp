@@ -16,7 +16,7 @@ namespace constrain {
 
 namespace {
 
-constexpr size_t max_explored = 300;  // derivatives of one terminal
+constexpr size_t max_derivatives = 300;  // derivatives of one terminal
 
 }  // namespace
 
@@ -285,7 +285,7 @@ bool StandIns::is_endless(ExprId e) {
   if (const uint8_t* found = endless_.find(index(e))) return *found != 0;
   bool endless = false;
   try {
-    endless = lexer_.expressions().has_endless_matches(e, max_explored).value_or(false);
+    endless = lexer_.expressions().has_endless_matches(e, max_derivatives).value_or(false);
   } catch (const LimitError&) {  // then it takes long
   }
   endless_.insert(index(e), endless ? 1 : 0);

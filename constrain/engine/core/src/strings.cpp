@@ -11,10 +11,10 @@ namespace constrain {
 namespace {
 
 // A code point inside a string, or no_code_point + a byte that belongs to none.
-using Unit = uint32_t;
-using Units = std::vector<Unit>;
+using CodeUnit = uint32_t;
+using CodeUnits = std::vector<CodeUnit>;
 
-constexpr Unit no_code_point = 0x110000;
+constexpr CodeUnit no_code_point = 0x110000;
 constexpr size_t max_branchings = 64;  // consecutive, in a tree of texts; beyond, one alternative per text
 constexpr std::string_view short_letters = "\"\\/bfnrt";
 constexpr std::string_view short_characters = "\"\\/\b\f\n\r\t";
@@ -38,7 +38,7 @@ long escaped_unit(std::string_view text, size_t at) {
 }
 
 // The character at `at`; moves past it.
-Unit next_unit(std::string_view text, size_t& at) {
+CodeUnit next_unit(std::string_view text, size_t& at) {
   const auto byte = static_cast<uint8_t>(text[at]);
   if (byte == '\\' && at + 1 < text.size()) {
     if (const size_t which = short_letters.find(text[at + 1]); which != std::string_view::npos) {
@@ -49,41 +49,41 @@ Unit next_unit(std::string_view text, size_t& at) {
     const long low = unit >= 0xD800 && unit <= 0xDBFF ? escaped_unit(text, at + 6) : -1;
     if (low >= 0xDC00 && low <= 0xDFFF) {
       at += 12;
-      return static_cast<Unit>(0x10000 + ((unit - 0xD800) << 10) + (low - 0xDC00));
+      return static_cast<CodeUnit>(0x10000 + ((unit - 0xD800) << 10) + (low - 0xDC00));
     }
     if (unit >= 0 && (unit < 0xD800 || unit > 0xDFFF)) {
       at += 6;
-      return static_cast<Unit>(unit);
+      return static_cast<CodeUnit>(unit);
     }
   }
   const size_t more = byte < 0xC0 ? 0 : byte < 0xE0 ? 1 : byte < 0xF0 ? 2 : 3;
   ++at;
   if (byte < 0x80) return byte;
   if (more == 0 || at + more > text.size()) return no_code_point + byte;
-  Unit code = byte & (0x3Fu >> more);
+  CodeUnit code = byte & (0x3Fu >> more);
   for (size_t i = 0; i < more; ++i) code = (code << 6) | (static_cast<uint8_t>(text[at + i]) & 0x3Fu);
   at += more;
   return code;
 }
 
-Units units_of(std::string_view text) {
-  Units result{no_code_point + '"'};
+CodeUnits units_of(std::string_view text) {
+  CodeUnits result{no_code_point + '"'};
   size_t at = 1;
   while (at < text.size() && text[at] != '"') result.push_back(next_unit(text, at));
   for (; at < text.size(); ++at) result.push_back(no_code_point + static_cast<uint8_t>(text[at]));
   return result;
 }
 
-void append_utf8(std::string& out, Unit code) {
-  auto put = [&out](Unit byte) { out.push_back(static_cast<char>(byte)); };
+void append_utf8(std::string& out, CodeUnit code) {
+  auto put = [&out](CodeUnit byte) { out.push_back(static_cast<char>(byte)); };
   if (code < 0x80) return put(code);
   const unsigned more = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
-  constexpr Unit leads[] = {0, 0xC0, 0xE0, 0xF0};
+  constexpr CodeUnit leads[] = {0, 0xC0, 0xE0, 0xF0};
   put(leads[more] | (code >> (6 * more)));
   for (unsigned i = more; i-- > 0;) put(0x80 | ((code >> (6 * i)) & 0x3F));
 }
 
-void append_canonical(std::string& out, Unit unit) {
+void append_canonical(std::string& out, CodeUnit unit) {
   if (unit >= no_code_point) {
     out.push_back(static_cast<char>(unit - no_code_point));
     return;
@@ -103,23 +103,23 @@ class Speller {
   explicit Speller(ExpressionStore& store) : e_(store) {}
 
   // All of `texts` from byte `begin` on; they are sorted, distinct, and equal before it.
-  ExprId tree(std::span<const Units> texts, size_t begin, size_t branchings) {
-    const Units& low = texts.front();
+  ExprId tree(std::span<const CodeUnits> texts, size_t begin, size_t branchings) {
+    const CodeUnits& low = texts.front();
     if (texts.size() == 1) return chain(low, begin, low.size(), ExprId::epsilon);
     std::vector<ExprId> parts;
     if (branchings == max_branchings) {
-      for (const Units& text : texts) parts.push_back(chain(text, begin, text.size(), ExprId::epsilon));
+      for (const CodeUnits& text : texts) parts.push_back(chain(text, begin, text.size(), ExprId::epsilon));
       return e_.alternation(std::move(parts));
     }
-    const Units& high = texts.back();
+    const CodeUnits& high = texts.back();
     const auto at = static_cast<size_t>(std::mismatch(low.begin(), low.end(), high.begin(), high.end()).first - low.begin());
     if (low.size() == at) {
       parts.push_back(ExprId::epsilon);
       texts = texts.subspan(1);
     }
     while (!texts.empty()) {
-      const Unit first = texts.front()[at];
-      const auto end = std::find_if(texts.begin(), texts.end(), [&](const Units& text) { return text[at] != first; });
+      const CodeUnit first = texts.front()[at];
+      const auto end = std::find_if(texts.begin(), texts.end(), [&](const CodeUnits& text) { return text[at] != first; });
       const auto count = static_cast<size_t>(end - texts.begin());
       parts.push_back(e_.concatenation(spellings(first), tree(texts.first(count), at + 1, branchings + 1)));
       texts = texts.subspan(count);
@@ -128,12 +128,12 @@ class Speller {
   }
 
  private:
-  ExprId chain(const Units& units, size_t begin, size_t end, ExprId rest) {
+  ExprId chain(const CodeUnits& units, size_t begin, size_t end, ExprId rest) {
     for (size_t i = end; i-- > begin;) rest = e_.concatenation(spellings(units[i]), rest);
     return rest;
   }
 
-  ExprId escape(Unit number) {
+  ExprId escape(CodeUnit number) {
     ExprId result = ExprId::epsilon;
     for (unsigned shift = 0; shift < 16; shift += 4) {
       const char digit = hex_digits[(number >> shift) & 15];
@@ -145,7 +145,7 @@ class Speller {
     return e_.concatenation(e_.literal("\\u"), result);
   }
 
-  ExprId spellings(Unit unit) {
+  ExprId spellings(CodeUnit unit) {
     if (unit < known_.size() && known_[unit] != ExprId::nothing) return known_[unit];
     std::string canonical;
     append_canonical(canonical, unit);
@@ -170,12 +170,12 @@ class Speller {
 std::string canonical_string(std::string_view text) {
   if (text.find('\\') == std::string_view::npos) return std::string(text);
   std::string result;
-  for (Unit unit : units_of(text)) append_canonical(result, unit);
+  for (CodeUnit unit : units_of(text)) append_canonical(result, unit);
   return result;
 }
 
 ExprId string_spellings(ExpressionStore& store, const std::vector<std::string>& texts) {
-  std::vector<Units> all;
+  std::vector<CodeUnits> all;
   for (const std::string& text : texts) all.push_back(units_of(text));
   std::sort(all.begin(), all.end());
   all.erase(std::unique(all.begin(), all.end()), all.end());

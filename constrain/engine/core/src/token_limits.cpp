@@ -14,7 +14,7 @@ namespace constrain {
 
 namespace {
 
-constexpr size_t max_explored = 64;  // derivatives of one terminal; with more, tokens are tried one by one
+constexpr size_t few_derivatives = 64;  // derivatives of one terminal; with more, tokens are tried one by one
 
 template <typename F>
 void each_token(std::span<const uint32_t> words, F&& f) {
@@ -271,7 +271,7 @@ bool TokenLimits::is_easy(uint32_t terminal) {
   std::vector<ExprId> found{grammar_.terminals[terminal]};
   FlatMap<uint32_t, uint8_t> seen;
   for (size_t i = 0; i < found.size(); ++i) {
-    if (found.size() > max_explored) return false;
+    if (found.size() > few_derivatives) return false;
     for (uint8_t byte : lexer_.expressions().representatives({found[i]})) {
       const ExprId next = lexer_.expressions().derivative(found[i], byte);
       if (next == ExprId::nothing || seen.find(index(next))) continue;
