@@ -155,7 +155,6 @@ ALIKE = {
     "constrain.llama.costs.kept._known": "a hash of the facts",
     "constrain.llama.hashes._known": "path, size and time of change of a file",
     "constrain.llama.lookup._loaded": "a path without links",
-    "constrain.llama.prebuilt.finding.carried": "no keys",
     "constrain.regex.named_groups._automaton": "the texts of _parsed",
     "constrain.regex.scientific._any_digits": NUMBERS,
     "constrain.regex.scientific._at_least": NUMBERS,

@@ -25,7 +25,6 @@ SMALL = {
     "constrain.llama.costs.kept._known": "some thirty numbers for each model, and number of answers at once",
     "constrain.llama.hashes._known": "a hash for each model file",
     "constrain.llama.lookup._loaded": "one model, the last",
-    "constrain.llama.prebuilt.finding.carried": "one distribution",
     "constrain.chat.answers.call_or_content._known_first_bytes": "two bytes a token, while the vocabulary lives",
     "constrain.json_schema.formats.expressions._identifier": "four kinds of identifiers",
     "constrain.json_schema.formats.expressions._uuid_of": "versions 1 to 8",
