@@ -132,7 +132,8 @@ def read_format(given: object, spelling: Spelling, subset: StrictSubset) -> Form
 def refuse_bare_schema(document: Mapping[str, Any], spelling: Spelling) -> None:
     """Raises ``FieldError`` for a JSON Schema in place of a format that has one."""
     kind = document.get("type")
-    if isinstance(kind, list) or kind in TYPE_BITS or (kind is None and not _SCHEMA_SIGNS.isdisjoint(document)):
+    is_type = isinstance(kind, list) or (isinstance(kind, str) and kind in TYPE_BITS)
+    if is_type or (kind is None and not _SCHEMA_SIGNS.isdisjoint(document)):
         inner = '"schema": {...}'
         wrapped = f'"{spelling.inner}": {{"name": "answer", {inner}}}' if spelling.inner else inner
         raise FieldError(
