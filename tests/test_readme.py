@@ -41,8 +41,8 @@ COMMANDS = dict.fromkeys(
 """The commands of all pages."""
 
 
-RUN_ELSEWHERE = re.compile(r"^serve |^play|s3://")
-"""Commands that run until they are stopped, or that need a store, which ``tests/batch/test_remote.py`` has."""
+RUN_ELSEWHERE = re.compile(r"^serve |^play|s3://|--fetch")
+"""Commands that run until they are stopped, or need a hub, or a store, which ``tests/batch/test_remote.py`` has."""
 
 
 def run(folder: Path, *arguments: str) -> str:
@@ -65,7 +65,9 @@ def test_python_examples_print_what_stands_below_them(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_first_command_prints_what_the_readme_says(tmp_path: Path) -> None:
-    command = re.search(r'^    pip install "\.\[demo\]" && constrain (\S+)$', README, re.MULTILINE)
+    command = re.search(
+        r'^    pip install .* && pip install "\.\[demo,prebuilt\]" && constrain (\S+)$', README, re.MULTILINE
+    )
     assert command is not None
     said = re.search(r"^    (Person\(name='Ada', age=36\))$", README, re.MULTILINE)
     assert said is not None

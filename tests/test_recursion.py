@@ -178,6 +178,7 @@ PACKAGE = {
         cli.chat.screen.Screen.write
         cli.chat.servers.Servers.__exit__
         cli.chat.servers.Servers.tools
+        llama.prebuilt.finding._Finder.find_spec
         engine.constraint.Constraint._repr_html_
         llama.model.Model.tokens_in_progress
         mcp.connection.Connection.close
@@ -397,7 +398,6 @@ PACKAGE = {
         ray.pool.Pool.answer
         server.app.Application.close
         server.responses.sql_store.SqlStore.remove server.responses.store.ResponseStore.delete
-        server.sandbox.children.Children.kill
         server.serving.generation.Answers.begun
         server.serving.generation.Answers.end_by server.serving.generation.Generator.end_by
         server.serving.generation.Answers.submit

@@ -34,6 +34,9 @@ For each token, llama.cpp writes some 50 bytes of main memory (800 MiB at this s
 values fit; and it counts tokens in 32 bits. No model was trained for contexts of this size.
 """
 
+_ALL_LAYERS = (1 << 31) - 1
+"""Number of layers by which llama-cpp-python means all of a model: those for which there is a GPU."""
+
 _LOG_ERROR, _LOG_CONTINUED = 4, 5
 """Values of ``ggml_log_level``: an error, and the continuation of the line before."""
 
@@ -87,7 +90,7 @@ def load(
             refusals.append(message.removeprefix("warning: ").splitlines()[0])
         receive(message)
 
-    if n_gpu_layers > 0 and not gpus():
+    if 0 < n_gpu_layers < _ALL_LAYERS and not gpus():
         why = f" ({reason})" if (reason := why_no_gpu()) else "; it may be built without a back-end for one"
         warnings.warn(
             f"n_gpu_layers is {n_gpu_layers}, but llama.cpp found no GPU{why}; the processor computes all layers",

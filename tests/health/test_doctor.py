@@ -158,7 +158,8 @@ def test_what_is_wrong_comes_with_its_cure(path: Path, monkeypatch: pytest.Monke
 def test_a_library_that_cannot_be_loaded_does_not_stop_the_command(tmp_path: Path) -> None:
     (tmp_path / "llama_cpp").mkdir()
     (tmp_path / "llama_cpp/__init__.py").write_text("raise RuntimeError('Failed to load shared library')")
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ["PYTHONPATH"]])}
+    path = os.pathsep.join([str(tmp_path), os.environ["PYTHONPATH"]])
+    environment = {**os.environ, "PYTHONPATH": path, "LLAMA_CPP_LIB_PATH": str(tmp_path)}
     command = [sys.executable, "-m", "constrain", "doctor"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 1

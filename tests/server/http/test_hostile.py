@@ -406,7 +406,7 @@ def test_none_is_named_where_two_are_too_much(limited: Application) -> None:
     functions = [function("hard", HARD), function("easy", EASY), function("harder", {**HARD, "minProperties": 8})]
     error = error_of(chat(limited, tools=[{"type": "function", "function": each} for each in functions]))
     assert (error["param"], error["code"]) == ("tools", "invalid_grammar")
-    assert error["message"].startswith("The tools are too much together: it takes more than 1.5 seconds")
+    assert error["message"].startswith("The tools are too much together: it takes more than 3 seconds")
 
 
 @pytest.mark.slow
