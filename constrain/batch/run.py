@@ -159,9 +159,9 @@ def _outcomes(
 
 
 def _take_answered(pending: set[Future[_Outcome]]) -> Iterator[_Outcome]:
-    """Yields the outcomes that are known, and takes them out of ``pending``; futures with errors stay there."""
+    """Yields the known outcomes, by line, and takes them out of ``pending``; futures with errors stay there."""
     while done := [future for future in pending if future.done() and not future.exception()]:
-        for future in done:
+        for future in sorted(done, key=lambda each: each.result().line):
             pending.remove(future)
             yield future.result()
 
