@@ -88,21 +88,22 @@ def _llama(_: Path | None) -> Iterator[Row]:
 
     import constrain.llama.binding  # noqa: F401 - checks the structures
     from constrain.llama.ggml import ggml
+    from constrain.llama.prebuilt.finding import library_version
 
     ggml()
-    yield Row(_LLAMA, "ok", f"llama-cpp-python {llama_cpp.__version__}, {Path(llama_cpp.__file__).parent}")
+    yield Row(_LLAMA, "ok", f"llama-cpp-python {library_version()}, {Path(llama_cpp.__file__).parent}")
 
 
 def _devices(_: Path | None) -> Iterator[Row]:
-    from constrain.llama.ggml import GPUS, ggml
+    from constrain.llama.binding import GPUS, devices
 
-    devices = ggml().devices()
-    yield Row("back-ends", "ok", ", ".join(name for name, *_ in devices))
-    gpus = [f"{name}: {about}" for name, about, kind in devices if kind in GPUS]
+    found = devices()
+    yield Row("back-ends", "ok", ", ".join(name for name, *_ in found))
+    gpus = [f"{name}: {about}" for name, about, kind in found if kind in GPUS]
     unused = [] if gpus else [sign for place, sign in _GPU_SIGNS.items() if Path(place).exists()]
     for maker, flag in unused:
-        found = f"{maker}'s driver is here, but this build of llama.cpp computes on the processor"
-        yield Row("GPU", "note", found, f'CMAKE_ARGS="{flag}" {_COMPILE}')
+        why = f"{maker}'s driver is here, but this build of llama.cpp computes on the processor"
+        yield Row("GPU", "note", why, f'CMAKE_ARGS="{flag}" {_COMPILE}')
     if not unused:
         yield Row("GPU", "ok", ", ".join(gpus) or "none")
 
@@ -176,8 +177,10 @@ def _port(_: Path | None) -> Iterator[Row]:
 def _canary(model: Path | None) -> Iterator[Row]:
     from constrain.errors import ModelError
     from constrain.health.canary import run_canary
+    from constrain.llama.canary import prove_forward
     from constrain.llama.model import Model, default_model_path
 
+    is_known = model is None
     if model is None:
         try:
             model = default_model_path()
@@ -185,6 +188,8 @@ def _canary(model: Path | None) -> Iterator[Row]:
             yield Row("canary", "note", "not run, because the demo model is not here", "constrain doctor --model NAME")
             return
     with Model(model, n_ctx=256, parallel=1, prompt_cache=False) as loaded:
+        if is_known:
+            prove_forward(loaded)
         yield Row("canary", "ok", f"{run_canary(loaded)}; {loaded.llama.model_path}")
 
 
@@ -195,7 +200,7 @@ _CHECKS: dict[str, Callable[[Path | None], Iterator[Row]]] = {
     "compiler": _compiler,
     "cache": _folders,
     "model": _models,
-    _LLAMA: _llama,  # a check of a prebuilt library becomes a row here
+    _LLAMA: _llama,
     "back-ends": _devices,
     "processor": _processor,
     "port": _port,

@@ -20,6 +20,13 @@ CANDIDATE = np.dtype(llama_cpp.llama_token_data)
 _EXPECTED = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])
 
 
+PROCESSOR = 0
+"""Number of the device type that computes with processor and main memory; llama.cpp's system info has its features."""
+
+GPUS = (1, 2)
+"""Numbers of the device types of GPUs: with memory of their own, and with main memory."""
+
+
 class Candidates:
     """A buffer for the candidates of one step, as wide as the vocabulary, and llama.cpp's view of the same memory."""
 
@@ -50,18 +57,26 @@ class Candidates:
         return int(array.data[array.selected].id)
 
 
-def gpus() -> list[str]:
-    """The devices besides the processor on which llama.cpp may compute; GPUs of other kinds round differently."""
+def devices() -> list[tuple[str, str, int]]:
+    """The devices on which llama.cpp may compute: name, description, and number of the type of each."""
     library: Any = llama_cpp.llama_cpp._lib
     try:
         count, get = library.ggml_backend_dev_count, library.ggml_backend_dev_get
-        describe, kind = library.ggml_backend_dev_description, library.ggml_backend_dev_type
+        texts = library.ggml_backend_dev_name, library.ggml_backend_dev_description
+        kind = library.ggml_backend_dev_type
     except AttributeError:  # a build that does not tell
         return []
-    count.restype, get.restype, describe.restype = ctypes.c_size_t, ctypes.c_void_p, ctypes.c_char_p
-    get.argtypes, describe.argtypes, kind.argtypes = [ctypes.c_size_t], [ctypes.c_void_p], [ctypes.c_void_p]
-    devices = [get(index) for index in range(count())]
-    return [describe(device).decode(errors="replace") for device in devices if kind(device) != _PROCESSOR]
+    count.restype, get.restype, get.argtypes = ctypes.c_size_t, ctypes.c_void_p, [ctypes.c_size_t]
+    for of in texts:
+        of.restype, of.argtypes = ctypes.c_char_p, [ctypes.c_void_p]
+    kind.restype, kind.argtypes = ctypes.c_int, [ctypes.c_void_p]
+    listed = [get(index) for index in range(count())]
+    return [(*(of(each).decode(errors="replace") for of in texts), kind(each)) for each in listed]
+
+
+def gpus() -> list[str]:
+    """Descriptions of the GPUs that llama.cpp has found."""
+    return [about for _, about, kind in devices() if kind in GPUS]
 
 
 def _check() -> None:
@@ -87,9 +102,6 @@ def _library_agrees() -> bool:
     llama_cpp.llama_sampler_free(sampler)
     return candidates.selected() == 6
 
-
-_PROCESSOR = 0
-"""Value of ``ggml_backend_dev_type``. A processor's features are in llama.cpp's system info."""
 
 _PENALTY_ARGUMENTS = 5
 """Arguments of llama.cpp's penalties sampler since it takes the size of the vocabulary."""

@@ -29,9 +29,6 @@ I32 = 26
 CPU = 0
 """Number of the device type that computes with processor and main memory."""
 
-GPUS = (1, 2)
-"""Numbers of the device types of GPUs: with memory of their own, and with main memory."""
-
 _MAX_EXTRAS = 16
 """Buffer types of a processor with layouts of their own that are looked at; ggml has up to four."""
 
@@ -90,11 +87,6 @@ _DECLARED: Mapping[str, tuple[Any, ...]] = {
     "ggml_type_name": (_NAME, ctypes.c_int),
     "ggml_op_name": (_NAME, ctypes.c_int),
     "ggml_backend_dev_by_type": (Pointer, ctypes.c_int),
-    "ggml_backend_dev_count": (_SIZE,),
-    "ggml_backend_dev_get": (Pointer, _SIZE),
-    "ggml_backend_dev_name": (_NAME, Pointer),
-    "ggml_backend_dev_description": (_NAME, Pointer),
-    "ggml_backend_dev_type": (ctypes.c_int, Pointer),
     "ggml_backend_dev_init": (Pointer, Pointer, _NAME),
     "ggml_backend_dev_buffer_type": (Pointer, Pointer),
     "ggml_backend_dev_backend_reg": (Pointer, Pointer),
@@ -133,14 +125,6 @@ class Ggml:
         count = llama_cpp.llama_model_quantize_default_params().token_embedding_type
         named = {(self.type_name(kind) or b"").decode(): kind for kind in range(count) if self.blck_size(kind)}
         return {name: kind for name, kind in named.items() if name}
-
-    def devices(self) -> list[tuple[str, str, int]]:
-        """The devices of all back-ends that this build has: name, description, and number of the type of each."""
-        listed = map(self.backend_dev_get, range(self.backend_dev_count()))
-        texts = self.backend_dev_name, self.backend_dev_description
-        return [
-            (*(of(each).decode("utf-8", "replace") for of in texts), self.backend_dev_type(each)) for each in listed
-        ]
 
     def extra_buffer_types(self, device: int) -> list[int]:
         """The buffer types in which a processor keeps weights in layouts of its own, best first."""

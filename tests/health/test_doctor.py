@@ -20,6 +20,7 @@ from constrain.errors import ModelError
 from constrain.health import checks
 from constrain.health.canary import run_canary
 from constrain.health.checks import Row, examine
+from constrain.llama import binding
 from constrain.llama.decoding.sampler import Chain
 from constrain.llama.finding import FOLDERS
 from constrain.server.config import ServerConfig
@@ -97,8 +98,10 @@ def test_a_gpu_that_the_build_does_not_use_is_noted(tmp_path: Path, monkeypatch:
     _, row = rows_of("back-ends")
     assert (row.check, row.state) == ("GPU", "note")
     assert row.cure.startswith('CMAKE_ARGS="-DGGML_CUDA=on" pip install ')
-    monkeypatch.setattr("constrain.llama.ggml.Ggml.devices", lambda _: [("CUDA0", "a card", 1)])
+    there = [("CUDA0", "a card", 1), ("BLAS", "a library", 3)]
+    monkeypatch.setattr("constrain.llama.binding.devices", lambda: there)
     assert rows_of("back-ends")[1] == Row("GPU", "ok", "CUDA0: a card")
+    assert binding.gpus() == ["a card"]
 
 
 def test_no_model_is_wrong_unless_one_is_named(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

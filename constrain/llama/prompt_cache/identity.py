@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import llama_cpp
 
 from constrain.errors import ModelError
-from constrain.llama.binding import gpus
+from constrain.llama.binding import PROCESSOR, devices
 from constrain.llama.prebuilt.finding import library_version
 from constrain.vocabulary.gguf.files import fingerprint, has_tensor, model_files
 
@@ -67,7 +67,7 @@ class ModelFacts:
             "streams": streams,
             "n_ctx": n_ctx if has_tensor(self._files[0], _CONTEXT_SIZED) else 0,
             "build": [library_version(), llama_cpp.llama_print_system_info().decode(), platform.machine()],
-            "devices": gpus(),
+            "devices": [about for _, about, kind in devices() if kind != PROCESSOR],
         }
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).digest()
 
