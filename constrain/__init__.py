@@ -4,7 +4,7 @@ Where things are, from the bottom up; each package's ``__init__`` says what to r
 has a line for every file:
 
 - ``json_schema``, ``lark``, ``gbnf``, ``regex``, ``composition`` and ``structural`` turn schemas and grammars into a
-  ``language.Grammar``; ``types`` turns Python types into JSON Schemas, ``conversion`` other grammars into Lark
+  ``language.Grammar``; ``types`` turns Python types into JSON Schemas
 - ``exporting`` writes a ``Grammar`` in the notation of other programs
 - ``engine`` compiles a ``Grammar`` for a ``vocabulary`` and computes masks, in its native kernel ``engine.core``;
   ``inspection`` explains and checks; ``certificates`` proves that an answer is one of its grammar, and ``verify``,

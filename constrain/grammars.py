@@ -1,6 +1,6 @@
-"""Ready-made Lark grammars for common formats, which come with the package; and other people's grammars as Lark.
+"""Ready-made Lark grammars for common formats, which come with the package.
 
-Each ready grammar is a file ``grammars/NAME.lark`` in the sources. Its first comment describes the format, names its
+Each is a file ``grammars/NAME.lark`` in the sources. Its first comment describes the format, names its
 definition, and ends in an example.
 """
 
@@ -10,7 +10,7 @@ import re
 import textwrap
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, NamedTuple
 
 from constrain.errors import GrammarError
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from constrain.lark.source import Lark
 
-__all__ = ["Description", "convert", "describe", "load", "names"]
+__all__ = ["Description", "describe", "load", "names"]
 
 
 class Description(NamedTuple):
@@ -39,37 +39,6 @@ def names() -> tuple[str, ...]:
     True
     """
     return tuple(sorted(path.stem for path in _folder().glob("*.lark")))
-
-
-def convert(text: str, syntax: Literal["gbnf", "ebnf"]) -> Lark:
-    """Returns a grammar in another syntax as a readable Lark grammar with the same texts.
-
-    Args:
-        text: the grammar.
-        syntax: "gbnf" for llama.cpp's, which begins with the rule ``root``; "ebnf" for that of ISO/IEC 14977, which
-            begins with its first rule.
-
-    Names, comments and the order of rules are kept. Regular rules become terminals where the longest match loses no
-    text. Raises ``GrammarError`` and ``LimitError`` with line and column, for texts that are malformed and for
-    special sequences (``? ... ?``) and exceptions (``a - b``) that Lark cannot say.
-
-    >>> print(convert("sum = digit, {'+', digit}; digit = '0' | '1';", "ebnf").text)
-    // Converted from EBNF of ISO 14977 by constrain: 2 rules; sum is the start.
-    // Names in capitals are terminals, each read as long as possible; this loses no text.
-    start: sum
-    <BLANKLINE>
-    sum: DIGIT ("+" DIGIT)*
-    DIGIT: "0" | "1"
-    <BLANKLINE>
-    """
-    from constrain.conversion.converter import Syntax, lark_text
-    from constrain.lark.source import Lark
-
-    if not isinstance(text, str):
-        raise TypeError(f"text of a grammar must be str, not {text!r}")
-    if syntax not in get_args(Syntax):
-        raise ValueError(f"syntax must be one of {', '.join(map(repr, get_args(Syntax)))}, not {syntax!r}")
-    return Lark(lark_text(text, syntax))
 
 
 def load(name: str, *, tables: Mapping[str, Sequence[str]] | None = None) -> Lark:

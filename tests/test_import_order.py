@@ -33,7 +33,6 @@ _ORDER = """
     json_schema.strict json_schema.lint json_schema
     lark
     gbnf
-    conversion
     composition
     structural
     grammars

@@ -30,8 +30,6 @@ FILES = {
     "customers.csv": ("docs/guides/batch-files.md", "csv"),
     "answer.json": ("docs/reference/certificate-format.md", "json"),
     "colour.json": ("docs/guides/exporting.md", "json"),
-    "route.ebnf": ("docs/guides/convert.md", "ebnf"),
-    "route.lark": ("docs/guides/convert.md", "text"),
 }
 """The files that commands read, each with the page and the language of the block that shows it."""
 

@@ -92,8 +92,7 @@ PACKAGE = {
         types.patterns._at_most
         types.patterns._at_least""",
     "bytes of a character: 4": """
-        inspection.characters._follow
-        conversion.automata._endings""",
+        inspection.characters._follow""",
     "hexadecimal digits of a character: 4": "regex.string_spellings._hexadecimal",
     "MAX_BRANCHINGS": "regex.string_spellings._tree",
     "MAX_NESTING of Lark grammars": """
@@ -121,19 +120,7 @@ PACKAGE = {
         gbnf.grammar._depth
         gbnf.grammar._Emitter._joined gbnf.grammar._Emitter._with_terminals
         gbnf.spelling._written gbnf.spelling._grouped
-        gbnf.spelling.first_leaf
-        conversion.gbnf._part conversion.gbnf._joined""",
-    "MAX_GBNF_NESTING and MAX_EBNF_NESTING of converted grammars": """
-        conversion.ebnf._Reader.part
-        conversion.parts.nodes
-        conversion.plan.Plan._in_rule conversion.plan.Plan._exception_in_rule
-        conversion.plan.Plan._in_terminal
-        conversion.regularity._depth
-        conversion.regularity._is_productive
-        conversion.regularity.characters_of
-        conversion.regularity.expression_of
-        conversion.regularity.is_nullable
-        conversion.writing.spelled conversion.writing._spelled""",
+        gbnf.spelling.first_leaf""",
     "the nesting of a grammar that is exported; what is deeper than Python's stack is a LimitError (deep_enough)": """
         exporting.characters._Merging._tail
         exporting.nodes.depth

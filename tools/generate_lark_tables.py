@@ -20,7 +20,6 @@ PACKAGE = Path(__file__).parents[1] / "constrain"
 GRAMMARS = (
     PACKAGE / "lark" / "reading" / "dialect.lark",
     PACKAGE / "gbnf" / "gbnf.lark",
-    PACKAGE / "conversion" / "ebnf.lark",
 )
 
 

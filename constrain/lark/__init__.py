@@ -1,6 +1,6 @@
 """Lark grammars: text in the syntax of the ``lark`` package and of llguidance's dialect of it, to a ``Grammar``.
 
-- ``source``: the public class ``Lark``; ``grammar``: the whole conversion
+- ``source``: the public class ``Lark``; ``grammar``: the whole front end
 - ``reading``: a grammar text as data, with places for errors
 - ``literals``: strings, ranges and patterns to expressions; ``common``: the terminals of Lark's ``common`` library
 - ``substrings``: parts of given texts; ``terminals``: terminals, each one expression

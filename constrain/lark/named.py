@@ -58,7 +58,7 @@ class NamedGrammars(Mapping[str, NamedGrammar]):
 
 
 class LarkSource(Protocol):
-    """The attributes of a ``Lark`` that its conversion needs."""
+    """The attributes of a ``Lark`` that its front end needs."""
 
     @property
     def text(self) -> str:

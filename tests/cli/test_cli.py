@@ -587,43 +587,6 @@ def test_export_refuses_what_the_notation_cannot_say(tmp_path: Path) -> None:
         assert run("export", *wrong).returncode == 2
 
 
-def test_grammars_converts_by_the_end_of_the_name_or_by_option(tmp_path: Path) -> None:
-    text = 'root ::= num ("+" num)*  # a sum\nnum ::= [0-9]+\n'
-    (tmp_path / "sum.gbnf").write_text(text)
-    (tmp_path / "sum.txt").write_text(text)
-    shown = run("grammars", "--convert", tmp_path / "sum.gbnf")
-    assert (shown.returncode, shown.stderr) == (0, "")
-    assert 'root: NUM ("+" NUM)*  // a sum\n' in shown.stdout
-    kept = run("grammars", "--convert", tmp_path / "sum.txt", "--from", "gbnf", "--output", tmp_path / "sum.lark")
-    assert (kept.returncode, kept.stdout, kept.stderr) == (0, "", "")
-    assert (tmp_path / "sum.lark").read_text() == shown.stdout
-    assert run("explain", "1+2", "--lark", tmp_path / "sum.lark").returncode == 0
-
-
-def test_grammars_names_the_file_and_the_place_of_an_error(tmp_path: Path) -> None:
-    path = tmp_path / "any.ebnf"
-    path.write_text("a =\n ? any ? ;")
-    done = run("grammars", "--convert", path)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert f"{path}: line 2, column 2: the special sequence ? any ? is for people to read" in done.stderr
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--convert", "grammar.txt"], "add --from gbnf or --from ebnf"),
-        (["--convert", "grammar.gbnf", "semver"], "--convert takes a file"),
-        (["--from", "gbnf"], "--from and --output need --convert"),
-        (["--convert", "grammar.gbnf", "--from", "bnf"], "'bnf' is not one of gbnf, ebnf"),
-    ],
-)
-def test_grammars_refuses_options_that_do_not_fit(arguments: list[str], message: str) -> None:
-    done = run("grammars", *arguments)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert message in " ".join(done.stderr.replace("│", " ").split())
-
-
 @pytest.mark.long
 def test_generate_keeps_evaluated_prompts_unless_told(tmp_path: Path) -> None:
     kept = tmp_path / "cache" / "prompts-v1"

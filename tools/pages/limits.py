@@ -39,7 +39,7 @@ _SECTIONS = (
     ("Schemas", ("json_schema/", "quotes/")),
     ("Patterns", "regex/"),
     ("Lark grammars", "lark/"),
-    ("GBNF grammars, and conversion to Lark", ("gbnf/", "conversion/")),
+    ("GBNF grammars", ("gbnf/",)),
     ("Compositions", "composition/"),
     ("Exported grammars", "exporting/"),
     ("Structural tags", "structural/"),
