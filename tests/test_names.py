@@ -73,7 +73,6 @@ PRIVATE_TYPES = {
     "EventKind": "a Literal of three texts",
     "EndedBy": "a Literal of six texts",
     "FinishReason": "a Literal of three texts",
-    "GraphSampling": "of Model.in_graph, which only this package calls",
     "Masking": "a protocol that Constraint fulfils",
     "Origin": "a Literal whose values TokenTrace lists",
     "Rule": "public in constrain.language.grammar",

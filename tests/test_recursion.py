@@ -356,7 +356,6 @@ PACKAGE = {
         llama.weights.evaluating.TextEvaluator.close
         llama.weights.inspection.WeightsReport.faster
         llama.weights.tensors.Weights.n_bytes
-        llama.graph.sampling.GraphSampling.close
         llama.model.Model.close
         llama.model.Model.text_tokens
         llama.model.Model.turn

@@ -179,16 +179,13 @@ class _Checks:
     def _model(self, certificate: dict[str, Any]) -> Model:
         from constrain.llama.model import Model
 
-        needed = int(certificate["model"]["n_ctx"]), bool(certificate["sampling"]["in_graph"])
+        needed = int(certificate["model"]["n_ctx"])
         if self._loaded is None or self._loaded[0] != needed:
             if self._loaded is not None:
                 self._loaded[1].close()
             layers = shared.ALL_LAYERS if self.n_gpu_layers is None else self.n_gpu_layers
-            n_ctx, in_graph = needed
             with shared.show_progress(Console(stderr=True), f"Loading {self.path}"):
-                loaded = Model(
-                    self.path, n_ctx=n_ctx, n_threads=self.n_threads, n_gpu_layers=layers, mask_in_graph=in_graph
-                )
+                loaded = Model(self.path, n_ctx=needed, n_threads=self.n_threads, n_gpu_layers=layers)
             self._loaded = needed, loaded
         return self._loaded[1]
 

@@ -221,9 +221,7 @@ def decode(job: Job, writing: Writing) -> Generator[StreamEvent, None, tuple[Dec
         speculation = model.speculation(answer) if can_guess else None  # the first one measures the model
         if job.plan.settings.timeout is not None:
             answer.deadline = time.monotonic() + job.plan.settings.timeout
-        with model.in_graph(answer, writing.sampling) as in_graph:
-            writing.in_graph = in_graph is not None
-            decoding = Decoding(context, answer, job.plan.shared, speculation, in_graph)
-            for _ in decoding.steps():
-                yield from writing.take()
+        decoding = Decoding(context, answer, job.plan.shared, speculation)
+        for _ in decoding.steps():
+            yield from writing.take()
     return decoding, queue_seconds

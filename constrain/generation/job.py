@@ -321,7 +321,6 @@ class Writing:
     draft_text: TextStream
     start: Callable[[int], Matcher] | None
     sampling: Sampling
-    in_graph: bool = False  # whether tokens were chosen where the model is evaluated
     _last: list[StreamEvent] | None = None
     _confidence: Confidence | None = None
     _n_traced: int = 0  # tokens whose trace was reported
@@ -477,7 +476,7 @@ class Writing:
             "prompt": describe_prompt(plan.tokens, with_ids=settings.certificate == WITH_PROMPT),
             "draft": draft,
             "model": {"files": list(job.files), "n_ctx": plan.model.n_ctx},
-            "sampling": describe_sampling(self.sampling, in_graph=self.in_graph),
+            "sampling": describe_sampling(self.sampling),
             "settings": describe_settings(settings, plan.prefix),
             "versions": versions(),
             "origins": origins,

@@ -21,7 +21,6 @@ from constrain.llama.costs.measuring import measure_context, measure_sequences
 from constrain.llama.costs.reporting import log_costs
 from constrain.llama.costs.table import ASSUMED
 from constrain.llama.embedding import Embedder
-from constrain.llama.graph.sampling import GraphSampling
 from constrain.llama.hashes import file_sha256
 from constrain.llama.loading import MAX_CONTEXT, collected_errors, load
 from constrain.llama.names import model_path
@@ -46,7 +45,6 @@ if TYPE_CHECKING:
     from constrain.llama.costs.measuring import Measured
     from constrain.llama.costs.table import Costs
     from constrain.llama.decoding.answer import Answer
-    from constrain.llama.decoding.sampler import Sampling
     from constrain.private_folders import Directory
 
 DEFAULT_PARALLEL = 8
@@ -121,11 +119,6 @@ class Model:
             the model for about a second.
         draft_model: path or name of a smaller model of the same family, which guesses where nothing is found;
             then ``speculate`` is on. It gets as large a context, and the same threads and layers on the GPU.
-        mask_in_graph: whether ``generate``, ``complete`` and ``stream`` choose tokens where the model is evaluated
-            (llama.cpp's backend sampling): the mask is copied to the GPU in place of the logits from it. Tokens have
-            the same probabilities, but other random numbers. Free text, drafts, log-probabilities, confidence, and
-            choices between a call and content need the logits in main memory, as without this option. It cannot be
-            used with ``speculate``.
         verbose: whether llama.cpp logs to standard error.
 
     Attributes:
@@ -163,7 +156,6 @@ class Model:
         lock_memory: bool = False,
         speculate: bool = False,
         draft_model: str | os.PathLike[str] | None = None,
-        mask_in_graph: bool = False,
         verbose: bool = False,
     ) -> None:
         _require_whole("parallel", parallel, 1, llama_cpp.llama_max_parallel_sequences())
@@ -174,10 +166,6 @@ class Model:
         self._directory = find_directory(prompt_cache)
         directory = self._directory if keep_prompts and prompt_cache_bytes else None
         speculate = speculate or draft_model is not None
-        if mask_in_graph and speculate:
-            raise ValueError(
-                "mask_in_graph has one choice in an evaluation, and speculate several; leave out one of them"
-            )
         if n_threads is not None:
             _require_whole("n_threads", n_threads, 1, MAX_THREADS)
         self._owns_llama = not isinstance(model, llama_cpp.Llama)
@@ -227,8 +215,6 @@ class Model:
         self._batch_invariant = batch_invariant
         self._speculates = speculate and self.context.can_remove
         self._every: Mapping[int, float] | None = None
-        self._mask_in_graph = mask_in_graph
-        self._in_graph: GraphSampling | None = None
         self._queue = _Queue()
         self._lock = threading.Lock()
         self._scheduler: Scheduler | None = None
@@ -258,7 +244,6 @@ class Model:
         with self._queue.turn():
             try:
                 self._require_open()
-                self._leave_graph()
                 yield self.context
             finally:
                 if not self.is_closed:
@@ -358,24 +343,6 @@ class Model:
 
         return self._measured(facts, facts.llama.context_params, 1, context.threads.most, measure).every
 
-    @contextlib.contextmanager
-    def in_graph(self, answer: Answer, sampling: Sampling) -> Iterator[GraphSampling | None]:
-        """Choices in the graph for an answer; ``None`` if there are to be none. For a caller that holds the context."""
-        if not self._mask_in_graph or answer.needs_logits or not sampling.is_plain:
-            yield None
-            return
-        self._in_graph = GraphSampling(self.context.pointer, sampling, self.context.n_vocab, self.n_ctx)
-        try:
-            yield self._in_graph
-        finally:
-            self._leave_graph()
-
-    def _leave_graph(self) -> None:
-        """Detaches samplers from the context, before they are freed: again if an interrupt came in between."""
-        if self._in_graph is not None:
-            self._in_graph.close()
-            self._in_graph = None
-
     def _measured(
         self,
         facts: ModelFacts,
@@ -452,7 +419,6 @@ class Model:
                     scheduler.require_other_thread()
                 self.is_closed = True
             # Contexts are freed before the weights that they use. Each step may run twice.
-            self._leave_graph()
             if embedder is not None:
                 embedder.close()
             if trees is not None:

@@ -111,15 +111,12 @@ def describe_prompt(tokens: Sequence[int], *, with_ids: bool) -> dict[str, Any]:
     return {"sha256": hash_tokens(tokens), "count": len(tokens), **({"ids": list(tokens)} if with_ids else {})}
 
 
-def describe_sampling(sampling: Sampling, *, in_graph: bool) -> dict[str, Any]:
-    """Returns the member ``sampling``; ``in_graph``: whether tokens were chosen where the model is evaluated.
-
-    It has rarer options only where they have another value than by default.
-    """
+def describe_sampling(sampling: Sampling) -> dict[str, Any]:
+    """Returns the member ``sampling``, which has rarer options only where they have another value than by default."""
     usual = asdict(Sampling())
     given = {name: value for name, value in asdict(sampling).items() if name in _USUAL or value != usual[name]}
     biases = {str(token): bias if math.isfinite(bias) else str(bias) for token, bias in sampling.logit_bias.items()}
-    return {**given, "logit_bias": biases, "in_graph": in_graph}
+    return {**given, "logit_bias": biases}
 
 
 def describe_settings(settings: AnswerSettings, prefix: Sequence[int]) -> dict[str, Any]:

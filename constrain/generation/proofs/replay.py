@@ -185,7 +185,7 @@ def _progress(
 
 
 def _sampling(written: Mapping[str, Any]) -> Sampling:
-    given = {name: value for name, value in written.items() if name not in ("in_graph", "logit_bias")}
+    given = {name: value for name, value in written.items() if name != "logit_bias"}
     return Sampling(**given, logit_bias={int(token): float(bias) for token, bias in written["logit_bias"].items()})
 
 

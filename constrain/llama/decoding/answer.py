@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import math
 import time
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
@@ -43,7 +43,7 @@ from constrain.llama.decoding.chosen import log_sum
 from constrain.llama.decoding.words import find_word_end
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -643,38 +643,6 @@ class Answer:
         elif len(self.tokens) == self._limit:
             self._finish(self._budget)
         return (token,)
-
-    @property
-    def needs_logits(self) -> bool:
-        """Whether choices look at logits, besides those of the allowed tokens."""
-        recorded = self.logprobs is not None or self.choices is not None or self.questions is not None
-        return recorded or self.call_or_content is not None or self.draft is not None or self.start is None
-
-    @contextmanager
-    def timed_mask(self) -> Iterator[None]:
-        """Counts the time of a mask that is computed in this context."""
-        assert self.matcher is not None
-        self.n_computed_masks += not self.matcher.knows_mask
-        started, begun = time.perf_counter(), time.thread_time()
-        try:
-            yield
-        finally:
-            self.mask_seconds += time.perf_counter() - started
-            self._choice_seconds += time.thread_time() - begun
-
-    def take_sampled(self, token: int) -> tuple[int, ...]:
-        """Takes a token that was sampled under the mask of the matcher; returns what ``choose`` returns.
-
-        Only for an answer that does not need logits.
-        """
-        assert self.matcher is not None
-        self.n_masks += 1
-        if self._late():
-            return self._close(self.matcher, "timeout")
-        self._accept(self.matcher, token)
-        if token in self.eos:
-            return self._end(self.matcher, "model")
-        return self._follow(self.matcher, self._forced(self.matcher, token))
 
     def end_by(self, deadline: float) -> None:
         """Ends the answer at ``deadline`` (``time.monotonic()``) at the latest."""

@@ -103,30 +103,13 @@ class Guesser(Protocol):
         """Counts how many of the last guesses came true."""
 
 
-class InGraph(Protocol):
-    """Chooses tokens of one answer while the model is evaluated (``llama.graph.sampling.GraphSampling``)."""
-
-    def is_ready(self, matcher: AnswerMatcher) -> bool:
-        """Whether the token after the next evaluation is chosen there."""
-
-    def allow(self, matcher: AnswerMatcher) -> None:
-        """Sets the mask of the next evaluation."""
-
-    def take(self) -> int:
-        """The token that the last evaluation has chosen."""
-
-    def record(self, tokens: Sequence[int]) -> None:
-        """Counts tokens that the answer has taken."""
-
-
 @dataclass(slots=True)
 class Decoding:
     """Runs an answer on a model. ``steps`` is the loop; the attributes hold final values once it is exhausted.
 
     ``shared`` returns how many tokens other prompts begin with, too; their evaluation is kept on disk. ``None`` neither
     uses nor keeps anything there. ``speculation`` guesses tokens, which are evaluated along with the chosen ones;
-    ``None`` for none. Not with log-probabilities or questions. ``in_graph`` chooses tokens in llama.cpp's graph, all
-    but the first; ``None`` chooses them here. Not with guesses, and not for answers that need logits.
+    ``None`` for none. Not with log-probabilities or questions.
 
     Attributes:
         n_guessed, n_right: number of guesses that were evaluated, and of the right ones.
@@ -138,9 +121,7 @@ class Decoding:
     answer: Answer
     shared: Callable[[], int] | None = None
     speculation: Guesser | None = None
-    in_graph: InGraph | None = None
 
-    _is_sampled: bool = field(default=False, init=False)  # whether the last evaluation has chosen the next token
     n_guessed: int = field(default=0, init=False)
     n_right: int = field(default=0, init=False)
     _ahead: list[int] = field(default_factory=list, init=False)  # evaluated guesses that the answer has not taken yet
@@ -166,8 +147,6 @@ class Decoding:
         self.prompt_seconds = time.perf_counter() - started
         if self.speculation is not None:
             self.speculation.extend(tokens)
-        if self.in_graph is not None:
-            self.in_graph.record(tokens)
         yield from tokens
         held: list[int] = []
         while not answer.is_done:
@@ -193,13 +172,6 @@ class Decoding:
 
     def _evaluate(self, tokens: tuple[int, ...]) -> None:
         """Evaluates tokens that the answer took, unless they were guessed; evaluates guesses along with them."""
-        if self.in_graph is not None:
-            assert self.answer.matcher is not None
-            self.in_graph.record(tokens)
-            with self.answer.timed_mask():
-                self._is_sampled = self.in_graph.is_ready(self.answer.matcher)
-                if self._is_sampled:
-                    self.in_graph.allow(self.answer.matcher)
         speculation = self.speculation
         if speculation is None:
             self._preparing(partial(self.evaluator.decode, tokens))
@@ -281,8 +253,6 @@ class Decoding:
 
     def _next(self) -> tuple[int, ...]:
         evaluator = self.evaluator
-        if self._is_sampled and self.in_graph is not None:
-            return self.answer.take_sampled(self.in_graph.take())
         if self.answer.start is None:
             return self.answer.take(evaluator.sample(self.answer.chain, self._row))
         return self.answer.choose(evaluator.logits(self._row), evaluator.candidates)

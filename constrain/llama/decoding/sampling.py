@@ -144,11 +144,6 @@ class Sampling:
         check_breakers(self.dry_sequence_breakers)
         object.__setattr__(self, "samplers", sampler_names(self.samplers))
 
-    @property
-    def is_plain(self) -> bool:
-        """Whether the options are among those that llama.cpp's graph has samplers for."""
-        return self.samplers == SAMPLERS and all(is_neutral(name, getattr(self, name)) for name in _ONLY_ON_CPU)
-
 
 OPTIONS: dict[str, SamplingOption] = {
     each.name: each.metadata["option"] for each in fields(Sampling) if "option" in each.metadata
@@ -160,16 +155,6 @@ LISTS = ("dry_sequence_breakers", "samplers")
 
 NEUTRAL: dict[str, Any] = {name: each.neutral for name, each in OPTIONS.items() if each.neutral is not None}
 """Values that leave the model's own distribution unchanged, by option."""
-
-_ONLY_ON_CPU = (
-    "repetition_penalty",
-    "typical_p",
-    "top_n_sigma",
-    "xtc_probability",
-    "dynatemp_range",
-    "mirostat",
-    "dry_multiplier",
-)
 
 
 def is_neutral(name: str, value: float) -> bool:
