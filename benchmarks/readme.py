@@ -266,39 +266,6 @@ def prompt_states(report: dict[str, Any]) -> Iterator[str]:
     yield from table(head, rows)
 
 
-def prepared(report: dict[str, Any]) -> Iterator[str]:
-    """What copies in faster formats bring, and how far they are from the file."""
-    yield (
-        f"Copies of {report['model'].removesuffix('.gguf')} in faster formats: tokens per second of answers, one at a "
-        f"time and eight at a time (in brackets, times the shipped file); {report['threads']} threads, "
-        f"llama-cpp-python {report['llama_cpp']}."
-    )
-    called = next((row["calls"]["compared"] for row in report["rows"] if row["calls"]), 0)
-    if called:
-        yield f"Right calls are those of {called} function calls, with 95 % intervals."
-    yield ""
-    differences = ("divergence", "same likeliest token", "perplexity", *(("right calls, %",) if called else ()))
-    head = ("", "in other formats", "one", "eight", *differences)
-    shipped = report["rows"][0]["tokens_per_second"]
-    rows = []
-    for number, row in enumerate(report["rows"]):
-        limit = f"within {row['limit']:g} nats" if row["limit"] is not None else "fastest"
-        pairs = zip(row["tokens_per_second"], shipped, strict=True)
-        rates = [f"{rate:.0f} ({rate / first:.2f})" for rate, first in pairs]
-        compared = row.get("comparison")
-        cells = ["", "", ""]
-        if compared:
-            cells = [f"{compared['divergence']:.3f}", f"{100 * compared['agreement']:.0f} %"]
-            cells.append(" → ".join(f"{each:.2f}" for each in compared["perplexity"]))
-        if called:
-            cells.append(_right(row["calls"]) if row["calls"] else "")
-        formats = ", ".join(f"{role} {form}" for role, form in row.get("formats", {}).items())
-        if number and not formats:
-            continue  # no copy is within this limit
-        rows.append((limit if number else "shipped", formats, *rates, *cells))
-    yield from table(head, rows)
-
-
 def speculation(report: dict[str, Any]) -> Iterator[str]:
     """What guesses save here, and would save where several tokens at once cost otherwise."""
     results = report["results"]
@@ -509,7 +476,6 @@ SECTIONS: dict[str, Callable[[dict[str, Any]], Iterator[str]]] = {
     "accuracy": accuracy,
     "quotes": quotes,
     "prompt_states": prompt_states,
-    "prepared": prepared,
     "speculation": speculation,
     "processors": processors,
     "mcp_servers": mcp_servers,

@@ -44,8 +44,8 @@ _ORDER = """
     certificates
     llama.prebuilt llama.binding llama.threads llama.decoding
     llama.contexts.stored_states llama.prompt_cache llama.contexts llama.processor llama.costs llama.speculation
-    llama.scheduling llama.ggml llama.weights.products llama.weights.layouts llama.loading llama.memory
-    llama.weights llama
+    llama.scheduling llama.ggml llama.layouts llama.loading llama.memory
+    llama
     confidence
     chat.prompt.template chat.families chat.tools chat.answers chat.prompt chat.reading chat
     generation

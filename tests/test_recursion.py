@@ -353,9 +353,6 @@ PACKAGE = {
         llama.threads.cores.Linux.sleep
         llama.embedding.Embedder.close
         llama.trees.TokenTrees.close
-        llama.weights.evaluating.TextEvaluator.close
-        llama.weights.inspection.WeightsReport.faster
-        llama.weights.tensors.Weights.n_bytes
         llama.model.Model.close
         llama.model.Model.text_tokens
         llama.model.Model.turn

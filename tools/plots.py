@@ -169,20 +169,6 @@ def _accuracy(figure: Any, report: dict[str, Any]) -> None:
     covered.legend(fontsize=8)
 
 
-def _prepared(figure: Any, report: dict[str, Any]) -> None:
-    """Tokens per second of a file and its copies in faster formats."""
-    axes = figure.subplots()
-    series: dict[str, list[float]] = {}
-    for row in report["rows"]:
-        if row.get("formats") or row is report["rows"][0]:
-            name = "the file" if row is report["rows"][0] else "fastest copy"
-            series[name if row["limit"] is None else f"within {row['limit']:g} nats"] = row["tokens_per_second"]
-    _bars(axes, ["one answer", "eight at once"], series, shown="{:.0f}".format)
-    axes.set_ylabel("tokens per second")
-    axes.set_title(f"{report['model'].removesuffix('.gguf')}, {report['threads']} threads")
-    axes.legend(loc="upper left")
-
-
 def _speculation(figure: Any, report: dict[str, Any]) -> None:
     """How many times as fast guesses make answers, by what eight tokens at once cost."""
     axes = figure.subplots()
@@ -213,7 +199,6 @@ PLOTS: dict[str, Callable[[Any, dict[str, Any]], None]] = {
     "generation": _generation,
     "processes": _processes,
     "accuracy": _accuracy,
-    "prepared": _prepared,
     "speculation": _speculation,
 }
 """The plots, by the names of their reports, with the functions that draw them."""

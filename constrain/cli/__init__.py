@@ -1,8 +1,7 @@
 """The command line: ``constrain generate``, ``batch``, ``serve``, ``check``, ``compile``, ``explain``, ``export``...
 
 ``constrain.__main__`` calls ``main`` in ``program``: read it first. Each larger command has a module of its own
-(``doctor``, ``grammars``, ``models``, ``play``), and ``chat`` a package; ``weights`` has ``prepare`` and
-``check --model``, ``tracing`` what ``generate --explain`` and ``--trace`` write, ``verify`` what ``--certificate``
-writes. ``shared`` has the options that several commands take; ``streams`` prepares standard input and output. Only this
-package imports ``typer`` and ``rich``.
+(``doctor``, ``grammars``, ``models``, ``play``), and ``chat`` a package; ``tracing`` has what ``generate --explain``
+and ``--trace`` write, ``verify`` what ``--certificate`` writes. ``shared`` has the options that several commands take;
+``streams`` prepares standard input and output. Only this package imports ``typer`` and ``rich``.
 """

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    Progress,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 from rich.text import Text
 
-from constrain.cli.shared import HARMLESS
-from constrain.cli.weights import show_steps
+from constrain.cli.shared import HARMLESS, Pace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 
 def models(
@@ -30,7 +41,7 @@ def models(
     """Lists the models on this machine, of installed packages and of other programs; fetches one from Hugging Face.
 
     Searched are the folders in the environment variable CONSTRAIN_MODELS, fetched models, installed Python packages,
-    the folders of llama.cpp, Hugging Face, LM Studio and Ollama, and prepared copies. Each name can be given to other
+    the folders of llama.cpp, Hugging Face, LM Studio and Ollama. Each name can be given to other
     commands as --model; any other GGUF file by its path.
 
     Fetched models go into the first folder of CONSTRAIN_MODELS, or into a folder of the user's data. Nothing is fetched
@@ -41,7 +52,7 @@ def models(
             from constrain.llama.fetching import fetch_model
         except ModuleNotFoundError as error:
             raise SystemExit(f"constrain: {error.name} is missing; pip install 'constrain-llm[cli]'") from error
-        with show_steps("Asking Hugging Face") as report:
+        with _show_steps("Asking Hugging Face") as report:
             path = str(fetch_model(fetch, report))
         sys.stdout.write((json.dumps({"path": path}) if as_json else path) + "\n")
         return
@@ -68,3 +79,25 @@ def models(
             Text(str(one.path).translate(HARMLESS), overflow="fold"),
         )
     Console(highlight=False).print(table)
+
+
+@contextlib.contextmanager
+def _show_steps(first: str) -> Iterator[Callable[[str, float], None]]:
+    """Shows steps on standard error; yields the function that reports a step and the share of it that is done."""
+    console, pace = Console(stderr=True), Pace()
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task(first, total=1.0)
+
+        def report(step: str, share: float) -> None:
+            progress.update(task, description=step, completed=share)
+            if progress.disable and pace.is_due():
+                console.print(f"{step}: {share:.0%}", markup=False, highlight=False)
+
+        yield report

@@ -35,7 +35,6 @@ try:
     from constrain.cli.streams import read_prompt, settle_streams
     from constrain.cli.tracing import print_trace, require_place, write_run
     from constrain.cli.verify import require_certificate, verify, write_certificate
-    from constrain.cli.weights import measure, prepare, print_report, report_as_json
 except ModuleNotFoundError as error:
     raise SystemExit(f"constrain: {error.name} is missing; pip install 'constrain-llm[cli]'") from error
 
@@ -371,7 +370,6 @@ app.command(name="export")(export_)
 app.command()(grammars)
 app.command()(models)
 app.command()(play)
-app.command()(prepare)
 app.command()(serve)
 app.command()(verify)
 
@@ -387,56 +385,35 @@ def example() -> None:
 @app.command()
 def check(
     schemas: Annotated[
-        list[str] | None,
+        list[str],
         typer.Argument(
             metavar="SCHEMA", help="JSON Schemas: files, JSON, MODULE:CLASS, or keys with types ('name, age int')."
         ),
-    ] = None,
+    ],
     vocab: Annotated[
         Path | None, typer.Option(help="GGUF file whose tokens are counted; by default the model of the demo extra.")
     ] = None,
-    model: Annotated[
-        Path | None,
-        typer.Option(
-            callback=shared.find_model,
-            help="GGUF file to measure on this machine: its formats, their cost, and what would be faster.",
-        ),
-    ] = None,
-    threads: shared.Threads = None,
-    gpu_layers: shared.GpuLayers = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,  # noqa: FBT002
 ) -> None:
     """Reports which parts of a schema are enforced, which are refused, which can never match, and what could be better.
 
-    With --model, reports what the weights of a model cost on this machine. The exit status is 1 if a part of a schema
-    is refused or can never match; advice alone does not change it.
+    The exit status is 1 if a part of a schema is refused or can never match; advice alone does not change it.
     """
-    if not schemas and model is None:
-        raise typer.BadParameter("give schemas, or --model")
-    if model is None and (threads is not None or gpu_layers is not None):
-        raise typer.BadParameter("--threads and --gpu-layers need --model")
     listed: list[dict[str, Any]] = []
     console = Console(highlight=False)
     passed = True
-    if schemas:
-        from constrain.inspection.check import check_schema
+    from constrain.inspection.check import check_schema
 
-        with shared.show_progress(Console(stderr=True), "Reading the vocabulary"):
-            vocabulary, unit = _load_counter(vocab)
-        for given in schemas:
-            with shared.show_progress(Console(stderr=True), f"Checking {given:.80}"):
-                found = check_schema(shared.parse_schema_argument(given), vocabulary)
-            passed = passed and found.passed
-            if as_json:
-                listed.append(_as_json(given, found, unit))
-            else:
-                _print_check(console, given, found, unit)
-    if model is not None:
-        report = measure(model, threads, gpu_layers)
+    with shared.show_progress(Console(stderr=True), "Reading the vocabulary"):
+        vocabulary, unit = _load_counter(vocab)
+    for given in schemas:
+        with shared.show_progress(Console(stderr=True), f"Checking {given:.80}"):
+            found = check_schema(shared.parse_schema_argument(given), vocabulary)
+        passed = passed and found.passed
         if as_json:
-            listed.append(report_as_json(report))
+            listed.append(_as_json(given, found, unit))
         else:
-            print_report(console, report)
+            _print_check(console, given, found, unit)
     if as_json:
         import json
 

@@ -68,14 +68,6 @@ def serve(
         int | None, typer.Option(min=1, help="Answers that a model writes at once.", show_default="8")
     ] = None,
     gpu_layers: shared.GpuLayers = None,
-    prepare: Annotated[
-        bool | None,
-        typer.Option(
-            "--prepare/--no-prepare",
-            help="Use a copy of the model in formats that this machine computes fastest; the first start makes it.",
-            show_default="no",
-        ),
-    ] = None,
     lock_memory: Annotated[
         bool | None,
         typer.Option(

@@ -110,7 +110,7 @@ class _Checks:
     public_key: bytes | None
     n_threads: int | None
     n_gpu_layers: int | None
-    _loaded: tuple[tuple[int, bool], Model] | None = None
+    _loaded: tuple[int, Model] | None = None
     _compared: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def run(self, certificate: dict[str, Any], before: str | None) -> tuple[str, list[str], bool]:

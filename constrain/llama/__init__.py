@@ -6,8 +6,8 @@ queue of callers. ``lookup`` finds the model that a caller names, ``finding`` li
 ``decoding`` is the course of one answer; ``contexts`` are the sequences in which answers are evaluated;
 ``prompt_cache`` keeps evaluated beginnings of prompts on disk; ``costs`` says what several tokens cost at once,
 ``scheduling`` runs several answers by it, and ``speculation`` guesses tokens; ``threads`` uses fewer cores while
-other programs are busy. ``weights`` measures what a model costs on this machine and makes faster copies. ``graph``
-has tokens chosen where the model is evaluated, through ``ggml``, the library below llama.cpp. ``hashes`` computes
+other programs are busy. ``layouts`` checks llama.cpp's own layouts of weights, through ``ggml``, the library below
+llama.cpp. ``hashes`` computes
 hashes of model files. ``processor`` has the processor's name, ``binding`` the structures shared with llama.cpp,
 ``embedding`` the vectors of texts, ``trees`` the probabilities of several continuations of a prompt. ``prebuilt`` gives
 llama-cpp-python a library where it was installed without one, and ``canary`` compares numbers of a model with known

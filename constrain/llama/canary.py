@@ -10,9 +10,10 @@ import numpy as np
 from constrain.errors import ModelError
 from constrain.llama.model import default_model_path
 from constrain.llama.prebuilt.finding import library_version
-from constrain.llama.weights.evaluating import TextEvaluator
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from constrain.llama.model import Model
 
 _TEXT = "Ada is 36 years old, and she lives in Zürich."
@@ -40,8 +41,11 @@ def prove_forward(model: Model) -> None:
     tokens = model.text_tokens(_TEXT)
     if tokens != _TOKENS:
         raise ModelError(f"llama-cpp-python {library_version()} divides a text wrongly: {tokens} instead of {_TOKENS}")
-    with TextEvaluator(model.llama) as evaluator:
-        logits = np.concatenate(list(evaluator.logits(tokens)))[:-1].astype(np.float64)
+    rows: list[NDArray[np.float64]] = []
+    with model.turn() as context:
+        context.prefill(tokens, n_forced=len(tokens) - 1, read=lambda row: rows.append(row.astype(np.float64)))
+        context.clear()
+    logits = np.stack(rows)
     logits -= logits.max(axis=1, keepdims=True)
     chosen = logits[np.arange(len(logits)), tokens[1:]] - np.log(np.exp(logits).sum(axis=1))
     if not np.abs(chosen - _LOGPROBS).max() <= _TOLERANCE:  # not a number, either

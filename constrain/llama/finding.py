@@ -1,4 +1,4 @@
-"""Models on this machine: GGUF files of installed packages and of other programs, and prepared copies."""
+"""Models on this machine: GGUF files of installed packages and of other programs."""
 
 from __future__ import annotations
 
@@ -13,13 +13,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import platformdirs
 
-from constrain.private_folders import find_directory
 from constrain.vocabulary.gguf.files import model_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from constrain.private_folders import Directory
 
 AnyPath = TypeVar("AnyPath", bound=PurePath)
 
@@ -52,18 +50,15 @@ class FoundModel:
     size: int
 
 
-def find_models(cache: Directory = None) -> list[FoundModel]:
+def find_models() -> list[FoundModel]:
     """Returns the models on this machine, each once, under the first place where it was found.
 
     The places are the folders in the variable ``CONSTRAIN_MODELS``, the folder of fetched models, installed Python
-    packages, the folders of llama.cpp, Hugging Face, LM Studio and Ollama, and prepared copies in the cache directory.
+    packages, the folders of llama.cpp, Hugging Face, LM Studio and Ollama.
     Only the beginnings of files are read.
-
-    Args:
-        cache: the cache directory, as ``constrain.compile`` takes it.
     """
     found: dict[Path, FoundModel] = {}
-    for source, name, path in _candidates(cache):
+    for source, name, path in _candidates():
         real = Path(os.path.realpath(path))  # unlike resolve, it never raises
         if real not in found and _is_model(path) and (size := _size(path)) is not None:
             found[real] = FoundModel(name, path, source, size)
@@ -87,7 +82,7 @@ def _given() -> list[Path]:
     return [_expanded(given) for given in filter(None, os.environ.get(FOLDERS, "").split(os.pathsep))]
 
 
-def _candidates(cache: Directory) -> Iterator[tuple[str, str, Path]]:
+def _candidates() -> Iterator[tuple[str, str, Path]]:
     """Yields the source, the name and the path of each file that may be a model."""
     for given in _given():
         yield from _files(FOLDERS, given)
@@ -101,9 +96,6 @@ def _candidates(cache: Directory) -> Iterator[tuple[str, str, Path]]:
         yield from _files("LM Studio", _expanded(each))
     for folder in (_folder("OLLAMA_MODELS", "~/.ollama/models"), Path("/usr/share/ollama/.ollama/models")):
         yield from _of_ollama(folder)
-    directory = find_directory(cache)
-    if directory is not None:
-        yield from _files("prepared copy", Path(directory) / "models")
 
 
 def _folder(variable: str, default: str) -> Path:

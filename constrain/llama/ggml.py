@@ -23,9 +23,6 @@ Pointer = ctypes.c_void_p
 F32 = 0
 """Number of the format with 32-bit floats."""
 
-I32 = 26
-"""Number of the format with 32-bit integers."""
-
 CPU = 0
 """Number of the device type that computes with processor and main memory."""
 
@@ -68,14 +65,8 @@ _SIZE, _NAME = ctypes.c_size_t, ctypes.c_char_p
 _DECLARED: Mapping[str, tuple[Any, ...]] = {
     "ggml_init": (Pointer, InitParameters),
     "ggml_free": (None, Pointer),
-    "ggml_new_tensor_1d": (TensorPointer, Pointer, ctypes.c_int, ctypes.c_int64),
     "ggml_new_tensor_2d": (TensorPointer, Pointer, ctypes.c_int, ctypes.c_int64, ctypes.c_int64),
     "ggml_set_name": (TensorPointer, TensorPointer, _NAME),
-    "ggml_set_input": (None, TensorPointer),
-    "ggml_get_rows": (TensorPointer, Pointer, TensorPointer, TensorPointer),
-    "ggml_view_1d": (TensorPointer, Pointer, TensorPointer, ctypes.c_int64, _SIZE),
-    "ggml_reshape_1d": (TensorPointer, Pointer, TensorPointer, ctypes.c_int64),
-    "ggml_add": (TensorPointer, Pointer, TensorPointer, TensorPointer),
     "ggml_mul_mat": (TensorPointer, Pointer, TensorPointer, TensorPointer),
     "ggml_new_graph_custom": (Pointer, Pointer, _SIZE, ctypes.c_bool),
     "ggml_build_forward_expand": (None, Pointer, TensorPointer),

@@ -12,9 +12,9 @@ import llama_cpp
 
 from constrain.errors import ModelError
 from constrain.llama.binding import gpus
+from constrain.llama.layouts.check import uses_extra_buffers
 from constrain.llama.prebuilt.finding import why_no_gpu
 from constrain.llama.threads.counts import default_threads
-from constrain.llama.weights.layouts import uses_extra_buffers
 from constrain.vocabulary.gguf.metadata import read_metadata
 from constrain.vocabulary.vocabulary import Vocabulary
 

@@ -104,10 +104,6 @@ class Model:
             the options). ``None`` takes the cache directory of constraints, ``False`` keeps nothing on disk. Without
             ``keep_prompts`` nothing is kept.
         prompt_cache_bytes: bytes that these files may take; beyond them, the least recently used are removed.
-        prepare: whether to use a copy of the file in the formats that this machine computes fastest. The first use
-            makes the copy and keeps it in the cache directory, which takes a minute or more; see ``constrain prepare``.
-            ``True`` allows 0.02 nats of divergence per token; a number allows so many. If no faster copy is close
-            enough, the file itself is used.
         lock_memory: whether the weights stay in main memory, so that the system never reads them again from disk. If
             the system does not allow that: ``ModelError``; with ``verbose``, llama.cpp only logs it.
         speculate: speculative decoding: whether ``generate``, ``complete`` and ``stream`` guess tokens that stand in
@@ -152,7 +148,6 @@ class Model:
         batch_invariant: bool = True,
         prompt_cache: Directory = None,
         prompt_cache_bytes: int = PROMPT_CACHE_BYTES,
-        prepare: bool | float = False,
         lock_memory: bool = False,
         speculate: bool = False,
         draft_model: str | os.PathLike[str] | None = None,
@@ -172,15 +167,11 @@ class Model:
         if isinstance(model, llama_cpp.Llama):
             if (n_ctx, n_gpu_layers, n_threads, verbose) != (None, -1, None, False):
                 raise ValueError("n_ctx, n_gpu_layers, n_threads and verbose belong to the given Llama; leave them out")
-            if prepare is not False:
-                raise ValueError("prepare makes a copy of a file, and a Llama is loaded already; leave it out")
             if lock_memory:
                 raise ValueError("a Llama is loaded already; give it use_mlock=True, and leave out lock_memory")
             self.llama = model
         else:
             path = default_model_path() if model is None else model_path(model)
-            if prepare is not False:
-                path = _prepare(path, prepare, n_threads, n_gpu_layers)
             self.llama = load(
                 path, n_ctx, n_gpu_layers, n_threads, verbose=verbose, lock_memory=lock_memory, flash_attn=speculate
             )
@@ -444,19 +435,6 @@ class Model:
     def _require_open(self) -> None:
         if self.is_closed:
             raise ModelError(f"the model {self.llama.model_path} is closed")
-
-
-def _prepare(path: Path, prepare: bool | float, n_threads: int | None, n_gpu_layers: int) -> Path:  # noqa: FBT001
-    """Returns the path of a prepared copy, or the path itself. Raises ``TypeError`` and ``ValueError``."""
-    from constrain.llama.weights.copies import prepare as find_copy
-    from constrain.llama.weights.preparing import ALLOWED_DIVERGENCE
-
-    if n_gpu_layers and llama_cpp.llama_supports_gpu_offload():
-        raise ValueError("prepare measures the processor, but layers go to a GPU; leave it out, or set n_gpu_layers=0")
-    if prepare is not True and (isinstance(prepare, bool) or not isinstance(prepare, int | float)):
-        raise TypeError(f"prepare is {prepare!r:.80}; it must be True, False or a number of nats")
-    limit = ALLOWED_DIVERGENCE if prepare is True else float(prepare)
-    return find_copy(path, n_threads=n_threads, max_divergence=limit).path
 
 
 class _Queue:

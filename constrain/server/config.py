@@ -88,7 +88,6 @@ class _Table(BaseModel):
     parallel: Annotated[int, Field(ge=1)] | None = None
     gpu_layers: Annotated[int, Field(ge=-1)] | None = None
     threads: Annotated[int, Field(ge=1)] | None = None
-    prepare: bool | None = None
     lock_memory: bool | None = None
 
 
@@ -99,7 +98,7 @@ class ModelTable(_Table):
         path: path of the GGUF file.
         name: name in requests; by default the file name.
         alias: further names; in each, ``*`` stands for any text.
-        ctx, parallel, gpu_layers, threads, prepare, lock_memory: as the flags of ``constrain serve``.
+        ctx, parallel, gpu_layers, threads, lock_memory: as the flags of ``constrain serve``.
         chat_template: file with a Jinja template that replaces the model's own.
         tool_format: form in which the model writes calls (``"hermes"``, ``"llama3-json"``, ...); by default the form of
             its chat template.

@@ -59,7 +59,6 @@ def test_the_models_of_other_programs(home: Path, put: Callable[..., Path], monk
         layers = [{"mediaType": "other", "digest": "sha256:0"}]
         layers += [{"mediaType": "application/vnd.ollama.image.model", "digest": "sha256:12"}]
         put(f".ollama/models/manifests/{name}", json.dumps({"layers": layers}).encode())
-    prepared = put("cache/models/a-0123.gguf")
     size = len(MODEL)
     assert others() == [
         ("a", FOLDERS, own, size),
@@ -68,7 +67,6 @@ def test_the_models_of_other_programs(home: Path, put: Callable[..., Path], monk
         ("d", "Hugging Face", hub, size),
         ("e", "LM Studio", studio, size),
         ("org/g:Q4", "Ollama", home / ".ollama/models/blobs/sha256-12", size),  # once, though three names have it
-        ("a-0123", "prepared copy", prepared, size),
     ]
 
 

@@ -13,8 +13,8 @@ import llama_cpp
 import pytest
 
 import constrain
+from constrain.llama.layouts import check
 from constrain.llama.loading import MAX_CONTEXT, Llama
-from constrain.llama.weights import layouts
 from tests.support import demo_model
 from tests.support.gguf_files import write_gguf
 from tests.support.llama.transformer import write_transformer
@@ -28,7 +28,7 @@ def test_weights_are_laid_out_for_amx_kernels_if_these_work(
     monkeypatch: pytest.MonkeyPatch, amx: bool, works: bool, used: bool
 ) -> None:
     monkeypatch.setattr(llama_cpp, "llama_print_system_info", lambda: SYSTEM % amx)
-    monkeypatch.setattr(layouts, "pass_the_check", lambda: works)
+    monkeypatch.setattr(check, "pass_the_check", lambda: works)
     llama = Llama(str(demo_model()), vocab_only=True, verbose=False)
     assert llama.model_params.use_extra_bufts is used
     assert llama.model_params.vocab_only

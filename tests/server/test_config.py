@@ -124,7 +124,6 @@ def test_help_shows_the_defaults() -> None:
     apart = {
         "parallel": "8",
         "gpu_layers": "-1",
-        "prepare": "no",
         "lock_memory": "no",
         "threads": "physical cores",
         "memory_limit": "none",

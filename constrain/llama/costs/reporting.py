@@ -21,5 +21,5 @@ def log_costs(path: str, costs: Costs) -> None:
     if count > 1:
         line += f", {several * 1000:.1f} ms for {count} at once"
         if several > _EXPENSIVE * count * one:
-            line += "; other formats of the weights may cost less: see constrain check --model"
+            line += "; a file in another format may cost less, such as Q4_0"
     _log.info("%s", line, extra={"event": "costs", "costs": dict(costs.together)})

@@ -82,7 +82,6 @@ def _source(config: ServerConfig, table: ModelTable) -> ModelSource:
         "batch_invariant": config.deterministic,
         "prompt_cache": None if config.prompt_cache else False,
         "prompt_cache_bytes": config.prompt_cache_size,
-        "prepare": bool(choose("prepare")),
         "lock_memory": bool(choose("lock_memory")),
     }
     return ModelSource(

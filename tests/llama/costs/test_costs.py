@@ -35,8 +35,8 @@ def test_costs_between_measured_numbers_are_linear_and_beyond_them_in_proportion
         (
             {1: 0.01, 4: 0.035, 8: 0.07},
             (
-                "m.gguf: 10.0 ms a token for one answer, 70.0 ms for 8 at once; other formats of the weights may cost "
-                "less: see constrain check --model"
+                "m.gguf: 10.0 ms a token for one answer, 70.0 ms for 8 at once; a file in another format may cost "
+                "less, such as Q4_0"
             ),
         ),
     ],

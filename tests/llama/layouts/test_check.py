@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from constrain.llama.layouts import check
+from constrain.llama.layouts.check import are_layouts_right, pass_the_check, uses_extra_buffers
+from constrain.llama.layouts.products import Products
 from constrain.llama.loading import llama_log
-from constrain.llama.weights import layouts
-from constrain.llama.weights.layouts import are_layouts_right, pass_the_check, uses_extra_buffers
-from constrain.llama.weights.products import Products
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 @pytest.fixture(autouse=True)
 def cache_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("CONSTRAIN_CACHE", str(tmp_path / "cache"))
-    layouts._ask_a_child.cache_clear()
+    check._ask_a_child.cache_clear()
     yield tmp_path / "cache"
-    layouts._ask_a_child.cache_clear()
+    check._ask_a_child.cache_clear()
 
 
 def child(monkeypatch: pytest.MonkeyPatch, status: int | Exception) -> list[list[str]]:
@@ -80,7 +80,7 @@ def test_a_product_that_is_no_number_is_found(monkeypatch: pytest.MonkeyPatch) -
 def test_the_child_is_asked_once(monkeypatch: pytest.MonkeyPatch, cache_directory: Path) -> None:
     found = pass_the_check()  # the real child
     assert len(list((cache_directory / "layouts").iterdir())) == 1
-    layouts._ask_a_child.cache_clear()  # what is kept in the file counts
+    check._ask_a_child.cache_clear()  # what is kept in the file counts
     commands = child(monkeypatch, found)
     assert pass_the_check() is found
     assert not commands
@@ -92,14 +92,14 @@ def test_without_a_good_result_the_layouts_are_not_used(
 ) -> None:
     commands = child(monkeypatch, status)
     assert not pass_the_check()
-    assert commands == [[sys.executable, "-m", "constrain.llama.weights.layouts"]]
+    assert commands == [[sys.executable, "-m", "constrain.llama.layouts.check"]]
 
 
 def test_a_result_of_another_build_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
     child(monkeypatch, 1)
     assert not pass_the_check()
-    monkeypatch.setattr(layouts.llama_cpp, "__version__", "0.0.0")
-    layouts._ask_a_child.cache_clear()
+    monkeypatch.setattr(check.llama_cpp, "__version__", "0.0.0")
+    check._ask_a_child.cache_clear()
     child(monkeypatch, 0)
     assert pass_the_check()
 

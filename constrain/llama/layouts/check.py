@@ -5,7 +5,7 @@ processors: where a compiler drops the configuration of AMX's tiles, or where th
 (llama.cpp's issue 20824). So a child process multiplies matrices in every layout with several threads and compares the
 products with those of the plain layout. If it dies, or a product is wrong, models are loaded without these layouts.
 
-``python -m constrain.llama.weights.layouts`` is the child. Its result is kept in the cache directory.
+``python -m constrain.llama.layouts.check`` is the child. Its result is kept in the cache directory.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ import numpy as np
 
 from constrain.errors import ModelError
 from constrain.llama.ggml import ggml
+from constrain.llama.layouts.products import Products
 from constrain.llama.prebuilt.finding import library_version
 from constrain.llama.processor import processor_name
-from constrain.llama.weights.products import Products
 from constrain.private_folders import find_directory, make_private, replace_file
 
 _AMX = b"AMX_INT8 = 1"

@@ -1,15 +1,12 @@
-"""The time of matrix products, by the format of the weights: what ggml does with most of the time of a decode.
+"""Matrix products as a decode computes them, by the format of the weights.
 
 Weights are stored as llama.cpp would store them: in a layout of its own where it has one for the format on this
-processor ("repacked"), otherwise as they are in the file. Their values do not matter for the time, so they are zero.
+processor ("repacked"), otherwise as they are in the file.
 """
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
-import math
-import time
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,26 +15,15 @@ from constrain.errors import ModelError
 from constrain.llama.ggml import CPU, F32, InitParameters, ggml
 
 if TYPE_CHECKING:
+    import ctypes
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
     from typing_extensions import Self
 
-_WORKING_SET = 64 << 20
-"""Bytes of weights that take turns, so that no product finds its weights in a processor cache, as in a decode."""
-
-_MAX_COPIES = 256
-"""Matrices that take turns: enough for the working set, unless matrices are tiny."""
-
-_RUNS = 3
-"""Least number of runs, of which the fastest counts."""
-
-_SECONDS = 0.02
-"""Seconds that runs of one product take at least together."""
-
 
 class Products:
-    """Times products on the processor, with a number of threads. To be closed, by ``with`` or ``close``.
+    """Multiplies on the processor, with a number of threads. To be closed, by ``with`` or ``close``.
 
     ``extra_buffers``: whether weights may be stored in layouts of their own, as llama.cpp does by default.
     Raises ``ModelError`` if ggml cannot compute.
@@ -69,35 +55,6 @@ class Products:
         """Whether llama.cpp stores a matrix of a format in a layout of its own on this processor."""
         return self._buffer_type(kind, columns, rows) != int(self._plain)
 
-    def seconds(self, kind: int, columns: int, rows: int, tokens: Sequence[int], working_set: int) -> list[float]:
-        """Returns how long one product takes, for each number of tokens.
-
-        Args:
-            kind: number of the format of the weights, whose blocks must divide ``columns``.
-            columns: columns of the matrix of weights.
-            rows: rows of the matrix of weights.
-            tokens: numbers of tokens that are multiplied at once.
-            working_set: bytes of all weights that a decode reads; small models stay in processor caches.
-        """
-        library = self._ggml
-        size = library.row_size(kind, columns) * rows
-        copies = max(1, min(_MAX_COPIES, math.ceil(min(working_set, _WORKING_SET) / size)))
-        context = library.init(InitParameters((copies + 1) * library.tensor_overhead(), None, True))  # noqa: FBT003
-        buffer = None
-        try:
-            weights = [library.new_tensor_2d(context, kind, columns, rows) for _ in range(copies)]
-            buffer = library.backend_alloc_ctx_tensors_from_buft(context, self._buffer_type(kind, columns, rows))
-            if not buffer:
-                raise ModelError(f"there is too little memory for {copies * size} bytes of weights")
-            zeros = (ctypes.c_uint8 * size)()
-            for each in weights:
-                library.backend_tensor_set(each, zeros, 0, size)
-            return [self._time(weights, columns, count) / copies for count in tokens]
-        finally:
-            if buffer:
-                library.backend_buffer_free(buffer)
-            library.free(context)
-
     def multiply(
         self, kind: int, shape: tuple[int, int], data: bytes, activations: NDArray[np.float32]
     ) -> NDArray[np.float32]:
@@ -128,18 +85,6 @@ class Products:
             if buffer:
                 library.backend_buffer_free(buffer)
             library.free(context)
-
-    def _time(self, weights: Sequence[ctypes._Pointer[ctypes.Structure]], columns: int, count: int) -> float:
-        """Returns the seconds of the products of all weights with the same activations, of shape (count, columns)."""
-        values = np.random.default_rng(0).normal(size=(count, columns)).astype(np.float32)
-        with self._product(weights, values) as (graph, _):
-            self._compute(graph)
-            times: list[float] = []
-            while len(times) < _RUNS or sum(times) < _SECONDS:
-                started = time.perf_counter()
-                self._compute(graph)
-                times.append(time.perf_counter() - started)
-        return min(times)
 
     @contextlib.contextmanager
     def _product(
