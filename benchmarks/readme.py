@@ -279,7 +279,7 @@ def speculation(report: dict[str, Any]) -> Iterator[str]:
     elsewhere = [f"{float(eight):g}" for eight in results[0]["elsewhere"]]
     rows = []
     for each in results:
-        name = each["case"] if each["speculation"] == "lookup" else f"{each['case']}, draft model"
+        name = each["case"]
         speedups = [statistics.median(each["speedups"]), each["predicted"], *each["elsewhere"].values()]
         right = f"{each['n_right']} of {each['n_guessed']}"
         rates = (f"{each['default']:.0f}", f"{each['plain']:.0f}")

@@ -2,7 +2,6 @@
 
     python benchmarks/speculation.py                               the default model
     python benchmarks/speculation.py --model m.gguf                another one
-    python benchmarks/speculation.py --draft-model small.gguf      guesses of a draft model as well
 
 Whole answers at temperature 0, with and without guesses in turn. Only the tokens are timed: prompts are known, schemas
 compiled.
@@ -40,8 +39,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
-
-    from constrain.llama.speculation.drafting import Drafter
 
 EIGHT = (1.1, 1.5, 2.0, 3.0, 4.0, 6.0)
 """Costs of eight tokens at once, in costs of one, of the machines that are predicted."""
@@ -201,24 +198,20 @@ def main() -> None:
     """Runs the cases, prints a table and writes a JSON file."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--model", type=Path, help="GGUF file; the default model if none")
-    parser.add_argument("--draft-model", type=Path, help="GGUF file of a draft model")
     parser.add_argument("--rounds", type=int, default=10, help="answers of each case, with and without guesses (10)")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="threads (all cores)")
     parser.add_argument("--output", type=Path, default=Path("speculation.json"), help="where the numbers go")
     arguments = parser.parse_args()
     console = Console()
     results: list[Result] = []
-    drafts = [None] if arguments.draft_model is None else [None, arguments.draft_model]
-    every: Mapping[int, float] = {}
-    for draft in drafts:
-        options = {"n_ctx": 1024, "n_threads": arguments.threads, "speculate": True, "draft_model": draft}
-        usual = constrain.Model(arguments.model, n_ctx=1024, n_threads=arguments.threads)
-        with constrain.Model(arguments.model, **options) as model, usual:
-            for case in CASES:
-                results.append(measure(model, usual, case, arguments.rounds))
-                console.print(f"{case.name}: {statistics.median(results[-1].speedups):.2f}")
-            assert model._every is not None
-            every = model._every
+    options = {"n_ctx": 1024, "n_threads": arguments.threads}
+    usual = constrain.Model(arguments.model, **options)
+    with constrain.Model(arguments.model, **options, speculate=True) as model, usual:
+        for case in CASES:
+            results.append(measure(model, usual, case, arguments.rounds))
+            console.print(f"{case.name}: {statistics.median(results[-1].speedups):.2f}")
+        assert model._every is not None
+        every = model._every
     print_table(console, results)
     about = {
         "threads": arguments.threads,
@@ -248,7 +241,7 @@ def measure(model: constrain.Model, usual: constrain.Model, case: Case, rounds: 
     return Result(
         model=Path(model.llama.model_path).name,
         case=case.name,
-        speculation="lookup" if model._draft is None else "lookup and draft model",
+        speculation="lookup",
         n_tokens=len(last.answer.tokens),
         n_guessed=last.n_guessed,
         n_right=last.n_right,
@@ -291,45 +284,19 @@ def begin(model: constrain.Model, case: Case) -> Answer:
 
 
 def predict(model: constrain.Model, case: Case, known: Answer, every: Mapping[int, float]) -> float:
-    """How many times as fast an answer is with guesses as without, if evaluations cost this much and nothing else does.
-
-    A draft model costs there what it costs here, in costs of one token.
-    """
-    drafter: Drafter | None = None
-    if model._draft is not None:
-        assert model._every is not None
-        drafter = _Timed(model._draft, model._draft.seconds / model._every[1] * every[1])
+    """How many times as fast an answer is with guesses as without, if evaluations cost this much, and nothing else."""
     costs = []
     for guesses in (False, True):
         new = begin(model, case)
         replay = Replay(model.vocabulary.n_vocab, [*new.prompt, *known.tokens], every)
-        speculation = Speculation(new.prompt, every, new.eos, drafter) if guesses else None
+        speculation = Speculation(new.prompt, every, new.eos) if guesses else None
         decoding = Decoding(replay, new, speculation=speculation)
         for _ in decoding.steps():
             pass
         if new.tokens != known.tokens:
             raise SystemExit(f"{case.name}: the replayed answer is another one")
         costs.append(replay.seconds)
-    drafted = 0.0 if drafter is None else drafter.spent
-    return costs[0] / (costs[1] + drafted)
-
-
-class _Timed:
-    """A draft model with another cost, which it adds up in ``spent``."""
-
-    def __init__(self, drafter: Drafter, seconds: float) -> None:
-        self._drafter, self.seconds, self.spent = drafter, seconds, 0.0
-        self.n_vocab = drafter.n_vocab
-
-    def follow(self, tokens: Sequence[int], deadline: float | None) -> bool:
-        return self._drafter.follow(tokens, deadline)
-
-    def extend(self, token: int, deadline: float | None) -> bool:
-        return self._drafter.extend(token, deadline)
-
-    def likeliest(self, matcher: Any) -> tuple[int, float]:
-        self.spent += self.seconds
-        return self._drafter.likeliest(matcher)
+    return costs[0] / costs[1]
 
 
 def print_table(console: Console, results: Sequence[Result]) -> None:

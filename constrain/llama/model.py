@@ -27,7 +27,6 @@ from constrain.llama.names import model_path
 from constrain.llama.prompt_cache.identity import ModelFacts
 from constrain.llama.prompt_cache.prompts import PROMPT_CACHE_BYTES, ContextPrompts, PromptCache
 from constrain.llama.scheduling.scheduler import Scheduler
-from constrain.llama.speculation.drafting import DraftModel, require_same_tokens
 from constrain.llama.speculation.gain import Gain
 from constrain.llama.speculation.guesses import Speculation
 from constrain.llama.threads.openmp import release_workers
@@ -113,8 +112,6 @@ class Model:
             and several most alike; give a ``Llama`` the same. There are no guesses for recurrent models, for answers
             with log-probabilities or confidence, and in grammars whose rules limit tokens. The first answer measures
             the model for about a second.
-        draft_model: path or name of a smaller model of the same family, which guesses where nothing is found;
-            then ``speculate`` is on. It gets as large a context, and the same threads and layers on the GPU.
         verbose: whether llama.cpp logs to standard error.
 
     Attributes:
@@ -150,7 +147,6 @@ class Model:
         prompt_cache_bytes: int = PROMPT_CACHE_BYTES,
         lock_memory: bool = False,
         speculate: bool = False,
-        draft_model: str | os.PathLike[str] | None = None,
         verbose: bool = False,
     ) -> None:
         _require_whole("parallel", parallel, 1, llama_cpp.llama_max_parallel_sequences())
@@ -160,7 +156,6 @@ class Model:
         _require_whole("prompt_cache_bytes", prompt_cache_bytes, 0, _MOST_BYTES)
         self._directory = find_directory(prompt_cache)
         directory = self._directory if keep_prompts and prompt_cache_bytes else None
-        speculate = speculate or draft_model is not None
         if n_threads is not None:
             _require_whole("n_threads", n_threads, 1, MAX_THREADS)
         self._owns_llama = not isinstance(model, llama_cpp.Llama)
@@ -183,9 +178,6 @@ class Model:
             self.vocabulary = vocabulary
             self.context = Context(self.llama, keep_prompts=keep_prompts)
             self._facts = ModelFacts(self.llama)
-            self._draft = None
-            if draft_model is not None:
-                self._draft = self._load_draft(model_path(draft_model), verbose=verbose, lock_memory=lock_memory)
         except BaseException:
             if self._owns_llama:
                 self.llama.close()  # otherwise a kept error would keep the weights
@@ -239,8 +231,6 @@ class Model:
             finally:
                 if not self.is_closed:
                     self.context.threads.restore()
-                    if self._draft is not None:
-                        self._draft.context.threads.restore()
                 release_workers()
 
     @property
@@ -296,34 +286,12 @@ class Model:
         if not self._speculates or answer.logprobs is not None or answer.questions is not None:
             return None
         if self._every is None:
-            if self._draft is not None:
-                self._draft.evaluation_seconds = self._measured_alone(self._draft.context, self._draft.facts)[1]
             most = llama_cpp.llama_n_batch(self.context.pointer)
             every = self._measured_alone(self.context, self._facts)
             self._every = {size: seconds for size, seconds in every.items() if size <= most}
         if not Gain(self._every).can_pay:
             return None
-        return Speculation(answer.prompt, self._every, answer.eos, self._draft)
-
-    def _load_draft(self, path: Path, *, verbose: bool, lock_memory: bool) -> DraftModel:
-        """Loads a draft model. Raises ``ModelError`` if it cannot guess for this one."""
-        if not self.context.can_remove:
-            raise ModelError(f"{self.llama.model_path}: this model cannot take back guesses; leave out draft_model")
-        llama = load(
-            path,
-            self.context.n_ctx,
-            self.llama.model_params.n_gpu_layers,
-            self.llama.n_threads,
-            verbose=verbose,
-            lock_memory=lock_memory,
-            flash_attn=True,
-        )
-        try:
-            require_same_tokens(Vocabulary.from_llama(llama), self.vocabulary, str(path))
-            return DraftModel(llama, self.context.n_vocab)
-        except BaseException:
-            llama.close()
-            raise
+        return Speculation(answer.prompt, self._every, answer.eos)
 
     def _measured_alone(self, context: Context, facts: ModelFacts) -> Mapping[int, float]:
         """The costs of a context with one sequence, which loses its tokens if they have to be measured."""
@@ -418,8 +386,6 @@ class Model:
                 scheduler.close()
             if self._prompt_cache is not None:
                 self._prompt_cache.close()
-            if self._draft is not None:
-                self._draft.llama.close()
             if self._owns_llama:
                 self.tokenizer.close()
                 self.llama.close()

@@ -94,9 +94,7 @@ class Guesser(Protocol):
     def restart(self, tokens: Sequence[int]) -> None:
         """Forgets all tokens, for those of a prompt and an answer."""
 
-    def guess(
-        self, n_tokens: int, room: int, matcher: AnswerMatcher | None, deadline: float | None = None
-    ) -> list[int]:
+    def guess(self, n_tokens: int, room: int, matcher: AnswerMatcher | None) -> list[int]:
         """Returns at most ``room`` tokens that may follow, to be evaluated with ``n_tokens`` others."""
 
     def learn(self, n_guessed: int, n_right: int) -> None:
@@ -185,7 +183,7 @@ class Decoding:
         if self._ahead:
             self.evaluator.remove(len(self._ahead))
         answer = self.answer
-        self._ahead = speculation.guess(len(tokens), answer.limit - len(answer.tokens), answer.matcher, answer.deadline)
+        self._ahead = speculation.guess(len(tokens), answer.limit - len(answer.tokens), answer.matcher)
         self._n_ahead = len(self._ahead)
         self.n_guessed += self._n_ahead
         if self._ahead:

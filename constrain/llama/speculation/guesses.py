@@ -1,7 +1,6 @@
 """Prompt lookup: guesses are what followed the last tokens when they occurred before, in the prompt or in the answer.
 
-Answers repeat: values from the prompt, names of keys in the elements of an array, code that is edited. Where nothing is
-found, a draft model guesses, if there is one.
+Answers repeat: values from the prompt, names of keys in the elements of an array, code that is edited.
 """
 
 from __future__ import annotations
@@ -9,13 +8,12 @@ from __future__ import annotations
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from constrain.llama.speculation.gain import Gain, Kind, drafted
+from constrain.llama.speculation.gain import Gain, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from constrain.llama.decoding.answer_matcher import AnswerMatcher
-    from constrain.llama.speculation.drafting import Drafter
 
 _LENGTHS = {3: Kind.FOUND_AFTER_THREE, 2: Kind.FOUND_AFTER_TWO}
 """Numbers of last tokens that are looked up, the surest first, and the kind of guesses behind them."""
@@ -57,7 +55,6 @@ class Speculation:
         prompt: the tokens of the prompt.
         every: seconds of an evaluation by the number of tokens, with the logits after each.
         eos: tokens that end the answer, which are never guessed: nothing is evaluated after them.
-        drafter: guesses where nothing is found; ``None`` for none.
     """
 
     def __init__(
@@ -65,53 +62,40 @@ class Speculation:
         prompt: Sequence[int],
         every: Mapping[int, float],
         eos: Collection[int] = (),
-        drafter: Drafter | None = None,
     ) -> None:
         self._gain = Gain(every)
         self._eos = eos
-        self._drafter = drafter
-        self._n_tokens = 0
         self._kinds: list[Kind] = []
         self.restart(prompt)
 
     def extend(self, tokens: Sequence[int]) -> None:
         """Adds tokens of the answer, or of the text that comes before it."""
         self._lookup.extend(tokens)
-        if self._drafter is not None:
-            self._can_draft &= max(tokens, default=0) < self._drafter.n_vocab
 
     def restart(self, tokens: Sequence[int]) -> None:
         """Forgets all tokens, for those of the prompt and the answer after the answer took some back."""
-        self._lookup = Lookup(())
-        self._can_draft = self._drafter is not None
-        self.extend(tokens)
+        self._lookup = Lookup(tokens)
 
-    def guess(
-        self, n_tokens: int, room: int, matcher: AnswerMatcher | None, deadline: float | None = None
-    ) -> list[int]:
+    def guess(self, n_tokens: int, room: int, matcher: AnswerMatcher | None) -> list[int]:
         """Returns tokens that may follow; none if they would cost more than they are expected to save.
 
         Args:
             n_tokens: number of tokens that are evaluated in any case.
             room: the most guesses.
             matcher: only tokens that it allows are guessed; ``None`` if all are allowed.
-            deadline: the ``time.monotonic()`` after which a draft model begins no evaluation; ``None`` for none.
         """
-        self._kinds, self._n_tokens = [], n_tokens
+        self._kinds = []
         most = min(room, self._gain.most - n_tokens)
         if most <= 0:
             return []
         found, kinds = self._find(n_tokens, most, matcher)
         best = self._gain.best(kinds, n_tokens)
-        if not best and self._asks_drafter(n_tokens, most):
-            found, kinds = self._draft(most, matcher, deadline)
-            best = self._gain.best(kinds, n_tokens)
         self._kinds = kinds[:best]
         return found[:best]
 
     def learn(self, n_guessed: int, n_right: int) -> None:
         """Counts how many of the last guesses came true."""
-        self._gain.record(self._kinds[:n_guessed], self._n_tokens, n_right)
+        self._gain.record(self._kinds[:n_guessed], n_right)
 
     def _find(self, n_tokens: int, most: int, matcher: AnswerMatcher | None) -> tuple[list[int], list[Kind]]:
         """Looks up at most ``most`` tokens that may follow, as many as are worth their cost if all are allowed."""
@@ -125,36 +109,3 @@ class Speculation:
             found = found[: matcher.accept_many(found)]
             matcher.rollback(len(found))
         return found, [kind] * len(found)
-
-    def _asks_drafter(self, n_tokens: int, most: int) -> bool:
-        """Whether the draft model can read all tokens, and is expected to save time."""
-        if self._drafter is None or not self._can_draft:
-            return False
-        return self._gain.is_draft_worthwhile(n_tokens, most, self._drafter.seconds)
-
-    def _draft(self, most: int, matcher: AnswerMatcher | None, deadline: float | None) -> tuple[list[int], list[Kind]]:
-        """Has the draft model guess up to ``most`` tokens, as long as a further one may save its cost."""
-        drafter = self._drafter
-        assert drafter is not None
-        tokens, kinds, all_right = list[int](), list[Kind](), 1.0
-        if not self._gain.pays_to_draft(all_right, drafter.seconds):
-            return tokens, kinds
-        is_ready = drafter.follow(self._lookup.tokens, deadline)
-        n_evaluations = 1
-        while is_ready:
-            token, probability = drafter.likeliest(matcher)
-            if not probability or token in self._eos or (matcher is not None and not matcher.accept(token)):
-                break
-            tokens.append(token)
-            kinds.append(drafted(probability))
-            all_right *= self._gain.probability(kinds[-1])
-            if len(tokens) == most or (matcher is not None and matcher.is_finished):
-                break
-            if not self._gain.pays_to_draft(all_right, drafter.seconds):
-                break
-            is_ready = drafter.extend(token, deadline)
-            n_evaluations += is_ready
-        if matcher is not None:
-            matcher.rollback(len(tokens))
-        self._gain.spend(n_evaluations * drafter.seconds)
-        return tokens, kinds

@@ -15,7 +15,7 @@ from constrain.llama.decoding.answer import Answer
 from constrain.llama.decoding.decode import Decoding
 from constrain.llama.decoding.sampler import Chain, Sampling
 from constrain.llama.loading import Llama
-from constrain.llama.speculation.gain import Gain, Kind, drafted
+from constrain.llama.speculation.gain import Gain, Kind
 from constrain.llama.speculation.guesses import Lookup, Speculation
 from tests.support import demo_model
 
@@ -94,11 +94,8 @@ class Wild:
     def restart(self, tokens: Sequence[int]) -> None:
         self.tokens = list(tokens)
 
-    def guess(
-        self, n_tokens: int, room: int, matcher: AnswerMatcher | None, deadline: float | None = None
-    ) -> list[int]:
+    def guess(self, n_tokens: int, room: int, matcher: AnswerMatcher | None) -> list[int]:
         assert n_tokens > 0
-        assert deadline is None
         del matcher
         evaluator, found = Evaluator(), list(self.tokens)
         evaluator.cells = found
@@ -190,67 +187,26 @@ def test_guesses_that_do_not_come_true_end() -> None:
     gain, kinds = Gain({1: 1.0, 8: 3.0}), [Kind.FOUND_AFTER_THREE] * 7
     assert gain.best(kinds, 1) > 0
     for _ in range(20):
-        gain.record(kinds[:4], 1, 0)
+        gain.record(kinds[:4], 0)
     assert gain.best(kinds, 1) == 0
-    assert gain.best([Kind.DRAFTED_SURELY] * 7, 1) > 0  # each kind has its own record
+    assert gain.best([Kind.FOUND_AFTER_TWO] * 7, 1) > 0  # each kind has its own record
     for _ in range(40):
-        gain.record(kinds[:4], 1, 4)
+        gain.record(kinds[:4], 4)
     assert gain.best(kinds, 1) > 0
 
 
 def test_guesses_behind_a_wrong_one_are_not_counted() -> None:
     gain = Gain(CHEAP)
-    before = [gain.probability(kind) for kind in Kind]
-    gain.record([Kind.DRAFTED_SURELY, Kind.DRAFTED_BELOW_HALF, Kind.FOUND_AFTER_TWO], 1, 1)
-    after = [gain.probability(kind) for kind in Kind]
-    changed = {kind: new - old for kind, old, new in zip(Kind, before, after, strict=True) if old != new}
-    assert changed.keys() == {Kind.DRAFTED_SURELY, Kind.DRAFTED_BELOW_HALF}
-    assert changed[Kind.DRAFTED_SURELY] > 0 > changed[Kind.DRAFTED_BELOW_HALF]
-
-
-@pytest.mark.parametrize(("seconds", "worthwhile"), [(0.0, True), (0.3, True), (0.9, False), (2.0, False)])
-def test_a_draft_model_must_be_faster(seconds: float, *, worthwhile: bool) -> None:
-    assert Gain({1: 1.0, 8: 1.2}).is_draft_worthwhile(1, 7, seconds) is worthwhile
-    assert not Gain({1: 1.0, 8: 8.0}).is_draft_worthwhile(1, 7, seconds)
-
-
-def test_a_draft_model_that_is_wrong_is_not_asked_again() -> None:
-    gain = Gain({1: 1.0, 8: 2.0})
-    assert gain.is_draft_worthwhile(1, 7, 0.1)
-    for _ in range(60):
-        gain.record([drafted(0.9)], 1, 0)
-    assert not gain.is_draft_worthwhile(1, 7, 0.1)
-
-
-def test_a_draft_model_whose_guesses_are_never_tried_is_not_asked_again() -> None:
-    gain = Gain({1: 1.0, 8: 2.0})
-    for _ in range(60):
-        gain.spend(0.1)
-    assert not gain.is_draft_worthwhile(1, 7, 0.1)
-
-
-def test_a_draft_model_that_was_right_may_be_wrong_for_a_while() -> None:
-    gain = Gain({1: 1.0, 8: 2.0})
-    for _ in range(1000):
-        gain.record([drafted(0.99)] * 4, 1, 4)
-    for _ in range(30):
-        gain.spend(0.1)
-    assert gain.is_draft_worthwhile(1, 7, 0.1)
-    for _ in range(30):
-        gain.spend(0.1)
-    assert not gain.is_draft_worthwhile(1, 7, 0.1)
+    before = gain.probability(Kind.FOUND_AFTER_THREE), gain.probability(Kind.FOUND_AFTER_TWO)
+    gain.record([Kind.FOUND_AFTER_TWO, Kind.FOUND_AFTER_THREE, Kind.FOUND_AFTER_TWO], 1)
+    after = gain.probability(Kind.FOUND_AFTER_THREE), gain.probability(Kind.FOUND_AFTER_TWO)
+    assert after[0] < before[0]
+    assert after[1] == pytest.approx((5 * 0.5 + 1) / 6)
 
 
 @pytest.mark.parametrize(("every", "can"), [(CHEAP, True), ({1: 1.0, 8: 8.0}, False), ({1: 1.0}, False)])
 def test_where_no_guess_can_pay_none_are_made(every: dict[int, float], *, can: bool) -> None:
     assert Gain(every).can_pay is can
-
-
-@pytest.mark.parametrize("probability", [0.0, 0.3, 0.5, 0.8, 0.94, 0.99, 1.0])
-def test_surer_guesses_count_as_likelier(probability: float) -> None:
-    gain = Gain(CHEAP)
-    assert abs(gain.probability(drafted(probability)) - probability) <= 0.3
-    assert gain.probability(drafted(probability)) <= gain.probability(drafted(min(1.0, probability + 0.2)))
 
 
 def test_only_allowed_tokens_are_guessed() -> None:
