@@ -139,15 +139,6 @@ PACKAGE = {
         exporting.plan._Inlining._in_place exporting.plan._Inlining._written
         exporting.reduction._Rules._rest exporting.reduction._Rules.body
         exporting.terminals.Terminals._inner exporting.terminals.Terminals._made""",
-    "the nesting of what a compiler check compares; deeper than Python's stack is a LimitError (deep_enough)": """
-        certificates.compiler_check._holds
-        certificates.patterns._of_node certificates.patterns._of_repetition certificates.patterns._of_sequence
-        certificates.spelling._orders certificates.spelling.orders
-        certificates.spelling.count_orders
-        certificates.spelling.spell
-        certificates.values.Values._arrays certificates.values.Values._objects certificates.values.Values.of_size
-        certificates.values.Values._likely
-        certificates.values.Values.near""",
     "the nesting of groups in a pattern (MAX_GROUP_NESTING)": """
         lark.lexing.gaps._beginnings_before
         regex.named_groups._Automaton.add regex.named_groups._Automaton.repeat""",

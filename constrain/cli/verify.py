@@ -7,14 +7,14 @@ import json
 import math
 import re
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path  # noqa: TC003 - typer reads the annotations
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.console import Console
 
-from constrain.certificates.certificate import canonical, digest, verify_certificate
+from constrain.certificates.certificate import canonical, verify_certificate
 from constrain.certificates.signing import read_private_key, read_public_key, sign, verify_signature
 from constrain.cli import shared
 from constrain.cli.tracing import require_place
@@ -41,12 +41,6 @@ def verify(
     *,
     recompile: Annotated[
         bool, typer.Option("--recompile", help="Compile the schema or grammar again, and compare the result.")
-    ] = False,
-    compiler: Annotated[
-        bool,
-        typer.Option(
-            "--compiler", help="Compare the grammar with independent validators of its source, on all small values."
-        ),
     ] = False,
     model: Annotated[
         Path | None,
@@ -79,7 +73,7 @@ def verify(
         if key is not None:
             with _named(public_key):
                 read_public_key(key)
-        checks = _Checks(recompile, compiler, model, given, key, n_threads, n_gpu_layers)
+        checks = _Checks(recompile, model, given, key, n_threads, n_gpu_layers)
         listed = [(name, certificate) for path in files for name, certificate in _read(path)]
     except (OSError, ValueError, ModuleNotFoundError) as error:
         shared.show_error(error)
@@ -104,14 +98,12 @@ class _Checks:
     """The checks that were asked for. The model is loaded for the first certificate that needs it."""
 
     recompile: bool
-    compiler: bool
     path: Path | None
     prompt: str | list[int] | None
     public_key: bytes | None
     n_threads: int | None
     n_gpu_layers: int | None
     _loaded: tuple[int, Model] | None = None
-    _compared: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def run(self, certificate: dict[str, Any], before: str | None) -> tuple[str, list[str], bool]:
         """Checks one certificate; returns its hash, what was found, and whether the model writes the same answer.
@@ -128,8 +120,6 @@ class _Checks:
                 said.append("the signature is by this key")
             if self.recompile:
                 said.append(self._recompile(certificate))
-            if self.compiler:
-                said.append(self._compare(certificate))
             if self.path is not None:
                 found = self._replay(certificate)
                 is_equal = found is None
@@ -143,8 +133,8 @@ class _Checks:
         found = [] if self.public_key is not None else ["signatures (--public-key)"]
         if self.path is not None:
             return found
-        if not (self.recompile or self.compiler):
-            found.append("whether grammars are those of their schemas (--recompile, --compiler)")
+        if not self.recompile:
+            found.append("whether grammars are those of their schemas (--recompile)")
         return [*found, "whether the model writes these tokens for the prompt (--model)"]
 
     def _recompile(self, certificate: dict[str, Any]) -> str:
@@ -154,20 +144,6 @@ class _Checks:
         recompile(certificate, vocabulary)
         left_out = vocabulary is None and names_tokens(certificate)
         return "the source gives this grammar" + (", but for ids of tokens, which need --model" if left_out else "")
-
-    def _compare(self, certificate: dict[str, Any]) -> str:
-        """Says how the grammar and independent validators of its source agree. Raises ``ValueError``."""
-        from constrain.certificates.compiler_check import check_compiler
-
-        known = certificate["grammar_sha256"], digest(certificate["source"])
-        if known not in self._compared:
-            with shared.show_progress(Console(stderr=True), "Comparing the grammar with its source"):
-                report = check_compiler(certificate["grammar"], certificate["source"], answer=certificate["text"])
-            lines = "; ".join(line.strip() for line in report.lines())
-            if report.counts:
-                raise ValueError(f"the grammar is not that of its source: {lines}")
-            self._compared[known] = lines
-        return self._compared[known]
 
     def _replay(self, certificate: dict[str, Any]) -> Difference | None:
         from constrain.generation.proofs.replay import replay

@@ -21,12 +21,12 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from constrain.certificates import strings
-from constrain.certificates.acceptor import Acceptor
-from constrain.certificates.spelling import count_orders, orders, spell
-from constrain.certificates.validators import Validators
-from constrain.certificates.values import EXTRA_KEY, Values
 from constrain.errors import deep_enough
+from tests.soundness.compiler import strings
+from tests.soundness.compiler.acceptor import Acceptor
+from tests.soundness.compiler.spelling import count_orders, orders, spell
+from tests.soundness.compiler.validators import Validators
+from tests.soundness.compiler.values import EXTRA_KEY, Values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

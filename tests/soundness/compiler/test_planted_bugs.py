@@ -22,9 +22,7 @@ import constrain
 from constrain import Lark, verify
 from constrain.certificates import certificate as certificates
 from constrain.certificates import derivation
-from constrain.certificates.acceptor import Acceptor
 from constrain.certificates.certificate import certify
-from constrain.certificates.compiler_check import check_compiler
 from constrain.engine import constraint as engine
 from constrain.engine.compiling import describe_source
 from constrain.generation.proofs.sources import source_to_json
@@ -32,6 +30,8 @@ from constrain.json_schema.keywords import numeric, table
 from constrain.language.grammar import Edge, Grammar, Rule, Terminal
 from constrain.language.tree import Literal
 from constrain.regex.parsing.parser import parse_pattern
+from tests.soundness.compiler.acceptor import Acceptor
+from tests.soundness.compiler.check import check_compiler
 from tests.support.certificates import mutations as m
 from tests.support.judging import validation_error
 from tests.support.matching import allowed_tokens

@@ -10,9 +10,9 @@ import pytest
 
 import constrain
 from constrain import Lark, Regex
-from constrain.certificates.acceptor import Acceptor
-from constrain.certificates.compiler_check import _edited
 from constrain.certificates.export import grammar_to_json
+from tests.soundness.compiler.acceptor import Acceptor
+from tests.soundness.compiler.check import _edited
 from tests.support import LONG, byte_vocabulary, maskbench
 
 if TYPE_CHECKING:

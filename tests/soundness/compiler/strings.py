@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from itertools import chain, count, product
 from typing import TYPE_CHECKING, Any
 
-from constrain.certificates import patterns
+from tests.soundness.compiler import patterns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

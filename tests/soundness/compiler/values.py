@@ -17,8 +17,8 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeGuard
 from urllib.parse import unquote
 
-from constrain.certificates import patterns
-from constrain.certificates.spelling import spell
+from tests.soundness.compiler import patterns
+from tests.soundness.compiler.spelling import spell
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
