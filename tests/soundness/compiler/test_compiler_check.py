@@ -10,10 +10,10 @@ import pytest
 
 import constrain
 from constrain import Lark, Regex
-from constrain.certificates import validators
 from constrain.certificates.export import grammar_to_json
 from constrain.engine.compiling import compile_any, describe_source
 from constrain.generation.proofs.sources import source_to_json
+from tests.soundness.compiler import validators
 from tests.soundness.compiler.check import CompilerReport, check_compiler
 from tests.support import LONG, byte_vocabulary, maskbench
 
