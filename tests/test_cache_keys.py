@@ -150,7 +150,6 @@ ALIKE = {
     "constrain.json_schema.formats.expressions._identifier": CONSTANTS,
     "constrain.json_schema.formats.expressions._uuid_of": CONSTANTS,
     "constrain.json_schema.keywords.unknown._closest": f"{TEXTS}, and a draft of the package",
-    "constrain.lark.reading.driver.driver": ITSELF,
     "constrain.lark.substrings._kind": TEXTS,
     "constrain.llama.costs.kept._known": "a hash of the facts",
     "constrain.llama.hashes._known": "path, size and time of change of a file",

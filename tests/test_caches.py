@@ -29,7 +29,6 @@ SMALL = {
     "constrain.json_schema.formats.expressions._identifier": "four kinds of identifiers",
     "constrain.json_schema.formats.expressions._uuid_of": "versions 1 to 8",
     "constrain.json_schema.emission.scalars._unbounded": "twelve entries at most, for all ways of spelling numbers",
-    "constrain.lark.reading.driver.driver": "three kinds of grammar texts",
     "constrain.server.playground.page._tagged": "the files of the page, 100 kB",
     "constrain.regex.unicode.properties._aliases": "two tables of names",
     "constrain.regex.unicode.properties._orbit_of": "one table for each dialect",

@@ -83,9 +83,7 @@ class Characters:
 @cache
 def parser() -> Lark:
     """Returns the parser for GBNF."""
-    from constrain.gbnf import tables
-
-    return load_parser(GRAMMAR, tables)
+    return load_parser(GRAMMAR)
 
 
 def read(text: str, dialect: Dialect = "gbnf") -> dict[str, tuple[Any, int]]:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
 
 import constrain
-from constrain.gbnf import Gbnf, tables
-from constrain.gbnf.reading import GRAMMAR, MAX_GBNF_COUNT, MAX_GBNF_NESTING
+from constrain.gbnf import Gbnf
+from constrain.gbnf.reading import MAX_GBNF_COUNT, MAX_GBNF_NESTING
 from tests.gbnf.grammars import CASES, Case
 from tests.support import LONG, byte_vocabulary
 from tests.support.llama.grammar_sampler import LlamaMatcher
@@ -151,11 +150,6 @@ def test_special_tokens_by_name_and_by_id() -> None:
     for wrong in ("<[256]> root", "<[300]>", "<|none|>"):
         with pytest.raises(constrain.GrammarError):
             constrain.compile(Gbnf(f"root ::= {wrong}"), vocabulary)
-
-
-def test_the_tables_are_those_of_the_grammar() -> None:
-    """Otherwise: python -m tools.generate_lark_tables."""
-    assert hashlib.sha256(GRAMMAR.read_bytes()).hexdigest() == tables.DIGEST
 
 
 @pytest.fixture(scope="module")

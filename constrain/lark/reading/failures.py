@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from constrain.lark.reading.driver import driver
 from constrain.lark.reading.places import error_at
 
 if TYPE_CHECKING:
@@ -50,8 +49,6 @@ def parse(
     """
     from lark import UnexpectedCharacters, UnexpectedToken
 
-    if (tree := driver(parser)(parsed)) is not None:
-        return tree
     try:
         return parser.parse(parsed)
     except UnexpectedCharacters as error:
