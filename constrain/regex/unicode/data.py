@@ -22,16 +22,16 @@ import json
 from pathlib import Path
 from typing import Any
 
-_data: dict[str, Any] = json.loads(Path(__file__).with_suffix(".json").read_text("ascii"))
+_DATA: dict[str, Any] = json.loads(Path(__file__).with_suffix(".json").read_text("ascii"))
 
-CATEGORIES: dict[str, str] = _data["CATEGORIES"]
-CATEGORY_ALIASES: str = _data["CATEGORY_ALIASES"]
-SCRIPTS: dict[str, str] = _data["SCRIPTS"]
-SCRIPT_EXTENSIONS: dict[str, str] = _data["SCRIPT_EXTENSIONS"]
-SCRIPT_ALIASES: str = _data["SCRIPT_ALIASES"]
-BINARY: dict[str, str] = _data["BINARY"]
-BINARY_ALIASES: str = _data["BINARY_ALIASES"]
-PYTHON_WORD: str = _data["PYTHON_WORD"]
-PYTHON_SPACE: str = _data["PYTHON_SPACE"]
-CASE_ORBITS: str = _data["CASE_ORBITS"]
-PYTHON_CASE_ORBITS: str = _data["PYTHON_CASE_ORBITS"]
+CATEGORIES: dict[str, str] = _DATA["CATEGORIES"]
+CATEGORY_ALIASES: str = _DATA["CATEGORY_ALIASES"]
+SCRIPTS: dict[str, str] = _DATA["SCRIPTS"]
+SCRIPT_EXTENSIONS: dict[str, str] = _DATA["SCRIPT_EXTENSIONS"]
+SCRIPT_ALIASES: str = _DATA["SCRIPT_ALIASES"]
+BINARY: dict[str, str] = _DATA["BINARY"]
+BINARY_ALIASES: str = _DATA["BINARY_ALIASES"]
+PYTHON_WORD: str = _DATA["PYTHON_WORD"]
+PYTHON_SPACE: str = _DATA["PYTHON_SPACE"]
+CASE_ORBITS: str = _DATA["CASE_ORBITS"]
+PYTHON_CASE_ORBITS: str = _DATA["PYTHON_CASE_ORBITS"]
