@@ -56,7 +56,7 @@ _ORDER = """
     batch
     server.http server.settings server.config server.requests server.sandbox server.serving server.chat
     server.completions server.embeddings server.responses server.messages server.ollama
-    server.llama_server server.batches server.playground server.openapi
+    server.llama_server server.playground server.openapi
     server
     ray
     __init__ example

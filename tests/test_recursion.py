@@ -240,13 +240,6 @@ PACKAGE = {
         vocabulary.tokenizer.Tokenizer._continued vocabulary.tokenizer.Tokenizer._plain""",
     "a method or function of the same name of something else, which is within it or made by it": """
         types.exact_decimals.ExactValidator.validate_json
-        server.app.Application.start
-        server.app.Application.stop
-        server.batches.endpoint.Batches._open server.batches.endpoint.Batches.start
-        server.batches.endpoint.Batches.stop
-        server.batches.folder.BatchFolder.close
-        server.batches.folder.BatchFolder.exists
-        server.batches.folder.BatchFolder.open
         server.playground.request.PlaceRequest.model
         server.sandbox.session.Session.refusals
         server.llama_server.about.About._describe server.llama_server.about.About.models

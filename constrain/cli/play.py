@@ -34,7 +34,7 @@ def play(
     from constrain.server.config import read_config
     from constrain.server.http.listening import listen
 
-    asked = {"port": port, "ctx": ctx, "threads": threads, "gpu_layers": gpu_layers, "batches": False}
+    asked = {"port": port, "ctx": ctx, "threads": threads, "gpu_layers": gpu_layers}
     config = read_config(None, {name: value for name, value in asked.items() if value is not None})
 
     def show(url: str) -> None:

@@ -26,7 +26,6 @@ _NEEDED = (
     "openai",
     "platformdirs",
     "prometheus_client",
-    "python_multipart",
     "pythonjsonlogger",
     "starlette",
     "tomllib" if sys.version_info >= (3, 11) else "tomli",
@@ -140,22 +139,6 @@ def serve(
             help="Show a page at / for trying schemas and prompts, and watching answers token by token.",
             show_default="yes",
         ),
-    ] = None,
-    batches: Annotated[
-        bool | None,
-        typer.Option(
-            "--batches/--no-batches",
-            help="Take files of requests (/v1/files, /v1/batches), and answer them in the background.",
-            show_default="yes",
-        ),
-    ] = None,
-    batch_folder: Annotated[
-        Path | None,
-        typer.Option(help="Folder for files and batches; by default in the folder of the user's data."),
-    ] = None,
-    batch_size: Annotated[
-        str | None,
-        typer.Option(metavar="SIZE", help='Disk space for files of clients ("500 MB").', show_default="4 GiB"),
     ] = None,
     response_store: Annotated[
         str | None,

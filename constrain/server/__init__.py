@@ -12,7 +12,6 @@ of errors for each path, and ``paths`` other spellings of paths.
 - ``messages``: Anthropic's endpoints
 - ``ollama``: all endpoints of Ollama's API
 - ``llama_server``: llama-server's own endpoints
-- ``batches``: files and batches of OpenAI's API, answered in the background
 - ``playground``: a page that shows answers token by token, and the endpoint behind it
 - ``openapi``: the description of all endpoints
 

@@ -12,8 +12,6 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from constrain.server.batches.asking import Asking
-from constrain.server.batches.endpoint import Batches
 from constrain.server.chat.endpoint import make_chat_writer
 from constrain.server.chat.request import read_chat_request
 from constrain.server.completions.endpoint import make_completion_writer
@@ -105,14 +103,11 @@ class Application:
             "/v1/completions": Answering(serving, read_completion_request, make_completion_writer),
             "/v1/embeddings": Embeddings(serving),
         }
-        asking = Asking(answering, settings.timeout, self._partition, self._finish)
-        self._batches = Batches(serving, asking)
         routes = [
             *(Route(path, endpoint, methods=["POST"]) for path, endpoint in answering.items()),
             *responses[1:],
             Route("/v1/messages", Answering(serving, read_messages_request, make_message_writer), methods=["POST"]),
             Route("/v1/messages/count_tokens", TokenCount(serving), methods=["POST"]),
-            *self._batches.routes(),
             *llama_server_routes(serving),
             *ollama_routes(serving),
             *(playground_routes(serving) if settings.playground else ()),
@@ -169,14 +164,6 @@ class Application:
             await error.response()(scope, receive, answer)
         finally:
             self._finish(account, scope)
-
-    def start(self) -> None:
-        """Goes on with the batches of an earlier server. Runs in the event loop."""
-        self._batches.start()
-
-    async def stop(self) -> None:
-        """Stops all batches where they are; the next server goes on with them."""
-        await self._batches.stop()
 
     def close(self) -> None:
         """Frees what answers need, once all are finished."""

@@ -34,7 +34,7 @@ from pydantic import (
 from constrain.llama.prompt_cache.prompts import PROMPT_CACHE_BYTES
 from constrain.server.http.cors import origin_of
 from constrain.server.http.hosts import ANY_HOST, host_of
-from constrain.server.settings import BATCH_BYTES, IN_MEMORY, LogFormat, StrictSubset
+from constrain.server.settings import IN_MEMORY, LogFormat, StrictSubset
 from constrain.suggestions import did_you_mean
 
 if sys.version_info >= (3, 11):
@@ -131,9 +131,6 @@ class ServerConfig(_Table):
     prompt_cache_size: Annotated[int, BeforeValidator(_as_bytes), Field(gt=0)] = PROMPT_CACHE_BYTES
     response_store: Annotated[str, Field(min_length=1)] = IN_MEMORY
     playground: bool = True
-    batches: bool = True
-    batch_folder: _File | None = None
-    batch_size: Annotated[int, BeforeValidator(_as_bytes), Field(gt=0)] = BATCH_BYTES
     log_format: LogFormat = "text"
     models: list[ModelTable] = []
 
@@ -199,5 +196,6 @@ def _relative_to(folder: Path, config: ServerConfig, flags: Mapping[str, Any]) -
         for table in config.models
     ]
     updated: dict[str, Any] = {"models": tables}
-    updated |= {name: resolve(getattr(config, name)) for name in ("api_key_file", "batch_folder") if name not in flags}
+    if "api_key_file" not in flags:
+        updated["api_key_file"] = resolve(config.api_key_file)
     return config.model_copy(update=updated)

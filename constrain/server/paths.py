@@ -11,7 +11,7 @@ HEALTH = "/health"
 
 _VERSION = "/v1"
 
-_VERSIONED = frozenset(("batches", "chat", "completions", "embeddings", "files", "messages", "models", "responses"))
+_VERSIONED = frozenset(("chat", "completions", "embeddings", "messages", "models", "responses"))
 """First parts of paths that clients may write without ``/v1``."""
 
 

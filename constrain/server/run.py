@@ -99,13 +99,11 @@ class Server(uvicorn.Server):
         """Starts the server; see ``uvicorn.Server``."""
         self._loop = asyncio.get_running_loop()
         await super().startup(sockets)
-        self._app.start()
         if self.started:
             self._on_start(url_of(self._sockets[0]))
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Finishes running answers and stops the server; see ``uvicorn.Server``."""
-        await self._app.stop()
         if not self._hurries:
             self._app.generator.end_by(self._grace_seconds - min(_ENDING, self._grace_seconds / 2))
         await super().shutdown(sockets)

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from constrain.server.http.hosts import Hosts
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 StrictSubset = Literal["structural", "openai", "off"]
 
@@ -19,9 +16,6 @@ IN_MEMORY = "memory"
 
 KEEP_NONE = "none"
 """Place of responses that are not kept."""
-
-BATCH_BYTES = 4 << 30
-"""Bytes that the files of clients may take together by default: 4 GiB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +43,6 @@ class Settings:
             begun is refused.
         response_store: place where responses are kept: ``"memory"``, ``"none"``, or the address of a database.
         playground: whether ``/`` has a page that shows answers token by token, with an endpoint of its own.
-        batch_folder: folder that keeps the files and batches of clients; ``None`` to take none.
-        batch_bytes: bytes that the files of clients may take together.
         grace_seconds: seconds after a signal to stop in which answers in progress are finished.
     """
 
@@ -67,6 +59,4 @@ class Settings:
     timeout: float = 600.0
     response_store: str = IN_MEMORY
     playground: bool = True
-    batch_folder: Path | None = None
-    batch_bytes: int = BATCH_BYTES
     grace_seconds: float = 30.0

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING
-
-import platformdirs
 
 from constrain.server.http.auth import read_key, read_keys
 from constrain.server.http.hosts import hosts_for
@@ -39,8 +36,6 @@ def make_settings(config: ServerConfig, addresses: Iterable[str]) -> Settings:
         grace_seconds=config.grace,
         response_store=response_store(config),
         playground=config.playground,
-        batch_folder=(config.batch_folder or _own_folder()) if config.batches else None,
-        batch_bytes=config.batch_size,
     )
 
 
@@ -48,8 +43,3 @@ def response_store(config: ServerConfig) -> str:
     """Returns the place of stored responses, which the environment may name."""
     named = os.environ.get(STORE_VARIABLE, "").strip()
     return named if named and "response_store" not in config.model_fields_set else config.response_store
-
-
-def _own_folder() -> Path:
-    """Returns the folder for files and batches in the folder of the user's data."""
-    return Path(platformdirs.user_data_dir("constrain-llm", appauthor=False)) / "batches"

@@ -58,7 +58,6 @@ def serving(folder: Path, model: str, *options: str) -> Iterator[str]:
     keys = folder / "keys"
     keys.write_text("\n".join(KEYS))
     shared = ["--port", "0", "--threads", "1", "--api-key-file", str(keys), "--cors-origin", "*"]
-    shared += ["--batch-folder", str(folder / "batches")]
     command = [sys.executable, "-m", "constrain", "serve", *options, *shared]
     environment = {**os.environ, "NO_COLOR": "1", "CONSTRAIN_CACHE": str(folder / "cache")}
     said: list[str] = []

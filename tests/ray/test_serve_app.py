@@ -27,8 +27,6 @@ def two_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("config", "replicas", "message"),
     [
-        ({"batches": True}, 2, "constrain batch --ray"),
-        ({"batch_folder": "batches"}, 2, "constrain batch --ray"),
         ({"response_store": "memory"}, 2, "each of 2 replicas"),
         ({"response_store": "sqlite:////tmp/responses.db"}, 2, "several nodes"),
         ({"modles": []}, 2, "config: modles: there is no such key \\(did you mean models"),
@@ -58,7 +56,7 @@ def test_the_numbers_of_a_configuration_hold_for_replicas(tmp_path: Path, monkey
         constrain.ray.app_builder({"config": str(tmp_path / "server.toml"), "replicas": [1, 5], "fronts": 2})
     )
     config, settings = replica.init_args
-    assert (config.threads, config.batches) == (4, False)
+    assert config.threads == 4
     assert settings.api_keys == ("another", "secret")
     assert settings.response_store == "postgresql+psycopg://db/responses"
     assert (replica.max_ongoing_requests, replica.max_queued_requests) == (5, 7)

@@ -132,13 +132,10 @@ def test_help_shows_the_defaults() -> None:
         "prompt_cache": "yes",
         "prompt_cache_size": "2 GiB",
         "playground": "yes",
-        "batches": "yes",
-        "batch_size": "4 GiB",
     }
     assert shown == apart | {name: f"{defaults[name]}".removesuffix(".0") for name in shown.keys() - apart.keys()}
     assert shown["parallel"] == str(DEFAULT_PARALLEL)
     assert (defaults["prompt_cache"], defaults["prompt_cache_size"]) == (True, 2 << 30)
-    assert (defaults["batches"], defaults["batch_size"]) == (True, 4 << 30)
 
 
 def test_the_prompt_cache_is_set_for_all_models(tmp_path: Path) -> None:

@@ -8,21 +8,14 @@ from __future__ import annotations
 import inspect
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from pydantic import BaseModel
 
 from constrain.cli.serve import serve
 from constrain.server import config
-from constrain.server.app import Application
-from constrain.server.settings import Settings
 from tests import test_readme
-from tests.support.guide import API, RUNNING, SECURITY, SERVER, Example, batch_examples, examples
-from tests.support.server.asking import served_as, serving
-
-if TYPE_CHECKING:
-    import constrain
+from tests.support.guide import API, RUNNING, SECURITY, SERVER, Example, examples
 
 SOURCES = sorted(Path(inspect.getfile(config)).parent.rglob("*.py"))
 
@@ -39,17 +32,6 @@ class Person(BaseModel):
 def test_examples_for_the_openai_package_run(example: Example, url: str, capsys: pytest.CaptureFixture[str]) -> None:
     exec(compile(example.at(f"{url}/v1"), "guide", "exec"), {"__name__": "guide"})
     assert capsys.readouterr().out
-
-
-@pytest.mark.slow
-def test_the_example_of_a_batch_runs(
-    model: constrain.Model, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    [example] = batch_examples()
-    application = Application(served_as(model, "small"), Settings(batch_folder=tmp_path / "batches"))
-    with serving(application) as url:
-        exec(compile(example.at(f"{url}/v1"), "guide", "exec"), {"__name__": "guide"})
-    assert re.search(r'^sentence 0 \{.*"name".*', capsys.readouterr().out, re.MULTILINE | re.DOTALL)
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tests.support.pages import DOCS, blocks
 
-CLIENTS, RUNNING, API, SECURITY, OLLAMA, BATCHES = (
+CLIENTS, RUNNING, API, SECURITY, OLLAMA = (
     (DOCS / path).read_text(encoding="utf-8")
     for path in (
         "guides/server-clients.md",
@@ -15,11 +15,10 @@ CLIENTS, RUNNING, API, SECURITY, OLLAMA, BATCHES = (
         "guides/server-openai.md",
         "explanation/security.md",
         "guides/server-ollama.md",
-        "guides/server-batches.md",
     )
 )
-"""Its pages: the clients, how the server is run, what it does with requests, who may ask, Ollama's
-clients, and batches.
+"""Its pages: the clients, how the server is run, what it does with requests, who may ask, and Ollama's
+clients.
 """
 
 SERVER = "http://127.0.0.1:8080/v1"
@@ -47,11 +46,6 @@ class Example:
 def examples() -> list[Example]:
     """All that are about OpenAI's clients, in their order; the first page has one for the ``openai`` package."""
     return [*_blocks("openai, in Python", RUNNING.partition("\n## ")[0]), *_of_sections(CLIENTS)]
-
-
-def batch_examples() -> list[Example]:
-    """All that are about batches."""
-    return _blocks("openai, in Python", BATCHES)
 
 
 def ollama_examples() -> list[Example]:

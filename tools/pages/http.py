@@ -43,8 +43,6 @@ _BODIES = {
     "OllamaEmbedRequest": "POST /api/embed",
     "OllamaEmbeddingsRequest": "POST /api/embeddings",
     "OllamaModelRequest": "POST /api/show and POST /api/pull",
-    "FileUpload": "POST /v1/files",
-    "BatchRequest": "POST /v1/batches",
 }
 
 _LARGE = 1 << 31
@@ -69,16 +67,11 @@ _MEANINGS = {
     "confidence": "whether `constrain.fields` has the probabilities of the answer's parts, by JSON Pointer",
     "certificate": "whether `constrain.certificate` has the proof that the answer is one of its schema or grammar; "
     '`"prompt"`: with the token ids of the prompt',
-    "completion_window": "time to answer all requests: `24h`, or another number of hours or days (`2h`, `7d`)",
     "dimensions": "length of the vectors; only the model's own length is accepted",
     "draft": "whether the model first thinks in plain text, or most tokens of this draft: [Accuracy]"
     "(../guides/accuracy.md#think-first)",
     "echo": "whether the text begins with the prompt",
     "encoding_format": "whether a vector is a list of numbers or base64",
-    "endpoint": "the path that all requests of the file go to",
-    "expires_after[anchor]": "`created_at`",
-    "expires_after[seconds]": "seconds that the file is kept, an hour to 30 days; 30 days without it",
-    "file": "the file, with its name: a request per line, as in [Batches](../guides/server-batches.md)",
     "frequency_penalty": "subtracted from the logit of a token once for each time that the answer already has it",
     "function_call": "older form of `tool_choice`",
     "functions": "older form of `tools`",
@@ -91,12 +84,10 @@ _MEANINGS = {
     "name": "older name of `model`",
     "options": "sampling (`temperature`, `top_p`, `seed`, `stop`...), `num_predict`: "
     "[Ollama's clients](../guides/server-ollama.md)",
-    "purpose": "`batch`",
     "raw": "whether the model continues the prompt, without its chat template",
     "think": "whether the model reasons before its answer, and how long",
     "truncate": "whether a text is cut where it does not fit into the context (yes)",
     "verbose": "only false is accepted",
-    "input_file_id": "id of the file with the requests",
     "instructions": "a system message in front of the conversation; the next response does not inherit it",
     "logit_bias": "added to the logits, by token id",
     "ChatRequest.logprobs": "whether the answer has the log-probabilities of its tokens",
@@ -106,7 +97,6 @@ _MEANINGS = {
     "max_tokens": "most tokens of the answer; JSON, calls and texts of grammars are complete within it",
     "MessagesRequest.messages": "the conversation of user and assistant, as text, calls, results and thinking",
     "messages": "the conversation: system, developer, user, assistant, tool and function messages, as text",
-    "BatchRequest.metadata": "returned with the batch",
     "metadata": "returned with the response",
     "min_p": "least probability of a token, as a fraction of the likeliest token's",
     "model": "name of a model that the server has",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import statistics
 import time
 from dataclasses import dataclass
@@ -10,7 +9,6 @@ from typing import TYPE_CHECKING, Literal
 
 import llama_cpp
 import numpy as np
-from llama_cpp._internals import LlamaContext
 
 from constrain.errors import ModelError
 from constrain.llama.contexts.batch import FORCED_TOGETHER, Batch, Piece
@@ -51,29 +49,6 @@ class Measured:
 
     costs: Costs
     is_steady: bool
-
-
-def measure_costs(llama: llama_cpp.Llama) -> Costs:
-    """Measures a loaded model with one sequence, in a context of its own with the settings of the ``Llama``.
-
-    Uses as many threads as are free. Raises ``ModelError`` if llama.cpp cannot make the context or fails.
-    """
-    most = max(SIZES["every"])
-    parameters = llama_cpp.llama_context_params.from_buffer_copy(llama.context_params)
-    parameters.n_ctx = 2 * (_POSITION + most)
-    parameters.n_batch = parameters.n_ubatch = max(_POSITION, most)
-    parameters.n_outputs_max = most
-    parameters.n_seq_max = 1
-    try:
-        context = LlamaContext(model=llama._model, params=parameters, verbose=False)
-    except ValueError as error:
-        raise ModelError(f"{llama.model_path}: there is too little memory to measure it") from error
-    try:
-        meter = Meter(context.ctx, n_sequences=1, n_outputs=most, path=llama.model_path)
-        meter.begin_after(_POSITION)
-        return meter.measure(("every", "last"), seconds=math.inf).costs
-    finally:
-        context.close()  # type: ignore[no-untyped-call]
 
 
 def measure_sequences(sequences: Sequences) -> Measured:

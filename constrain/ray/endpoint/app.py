@@ -54,7 +54,7 @@ def serve_app(
 
     It has the protocols, keys and limits of ``constrain serve``. The number of replicas follows that of the requests
     that they answer. A replica that is taken away answers the requests that it has, and a stream that loses its replica
-    ends with an error. Files and batches of clients are refused: ``constrain batch --ray`` answers files.
+    ends with an error.
 
     Args:
         config: path of ``server.toml``, its content, or a configuration; ``None`` for the small model of the ``demo``
@@ -135,14 +135,9 @@ def _read(config: str | os.PathLike[str] | Mapping[str, Any] | ServerConfig | No
 def _for_cluster(config: ServerConfig, most: int) -> ServerConfig:
     """Returns a configuration for replicas. Raises ``ValueError`` for settings that they cannot have."""
     given = config.model_fields_set
-    if config.batch_folder is not None or ("batches" in given and config.batches):
-        raise ValueError(
-            "files and batches of clients are kept by one server; leave batches and batch_folder out, and answer files "
-            "with constrain batch --ray"
-        )
     if "port" in given:
         _log.warning("port is not used: Ray Serve listens; give it serve.start(http_options={'port': %s})", config.port)
-    changes: dict[str, Any] = {"batches": False, "response_store": response_store(config)}
+    changes: dict[str, Any] = {"response_store": response_store(config)}
     if changes["response_store"] == IN_MEMORY and most > 1:
         if "response_store" in given:
             raise ValueError(

@@ -85,7 +85,6 @@ class Replica:
     async def __del__(self) -> None:
         """Frees everything; Ray calls this once all requests are answered."""
         if hasattr(self, "_app"):  # the constructor may have raised
-            await self._app.stop()
             self._app.close()
             self._models.close()
             workers().close()

@@ -32,7 +32,6 @@ class Account:
         until: latest time for the answer (``time.monotonic()``).
         partition: name of the prompt cache; requests with the same name share evaluated prompts.
         owner: name of the key that sent the request, or for which it is answered (see ``auth.owner_of``).
-        keeps_response: whether a response may be kept for later requests.
         id: name of the request in its response and in the log.
         response_id: id of the response that the request creates; ``""`` if none is chosen yet.
         begun: time of arrival (``time.monotonic()``).
@@ -50,7 +49,6 @@ class Account:
     until: float
     partition: str = ""
     owner: str = ""
-    keeps_response: bool = True
     id: str = field(default_factory=lambda: f"req_{secrets.token_hex(12)}")
     response_id: str = ""
     begun: float = field(default_factory=time.monotonic)

@@ -44,11 +44,6 @@ def owner_of(headers: Headers, keys: Sequence[str]) -> str:
     return _owner(_given_key(headers)) if keys else ""
 
 
-def owners_of(keys: Sequence[str]) -> tuple[str, ...]:
-    """Returns the names for all keys, as ``owner_of`` gives them."""
-    return tuple(map(_owner, keys)) or ("",)
-
-
 def _owner(key: str) -> str:
     return hmac.new(_OWNER, _digest(key), sha256).hexdigest()
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from constrain.server.openapi.batches import BATCH_OPERATIONS
 from constrain.server.openapi.bodies import (
     CHAT_COMPLETION,
     CHAT_REQUEST,
@@ -197,7 +196,6 @@ OPERATIONS = (
         parameters=(in_path("name", "Of the model.", {"anyOf": [MODEL_NAME, {"type": "string"}]}), _VERSION),
         error_forms=("Error", *_MESSAGES_ERRORS),
     ),
-    *BATCH_OPERATIONS,
     *OLLAMA_OPERATIONS,
     *LLAMA_SERVER_OPERATIONS,
     *PLAYGROUND_OPERATIONS,

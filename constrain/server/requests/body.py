@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 _JSON = "application/json"
 
-FORM = "multipart/form-data"
-
 LATEST = ":latest"
 """Tag of a model whose name has none."""
 

@@ -79,33 +79,6 @@ MAX_MODELS_PAGE = 1000
 MAX_PAGE = 100
 """Items of one page of the input of a stored response (``limit``), as for OpenAI. Beyond: status 400."""
 
-MAX_FILES_PAGE = 10_000
-"""Files of one page of their list (``limit``), as for OpenAI. Beyond: status 400."""
-
-MAX_FILES = 10_000
-"""Files that are kept for all keys together. Beyond: status 400."""
-
-MAX_FILE_NAME = 255
-"""Characters of the name of a file. Beyond: status 400."""
-
-SHORTEST_KEEPING = 3600
-"""Least seconds until a file expires (``expires_after.seconds``), as for OpenAI; the most are 30 days."""
-
-MAX_BATCH_BYTES = 200 << 20
-"""Bytes of a file for a batch, 200 MiB. Beyond: status 413."""
-
-MAX_BATCH_REQUESTS = 50_000
-"""Requests of a batch, as for OpenAI. Beyond: the batch fails."""
-
-MAX_BATCHES = 100
-"""Batches that are under way at the same time. Beyond: status 429."""
-
-MAX_CUSTOM_ID = 512
-"""Characters of ``custom_id``. Beyond: the batch fails."""
-
-COMPLETION_HOURS = (1, 720)
-"""Least and greatest ``completion_window`` in hours; clients of OpenAI send ``24h``."""
-
 MAX_FIELD_NESTING = 220
 """Levels of objects and arrays in one field of a request. Beyond: status 400.
 

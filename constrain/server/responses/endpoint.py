@@ -109,7 +109,7 @@ class Responses(Endpoint):
             name = current.get().response_id or new_response_id()
             require_room((question,), generator.room)
             with generator.admit(question.n - 1):
-                if self._keeps(asked):
+                if asked.store:
                     await asyncio.to_thread(partial(self._store.reserve, owner, asked, name, previous))
                 async with self._serving.models.lease(asked.model) as served:
                     warn_of_idle_switches((question,), served)
@@ -180,14 +180,9 @@ class Responses(Endpoint):
             for sent in writer.fail(failure()):
                 yield server_sent(sent)
 
-    @staticmethod
-    def _keeps(request: ResponsesRequest) -> bool:
-        """Returns whether the response to a request is stored."""
-        return request.store and current.get().keeps_response
-
     async def _keep(self, made: _Made, response: ResponseObject) -> None:
         request = made.head.request
-        if self._keeps(request):
+        if request.store:
             put = partial(self._store.put, made.owner, request, response_json(response), made.previous)
             await asyncio.to_thread(put)
 
