@@ -108,7 +108,6 @@ _MEANINGS = {
     "(../guides/confidence.md#weight-the-votes)",
     "output_config": "`format` is the format of the answer, `json_schema` with a schema; `effort` has no effect",
     "output_format": "older form of `output_config.format`",
-    "output_expires_after": "how long the files of answers and errors are kept, as `expires_after` of a file",
     "parallel_tool_calls": "whether an answer may hold several calls",
     "presence_penalty": "subtracted from the logit of each token that the answer already has",
     "previous_response_id": "id of a stored response whose conversation this request continues",
