@@ -44,7 +44,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 import constrain
-from constrain.language.hint import describe
+from constrain.json_schema.hint import describe
 from constrain.llama.model import default_model_path
 
 sys.path.append(str(Path(__file__).parent.parent))  # behind what is installed: the sources may have no kernel

@@ -40,7 +40,7 @@ from rich.table import Table
 
 import constrain
 from constrain.engine.compiling import compile_any
-from constrain.language.hint import describe
+from constrain.json_schema.hint import describe
 from constrain.llama.decoding.answer import Answer
 from constrain.llama.decoding.decode import Decoding
 from constrain.llama.decoding.sampler import Chain, Sampling

@@ -211,7 +211,7 @@ PACKAGE = {
         json_schema.shapes.number_texts.canonical_spellings""",
     "MAX_SCHEMA_DEPTH": """
         inspection.check.filled
-        language.hint._Writer.value language.hint._Writer._object
+        json_schema.hint._Writer.value json_schema.hint._Writer._object
         server.openapi.shapes._reduce
         server.openapi.shapes._references""",
     "sys.getrecursionlimit(): RecursionError becomes an error about the input, as it does for json": """

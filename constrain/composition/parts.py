@@ -85,7 +85,7 @@ class Schema(Source):
 
     def render(self) -> str:
         """Returns the schema as a short text."""
-        from constrain.language.hint import render
+        from constrain.json_schema.hint import render
 
         return render(plain_schema(parse_schema(self.shown)))
 

@@ -492,7 +492,7 @@ class AnswerSettings:
 
     def describe_schema(self, result: ResultType) -> str:
         """Returns the text about the schema that the prompt shows."""
-        from constrain.language import hint
+        from constrain.json_schema import hint
 
         if self.show_schema is False or (result.document is None and result.source is None):
             return ""

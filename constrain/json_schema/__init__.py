@@ -5,9 +5,9 @@
 *shapes* (one JSON type each), and shapes become the automata of rules. Read the packages in this order:
 
 - ``documents``: the schema that a place or reference means (``dialects``: its draft); ``keywords``: its meaning, one
-  function for each keyword
+  record for each keyword
 - ``shapes``: the allowed values; ``formulas``: ``and``, ``or`` and ``not`` over shapes
 - ``values``: existence and number of values; ``emission``: shapes to rules
 - ``formats`` and ``spelling``: the texts of formats, numbers and strings
-- ``strict``: OpenAI's subset; ``lint``: advice to authors
+- ``strict``: OpenAI's subset; ``lint``: advice to authors; ``hint``: the text that shows a schema to the model
 """

@@ -4,7 +4,6 @@ A front end (``json_schema``, ``lark``, ``regex``, ``composition``, ``structural
 ``Grammar``; ``engine`` compiles it. Read ``tree`` first (expressions, what terminals are made of), then ``grammar``
 (terminals and rules) and ``source`` (objects that stand for a grammar where a schema may stand). ``rule_automaton``
 builds a rule; ``merging``, ``emptiness``, ``iteration``, ``special`` and ``digest`` work on grammars. ``schema_text``,
-``policies``, ``hint`` and ``result`` handle the caller's arguments: the text of a schema (``short_schema``: in one
-line; ``wrong_schema``: messages about what is none), the policies of its compilation, its description in the prompt,
-and the type of its answers.
+``policies`` and ``result`` handle the caller's arguments: the text of a schema (``short_schema``: in one line;
+``wrong_schema``: messages about what is none), the policies of its compilation, and the type of its answers.
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from constrain.language.hint import render
+from constrain.json_schema.hint import render
 from constrain.language.schema_text import parse_schema, plain_schema
 from constrain.structural.formats import (
     AnyText,

@@ -15,7 +15,7 @@ import constrain.ray
 from constrain.cli.program import app
 from tools.pages import command_line
 from tools.pages.__main__ import DOCS, outdated
-from tools.pages.keywords import DRAFTS, REFUSALS, is_refused, keywords_of
+from tools.pages.keywords import KEYWORDS, REFUSALS, is_refused
 from tools.plots import PLOTS, draw
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def test_flags_on_the_page_are_those_that_the_program_takes() -> None:
 
 def test_every_keyword_of_every_draft_is_on_the_page() -> None:
     listed = set(re.findall(r"^\| `([^`]+)` \|", (DOCS / "reference" / "keywords.md").read_text("utf-8"), re.MULTILINE))
-    assert {name for draft in DRAFTS for name in keywords_of(draft)} <= listed
+    assert KEYWORDS.records.keys() <= listed
 
 
 @pytest.mark.parametrize("refusal", REFUSALS, ids=lambda refusal: refusal.what)

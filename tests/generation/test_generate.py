@@ -117,7 +117,7 @@ def test_greedy_takes_the_most_likely_allowed_token(model: constrain.Model) -> N
     completion = constrain.complete(model, "A famous book?", schema=SCHEMA, temperature=0)
     constraint = constrain.compile({**SCHEMA, "additionalProperties": False}, model.vocabulary)
     matcher, row = constraint.matcher(), constraint.allocate_bitmask()[0]
-    from constrain.language.hint import describe
+    from constrain.json_schema.hint import describe
 
     prompt = prompt_tokens(model, "A famous book?", shown=describe(SCHEMA), constrained=True)
     llama = Llama(model.llama.model_path, n_ctx=1024, n_threads=1, n_threads_batch=1, verbose=False)

@@ -1,7 +1,6 @@
 """Writes docs/reference/keywords.md: the keywords and formats of JSON Schema, by draft.
 
-The source is the table of keywords in ``constrain.json_schema.keywords.table``. The refused schemas are compiled while
-the page is written.
+The sources are the records of keywords. The refused schemas are compiled while the page is written.
 """
 
 from __future__ import annotations
@@ -10,17 +9,17 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import constrain
-from constrain.json_schema.documents.dialects import DRAFT_4, DRAFT_6, DRAFT_7, DRAFT_2019, DRAFT_2020
-from constrain.json_schema.documents.keyword_sets import ANNOTATIONS
+from constrain.json_schema.documents.dialects import DRAFTS
 from constrain.json_schema.formats.expressions import INEXACT_FORMATS, KNOWN_FORMATS, LEFT_OUT
 from constrain.json_schema.formats.generated import GENERATED_FORMATS
-from constrain.json_schema.keywords.table import keywords_of
+from constrain.json_schema.keywords.table import KEYWORDS
 from tools.pages.markdown import NOTE, byte_vocabulary, cell, code, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-DRAFTS = (DRAFT_4, DRAFT_6, DRAFT_7, DRAFT_2019, DRAFT_2020)
+    from constrain.json_schema.documents.dialects import Dialect
+    from constrain.json_schema.documents.keyword import Keyword
 
 _HEADER = f"""# Keywords
 
@@ -38,31 +37,16 @@ All keywords of the drafts 4, 6, 7, 2019-09 and 2020-12 are known. A keyword is 
 {NOTE}
 """
 
-_GROUPS = {
-    "combinators": "Any value",
-    "conditionals": "Conditions",
-    "numeric": "Numbers",
-    "strings": "Strings",
-    "quotes": "Strings",
-    "format": "Strings",
-    "arrays": "Arrays",
-    "contains": "Arrays",
-    "objects": "Objects",
-    "table": "Names and documents",
+_SECTIONS = {
+    "any": "Any value",
+    "number": "Numbers",
+    "string": "Strings",
+    "array": "Arrays",
+    "object": "Objects",
+    "document": "Names and documents",
+    "annotation": "Annotations",
 }
-"""The sections of the page, by the module of a keyword's function; the order is that of the page."""
-
-_WITHOUT_FUNCTION = {
-    "then": "conditionals",
-    "else": "conditionals",
-    "minContains": "contains",
-    "maxContains": "contains",
-    "$schema": "table",
-    "$vocabulary": "table",
-    "$defs": "table",
-    "definitions": "table",
-}
-"""Keywords that are read together with another one, or before all others, and so have no function of their own."""
+"""The sections of the page, by what a keyword is about."""
 
 
 class Refusal(NamedTuple):
@@ -150,10 +134,11 @@ REFUSALS = (
 def page() -> str:
     """Returns the text of the page."""
     parts = [_HEADER]
-    for title, names in _sections().items():
-        rows = ((code(name), *(_mark(name, draft) for draft in DRAFTS)) for name in names)
-        head = ("keyword", *(draft.name.removeprefix("draft ") for draft in DRAFTS))
-        parts.append(f"## {title}\n\n{table(head, rows, 'lccccc')}\n")
+    head = ("keyword", *(draft.name.removeprefix("draft ") for draft in DRAFTS), "meaning")
+    for about, title in _SECTIONS.items():
+        found = [record for _, record in sorted(KEYWORDS.records.items()) if record.about == about]
+        rows = ((code(each.name), *(_mark(each, draft) for draft in DRAFTS), cell(each.says)) for each in found)
+        parts.append(f"## {title}\n\n{table(head, rows, 'lcccccl')}\n")
     parts.append("## Refused\n\n" + table(("keyword", "refused", "example", "raises", "instead"), _refused()))
     parts.append(
         "\nAny schema may also meet a [limit](limits.md), which raises `LimitError`, or have no value at all, which "
@@ -177,28 +162,12 @@ the format. Two remarks:
 """
 
 
-def _sections() -> dict[str, list[str]]:
-    """Returns the keywords of each section, sorted."""
-    found: dict[str, set[str]] = {title: set() for title in _GROUPS.values()} | {"Annotations": set()}
-    for draft in DRAFTS:
-        for name, function in keywords_of(draft).items():
-            if function is not None:
-                found[_GROUPS[function.__module__.rpartition(".")[2]]].add(name)
-            elif name in _WITHOUT_FUNCTION:
-                found[_GROUPS[_WITHOUT_FUNCTION[name]]].add(name)
-            else:
-                assert name in ANNOTATIONS, f"{name} has no section"
-                found["Annotations"].add(name)
-    return {title: sorted(names) for title, names in found.items()}
-
-
-def _mark(name: str, draft: Any) -> str:
-    table_of = keywords_of(draft)
-    if name not in table_of:
+def _mark(record: Keyword, draft: Dialect) -> str:
+    if record.name not in KEYWORDS.handlers[draft]:
         return ""
-    if table_of[name] is None and name not in _WITHOUT_FUNCTION:
+    if record.about == "annotation":
         return "annotation"
-    return "restricted" if name in {refusal.keyword for refusal in REFUSALS} else "yes"
+    return "restricted" if record.name in {refusal.keyword for refusal in REFUSALS} else "yes"
 
 
 def _refused() -> Iterator[tuple[str, ...]]:

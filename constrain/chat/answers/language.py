@@ -59,7 +59,7 @@ class AnswerLanguage(Choices):
     def render(self) -> str:
         """Returns a description of the content; prompts show the tools separately."""
         if isinstance(self.content, Value):
-            from constrain.language.hint import render
+            from constrain.json_schema.hint import render
 
             return render(plain_schema(parse_schema(self.content.schema)))
         return "" if self.content is None else self.content.render()

@@ -6,5 +6,5 @@ All prompts take this path.
 ``template`` (rendering), ``abilities`` (detection of the features of a template, with probes), ``shaping`` (features
 that a template lacks, as text; other shapes for a conversation that it refuses), ``guarding`` (no text of a message
 becomes a special token) and ``conversation``.
-``language.hint`` makes the text that shows a schema to the model.
+``json_schema.hint`` makes the text that shows a schema to the model.
 """

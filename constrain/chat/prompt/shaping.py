@@ -14,8 +14,6 @@ from constrain.chat.families.format import TAG, ArgumentStyle, ToolFormat
 from constrain.chat.prompt.abilities import Abilities, TextAndCalls
 from constrain.chat.prompt.messages import Call, Message, to_json
 from constrain.errors import ModelError
-from constrain.json_schema.documents.dialects import DRAFT_2020, SINGLE_SUBSCHEMA, SUBSCHEMAS
-from constrain.json_schema.documents.keyword_sets import ANNOTATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -298,15 +296,19 @@ def _plain_schema(schema: Any) -> Any:
         return {"description": ""}
     if not isinstance(schema, dict):
         return schema
+    from constrain.json_schema.documents.dialects import DRAFT_2020
+    from constrain.json_schema.keywords.table import KEYWORDS
+
+    single, several = KEYWORDS.single[DRAFT_2020], KEYWORDS.several[DRAFT_2020]
     plain: dict[str, Any] = {"description": ""}
     for keyword, value in schema.items():
-        if isinstance(value, dict) and keyword in SINGLE_SUBSCHEMA[DRAFT_2020]:
+        if isinstance(value, dict) and keyword in single:
             plain[keyword] = _plain_schema(value)
-        elif isinstance(value, dict) and keyword in SUBSCHEMAS[DRAFT_2020]:
+        elif isinstance(value, dict) and keyword in several:
             plain[keyword] = {name: _plain_schema(inner) for name, inner in value.items()}
-        elif isinstance(value, list) and keyword in SUBSCHEMAS[DRAFT_2020]:
+        elif isinstance(value, list) and keyword in several:
             plain[keyword] = [_plain_schema(inner) for inner in value]
-        elif value is not None or keyword not in ANNOTATIONS:
+        elif value is not None or keyword not in KEYWORDS.annotations:
             plain[keyword] = value
     if isinstance(types := plain.get("type"), list):
         del plain["type"]

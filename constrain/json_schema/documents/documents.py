@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import urldefrag, urljoin
 
 from constrain.errors import SchemaError, UnsupportedSchemaError
-from constrain.json_schema.documents.dialects import DIALECTS, DRAFT_2020, Declared, declared_vocabulary
+from constrain.json_schema.documents.dialects import DIALECTS, DRAFT_2020, Declared
+from constrain.json_schema.documents.vocabularies import declared_vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

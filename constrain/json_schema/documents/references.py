@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from constrain.errors import LimitError, SchemaError
-from constrain.json_schema.documents.dialects import ANCHOR_KEYWORDS, MAX_SCHEMA_DEPTH
+from constrain.json_schema.documents.dialects import MAX_SCHEMA_DEPTH
 from constrain.json_schema.documents.dynamic_scope import RECURSIVE, DynamicScopeNeeded, Scopes
+from constrain.json_schema.documents.keyword import KEYWORDS
 from constrain.json_schema.documents.locations import NO_SCOPE, Location, Resource, SchemaSource, Scope
 from constrain.json_schema.documents.sources import Sources
 
@@ -106,7 +107,7 @@ class References:
                 isinstance(schema, dict)
                 and not name.startswith("/")  # a JSON Pointer, which may lead to a schema with an anchor, too
                 and schema.get("$dynamicAnchor") == name
-                and "$dynamicAnchor" in ANCHOR_KEYWORDS[source.declared.dialect]
+                and "$dynamicAnchor" in KEYWORDS.handlers[source.declared.dialect]
             ):
                 source, token, schema = self._outermost(at, source, name)
             location = at.resource.targets[key] = self._location(at, source, token, schema)

@@ -11,19 +11,12 @@ from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import unquote
 
 from constrain.errors import LimitError, SchemaError, UnsupportedSchemaError
-from constrain.json_schema.documents.dialects import (
-    ANCHOR_KEYWORDS,
-    MAX_SCHEMA_DEPTH,
-    RECURSIVE_ANCHOR,
-    Declared,
-    escape,
-    is_schema_position,
-    subschemas_of_draft,
-    without_keywords,
-)
+from constrain.json_schema.documents.dialects import MAX_SCHEMA_DEPTH, Declared, escape
 from constrain.json_schema.documents.documents import NEWEST, is_perhaps_embedded, split_uri
 from constrain.json_schema.documents.dynamic_scope import RECURSIVE
+from constrain.json_schema.documents.keyword import KEYWORDS
 from constrain.json_schema.documents.locations import SchemaSource
+from constrain.json_schema.documents.subschemas import is_schema_position, subschemas_of_draft, without_keywords
 from constrain.suggestions import closest
 
 if TYPE_CHECKING:
@@ -270,7 +263,8 @@ class Sources:
         """Enters the names of one schema, which is at ``token`` in ``source``."""
         dialect = source.declared.dialect
         place = token, schema
-        names = [schema.get(keyword) for keyword in ANCHOR_KEYWORDS[dialect]]
+        known = KEYWORDS.handlers[dialect]
+        names = [schema.get(keyword) for keyword in ("$anchor", "$dynamicAnchor") if keyword in known]
         identifier = schema.get(dialect.id_keyword)
         # drafts 4 to 7 name a place by a fragment in the $id, and so do many schemas that declare no draft
         if isinstance(identifier, str) and not (dialect.ref_ignores_siblings and "$ref" in schema):
@@ -280,10 +274,10 @@ class Sources:
             if isinstance(name, str) and name and not name.startswith("/"):
                 _enter_anchor(source.anchors, name, place)
         if self._dynamic:
-            dynamic = schema.get("$dynamicAnchor") if "$dynamicAnchor" in ANCHOR_KEYWORDS[dialect] else None
+            dynamic = schema.get("$dynamicAnchor") if "$dynamicAnchor" in known else None
             if isinstance(dynamic, str) and dynamic:
                 _enter_anchor(source.dynamic, dynamic, place)
-            if not token and dialect in RECURSIVE_ANCHOR and schema.get("$recursiveAnchor") is True:
+            if not token and "$recursiveAnchor" in known and schema.get("$recursiveAnchor") is True:
                 source.dynamic[RECURSIVE] = place
 
 

@@ -10,7 +10,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from constrain.errors import LimitError
-from constrain.json_schema.documents.keyword_sets import IN_PLACE_APPLICATORS
+from constrain.json_schema.documents.keyword import KEYWORDS
 from constrain.json_schema.shapes.arrays import item_goal
 from constrain.json_schema.shapes.combined import arrays_of, objects_of, scalars_of
 from constrain.json_schema.shapes.data import ANY, FALSE, NOTHING, NULL, TRUE, ArrayShape, Goal, ObjectShape, Shapes
@@ -221,7 +221,7 @@ def is_cheap(goal: Goal) -> bool:
         return is_cheap(goal.negated) if goal.negated is not None else all(map(is_cheap, goal.parts))
     if location.shapes is not None or not isinstance(location.schema, dict):
         return True
-    return not location.expanding and IN_PLACE_APPLICATORS.isdisjoint(location.schema)
+    return not location.expanding and KEYWORDS.in_place.isdisjoint(location.schema)
 
 
 def _disjoint_arrays(goals: Goals, a: ArrayShape, b: ArrayShape, depth: int) -> bool:

@@ -1,8 +1,10 @@
 """Keywords: the meaning of a schema object.
 
-``expansion`` makes goals, expands them into shapes, and is the working memory of one compilation. It finds the function
-of a keyword in ``table``; the function adds to ``assertions``, and ``asserted`` turns these into shapes. Read
-``table`` first, then ``assertions``. Keywords about one type are in ``numeric``, ``strings``, ``quotes``, ``arrays``
-and ``objects``; those about the value as a whole in ``combinators``, ``conditionals``, ``contains``, ``format`` and
-``unevaluated``. ``unknown`` warns of keywords that a draft does not have.
+A keyword is one record (``documents.keyword.Keyword``) beside its function. ``table`` collects all records; it is what
+others import. ``expansion`` makes goals, expands them into shapes, and is the working memory of one compilation. The
+function of a keyword adds to ``assertions``, and ``asserted`` turns these into shapes. Read ``strings`` first, then
+``assertions``. Keywords about one type are in ``numeric``, ``strings``, ``arrays`` and ``objects``; those about the
+value as a whole in ``combinators`` and ``conditionals``; those that restrict no value in ``names``. ``unevaluated``
+follows the members that schemas evaluate, ``joining`` joins two values of a keyword, and ``unknown`` warns of keywords
+that a draft does not have.
 """

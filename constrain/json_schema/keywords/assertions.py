@@ -14,6 +14,16 @@ if TYPE_CHECKING:
 TYPE_NULL, TYPE_BOOLEAN, TYPE_INTEGER, TYPE_NUMBER, TYPE_STRING, TYPE_ARRAY, TYPE_OBJECT = (1 << n for n in range(7))
 ALL_TYPES = 127
 
+TYPE_BITS = {
+    "null": TYPE_NULL,
+    "boolean": TYPE_BOOLEAN,
+    "integer": TYPE_INTEGER,
+    "number": TYPE_NUMBER | TYPE_INTEGER,
+    "string": TYPE_STRING,
+    "array": TYPE_ARRAY,
+    "object": TYPE_OBJECT,
+}
+
 
 class Assertions:
     """The assertions collected so far; mutable, and every field starts without a restriction."""

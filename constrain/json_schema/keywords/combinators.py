@@ -5,22 +5,26 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from constrain.errors import LimitError, SchemaError
+from constrain.json_schema.documents.dialects import DRAFT_6, DRAFT_2019, DRAFT_2020
+from constrain.json_schema.documents.keyword import Keyword
 from constrain.json_schema.formulas.complements import complement
 from constrain.json_schema.formulas.disjoint import find_overlap
 from constrain.json_schema.keywords.arrays import constant_array
-from constrain.json_schema.keywords.assertions import (
-    TYPE_ARRAY,
-    TYPE_BOOLEAN,
-    TYPE_INTEGER,
-    TYPE_NULL,
-    TYPE_NUMBER,
-    TYPE_OBJECT,
-    TYPE_STRING,
-)
+from constrain.json_schema.keywords.assertions import TYPE_BITS
+from constrain.json_schema.keywords.joining import both_enums, both_types, chained
 from constrain.json_schema.keywords.objects import constant_object
-from constrain.json_schema.shapes.data import FALSE, NULL, TRUE, Shapes
+from constrain.json_schema.keywords.unevaluated import (
+    NOTHING_EVALUATED,
+    Evaluated,
+    Variants,
+    both,
+    branch_variants,
+    merged,
+    variants,
+)
+from constrain.json_schema.shapes.data import ANY_SHAPES, FALSE, NULL, TRUE, Shapes
 from constrain.json_schema.shapes.numeric import NumberShape, exact
-from constrain.json_schema.shapes.shapes import union
+from constrain.json_schema.shapes.shapes import all_but_one, intersect, union
 from constrain.json_schema.shapes.strings import StringShape
 from constrain.json_schema.spelling.cells import Number, is_long_integer
 from constrain.language.wrong_schema import describe_no_type_name
@@ -32,17 +36,8 @@ if TYPE_CHECKING:
     from constrain.json_schema.shapes.data import ArrayShape, ObjectShape
     from constrain.json_schema.shapes.goals import Goals
 
-TYPE_BITS = {
-    "null": TYPE_NULL,
-    "boolean": TYPE_BOOLEAN,
-    "integer": TYPE_INTEGER,
-    "number": TYPE_NUMBER | TYPE_INTEGER,
-    "string": TYPE_STRING,
-    "array": TYPE_ARRAY,
-    "object": TYPE_OBJECT,
-}
 
-
+@Keyword("type", "any", hint=None, merge=both_types)
 def type_(goals: Goals, at: Location, value: object, found: Assertions) -> None:
     """``type``: one type, or a list of types."""
     names = value if isinstance(value, list) else [value]
@@ -59,11 +54,13 @@ def type_(goals: Goals, at: Location, value: object, found: Assertions) -> None:
     goals.note_dialect(at)
 
 
+@Keyword("const", "any", hint=None, merge=None, since=DRAFT_6)
 def const(goals: Goals, at: Location, value: object, found: Assertions) -> None:
     """``const``: exactly one value."""
     found.parts.append(constants(goals, at, [value], "const"))
 
 
+@Keyword("enum", "any", hint=None, merge=both_enums)
 def enum(goals: Goals, at: Location, value: object, found: Assertions) -> None:
     """``enum``: one of several values."""
     if not isinstance(value, list):
@@ -128,31 +125,76 @@ def _require_few_structured(at: Location, values: list[object], keyword: str) ->
         )
 
 
+def _ref_variants(goals: Goals, at: Location, keyword: str, value: object) -> Variants:
+    known = goals.references
+    resolve = {"$ref": known.resolve, "$dynamicRef": known.resolve_dynamic, "$recursiveRef": known.resolve_recursive}
+    return variants(goals, resolve[keyword](at, value))
+
+
+@Keyword("$ref", "any", "core", hint=None, merge=None, in_place=_ref_variants)
 def ref(goals: Goals, at: Location, value: object, found: Assertions) -> None:
     """``$ref``: another schema also applies here."""
     found.parts.append(goals.expand(goals.references.resolve(at, value)))
 
 
+@Keyword("$dynamicRef", "any", "core", hint=None, merge=None, in_place=_ref_variants, since=DRAFT_2020)
 def dynamic_ref(goals: Goals, at: Location, value: object, found: Assertions) -> None:
     """``$dynamicRef``: another schema also applies here; the dynamic scope decides which one."""
     found.parts.append(goals.expand(goals.references.resolve_dynamic(at, value)))
 
 
+@Keyword(
+    "$recursiveRef", "any", "core", hint=None, merge=None, in_place=_ref_variants, since=DRAFT_2019, until=DRAFT_2019
+)
 def recursive_ref(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """``$recursiveRef`` of 2019-09: the root of a resource also applies here; the dynamic scope decides which one."""
+    """``$recursiveRef``: the root of a resource also applies here; the dynamic scope decides which one."""
     found.parts.append(goals.expand(goals.references.resolve_recursive(at, value)))
 
 
+def _all_of_variants(goals: Goals, at: Location, keyword: str, value: object) -> Variants:
+    result: Variants = {NOTHING_EVALUATED: ANY_SHAPES}
+    for branch in branch_variants(goals, at, keyword, value):
+        result = both(goals, result, branch)
+    return result
+
+
+@Keyword("allOf", "any", hint=None, merge=chained, holds="list", in_place=_all_of_variants)
 def all_of(goals: Goals, at: Location, value: object, found: Assertions) -> None:
     """``allOf``: all of several schemas."""
     found.parts += branches(goals, at, "allOf", value)
 
 
+def _any_of_variants(goals: Goals, at: Location, keyword: str, value: object) -> Variants:
+    """Returns one variant for each non-empty set of branches, whose schemas all hold in it.
+
+    Branches outside of the set may hold, too.
+    """
+    result: Variants = {}
+    for branch in branch_variants(goals, at, keyword, value):
+        result = merged((*result.items(), *branch.items(), *both(goals, result, branch).items()))
+    return result
+
+
+@Keyword("anyOf", "any", hint=None, merge=None, holds="list", in_place=_any_of_variants)
 def any_of(goals: Goals, at: Location, value: object, found: Assertions) -> None:
     """``anyOf``: at least one of several schemas."""
     found.parts.append(union(branches(goals, at, "anyOf", value)))
 
 
+def _one_of_variants(goals: Goals, at: Location, keyword: str, value: object) -> Variants:
+    found_branches = branch_variants(goals, at, keyword, value)
+    others = all_but_one(goals, [complement(goals, union(branch.values())) for branch in found_branches])
+    found: list[tuple[Evaluated, Shapes]] = []
+    for branch, excluded in zip(found_branches, others, strict=True):
+        for evaluated, shapes in branch.items():
+            alone = shapes
+            for other in excluded:
+                alone = intersect(goals, alone, other)
+            found.append((evaluated, alone))
+    return merged(found)
+
+
+@Keyword("oneOf", "any", hint=None, merge=None, holds="list", in_place=_one_of_variants)
 def one_of(goals: Goals, at: Location, value: object, found: Assertions) -> None:
     """``oneOf``: exactly one of several schemas; if no two can hold at once, alternatives as in ``anyOf``.
 
@@ -172,6 +214,11 @@ def branches(goals: Goals, at: Location, keyword: str, value: object) -> list[Sh
     return [goals.in_place(at, f"/{keyword}/{index}", schema) for index, schema in enumerate(value)]
 
 
+def _not_variants(goals: Goals, at: Location, keyword: str, value: object) -> Variants:
+    return {NOTHING_EVALUATED: complement(goals, goals.in_place(at, f"/{keyword}", value))}
+
+
+@Keyword("not", "any", hint=None, merge=None, holds="schema", in_place=_not_variants)
 def not_(goals: Goals, at: Location, value: object, found: Assertions) -> None:
     """``not``: every value that violates the schema."""
     found.parts.append(complement(goals, goals.in_place(at, "/not", value)))

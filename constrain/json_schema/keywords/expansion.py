@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from constrain.errors import LimitError, SchemaError
 from constrain.json_schema.documents.dialects import DRAFT_4
-from constrain.json_schema.documents.keyword_sets import ABOUT_STRINGS, ANNOTATIONS
 from constrain.json_schema.formulas.complements import complement
 from constrain.json_schema.keywords.asserted import asserted_shapes
 from constrain.json_schema.keywords.assertions import Assertions
-from constrain.json_schema.keywords.table import Handler, keywords_of, unknown_keyword
+from constrain.json_schema.keywords.table import KEYWORDS
+from constrain.json_schema.keywords.unevaluated import unevaluated
 from constrain.json_schema.shapes.data import ANY, ANY_SHAPES, NO_SHAPES, NOTHING, PLAIN, Goal, Shapes, fixed_goal
 from constrain.json_schema.shapes.goal import origin
 from constrain.json_schema.shapes.goals import Goals, endless
@@ -57,8 +57,8 @@ REFERENCE_STEPS = 3
 STATE_STEPS = 10
 """Compilation steps for one state of an automaton, or one question that splits a member into cases."""
 
-PLAIN_KEYWORDS = ANNOTATIONS | {"type"}
-REFERENCE_KEYWORDS = ANNOTATIONS | {"$ref"}
+PLAIN_KEYWORDS = KEYWORDS.annotations | {"type"}
+REFERENCE_KEYWORDS = KEYWORDS.annotations | {"$ref"}
 
 
 class Expansion(Goals):
@@ -310,12 +310,7 @@ class Expansion(Goals):
         if "$ref" in schema and location.resource.dialect.ref_ignores_siblings:
             schema = {"$ref": schema["$ref"]}
         self.read_keywords(location, schema, found)
-        if found.unevaluated:
-            from constrain.json_schema.keywords.unevaluated import unevaluated
-
-            shapes = unevaluated(self, location)
-        else:
-            shapes = asserted_shapes(found, self)
+        shapes = unevaluated(self, location) if found.unevaluated else asserted_shapes(found, self)
         location.shapes = shapes
         location.expanding = False
         self._in_place_depth -= 1
@@ -344,7 +339,7 @@ class Expansion(Goals):
             if "$ref" in schema and location.resource.dialect.ref_ignores_siblings:
                 schema = {"$ref": schema["$ref"]}
             found = Assertions()
-            self.read_keywords(location, {k: v for k, v in schema.items() if k in ABOUT_STRINGS}, found)
+            self.read_keywords(location, {k: v for k, v in schema.items() if k in KEYWORDS.about_strings}, found)
             shapes = asserted_shapes(found, self)
         else:
             shapes = ANY_SHAPES if schema is True else NO_SHAPES
@@ -353,16 +348,16 @@ class Expansion(Goals):
 
     def read_keywords(self, location: Location, schema: Mapping[str, object], found: Assertions) -> None:
         """Collects the assertions of these keywords."""
-        handlers: Mapping[str, Handler | None] = keywords_of(location.resource.dialect)
+        handlers = KEYWORDS.handlers[location.resource.dialect]
         keyword = ""
         try:
             spend(LOCATION_STEPS + KEYWORD_STEPS * len(schema))
             for keyword, value in schema.items():
-                handler = handlers.get(keyword, unknown_keyword)
-                if handler is unknown_keyword:
-                    self._unknown.setdefault(keyword, location)
-                elif handler is not None:
+                handler = handlers.get(keyword)
+                if handler is not None:
                     handler(self, location, value, found)
+                elif keyword not in handlers:
+                    self._unknown.setdefault(keyword, location)
         except LimitError as error:
             if error.pointer is None:
                 error.pointer = location.pointer(keyword)

@@ -6,6 +6,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from constrain.errors import SchemaError
+from constrain.json_schema.documents.dialects import DRAFT_4
+from constrain.json_schema.documents.keyword import Keyword
+from constrain.json_schema.keywords.joining import greater, lesser
 from constrain.json_schema.shapes.numeric import NumberShape, exact
 from constrain.json_schema.spelling.cells import Number, is_no_double
 
@@ -15,43 +18,50 @@ if TYPE_CHECKING:
     from constrain.json_schema.shapes.goals import Goals
 
 
+@Keyword("minimum", "number", hint=None, merge=greater)
 def minimum(goals: Goals, at: Location, value: object, found: Assertions) -> None:
     """``minimum``: the least number."""
     found.restrict_numbers(NumberShape(minimum=_number(goals, at, "minimum", value)))
 
 
+@Keyword("maximum", "number", hint=None, merge=lesser)
 def maximum(goals: Goals, at: Location, value: object, found: Assertions) -> None:
     """``maximum``: the greatest number."""
     found.restrict_numbers(NumberShape(maximum=_number(goals, at, "maximum", value)))
 
 
+@Keyword("exclusiveMinimum", "number", hint=None, merge=greater)
 def exclusive_minimum(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """``exclusiveMinimum``: a bound that the number must exceed."""
-    bound = _number(goals, at, "exclusiveMinimum", value)
-    found.restrict_numbers(NumberShape(minimum=bound, exclusive_minimum=True))
+    """``exclusiveMinimum``: a bound that the number must exceed; in draft 4, whether ``minimum`` is one.
 
-
-def exclusive_maximum(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """``exclusiveMaximum``: a bound that the number must stay below."""
-    bound = _number(goals, at, "exclusiveMaximum", value)
-    found.restrict_numbers(NumberShape(maximum=bound, exclusive_maximum=True))
-
-
-def boolean_exclusive_minimum(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """``exclusiveMinimum`` of draft 4: a flag that makes ``minimum`` exclusive.
-
-    ``documents.dialects.sign_of_draft_4`` finds the flag in schemas without ``$schema``.
+    ``documents.dialects.sign_of_draft_4`` finds the boolean in schemas without ``$schema``.
     """
-    if _flag(at, "exclusiveMinimum", value) and isinstance(at.schema, dict) and "minimum" in at.schema:
-        exclusive_minimum(goals, at, at.schema["minimum"], found)
+    bound = _exclusive_bound(goals, at, "exclusiveMinimum", value)
+    if bound is not None:
+        found.restrict_numbers(NumberShape(minimum=bound, exclusive_minimum=True))
 
 
-def boolean_exclusive_maximum(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """``exclusiveMaximum`` of draft 4: a flag that makes ``maximum`` exclusive."""
-    if _flag(at, "exclusiveMaximum", value) and isinstance(at.schema, dict) and "maximum" in at.schema:
-        exclusive_maximum(goals, at, at.schema["maximum"], found)
+@Keyword("exclusiveMaximum", "number", hint=None, merge=lesser)
+def exclusive_maximum(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """``exclusiveMaximum``: a bound that the number must stay below; in draft 4, whether ``maximum`` is one."""
+    bound = _exclusive_bound(goals, at, "exclusiveMaximum", value)
+    if bound is not None:
+        found.restrict_numbers(NumberShape(maximum=bound, exclusive_maximum=True))
 
 
+def _exclusive_bound(goals: Goals, at: Location, keyword: str, value: object) -> Number | None:
+    """Returns the bound that an exclusive keyword sets; ``None`` if it sets none."""
+    if at.resource.dialect is not DRAFT_4:
+        return _number(goals, at, keyword, value)
+    if not isinstance(value, bool):
+        raise SchemaError(f"{keyword} must be a boolean in draft 4, not {value!r:.80}", pointer=at.pointer(keyword))
+    inclusive = keyword.removeprefix("exclusive").lower()
+    if not value or not isinstance(at.schema, dict) or inclusive not in at.schema:
+        return None
+    return _number(goals, at, keyword, at.schema[inclusive])
+
+
+@Keyword("multipleOf", "number", hint=None, merge=None)
 def multiple_of(goals: Goals, at: Location, value: object, found: Assertions) -> None:
     """``multipleOf``: the number is a whole multiple of this one, by exact decimal value."""
     divisor = _number(goals, at, "multipleOf", value)
@@ -68,9 +78,3 @@ def _number(goals: Goals, at: Location, keyword: str, value: object) -> Number:
     if value.__class__ is not int and is_no_double(number):
         goals.float_bounds.add(number)
     return number
-
-
-def _flag(at: Location, keyword: str, value: object) -> bool:
-    if not isinstance(value, bool):
-        raise SchemaError(f"{keyword} must be a boolean in draft 4, not {value!r:.80}", pointer=at.pointer(keyword))
-    return value

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from constrain.errors import SchemaError
-from constrain.json_schema.documents.dialects import escape
-from constrain.json_schema.documents.keyword_sets import IN_PLACE_APPLICATORS
+from constrain.json_schema.documents.dialects import DRAFT_6, DRAFT_2019, escape
+from constrain.json_schema.documents.keyword import KEYWORDS, Keyword
 from constrain.json_schema.documents.required_keys import misspelt_keys
+from constrain.json_schema.keywords.joining import both_lists, both_properties, greater, lesser
 from constrain.json_schema.shapes.data import ANY, ANY_OBJECT, NOTHING, KeyPattern, ObjectShape
 from constrain.json_schema.shapes.objects import MAX_KEY_PATTERNS, divide_keys, too_many_key_patterns
 from constrain.json_schema.shapes.strings import ANY_CONTENT, ANY_STRING, StringShape, content, pattern_expression
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from constrain.json_schema.shapes.goals import Goals
 
 
+@Keyword("properties", "object", hint=None, merge=both_properties, holds="map", in_place=None)
 def properties(goals: Goals, at: Location, value: object, found: Assertions) -> None:
     """``properties``: schemas for the values of keys."""
     if not isinstance(value, dict) or not all(key.__class__ is str for key in value):
@@ -31,6 +33,7 @@ def properties(goals: Goals, at: Location, value: object, found: Assertions) -> 
     found.objects_restricted = True
 
 
+@Keyword("patternProperties", "object", hint=None, merge=None, holds="map", in_place=None)
 def pattern_properties(goals: Goals, at: Location, value: object, found: Assertions) -> None:
     """``patternProperties``: schemas for the values of all keys that a pattern matches."""
     if not isinstance(value, dict):
@@ -45,6 +48,7 @@ def pattern_properties(goals: Goals, at: Location, value: object, found: Asserti
         found.objects_restricted = True
 
 
+@Keyword("propertyNames", "object", hint=None, merge=None, holds="schema", in_place=None, since=DRAFT_6)
 def property_names(goals: Goals, at: Location, value: object, found: Assertions) -> None:
     """``propertyNames``: a schema that all keys satisfy, as strings."""
     shapes = goals.strings(at, "/propertyNames", value)
@@ -64,6 +68,7 @@ def _content(shape: StringShape) -> Expression:
     return LiteralSet(tuple(text for text in spelled if text is not None))
 
 
+@Keyword("additionalProperties", "object", hint=None, merge=None, holds="schema", in_place=None)
 def additional_properties(goals: Goals, at: Location, value: object, found: Assertions) -> None:
     """``additionalProperties``: the schema for keys outside ``properties`` and ``patternProperties``."""
     found.additional = goals.child(at, "/additionalProperties", value)
@@ -71,6 +76,7 @@ def additional_properties(goals: Goals, at: Location, value: object, found: Asse
     found.objects_restricted = True
 
 
+@Keyword("required", "object", hint=None, merge=both_lists)
 def required(goals: Goals, at: Location, value: object, found: Assertions) -> None:
     """``required``: keys that must be present."""
     if not isinstance(value, list) or not all(isinstance(key, str) for key in value):
@@ -84,27 +90,40 @@ def required(goals: Goals, at: Location, value: object, found: Assertions) -> No
         goals.warnings.setdefault(warning, at.pointer("required"))
 
 
+@Keyword("minProperties", "object", hint=None, merge=greater)
 def min_properties(goals: Goals, at: Location, value: object, found: Assertions) -> None:
     """``minProperties``: the least number of members."""
     found.min_properties = goals.count(at, "minProperties", value)
     found.objects_restricted = True
 
 
+@Keyword("maxProperties", "object", hint=None, merge=lesser)
 def max_properties(goals: Goals, at: Location, value: object, found: Assertions) -> None:
     """``maxProperties``: the greatest number of members."""
     found.max_properties = goals.count(at, "maxProperties", value)
     found.objects_restricted = True
 
 
+@Keyword(
+    "unevaluatedProperties",
+    "object",
+    "unevaluated",
+    hint=None,
+    merge=None,
+    holds="schema",
+    in_place=None,
+    since=DRAFT_2019,
+)
 def unevaluated_properties(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """``unevaluatedProperties``: acts as ``additionalProperties``; beside ``additionalProperties``, it has no effect.
+    """``unevaluatedProperties``: the schema for keys that no other keyword evaluates.
 
-    ``keywords.unevaluated`` handles it beside keywords that apply other schemas.
+    Beside ``additionalProperties``, it has no effect. ``keywords.unevaluated`` handles it beside keywords that apply
+    other schemas.
     """
     assert isinstance(at.schema, dict)
     if value is True or value == {} or "additionalProperties" in at.schema:
         return
-    if not IN_PLACE_APPLICATORS.isdisjoint(at.schema):
+    if not KEYWORDS.in_place.isdisjoint(at.schema):
         found.unevaluated = True
         return
     found.additional = goals.child(at, "/unevaluatedProperties", value)

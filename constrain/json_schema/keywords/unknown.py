@@ -6,9 +6,8 @@ import re
 import sys
 from typing import TYPE_CHECKING
 
-from constrain.json_schema.documents.dialects import DRAFT_4, DRAFT_6, DRAFT_7, DRAFT_2019, DRAFT_2020
-from constrain.json_schema.documents.keyword_sets import ANNOTATIONS
-from constrain.json_schema.keywords.table import keywords_of
+from constrain.json_schema.documents.dialects import DRAFTS
+from constrain.json_schema.keywords.table import KEYWORDS
 from constrain.remembering import remembered
 from constrain.suggestions import closest
 
@@ -61,7 +60,7 @@ def with_hints(warnings: Iterable[str]) -> Iterator[str]:
 def _about_keys(at: Location, dialect: Dialect) -> str:
     """Returns the hint about a schema without any keyword, which is often meant as an object."""
     schema = at.schema
-    if not isinstance(schema, dict) or any(key in keywords_of(dialect) or key.startswith(_OWN) for key in schema):
+    if not isinstance(schema, dict) or any(key in KEYWORDS.handlers[dialect] or key.startswith(_OWN) for key in schema):
         return ""
     return "no key of this schema is a keyword, so it allows every value; keys of an object belong in its properties"
 
@@ -69,8 +68,8 @@ def _about_keys(at: Location, dialect: Dialect) -> str:
 def _hint(keyword: str, dialect: Dialect) -> str:
     if keyword in _INSTEAD:
         return _INSTEAD[keyword]
-    for other in (DRAFT_2020, DRAFT_2019, DRAFT_7, DRAFT_6, DRAFT_4):
-        if keyword in keywords_of(other) and keyword != "id":
+    for other in reversed(DRAFTS):
+        if keyword in KEYWORDS.handlers[other] and keyword != "id":
             return f"it is of {other.name}, which $schema must name"
     if keyword.startswith(_OWN):
         return ""
@@ -84,4 +83,5 @@ def _bytes(keyword: str, _: Dialect) -> int:
 
 @remembered(1024, 1 << 18, _bytes)
 def _closest(keyword: str, dialect: Dialect) -> str | None:
-    return closest(keyword, sorted(set(keywords_of(dialect)) - (ANNOTATIONS - {"$defs", "definitions"})), LIKENESS)
+    suggested = KEYWORDS.handlers[dialect].keys() - (KEYWORDS.annotations - {"$defs", "definitions"})
+    return closest(keyword, sorted(suggested), LIKENESS)

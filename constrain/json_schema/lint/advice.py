@@ -17,8 +17,8 @@ import re
 from typing import TYPE_CHECKING
 
 from constrain.json_schema.documents.dialects import escape
-from constrain.json_schema.documents.keyword_sets import ANNOTATIONS
 from constrain.json_schema.documents.subschemas import subschemas
+from constrain.json_schema.keywords.table import KEYWORDS
 from constrain.json_schema.lint.findings import Finding
 from constrain.quotes.keyword import QUOTE
 
@@ -66,20 +66,14 @@ _COPIED = re.compile(
 )
 """Words of a description that ask for a piece of another text."""
 
+_INSIDE = KEYWORDS.names(lambda each: each.holds and each.name not in KEYWORDS.in_place) - {"additionalItems"}
 _STRUCTURE = {
-    "object": frozenset(
-        (
-            "properties", "patternProperties", "additionalProperties", "unevaluatedProperties", "propertyNames",
-            "required",
-        )
-    ),
-    "array": frozenset(("items", "prefixItems", "contains", "unevaluatedItems")),
-}  # fmt: skip
+    kind: KEYWORDS.names(lambda each, kind=kind: each.about == kind and each.name in _INSIDE | {"required"})
+    for kind in ("object", "array")
+}
 """Keywords that constrain the content of an object or array."""
 
-_OTHER_SCHEMAS = frozenset(
-    ("$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf", "if", "enum", "const", "not")
-)
+_OTHER_SCHEMAS = KEYWORDS.names(lambda each: each.about == "any" and not each.read_by) - {"type"}
 """Keywords that apply other schemas, so that a schema's own keywords are not all of its constraints."""
 
 _ENDLESS = re.compile(r"(?<!\\)(?:\\\\)*(?:[*+]|\{\d+,\})")
@@ -120,7 +114,7 @@ _VALUES = frozenset(("properties", "patternProperties", "items", "prefixItems", 
 
 
 def _is_catch_all(schema: object) -> bool:
-    return schema is True or (isinstance(schema, dict) and ANNOTATIONS.issuperset(schema))
+    return schema is True or (isinstance(schema, dict) and KEYWORDS.annotations.issuperset(schema))
 
 
 def _types(schema: dict[str, object]) -> list[object]:

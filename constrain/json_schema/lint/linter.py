@@ -9,10 +9,10 @@ from urllib.parse import unquote
 
 from constrain.errors import ConstrainError, LimitError, PatternError, SchemaError, UnsupportedSchemaError
 from constrain.json_schema.compiler import compile_schema
-from constrain.json_schema.documents.dialects import DIALECTS, escape
-from constrain.json_schema.documents.subschemas import LISTS, MAPS, subschemas
+from constrain.json_schema.documents.dialects import escape
+from constrain.json_schema.documents.subschemas import subschemas
 from constrain.json_schema.formats.expressions import LEFT_OUT
-from constrain.json_schema.keywords.table import keywords_of
+from constrain.json_schema.keywords.table import KEYWORDS
 from constrain.json_schema.lint.advice import advise
 from constrain.json_schema.lint.findings import Finding
 from constrain.json_schema.lint.unsatisfiable import find_unsatisfiable
@@ -22,10 +22,6 @@ if TYPE_CHECKING:
 
 MAX_REFUSALS = 100
 """Refused keywords that are reported; each takes one more compilation, without the earlier ones."""
-
-
-IDENTIFIERS = frozenset(("$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor"))
-"""Keywords that name a schema and do not constrain values."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +132,8 @@ def _remove(schema: object, pointer: str) -> bool:
     path = _path(schema, pointer)
     among_schemas = False
     for node, key in path[:-1]:
-        among_schemas = not among_schemas and (key in MAPS or (key in LISTS and isinstance(node[key], list)))
+        is_list = isinstance(node[key], list) and key in KEYWORDS.holding["list"]
+        among_schemas = not among_schemas and (is_list or key in KEYWORDS.holding["map"])
     if not path or (not among_schemas and isinstance(path[-1][0], list)):
         return False
     if among_schemas and path[-2][1] != "oneOf":
@@ -149,12 +146,7 @@ def _remove(schema: object, pointer: str) -> bool:
 
 def _enforced(schema: object, without: set[str]) -> dict[str, tuple[str, ...]]:
     """Returns the places of every keyword that constrains values, except those ``without``."""
-    restricting = {
-        keyword
-        for dialect in DIALECTS.values()
-        for keyword, handler in keywords_of(dialect).items()
-        if handler is not None and keyword not in IDENTIFIERS
-    }
+    restricting = KEYWORDS.names(lambda each: each.restricts and each.handler is not None)
     places: dict[str, list[str]] = {}
     pending: list[tuple[str, object]] = [("", schema)]
     while pending:

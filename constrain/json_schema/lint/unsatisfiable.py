@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from constrain.errors import LimitError, PatternError, UnsupportedSchemaError
 from constrain.json_schema.documents.documents import Documents
 from constrain.json_schema.documents.dynamic_scope import DynamicScopeNeeded
-from constrain.json_schema.documents.keyword_sets import ANNOTATIONS
 from constrain.json_schema.documents.references import References
 from constrain.json_schema.documents.subschemas import Subschema, subschemas
 from constrain.json_schema.keywords.expansion import Expansion, goal_at
+from constrain.json_schema.keywords.table import KEYWORDS
 from constrain.json_schema.lint.findings import Finding
 from constrain.json_schema.spelling.languages import begin_compilation
 from constrain.json_schema.values.contradictions import why_empty
@@ -33,13 +33,13 @@ tested, and a finding says so."""
 MAX_LISTED_VALUES = 100
 """Values of one ``enum`` that are tested one by one; values of longer lists are not."""
 
-_NAMES = frozenset(("$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$schema"))
+_NAMES = KEYWORDS.names(lambda each: each.about == "document" and each.handler is not None) | {"$schema"}
 """Keywords that identify a schema; a test schema leaves them out."""
 
 _NOT_ENTERED = frozenset(("not", "if", "contentSchema"))
 """Keywords whose value need not hold."""
 
-_INDEPENDENT = ANNOTATIONS | {"type", "properties", "required", "additionalProperties"}
+_INDEPENDENT = KEYWORDS.annotations | {"type", "properties", "required", "additionalProperties"}
 """Keywords of an object whose properties are independent: each may be present if it has a value at all."""
 
 _RULES = {

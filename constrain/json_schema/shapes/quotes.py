@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from constrain.errors import LimitError, SchemaError, UnsupportedSchemaError
+from constrain.json_schema.documents.keyword import KEYWORDS
 from constrain.quotes.keyword import PROMPT, QUOTE, read_keyword, sources_of
 from constrain.quotes.texts import quote_expression
 
@@ -12,8 +13,6 @@ if TYPE_CHECKING:
     from constrain.json_schema.documents.locations import Location
     from constrain.json_schema.shapes.goals import Goals
     from constrain.language.tree import Substring
-
-_CHECKED_AFTER_FOLDING = ("minLength", "maxLength", "pattern", "format", "enum", "const")
 
 
 def quotes_at(goals: Goals, at: Location, value: object) -> Substring:
@@ -33,7 +32,8 @@ def quotes_at(goals: Goals, at: Location, value: object) -> Substring:
         message = f"there is no source {keyword.source!r:.80} to quote from: {remedy}{known}"
         raise SchemaError(message, pointer=at.pointer(QUOTE))
     if keyword.fold and isinstance(at.schema, dict):
-        beside = [name for name in _CHECKED_AFTER_FOLDING if name in at.schema]
+        own = KEYWORDS.about_strings - KEYWORDS.in_place - {"type", QUOTE}
+        beside = [name for name in at.schema if name in own]
         if beside:
             message = f"with fold, the value gets the source's spelling, which may not fit {beside[0]}; leave out one"
             raise UnsupportedSchemaError(message, pointer=at.pointer(beside[0]))

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from constrain.errors import LimitError, PatternError
 from constrain.json_schema.documents.dialects import escape
 from constrain.json_schema.formats.expressions import KNOWN_FORMATS
+from constrain.json_schema.keywords.joining import types_of
+from constrain.json_schema.keywords.table import KEYWORDS
 from constrain.json_schema.strict.conversion import find
 from constrain.json_schema.strict.limits import Sizes
-from constrain.json_schema.strict.merging import types_of
 from constrain.regex.parsing.parser import parse_pattern
 
 if TYPE_CHECKING:
@@ -37,11 +38,9 @@ TYPES = frozenset(("string", "number", "boolean", "integer", "object", "array", 
 TYPED_BY = frozenset(("type", "$ref", "anyOf", "enum", "const", "oneOf", "allOf", "not"))
 """Keywords that fix the type of a schema's values (the last three are refused by rules of their own)."""
 
-MAPS = ("properties", "patternProperties", "dependentSchemas", "$defs", "definitions")
-LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
-SINGLES = (
-    "items", "additionalItems", "unevaluatedItems", "contains", "not", "if", "then", "else", "propertyNames",
-)  # fmt: skip
+MAPS = KEYWORDS.holding["map"] - {"dependencies"}
+LISTS = KEYWORDS.holding["list"] - {"items"}
+SINGLES = KEYWORDS.holding["schema"] - {"additionalProperties", "unevaluatedProperties"}
 ASIDE = frozenset(("contains", "dependentSchemas", "else", "if", "not", "propertyNames", "then"))
 """Keywords whose schemas do not describe a value alone: objects need not be closed under them."""
 

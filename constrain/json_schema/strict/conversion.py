@@ -7,8 +7,9 @@ from urllib.parse import unquote
 
 from constrain.errors import LimitError, SchemaError
 from constrain.json_schema.documents.dialects import DIALECTS, escape
-from constrain.json_schema.documents.keyword_sets import ANNOTATIONS
-from constrain.json_schema.strict.merging import merged, types_of
+from constrain.json_schema.keywords.joining import types_of
+from constrain.json_schema.keywords.table import KEYWORDS
+from constrain.json_schema.strict.merging import merged
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,6 +26,8 @@ SCHEMA_LISTS = ("anyOf", "allOf", "prefixItems")
 SINGLE_SCHEMAS = ("items", "additionalItems", "unevaluatedItems")
 """Keywords with one schema for a value or a part of it. Schemas of other keywords (``not``, ``if``, ...) stay
 unchanged."""
+
+_PRESENCE = {"required", "type"}
 
 INSTANCES = ("enum", "const", "default", "examples")
 """Keywords whose values contain no schemas."""
@@ -137,7 +140,7 @@ class Conversion:
             keyword: value
             for keyword, value in node.items()
             if not (keyword == "default" and value is None)
-            and not (ignoring and keyword != "$ref" and keyword not in ANNOTATIONS)
+            and not (ignoring and keyword != "$ref" and keyword not in KEYWORDS.annotations)
         }
 
     def _without_reference(self, node: Schema, pointer: str, inlined: frozenset[str]) -> tuple[Schema, frozenset[str]]:
@@ -373,7 +376,7 @@ def _one_of_to_any_of(node: Schema, pointer: str) -> None:
 
 
 def _is_about_presence(schema: object) -> bool:
-    return isinstance(schema, dict) and "required" in schema and schema.keys() <= ANNOTATIONS | {"required", "type"}
+    return isinstance(schema, dict) and "required" in schema and schema.keys() - KEYWORDS.annotations <= _PRESENCE
 
 
 def _is_schema_object(schema: object, pointer: str) -> bool:

@@ -21,8 +21,10 @@ from constrain.fields.values import (
     wrong_type,
 )
 from constrain.gbnf.source import Gbnf
-from constrain.json_schema.documents.dialects import DRAFT_2020, subschemas_of_draft
-from constrain.json_schema.keywords.combinators import TYPE_BITS
+from constrain.json_schema.documents.dialects import DRAFT_2020
+from constrain.json_schema.documents.subschemas import subschemas_of_draft
+from constrain.json_schema.keywords.assertions import TYPE_BITS
+from constrain.json_schema.keywords.table import KEYWORDS  # noqa: F401  (its tables, for subschemas_of_draft)
 from constrain.json_schema.strict.subset import check_strict
 from constrain.language.schema_text import parse_schema, schema_text
 from constrain.lark.source import Lark

@@ -19,6 +19,8 @@ from collections import Counter
 from decimal import Decimal
 from typing import Any
 
+from constrain.json_schema.keywords.table import KEYWORDS
+
 _MOST_VALUES = 40
 """Values of an enumeration that are written out; the rest is a count, since small models lose track of longer lists."""
 
@@ -139,9 +141,10 @@ class _Writer:
         if kind in ("number", "integer"):
             bounds = {name: schema.get(name) for name in ("minimum", "maximum")}
             near = {name: bound for name, bound in bounds.items() if not _is_far(bound)}
-            return f"{kind}{_range(near, 'minimum', 'maximum')}"
+            return _noted(str(kind), "number", schema, _range(near, "minimum", "maximum"))
         if kind == "string":
-            return _string(schema)
+            name = "date" if schema.get("format") == "date" else kind
+            return _noted(name, "string", schema, _range(schema, "minLength", "maxLength", unit=" characters"))
         return kind if kind in ("boolean", "null") else "any JSON"
 
     def _object(self, schema: dict[str, Any], indent: int, depth: int) -> str:
@@ -159,14 +162,14 @@ class _Writer:
         if isinstance(others, dict) or (others is True and not members):
             members.append((f"[any key]: {self.value(others, indent + 1, depth + 1)}", "", ""))
         if not members:
-            return "object" if others is not False else "{}"
+            return _noted("object" if others is not False else "{}", "object", schema, "")
         inner = "  " * (indent + 1)
         lines = ["{"]
         for number, (text, comma, note) in enumerate(members, 1):
             comment = f"  // {' '.join(note.split())}" if note else ""
             lines.append(f"{inner}{text}{comma if number < len(members) else ''}{comment}")
         lines.append("  " * indent + "}")
-        return "\n".join(lines)
+        return _noted("\n".join(lines), "object", schema, "")
 
     def _array(self, schema: dict[str, Any], indent: int, depth: int) -> str:
         items = schema.get("items", True)
@@ -177,7 +180,7 @@ class _Writer:
             parts += [self.value(items, indent, depth + 1), "..."]
         least, most = schema.get("minItems"), schema.get("maxItems")
         shown = {"minItems": least, "maxItems": most if most == least else None}
-        return f"[{', '.join(parts)}]{_range(shown, 'minItems', 'maxItems', unit=' items')}"
+        return _noted(f"[{', '.join(parts)}]", "array", schema, _range(shown, "minItems", "maxItems", unit=" items"))
 
 
 def _guess(schema: dict[str, Any]) -> str:
@@ -192,37 +195,24 @@ def _is_far(bound: object) -> bool:
     return isinstance(bound, int | float | Decimal) and not -_FAR < bound < _FAR
 
 
-def _string(schema: dict[str, Any]) -> str:
-    notes = [_quote(schema["x-quote"])] if schema.get("x-quote") else []
-    kind, format_ = "string", schema.get("format")
-    if format_ == "date":
-        kind = "date"
-        notes.append("YYYY-MM-DD")
-    elif isinstance(format_, str):
-        notes.append(format_)
-    if isinstance(schema.get("pattern"), str):
-        notes.append(f"matching {schema['pattern']}")
-    bounds = _range(schema, "minLength", "maxLength", unit=" characters").strip(" ()")
-    notes += [bounds] if bounds else []
-    return f"{kind} ({', '.join(notes)})" if notes else kind
-
-
-def _quote(given: object) -> str:
-    """Returns the note about a quote: ``given`` is true, the name of a source, or an object of options."""
-    options = given if isinstance(given, dict) else {"source": given}
-    source = options.get("source")
-    of = f"the source {source}" if isinstance(source, str) and source != "prompt" else "the user's text"
-    most = options.get("max_length")
-    return f"copied word for word from {of}" + (f", at most {most} characters" if isinstance(most, int) else "")
+def _noted(text: str, kind: str, schema: dict[str, Any], bounds: str) -> str:
+    """Returns a type with the notes of the keywords about its values, and with bounds."""
+    notes = [
+        each.hint(schema[name])
+        for name, each in KEYWORDS.records.items()
+        if each.about in (kind, "any") and each.hint is not None and name in schema
+    ]
+    notes = [note for note in [*notes, bounds] if note]
+    return f"{text} ({', '.join(notes)})" if notes else text
 
 
 def _range(schema: dict[str, Any], low: str, high: str, *, unit: str = "") -> str:
     least, most = schema.get(low), schema.get(high)
     if least is not None and most is not None:
-        return f" ({least}{unit})" if least == most else f" ({least} to {most}{unit})"
+        return f"{least}{unit}" if least == most else f"{least} to {most}{unit}"
     if least is not None and least != 0:
-        return f" (at least {least}{unit})"
-    return f" (at most {most}{unit})" if most is not None else ""
+        return f"at least {least}{unit}"
+    return f"at most {most}{unit}" if most is not None else ""
 
 
 def _values(values: list[Any]) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from constrain.language.hint import describe, render
+from constrain.json_schema.hint import describe, render
 
 CASES: list[tuple[Any, str]] = [
     (True, "any JSON"),
