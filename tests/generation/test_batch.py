@@ -1,27 +1,21 @@
-"""Batches on a real model: the answers of one at a time, samples, errors, prefixes, and a model that is closed."""
+"""Batches: the answers of one at a time, samples, errors, prefixes, and a model that is closed."""
 
 from __future__ import annotations
 
 import json
-import random
-import resource
 import signal
 import subprocess
 import sys
 import threading
-import time
 from typing import Any, Literal
 
 import jsonschema
-import psutil
 import pydantic
 import pytest
 
 import constrain
-from constrain.generation.job import Run
-from constrain.generation.planning import prepare
 from constrain.llama.contexts.sequences import Sequences
-from tests.support.llama.prompts import prompt_tokens
+from tests.support.llama.babbler import babbler, babbler_file
 from tests.support.waiting import wait_until
 
 SCHEMA = {
@@ -40,7 +34,7 @@ QUESTIONS = [
 
 @pytest.fixture(scope="module")
 def batched() -> constrain.Model:
-    return constrain.Model(n_ctx=512, n_threads=1, parallel=4)
+    return babbler(n_ctx=512, parallel=4)
 
 
 def positions(model: constrain.Model) -> list[tuple[int, int]]:
@@ -58,6 +52,11 @@ def test_a_batch_gives_the_answers_of_one_at_a_time(model: constrain.Model, batc
     together = constrain.complete_batch(batched, QUESTIONS, schema=SCHEMA, temperature=0)
     alone = [constrain.complete(model, question, schema=SCHEMA, temperature=0) for question in QUESTIONS]
     assert [one.text for one in together] == [one.text for one in alone]
+    assert len({one.text for one in together}) == len(QUESTIONS)
+    free: Any = {"temperature": 0, "max_tokens": 12}
+    assert constrain.generate_batch(batched, QUESTIONS[:4], **free) == [
+        constrain.generate(model, question, **free) for question in QUESTIONS[:4]
+    ]
     for one in together:
         jsonschema.validate(one.value, SCHEMA)
         assert one.finish_reason == "stop"
@@ -66,33 +65,15 @@ def test_a_batch_gives_the_answers_of_one_at_a_time(model: constrain.Model, batc
 
 
 @pytest.mark.slow
-def test_a_batch_without_schema_gives_the_answers_of_one_at_a_time(batched: constrain.Model) -> None:
-    options: Any = {"temperature": 0, "max_tokens": 12}
-    assert constrain.generate_batch(batched, QUESTIONS[:4], **options) == [
-        constrain.generate(batched, question, **options) for question in QUESTIONS[:4]
-    ]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("schema", [SCHEMA, None])
-def test_answers_one_at_a_time_reproduce_without_batch_invariance(schema: Any) -> None:
+def test_answers_one_at_a_time_reproduce_without_batch_invariance() -> None:
     """Also where the prompt is known the second time, and was read in one long piece the first time."""
-    model = constrain.Model(n_ctx=512, n_threads=1, parallel=4, batch_invariant=False)
-    options: Any = {"schema": schema, "temperature": 0.8, "seed": 3, "max_tokens": 60}
+    model = babbler(n_ctx=512, parallel=4, batch_invariant=False)
+    options: Any = {"schema": SCHEMA, "temperature": 0.8, "seed": 3, "max_tokens": 60}
     said = "You know all books of the world, and you make up new ones. " * 8 + QUESTIONS[0]
     first, second, third = (constrain.complete_batch(model, [said], **options)[0] for _ in range(3))
     assert first.usage.cached_tokens == 0
     assert second.usage.cached_tokens == first.usage.prompt_tokens - 2 > 64
     assert first.text == second.text == third.text
-
-
-@pytest.mark.slow
-def test_schemas_one_for_each_prompt(batched: constrain.Model) -> None:
-    class Point(pydantic.BaseModel):
-        x: int = pydantic.Field(ge=0, le=9)
-
-    values = constrain.generate_batch(batched, ["a", "b", "c"], schemas=[bool, Point, None], max_tokens=8, seed=1)
-    assert [type(value) for value in values] == [bool, Point, str]
 
 
 @pytest.mark.slow
@@ -113,33 +94,6 @@ def test_seeds_reproduce_and_samples_differ(batched: constrain.Model) -> None:
     alone = constrain.generate(batched, QUESTIONS[1], **{**options, "seed": 2**32 - 2})
     assert alone == first[1][1]
     assert constrain.generate(batched, QUESTIONS[1], **{**options, "seed": 0}) == first[1][2]
-
-
-@pytest.mark.slow
-def test_samples_share_their_prompt() -> None:
-    model = constrain.Model(n_ctx=512, n_threads=1, parallel=3)
-    said = [{"role": "user", "content": "You know all books. " * 20}]
-    [samples] = constrain.complete_batch(model, [said], schema=bool, n=3)
-    cached = sorted(sample.usage.cached_tokens for sample in samples)
-    length = samples[0].usage.prompt_tokens
-    assert cached == [0, length - 2, length - 2]
-
-
-@pytest.mark.slow
-def test_alternating_conversations_evaluate_what_they_share_once() -> None:
-    model = constrain.Model(n_ctx=1024, n_threads=1, parallel=3)
-    system = {"role": "system", "content": "You know all books of the world. " * 60}
-    shared = len(prompt_tokens(model, [system])) - 10
-    talks: list[list[dict[str, str]]] = [[system, {"role": "user", "content": text}] for text in ("A play?", "A poem?")]
-    for turn in range(3):
-        for number, talk in enumerate(talks):
-            [answer] = constrain.complete_batch(model, [talk], schema=bool, show_schema=False, temperature=0)
-            usage = answer.usage
-            if turn:
-                assert usage.prompt_tokens - usage.cached_tokens < 30
-            elif number:
-                assert usage.cached_tokens >= shared > 300
-            talk += [{"role": "assistant", "content": answer.text}, {"role": "user", "content": "And another?"}]
 
 
 @pytest.mark.slow
@@ -217,31 +171,13 @@ def test_no_prompts_no_answers(batched: constrain.Model) -> None:
 
 
 @pytest.mark.slow
-def test_cancelled_requests_leave_nothing_behind(model: constrain.Model, batched: constrain.Model) -> None:
-    rng = random.Random(11)
-    jobs = [prepare(batched, question, SCHEMA, {"seed": 5}) for question in QUESTIONS]
-    for _ in range(50):
-        runs = [Run(job) for job in rng.sample(jobs, 4)]
-        for run in runs:
-            run.submit()
-        for run in runs:
-            time.sleep(rng.random() / 25)  # any moment will do
-            run.request.done.cancel()
-    assert all(recorded == held for recorded, held in positions(batched))
-    again = constrain.complete_batch(batched, QUESTIONS[:2], schema=SCHEMA, temperature=0)
-    assert [one.text for one in again] == [
-        constrain.complete(model, question, schema=SCHEMA, temperature=0).text for question in QUESTIONS[:2]
-    ]
-
-
-@pytest.mark.slow
 def test_ctrl_c_leaves_the_model_usable(batched: constrain.Model) -> None:
-    digits = {"type": "array", "items": {"type": "integer", "minimum": 0, "maximum": 9}, "minItems": 150}  # seconds
+    digits = {"type": "array", "items": {"type": "integer", "minimum": 0, "maximum": 9}, "minItems": 200}
     for call in (
-        lambda: constrain.generate_batch(batched, QUESTIONS, schema=digits, max_tokens=400),
-        lambda: constrain.generate(batched, QUESTIONS[0], schema=digits, max_tokens=400),
+        lambda: constrain.generate_batch(batched, QUESTIONS, schema=digits, max_tokens=440),
+        lambda: constrain.generate(batched, QUESTIONS[0], schema=digits, max_tokens=440),
     ):
-        timer = threading.Timer(0.3, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT))
+        timer = threading.Timer(0.1, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT))
         timer.start()
         with pytest.raises(KeyboardInterrupt):
             call()
@@ -261,7 +197,7 @@ def test_a_batch_runs_beside_a_stream_of_the_same_thread(batched: constrain.Mode
 
 @pytest.mark.slow
 def test_a_closed_model_says_so() -> None:
-    with constrain.Model(n_ctx=256, n_threads=1, parallel=2) as model:
+    with babbler(n_ctx=256, parallel=2) as model:
         assert constrain.generate_batch(model, ["a", "b"], schema=bool)
         encode = model.vocabulary.encode
         constraint = constrain.compile(SCHEMA, model.vocabulary)
@@ -284,7 +220,7 @@ def test_a_closed_model_says_so() -> None:
 
 @pytest.mark.slow
 def test_closing_waits_for_a_stream_and_ends_what_is_queued() -> None:
-    model = constrain.Model(n_ctx=256, n_threads=1, parallel=2)
+    model = babbler(n_ctx=256, parallel=2)
     events = constrain.stream(model, "Tell me a story.", max_tokens=100)
     next(events)
     with pytest.raises(constrain.ModelError, match="still reading a stream"):
@@ -331,21 +267,6 @@ def test_a_llama_that_was_given_is_not_closed(model: constrain.Model) -> None:
     assert llama.create_completion("Hello", max_tokens=1)["choices"]
 
 
-@pytest.mark.slow
-def test_too_little_memory_says_what_to_do(capfd: pytest.CaptureFixture[str]) -> None:
-    model = constrain.Model(n_ctx=8192, n_threads=1, parallel=200)  # takes some 37 GB, and cannot be had
-    limit = resource.getrlimit(resource.RLIMIT_AS)
-    used = psutil.Process().memory_info().vms
-    resource.setrlimit(resource.RLIMIT_AS, (used + 2**31, limit[1]))
-    try:
-        with pytest.raises(constrain.ModelError, match="smaller n_ctx or parallel"):
-            constrain.generate_batch(model, ["x"], schema=bool)
-    finally:
-        resource.setrlimit(resource.RLIMIT_AS, limit)
-    assert capfd.readouterr().err == ""
-    assert constrain.generate(model, "Yes?", schema=bool) in (True, False)
-
-
 @pytest.mark.parametrize("parallel", [0, -1, 10**6])
 def test_parallel_out_of_range(parallel: int) -> None:
     with pytest.raises(ValueError, match="parallel"):
@@ -356,15 +277,15 @@ PROGRAM = """
 import constrain
 from constrain.generation.job import Run
 from constrain.generation.planning import prepare
-model = constrain.Model(n_ctx=256, n_threads=1, parallel=2)
-run = Run(prepare(model, "Tell me a story.", None, {"max_tokens": 40}))
+model = constrain.Model({path!r}, n_ctx=256, n_threads=1, parallel=2)
+run = Run(prepare(model, "Tell me a story.", None, {{"max_tokens": 200}}))
 run.submit()
 """
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("end", ["", "raise SystemExit(0)", "del model, run", "model.close()"])
+@pytest.mark.parametrize("end", ["", "del model, run"])
 def test_programs_end_in_the_middle_of_a_generation(end: str) -> None:
-    program = [sys.executable, "-c", PROGRAM + end]
+    program = [sys.executable, "-c", PROGRAM.format(path=str(babbler_file())) + end]
     done = subprocess.run(program, capture_output=True, timeout=120, check=False)
     assert (done.returncode, done.stderr) == (0, b"")

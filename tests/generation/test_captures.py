@@ -1,4 +1,4 @@
-"""Captures of a real model's answers: of a whole text, of tools' inputs, and in the last event of a stream."""
+"""Captures of a model's answers: of a whole text, of tools' inputs, and in the last event of a stream."""
 
 from __future__ import annotations
 
@@ -79,21 +79,6 @@ def test_special_tokens_are_no_part_of_captures(model: constrain.Model) -> None:
         model, "Write.", schema=MARKED, tools=[CustomTool("write", "Writes.", MARKED)], tool_choice="none", seed=1
     )
     assert beside.captures == {"x": beside.text[1:]}
-
-
-def test_special_tokens_in_an_input_are_no_part_of_its_captures(model: constrain.Model) -> None:
-    completion = constrain.complete(
-        model,
-        "Write.",
-        tools=[CustomTool("write", "Writes.", MARKED)],
-        tool_choice="required",
-        parallel_tool_calls=False,
-        max_tokens=60,
-        seed=1,
-    )
-    (call,) = completion.value
-    assert len(call.text) == 3
-    assert (call.captures, call.captures.spans) == ({"x": call.text[1:]}, {"x": [(1, 3)]})
 
 
 def test_tokens_by_id_are_parts_of_captures_with_their_texts(model: constrain.Model) -> None:

@@ -1,4 +1,4 @@
-"""Streams of partial values from a real model."""
+"""Streams of partial values."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 import constrain
 from constrain import ArgumentsDelta, CallEnded, CallStarted, FieldEvent, Finished, TextDelta
+from tests.support.llama.babbler import babbler
 
 
 class Item(BaseModel):
@@ -76,7 +77,7 @@ def test_arguments_of_calls_are_read_too(model: constrain.Model) -> None:
 
 @pytest.mark.slow
 def test_asynchronous_streams_have_the_same_events(model: constrain.Model) -> None:
-    shared = constrain.Model(n_ctx=512, n_threads=1, parallel=2)
+    shared = babbler(n_ctx=512, parallel=2)
     asked: dict[str, Any] = {"schema": Order, "partial": True, "temperature": 0, "max_tokens": 100}
 
     async def read() -> list[Any]:

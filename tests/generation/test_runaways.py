@@ -34,18 +34,13 @@ def options(model: constrain.Model) -> dict[str, Any]:
     }  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def text(model: constrain.Model, options: dict[str, Any]) -> str:
-    return constrain.complete(model, PROMPT, **options).text
-
-
 @pytest.mark.slow
 def test_strings_and_numbers_are_brought_to_their_ends(model: constrain.Model, options: dict[str, Any]) -> None:
     completion = constrain.complete(model, PROMPT, **options)
     jsonschema.validate(completion.value, SCHEMA)
     assert (completion.finish_reason, completion.shortened) == ("stop", 2)
     note, digits = completion.value["note"], str(completion.value["amount"])
-    assert note.startswith(" the" * (LIMIT - 1))
+    assert " the" * (LIMIT - 1) in note
     assert note.count(" the") in (LIMIT - 1, LIMIT)
     assert note.count("1") <= GRACE  # where no word may begin, it goes on within one
     assert digits == "1" * DIGITS
@@ -72,48 +67,21 @@ def test_numbers_have_a_limit_unless_it_is_taken_away(model: constrain.Model, op
 
 
 @pytest.mark.slow
-def test_what_the_schema_wants_comes_first(model: constrain.Model, options: dict[str, Any]) -> None:
-    schema = {"type": "string", "minLength": 90}
-    completion = constrain.complete(model, PROMPT, **{**options, "schema": schema, "logit_bias": {}})
-    jsonschema.validate(completion.value, schema)
-    assert completion.shortened == 1
-
-
-@pytest.mark.slow
-def test_a_stream_is_cut_alike(model: constrain.Model, options: dict[str, Any], text: str) -> None:
+def test_all_ways_to_generate_are_cut_alike(model: constrain.Model, options: dict[str, Any]) -> None:
+    text = constrain.complete(model, PROMPT, **options).text
     *pieces, last = constrain.stream(model, PROMPT, **options)
     assert isinstance(last, Finished)
     assert "".join(piece.text for piece in pieces if isinstance(piece, TextDelta)) == last.completion.text == text
     assert last.completion.shortened == 2
-
-
-@pytest.mark.slow
-def test_a_batch_is_cut_alike(model: constrain.Model, options: dict[str, Any], text: str) -> None:
-    completions = constrain.complete_batch(model, [PROMPT, PROMPT], **options)
-    assert [one.text for one in completions] == [text, text]
-    assert constrain.generate_batch(model, [PROMPT], **options) == [json.loads(text)]
-
-
-@pytest.mark.slow
-def test_asynchronous_calls_are_cut_alike(model: constrain.Model, options: dict[str, Any], text: str) -> None:
+    assert [one.text for one in constrain.complete_batch(model, [PROMPT, PROMPT], **options)] == [text, text]
     assert asyncio.run(constrain.agenerate(model, PROMPT, **options)) == json.loads(text)
 
 
-@pytest.mark.slow
-def test_it_stops_at_any_place(model: constrain.Model, options: dict[str, Any]) -> None:
-    for stop in ("the the the", "111", "1,"):
-        completion = constrain.complete(model, PROMPT, **options, stop=stop)
+def test_within_a_budget_both_hold(model: constrain.Model, options: dict[str, Any]) -> None:
+    for max_tokens in (18, 20, 23, 28, 33, 40):
+        completion = constrain.complete(model, PROMPT, **{**options, "max_tokens": max_tokens})
         jsonschema.validate(completion.value, SCHEMA)
-    late = constrain.complete(model, PROMPT, **options, timeout=0)
-    jsonschema.validate(late.value, SCHEMA)
-
-
-@pytest.mark.slow(but=("20", "18"))
-@pytest.mark.parametrize("max_tokens", [18, 20, 23, 28, 33, 40])
-def test_within_a_budget_both_hold(model: constrain.Model, options: dict[str, Any], max_tokens: int) -> None:
-    completion = constrain.complete(model, PROMPT, **{**options, "max_tokens": max_tokens})
-    jsonschema.validate(completion.value, SCHEMA)
-    assert len(completion.tokens) <= max_tokens
+        assert len(completion.tokens) <= max_tokens
 
 
 @pytest.mark.parametrize("name", ["max_string_tokens", "max_number_tokens"])
@@ -130,7 +98,14 @@ def test_a_model_that_calls_the_same_again_and_again_is_brought_to_its_end(model
 
     never_ends = dict.fromkeys(model.vocabulary.eos, -100.0)
     completion = constrain.complete(
-        model, "Ping.", tools=[ping], tool_choice="required", max_tokens=400, temperature=0, logit_bias=never_ends
+        model,
+        "Ping.",
+        tools=[ping],
+        tool_choice="required",
+        max_tokens=400,
+        temperature=0,
+        logit_bias=never_ends,
+        whitespace="compact",
     )
     assert completion.finish_reason == "stop"
     assert [call.name for call in completion.value.calls] == ["ping"] * MAX_SAME_CALLS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pydantic
@@ -13,8 +14,9 @@ from constrain.generation.planning import prepare
 from tests.support.schema_passes import MARK, counted_passes, new_schema, new_tools
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable
 
+_numbers = count()
 OPTIONS: dict[str, dict[str, Any]] = {
     "plain": {},
     "strict": {"strict": True},
@@ -22,12 +24,18 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "strict with refusal": {"strict": True, "allow_refusal": True},
 }
 TOOLS = 20
+Counts = list[tuple[int, int]]
+
+
+def new_type() -> Any:
+    name = f"{MARK}type_{next(_numbers)}"
+    return pydantic.create_model("Kind", __config__=pydantic.ConfigDict(extra="forbid"), **{name: (float, ...)})  # type: ignore[call-overload]
 
 
 def passes_of_two(
-    monkeypatch: pytest.MonkeyPatch, model: constrain.Model, schema: Any, options: Mapping[str, Any]
-) -> list[tuple[int, int]]:
-    """The counts of a request and of its repetition."""
+    monkeypatch: pytest.MonkeyPatch, model: constrain.Model, schema: Any, options: dict[str, Any]
+) -> Counts:
+    """The counts of schemas that a request writes and parses, and those of its repetition."""
     counts = []
     for _ in range(2):
         with counted_passes(monkeypatch) as passes:
@@ -37,25 +45,19 @@ def passes_of_two(
 
 
 @pytest.mark.parametrize("name", OPTIONS)
+@pytest.mark.parametrize(
+    ("make", "counts"),
+    [
+        (new_schema, [(1, 1), (1, 0)]),
+        (lambda: json.dumps(new_schema()), [(0, 1), (0, 0)]),
+        (new_type, [(1, 1), (1, 0)]),
+    ],
+    ids=["schema", "text", "type"],
+)
 def test_a_schema_is_written_and_parsed_once(
-    monkeypatch: pytest.MonkeyPatch, model: constrain.Model, name: str
+    monkeypatch: pytest.MonkeyPatch, model: constrain.Model, make: Callable[[], Any], counts: Counts, name: str
 ) -> None:
-    assert passes_of_two(monkeypatch, model, new_schema(), OPTIONS[name]) == [(1, 1), (1, 0)]
-
-
-@pytest.mark.parametrize("name", OPTIONS)
-def test_the_text_of_a_schema_is_parsed_once(
-    monkeypatch: pytest.MonkeyPatch, model: constrain.Model, name: str
-) -> None:
-    assert passes_of_two(monkeypatch, model, json.dumps(new_schema()), OPTIONS[name]) == [(0, 1), (0, 0)]
-
-
-@pytest.mark.parametrize("name", ["plain", "with refusal"])
-def test_the_schema_of_a_type_is_written_and_parsed_once(
-    monkeypatch: pytest.MonkeyPatch, model: constrain.Model, name: str
-) -> None:
-    kind = pydantic.create_model("Kind", **{f"{MARK}{name.replace(' ', '_')}": (float, ...)})  # type: ignore[call-overload]
-    assert passes_of_two(monkeypatch, model, kind, OPTIONS[name]) == [(1, 1), (1, 0)]
+    assert passes_of_two(monkeypatch, model, make(), OPTIONS[name]) == counts
 
 
 @pytest.mark.parametrize("strict", [False, True])
@@ -69,10 +71,6 @@ def test_schemas_of_tools_are_written_and_parsed_once(
 def test_schemas_of_functions_are_written_and_parsed_with_the_tool(
     monkeypatch: pytest.MonkeyPatch, model: constrain.Model
 ) -> None:
-    class Kept:
-        @constrain.tool
-        def look(self, counted_place: str, days: float = 0.5) -> None: ...
-
     with counted_passes(monkeypatch) as passes:
 
         @constrain.tool
@@ -80,4 +78,3 @@ def test_schemas_of_functions_are_written_and_parsed_with_the_tool(
 
     assert passes.counts == (1, 1)
     assert passes_of_two(monkeypatch, model, None, {"tools": [forecast]}) == [(0, 0), (0, 0)]
-    assert passes_of_two(monkeypatch, model, None, {"tools": [Kept().look]}) == [(0, 0), (0, 0)]

@@ -91,7 +91,7 @@ async def check(model: constrain.Model, done: constrain.Finished, some: constrai
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_checkers_know_the_type_of_a_value(tmp_path: Path) -> None:
     """Runs mypy, which reads the whole package."""
     (tmp_path / "typed.py").write_text(TYPED, encoding="utf-8")

@@ -51,7 +51,7 @@ def test_a_vote_is_weighted(model: constrain.Model) -> None:
     masses = [each.log_mass for each in answer.votes]
     assert None not in masses
     weights = [math.exp(each) for each in masses if each is not None]
-    assert len({round(each, 9) for each in weights}) > 1
+    assert len({round(each, 3) for each in masses if each is not None}) > 1
     same = sum(weight for weight, each in zip(weights, answer.votes, strict=True) if each.value == answer.value)
     assert answer.agreement is not None
     assert answer.agreement[()] == pytest.approx(same / sum(weights))

@@ -1,4 +1,4 @@
-"""Votes of a real model's samples."""
+"""Votes of a model's samples."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pydantic import BaseModel, field_validator
 
 import constrain
 from constrain.chat.reading.reply import Reply
+from tests.support.llama.babbler import babbler
 
 
 class Colours(BaseModel):
@@ -24,7 +25,7 @@ PROMPT = "Name the colour of the sky, of grass, and two other colours."
 
 @pytest.fixture(scope="module")
 def shared() -> constrain.Model:
-    return constrain.Model(n_ctx=1024, n_threads=1, parallel=5)
+    return babbler(parallel=5)
 
 
 @pytest.mark.slow
@@ -54,14 +55,6 @@ def test_a_winner_keeps_the_prefix_of_its_samples(shared: constrain.Model) -> No
         assert answer.text.startswith(prefix)
 
 
-@pytest.mark.slow
-def test_where_majorities_are_no_value_the_nearest_sample_wins(shared: constrain.Model) -> None:
-    schema = {"enum": [{"a": 1, "b": 1}, {"a": 1, "b": 2}, {"a": 2, "b": 1}, {"a": 3, "b": 3}]}
-    answer = constrain.complete(shared, "Choose.", schema=schema, n=5, vote=True, seed=1, temperature=1.5)
-    assert answer.value in schema["enum"]
-    assert json.loads(answer.text) == answer.value
-
-
 class Even(BaseModel):
     number: Literal[1, 2, 3, 4]
 
@@ -83,23 +76,6 @@ def test_samples_that_the_type_refuses_do_not_vote(shared: constrain.Model) -> N
     assert answer.value.number % 2 == 0
 
 
-@pytest.mark.slow
-def test_samples_that_are_nested_too_deeply_do_not_vote(
-    shared: constrain.Model, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: dict[str, Any] = {"schema": {"enum": ["red", [[["deep"]]], "blue"]}, "seed": 1, "temperature": 1}
-    monkeypatch.setattr("constrain.types.answer_text.MAX_ANSWER_NESTING", 2)
-    samples = constrain.complete_batch(shared, [PROMPT], n=6, return_errors=True, **asked)[0]
-    read = [each for each in samples if isinstance(each, constrain.Completion)]
-    assert 0 < len(read) < 6
-    answer = constrain.complete(shared, PROMPT, n=6, vote=True, **asked)
-    assert [each.value for each in answer.votes] == [each.value for each in read]
-    assert answer.value in ("red", "blue")
-    assert answer.agreement == {(): [each.value for each in read].count(answer.value) / len(read)}
-    with pytest.raises(constrain.OutputValidationError, match="MAX_ANSWER_NESTING"):
-        constrain.complete(shared, PROMPT, schema={"const": [[[]]]}, n=2, vote=True)
-
-
 def weather(city: Literal["Oslo", "Rome"]) -> str:
     """Returns the weather of a city."""
     return city
@@ -118,14 +94,6 @@ def test_calls_are_voted_on_as_a_whole(shared: constrain.Model) -> None:
     assert counts[cities(answer.value)] == max(counts.values())
     assert answer.agreement is not None
     assert ("calls", 0, "arguments", "city") in answer.agreement
-
-
-@pytest.mark.slow
-def test_texts_are_voted_on(shared: constrain.Model) -> None:
-    answer = constrain.complete(shared, "Yes or no?", schema=constrain.Regex("yes|no"), n=5, vote=True, seed=1)
-    counts = Counter(sample.text for sample in answer.votes)
-    assert counts[answer.text] == max(counts.values())
-    assert answer.agreement == {(): counts[answer.text] / 5}
 
 
 def test_votes_need_their_number(shared: constrain.Model) -> None:
