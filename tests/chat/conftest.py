@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
-import constrain
+from tests.support.llama.babbler import babbler
+
+if TYPE_CHECKING:
+    import constrain
 
 
 @pytest.fixture(scope="session")
 def model() -> constrain.Model:
-    return constrain.Model(n_ctx=1024, n_threads=1)
+    return babbler()

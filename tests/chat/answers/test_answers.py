@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import constrain
-from constrain.chat.answers.choices import REFUSAL, Calls, CustomCalls, FunctionCalls, Reasoning, Value
+from constrain.chat.answers.choices import Calls, CustomCalls, FunctionCalls, Reasoning, Value
 from constrain.chat.answers.language import AnswerLanguage
 from constrain.chat.reading.reader import Event, Reader
 from tests.support import allowed
-from tests.support.chat.forms import CHANNELS, ELEMENTS, FORMS, LIST, NAMES, OBJECT, PYTHON, RECIPIENTS, TAGS
+from tests.support.chat.forms import CHANNELS, ELEMENTS, FORMS, LIST, NAMES, OBJECT, PYTHON, TAGS
 from tests.support.chat.parsed import gathered, read_answer
 from tests.support.chat.walks import MODES, SCHEMA, SCHEMAS, TOOLS, VOCABULARY, assert_calls_hold, walked
-from tests.support.judging import require_valid
 
 if TYPE_CHECKING:
     from constrain.chat.families.format import ToolFormat
@@ -108,40 +107,6 @@ def test_answers_that_are_cut_short_read_as_far_as_they_go(form: ToolFormat) -> 
             assert len(part.calls) <= len(whole.calls)
             for call, other in zip(part.calls, whole.calls, strict=False):
                 assert call == other if call.ended else call.name == other.name
-
-
-@pytest.mark.parametrize("form", [TAGS, ELEMENTS, CHANNELS], ids=lambda form: form.name)
-@pytest.mark.parametrize("reasoning", [Reasoning.OPTIONAL, Reasoning.OPENED])
-@pytest.mark.parametrize("calls", Calls)
-def test_reasoning_is_apart_from_content_and_calls(form: ToolFormat, reasoning: Reasoning, calls: Calls) -> None:
-    answer = AnswerLanguage(form, tools=TOOLS, reasoning=reasoning, calls=calls)
-    assert form.thinking is not None
-    begin = form.thinking.begin.encode() if reasoning is Reasoning.OPTIONAL else b""
-    thought = begin + b"Well, 1 < 2" + form.thinking.end.encode()
-    for text in walked(answer, 4, (thought,)):
-        parsed = read_answer(answer, text)
-        assert parsed.reasoning == "Well, 1 < 2"
-        assert_calls_hold(answer, parsed)
-        assert bool(parsed.calls) or calls is not Calls.REQUIRED
-        assert not parsed.calls or calls is not Calls.NONE
-
-
-@pytest.mark.parametrize("form", [TAGS, OBJECT, LIST, ELEMENTS, CHANNELS, RECIPIENTS], ids=lambda form: form.name)
-@pytest.mark.parametrize("refusal", [False, True])
-def test_content_of_a_schema_stands_beside_calls(form: ToolFormat, *, refusal: bool) -> None:
-    answer = AnswerLanguage(form, tools=TOOLS, content=Value(json.dumps(SCHEMA)), refusal=refusal)
-    begin = form.content.begin.encode() if form.content else b""
-    starts = [b"", begin + b"{", (form.opening + form.call).partition("$")[0].encode()]
-    if refusal:
-        starts.append(begin + REFUSAL.encode())
-    for text in walked(answer, 7, tuple(starts)):
-        parsed = read_answer(answer, text)
-        assert_calls_hold(answer, parsed)
-        if parsed.calls or parsed.refusal is not None:
-            assert parsed.content == ""
-            assert not (parsed.calls and parsed.refusal is not None)
-        else:
-            require_valid(SCHEMA, parsed.content)
 
 
 def test_content_that_may_begin_like_a_call_is_refused() -> None:
@@ -317,13 +282,6 @@ def test_answers_that_contradict_themselves_are_refused() -> None:
         AnswerLanguage(TAGS, calls=Calls.REQUIRED)
     with pytest.raises(ValueError, match="no reasoning section"):
         AnswerLanguage(OBJECT, reasoning=Reasoning.OPTIONAL)
-
-
-def test_a_hundred_tools_compile_quickly() -> None:
-    tools = tuple(FunctionCalls(f"tool_{index}", json.dumps(SCHEMAS["get_weather"])) for index in range(128))
-    answer = AnswerLanguage(TAGS, tools=tools)
-    for text in walked(answer, 1, leads(TAGS, calls=True), count=3):
-        assert_calls_hold(answer, read_answer(answer, text))
 
 
 def test_answers_end_within_their_budget() -> None:

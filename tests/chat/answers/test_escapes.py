@@ -10,8 +10,21 @@ import pytest
 
 import constrain
 from constrain.chat.answers.escapes import spell_in_json
-from tests.generation.test_documented_grammars import PATCH
 from tests.support import Tokens, Walker, byte_vocabulary
+
+PATCH = """\
+start: begin hunk+ end
+begin: "*** Begin Patch" LF
+end: "*** End Patch" LF?
+hunk: add | delete | update
+add: "*** Add File: " filename LF add_line+
+delete: "*** Delete File: " filename LF
+update: "*** Update File: " filename LF change+
+filename: /(.+)/
+add_line: "+" /(.*)/ LF
+change: ("+" | "-" | " ") /(.*)/ LF
+%import common.LF
+"""
 
 CHARACTERS = 'ab "\\\n'
 LENGTH = 5

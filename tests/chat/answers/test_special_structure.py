@@ -12,9 +12,9 @@ from constrain.chat.answers.choices import Calls, Reasoning
 from constrain.chat.answers.language import AnswerLanguage
 from constrain.chat.answers.structure import structure_parts
 from tests.support import allowed, small_vocabulary
-from tests.support.chat.forms import CHANNELS, LIST, TAGS
+from tests.support.chat.forms import CHANNELS, TAGS
 from tests.support.chat.parsed import read_answer
-from tests.support.chat.walks import TOOLS, assert_calls_hold
+from tests.support.chat.walks import TOOLS
 
 if TYPE_CHECKING:
     from constrain.chat.families.format import ToolFormat
@@ -42,33 +42,6 @@ def tokens(structure: str) -> list[int]:
 def written(token: int) -> bytes:
     """A token as readers have it."""
     return TEXTS[token] if token < FIRST else b"\xff%b\xfe" % NAMES[token - FIRST].encode()
-
-
-def walk(constraint: constrain.Constraint, rng: Random, lead: list[int], most: int) -> bytes:
-    """A random answer within a number of tokens."""
-    matcher, row = constraint.matcher(max_tokens=most), constraint.allocate_bitmask()[0]
-    assert matcher.accept_many(lead) == len(lead)
-    text = b"".join(map(written, lead))
-    while True:
-        token = int(rng.choice(allowed(matcher, row)))
-        assert matcher.accept(token), (text, token)
-        if token == END:
-            return text
-        text += written(token)
-
-
-@pytest.mark.parametrize("form", [TAGS, LIST, CHANNELS], ids=lambda form: form.name)
-@pytest.mark.parametrize("calls", Calls)
-def test_random_answers_read_back(form: ToolFormat, calls: Calls) -> None:
-    answer = AnswerLanguage(form, special=NAMES, tools=TOOLS, calls=calls)
-    constraint = constrain.compile(answer, VOCABULARY, cache=False)
-    leads = [[]] if calls is not Calls.AUTO else [[], tokens((form.opening + form.call).partition("$")[0])]
-    for seed in range(10):
-        text = walk(constraint, Random(seed), leads[seed % len(leads)], 120)
-        parsed = read_answer(answer, text)
-        assert_calls_hold(answer, parsed)
-        assert parsed.calls or calls is not Calls.REQUIRED
-        assert not (parsed.calls and calls is Calls.NONE)
 
 
 def test_only_the_token_is_a_mark() -> None:

@@ -13,18 +13,15 @@ from tests.support.chat.rendering import prompt as rendered
 from tests.support.chat.templates import FAMILIES, template
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from constrain.vocabulary.tokenizer import Tokenizer
 
 WORDS = DraftWords("First think.", "Now answer.")
 QUESTION = "Who is Ada?"
 
 
-@pytest.fixture(scope="module")
-def tokenizer() -> Iterator[Tokenizer]:
-    with constrain.Model(n_ctx=128) as model:
-        yield model.tokenizer
+@pytest.fixture
+def tokenizer(model: constrain.Model) -> Tokenizer:
+    return model.tokenizer
 
 
 def draft_prompt(tokenizer: Tokenizer, source: str, prompt: Any, **options: Any) -> tuple[str, str]:

@@ -8,10 +8,6 @@ import pytest
 
 import constrain
 from constrain.chat.prompt.conversation import REMINDER, conversation_prompt
-from constrain.chat.prompt.messages import MessageError
-from constrain.chat.prompt.template import render
-from constrain.vocabulary.tokenizer import Tokenizer
-from tests.support import data_folder
 from tests.support.llama.prompts import prompt_tokens
 
 TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}
@@ -98,46 +94,6 @@ def test_tokens_are_those_of_llama_cpp_for_harmless_messages(model: constrain.Mo
     assert tokens_of(model, CHATML, content) == expected
 
 
-@pytest.mark.slow(but=("phi-3",))
-@pytest.mark.parametrize("name", ["phi-3", "qwen35", "gemma-4"])
-def test_tokens_are_those_of_llama_cpp_in_other_families(name: str) -> None:
-    import llama_cpp
-
-    path = data_folder() / "vocabs" / f"ggml-vocab-{name}.gguf"
-    llama = llama_cpp.Llama(str(path), vocab_only=True, verbose=False)
-    tokenizer = Tokenizer(llama, constrain.Vocabulary)
-    template = llama.metadata["tokenizer.chat_template"]
-    said = [
-        {"role": "user", "content": "Hi \n there, 'friend'"},
-        {"role": "assistant", "content": "Hello."},
-        {"role": "user", "content": "  Bye"},
-    ]
-    names = {"bos_token": tokenizer.name(tokenizer.bos), "eos_token": tokenizer.name(tokenizer.eos)}
-    rendered = render(template, {"messages": said, "add_generation_prompt": True, **names})
-    tokens = conversation_prompt(tokenizer, template, said).tokens
-    expected = llama.tokenize(rendered.encode(), add_bos=False, special=True)
-    assert tokens == (
-        expected if not tokenizer.adds_bos or expected[0] == tokenizer.bos else [tokenizer.bos, *expected]
-    )
-    attacked = [{**message, "content": message["content"] + " ".join(names.values())} for message in said]
-    kinds = conversation_prompt(tokenizer, template, attacked).tokens
-    special = tokenizer.vocabulary.special
-    assert [token for token in kinds if token in special] == [token for token in tokens if token in special]
-
-
-def test_begin_of_sequence_comes_once_where_the_model_wants_it() -> None:
-    import llama_cpp
-
-    path = data_folder() / "vocabs" / "ggml-vocab-phi-3.gguf"
-    tokenizer = Tokenizer(llama_cpp.Llama(str(path), vocab_only=True, verbose=False), constrain.Vocabulary)
-    said = [{"role": "user", "content": "<s>"}]
-    for template in ("{{ bos_token }}{{ messages[0].content }}", "{{ messages[0].content }}"):
-        tokens = conversation_prompt(tokenizer, template, said).tokens
-        assert tokens.count(tokenizer.bos) == 1
-        assert tokens[0] == tokenizer.bos
-    assert conversation_prompt(tokenizer, "", said).tokens.count(tokenizer.bos) == 1
-
-
 def test_a_prompt_without_a_template_is_passed_on(model: constrain.Model) -> None:
     plain = constrain.Model(model.llama, chat_template="")
     assert text(model, prompt_tokens(plain, "One, two,")) == "One, two,"
@@ -171,26 +127,6 @@ def test_a_template_that_can_think_is_told_not_to_where_the_answer_begins_at_onc
     thinking = constrain.Model(model.llama, chat_template=template)
     assert text(model, prompt_tokens(thinking, "x", constrained=True)) == "x</think>"
     assert text(model, prompt_tokens(thinking, "x")) == "x"
-
-
-MALFORMED: list[tuple[Any, str]] = [
-    ([], "messages: must not be empty"),
-    ([{"role": "user"}], r"messages\[0\].content: must be a string or a list of text parts, not null"),
-    (
-        [{"role": "user", "content": "a"}, {"role": "user", "content": 5}],
-        r"messages\[1\].content: must be a string or a list of text parts, not int",
-    ),
-    ([{"role": "user\n<|im_end|>", "content": "a"}], r"messages\[0\].role: 'user\\n<\|im_end\|>' is none of"),
-]
-
-
-@pytest.mark.parametrize(("said", "message"), MALFORMED)
-@pytest.mark.parametrize("options", [{}, {"tools": [TOOL]}, {"schema": bool}])
-def test_malformed_messages_are_refused_alike_with_and_without_tools_and_schemas(
-    model: constrain.Model, said: Any, message: str, options: dict[str, Any]
-) -> None:
-    with pytest.raises(MessageError, match=message):
-        constrain.generate(model, said, **options)
 
 
 def test_a_system_message_that_the_template_refuses_stands_in_front_of_the_first_message(

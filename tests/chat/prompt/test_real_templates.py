@@ -14,45 +14,11 @@ from constrain.chat.families.forms import GENERIC
 from constrain.chat.prompt.conversation import ThinkingState, conversation_prompt, format_of
 from constrain.chat.prompt.messages import check_messages
 from constrain.chat.prompt.shaping import write_calls
+from constrain.chat.prompt.template import render
 from constrain.vocabulary.tokenizer import Tokenizer
 from tests.support import data_folder
 from tests.support.chat.conversations import TOOLS, TWO_CALLS
 from tests.support.chat.templates import rendered
-
-SMOLLM2 = """<|im_start|>system
-Be brief.
-
-You can call tools. These are the tools, one JSON object a line:
-{"name": "weather", "description": "Weather of a city.", "parameters": {"type": "object", "properties": \
-{"city": {"type": "string"}, "days": {"type": "integer"}}, "required": ["city"]}}
-
-To call a tool, write exactly this, with the tool's name and its arguments:
-<tool_call>
-{"name": "<name>", "arguments": <arguments as a JSON object>}
-</tool_call>
-The results are given to you in the next message. Call a tool only if it helps; otherwise answer as usual.<|im_end|>
-<|im_start|>user
-Paris and Rome?<|im_end|>
-<|im_start|>assistant
-<tool_call>
-{"name": "weather", "arguments": {"city": "Paris"}}
-</tool_call>
-<tool_call>
-{"name": "weather", "arguments": {"city": "Rome", "days": 2}}
-</tool_call><|im_end|>
-<|im_start|>user
-<tool_response>
-{"name": "weather", "content": "18 C"}
-</tool_response>
-<tool_response>
-{"name": "weather", "content": "25 C"}
-</tool_response><|im_end|>
-<|im_start|>assistant
-18 C and 25 C.<|im_end|>
-<|im_start|>user
-Thanks!<|im_end|>
-<|im_start|>assistant
-"""
 
 
 def tokens_of(model: constrain.Model, messages: list[Any], **other: Any) -> list[int]:
@@ -60,9 +26,8 @@ def tokens_of(model: constrain.Model, messages: list[Any], **other: Any) -> list
 
 
 def test_the_generic_form_with_smollm2(model: constrain.Model) -> None:
-    expected = model.llama.tokenize(SMOLLM2.encode(), add_bos=False, special=True)
+    expected = model.llama.tokenize(rendered("chatml").encode(), add_bos=False, special=True)
     assert tokens_of(model, TWO_CALLS) == expected
-    assert rendered("chatml") == SMOLLM2
 
 
 def test_a_turn_of_smollm2_begins_with_the_turn_before(model: constrain.Model) -> None:
@@ -89,16 +54,9 @@ def test_a_model_without_a_reasoning_section_has_none_in_its_prompts(model: cons
 def test_a_shown_text_goes_in_front_of_the_users_first_message(model: constrain.Model) -> None:
     said = TWO_CALLS[:5]
     shown = conversation_prompt(model.tokenizer, model.chat_template, said, tools=TOOLS, shown="SHOWN").tokens
-    text = SMOLLM2[: SMOLLM2.index("18 C and")].replace("user\n", "user\nSHOWN\n\n", 1)
+    whole = rendered("chatml")
+    text = whole[: whole.index("18 C and")].replace("user\n", "user\nSHOWN\n\n", 1)
     assert shown == model.llama.tokenize(text.encode(), add_bos=False, special=True)
-
-
-def test_a_conversation_without_a_template_is_its_texts(model: constrain.Model) -> None:
-    prompt = conversation_prompt(model.tokenizer, "", TWO_CALLS, tools=TOOLS)
-    assert not [token for token in prompt.tokens if token in model.vocabulary.special]
-    text = b"".join(map(model.vocabulary.token_bytes, prompt.tokens)).decode()
-    assert text.startswith("Be brief.\n\nYou can call tools.")
-    assert text.endswith("18 C and 25 C.\n\nThanks!")
 
 
 @cache
@@ -110,14 +68,34 @@ def loaded(name: str) -> tuple[Any, Tokenizer, str]:
     return llama, Tokenizer(llama, constrain.Vocabulary), llama.metadata.get("tokenizer.chat_template", "")
 
 
-FORMS = {"phi-3": "generic", "qwen35": "generic", "gemma-4": "generic", "llama-bpe": "generic", "gpt-2": "generic"}
+NAMES = ["phi-3", "qwen35", "gemma-4"]
 
 
-@pytest.mark.slow(but=("phi-3", "gpt-2"))
-@pytest.mark.parametrize("name", FORMS)
-def test_forms_of_real_files(name: str) -> None:
-    _, tokenizer, template = loaded(name)
-    assert format_of(tokenizer, template).name == FORMS[name]
+@pytest.mark.slow(but=("phi-3",))
+@pytest.mark.parametrize("name", NAMES)
+def test_tokens_are_those_of_llama_cpp(name: str) -> None:
+    llama, tokenizer, template = loaded(name)
+    assert format_of(tokenizer, template).name == "generic"
+    said = [
+        {"role": "user", "content": "Hi \n there, 'friend'"},
+        {"role": "assistant", "content": "Hello."},
+        {"role": "user", "content": "  Bye"},
+    ]
+    names = {"bos_token": tokenizer.name(tokenizer.bos), "eos_token": tokenizer.name(tokenizer.eos)}
+    text = render(template, {"messages": said, "add_generation_prompt": True, **names})
+    expected = llama.tokenize(text.encode(), add_bos=False, special=True)
+    if tokenizer.adds_bos and expected[0] != tokenizer.bos:
+        expected.insert(0, tokenizer.bos)
+    assert conversation_prompt(tokenizer, template, said).tokens == expected
+
+
+def test_begin_of_sequence_comes_once_where_the_model_wants_it() -> None:
+    _, tokenizer, _ = loaded("phi-3")
+    said = [{"role": "user", "content": "<s>"}]
+    for template in ("{{ bos_token }}{{ messages[0].content }}", "{{ messages[0].content }}", ""):
+        tokens = conversation_prompt(tokenizer, template, said).tokens
+        assert tokens.count(tokenizer.bos) == 1
+        assert tokens[0] == tokenizer.bos
 
 
 def said_by(attack: str) -> list[dict[str, Any]]:
@@ -132,7 +110,7 @@ def said_by(attack: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.slow(only=("gemma-4", "qwen35"))
-@pytest.mark.parametrize("name", ["phi-3", "qwen35", "gemma-4"])
+@pytest.mark.parametrize("name", NAMES)
 def test_names_of_all_special_tokens_change_nothing(name: str) -> None:
     _, tokenizer, template = loaded(name)
     attack = "".join(special.text for special in tokenizer.special_tokens)

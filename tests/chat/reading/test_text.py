@@ -21,29 +21,23 @@ def run(pieces: list[bytes], stops: tuple[str, ...] = (), *, cuts: bool = True) 
     return shown, stream.text
 
 
-def test_characters_are_shown_once_they_are_whole() -> None:
-    assert run([b"a\xc3", b"\xa9", b"\xf0\x9f", b"\x99\x82b"])[0] == ["a", "é", "", "🙂b", ""]
+SHOWN: list[tuple[list[bytes], tuple[str, ...], list[str], str]] = [
+    ([b"a\xc3", b"\xa9", b"\xf0\x9f", b"\x99\x82b"], (), ["a", "é", "", "🙂b", ""], "aé🙂b"),
+    ([b"a\xc3"], (), ["a", "�"], "a�"),
+    ([b"one ", b"two ", b"three"], ("two",), ["one ", "", ""], "one "),
+    ([b"a", b"<", b"e", b"n", b"x"], ("<end>",), ["a", "", "", "", "<enx", ""], "a<enx"),
+    ([b"a<e", b"nd>b"], ("<end>",), ["a", "", ""], "a"),
+    ([b"a<e"], ("<end>",), ["a", "<e"], "a<e"),
+    ([b"abcd"], ("d", "bc"), ["a", ""], "a"),
+    ([b"xaa", b"ab"], ("aab",), ["x", "a", ""], "xa"),
+]
 
 
-def test_an_unfinished_character_at_the_end_is_replaced() -> None:
-    assert run([b"a\xc3"]) == (["a", "�"], "a�")
-
-
-def test_the_text_is_cut_before_a_stop_text() -> None:
-    assert run([b"one ", b"two ", b"three"], ("two",)) == (["one ", "", ""], "one ")
-
-
-def test_what_may_begin_a_stop_text_is_held_back() -> None:
-    assert run([b"a", b"<", b"e", b"n", b"x"], ("<end>",))[0] == ["a", "", "", "", "<enx", ""]
-    assert run([b"a<e", b"nd>b"], ("<end>",)) == (["a", "", ""], "a")
-
-
-def test_what_was_held_back_is_shown_in_the_end() -> None:
-    assert run([b"a<e"], ("<end>",)) == (["a", "<e"], "a<e")
-
-
-def test_the_first_of_several_stop_texts_counts() -> None:
-    assert run([b"abcd"], ("d", "bc"))[1] == "a"
+@pytest.mark.parametrize(("pieces", "stops", "shown", "text"), SHOWN)
+def test_whole_characters_are_shown_that_no_stop_text_may_begin_with(
+    pieces: list[bytes], stops: tuple[str, ...], shown: list[str], text: str
+) -> None:
+    assert run(pieces, stops) == (shown, text)
 
 
 def test_the_stop_text_is_known_if_it_has_cut_the_text() -> None:
@@ -56,10 +50,6 @@ def test_the_stop_text_is_known_if_it_has_cut_the_text() -> None:
     whole = TextStream(("b",), cuts=False)
     assert whole.feed(b"abc")
     assert (whole.text, whole.stop) == ("abc", None)
-
-
-def test_stop_texts_that_overlap_tokens_are_found() -> None:
-    assert run([b"xaa", b"ab"], ("aab",))[1] == "xa"
 
 
 def test_a_text_that_stays_whole_says_that_it_should_stop() -> None:

@@ -51,41 +51,30 @@ def of_text(pieces: Sequence[bytes], *stops: str, cuts: bool = True) -> list[TOL
     return told(TextProgress(result_type(None), stops, tokens, cuts=cuts), tokens, known, pieces)
 
 
-def test_each_token_is_told_with_its_text() -> None:
-    assert of_text([b"a", b" b", b"c"]) == [("a", [b"a"]), (" b", [b" b"]), ("c", [b"c"])]
+TEXTS: dict[str, tuple[list[bytes], tuple[str, ...], list[TOLD]]] = {
+    "each token": ([b"a", b" b", b"c"], (), [("a", [b"a"]), (" b", [b" b"]), ("c", [b"c"])]),
+    "parts of a character": (
+        [b"a\xf0\x9f", b"\x99", b"\x82b", b"c"],
+        (),
+        [("a", [b"a\xf0\x9f"]), ("\U0001f642b", [b"\x99", b"\x82b"]), ("c", [b"c"])],
+    ),
+    "an unfinished character": ([b"a", b"\xf0\x9f", b"\x99"], (), [("a", [b"a"]), ("\ufffd", [b"\xf0\x9f", b"\x99"])]),
+    "a special token": ([b"a", mark("<|x|>"), b"b"], (), [("a", [b"a"]), ("b", [b"b"])]),
+    "a stop text": ([b"one", b" E", b"N", b"D", b"x"], ("END",), [("one", [b"one"]), (" ", [b" E"])]),
+    "a stop text at once": ([b"one", b"EN", b"D"], ("END",), [("one", [b"one"])]),
+    "held back": (
+        [b"one", b"E", b"N", b"ds", b"x"],
+        ("END",),
+        [("one", [b"one"]), ("ENds", [b"E", b"N", b"ds"]), ("x", [b"x"])],
+    ),
+    "the rest of a token": ([b"oneE", b"x"], ("END",), [("one", [b"oneE"]), ("Ex", [b"x"])]),
+}
 
 
-def test_parts_of_a_character_are_told_with_it() -> None:
-    assert of_text([b"a\xf0\x9f", b"\x99", b"\x82b", b"c"]) == [
-        ("a", [b"a\xf0\x9f"]),
-        ("\U0001f642b", [b"\x99", b"\x82b"]),
-        ("c", [b"c"]),
-    ]
-
-
-def test_an_unfinished_character_at_the_end_is_told() -> None:
-    assert of_text([b"a", b"\xf0\x9f", b"\x99"]) == [("a", [b"a"]), ("\ufffd", [b"\xf0\x9f", b"\x99"])]
-
-
-def test_special_tokens_are_no_part_of_the_text() -> None:
-    assert of_text([b"a", mark("<|x|>"), b"b"]) == [("a", [b"a"]), ("b", [b"b"])]
-
-
-def test_tokens_of_a_stop_text_are_not_told() -> None:
-    assert of_text([b"one", b" E", b"N", b"D", b"x"], "END") == [("one", [b"one"]), (" ", [b" E"])]
-    assert of_text([b"one", b"EN", b"D"], "END") == [("one", [b"one"])]
-
-
-def test_what_was_held_back_is_told_once_it_is_shown() -> None:
-    assert of_text([b"one", b"E", b"N", b"ds", b"x"], "END") == [
-        ("one", [b"one"]),
-        ("ENds", [b"E", b"N", b"ds"]),
-        ("x", [b"x"]),
-    ]
-
-
-def test_the_rest_of_a_token_has_none_of_its_own() -> None:
-    assert of_text([b"oneE", b"x"], "END") == [("one", [b"oneE"]), ("Ex", [b"x"])]
+@pytest.mark.parametrize("case", TEXTS)
+def test_each_token_is_told_once_with_the_text_that_shows_it(case: str) -> None:
+    pieces, stops, expected = TEXTS[case]
+    assert of_text(pieces, *stops) == expected
 
 
 def test_a_text_that_stays_whole_tells_its_stop_text() -> None:

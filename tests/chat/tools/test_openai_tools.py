@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import constrain
-from constrain import CustomTool, FunctionTool, Lark, Regex, ToolError, tool, tool_from_json, tool_to_json
+from constrain import CustomTool, FunctionTool, Lark, Regex, ToolError, tool_from_json, tool_to_json
 from tests.support import Tokens, Walker, byte_vocabulary, data_folder
 from tests.support.judges import second_validation_error
 
@@ -77,15 +77,6 @@ def test_what_is_not_strict_stays_so(strict: bool | None) -> None:
     assert isinstance(again, FunctionTool)
     assert not again.strict
     assert again.parameters == made.parameters
-
-
-def test_a_function_that_is_not_strict_stays_so() -> None:
-    def read_file(path: str, directory: str | None = None) -> None: ...
-
-    document = tool_to_json(tool(read_file))
-    assert document["function"]["strict"] is False
-    assert document["function"]["parameters"]["required"] == ["path"]
-    assert tool_to_json(tool(read_file, strict=True))["function"]["strict"] is True
 
 
 def test_strict_parameters_must_keep_the_structural_rules() -> None:
@@ -158,12 +149,6 @@ def too_few(location: str) -> None: ...
 def by_position(location: str, /, days: int = 1) -> None: ...
 
 
-def test_a_pattern_that_cannot_be_read_is_refused_with_the_tool() -> None:
-    document = {"type": "grammar", "syntax": "regex", "definition": "(a"}
-    with pytest.raises(constrain.PatternError, match=r"the format of tool 'plate': .*column 1: "):
-        tool_from_json({"type": "custom", "name": "plate", "format": document})
-
-
 def test_a_function_takes_whatever_keys_an_open_object_may_have() -> None:
     document = {"type": "function", "name": "note", "parameters": {"type": "object"}}
     assert tool_from_json(document, lambda **keys: keys).call('{"a": 1}') == {"a": 1}
@@ -175,11 +160,6 @@ def test_a_function_takes_whatever_keys_an_open_object_may_have() -> None:
 def test_a_function_that_cannot_take_the_arguments_is_refused(function: Any) -> None:
     with pytest.raises(ToolError, match="get_weather"):
         tool_from_json(WEATHER, function)
-
-
-def test_a_tool_without_function_cannot_be_run() -> None:
-    with pytest.raises(ToolError, match="no function"):
-        tool_from_json(WEATHER).call({"location": "oslo"})
 
 
 def test_parameters_that_cannot_be_enforced_are_refused_with_the_place() -> None:
@@ -297,15 +277,6 @@ def test_every_custom_tool_of_the_examples_takes_what_it_should() -> None:
             for text in document.get("reject", ()):
                 with pytest.raises(constrain.OutputValidationError):
                     made.validate(text)
-
-
-def test_every_schema_of_the_examples_is_the_parameters_of_a_strict_tool() -> None:
-    for name, schema in examples()["schemas"].items():
-        made = tool_from_json({"type": "function", "name": name, "parameters": schema, "strict": True})
-        assert isinstance(made, FunctionTool)
-        for text in walks(made.schema):
-            assert made.validate(text).values == json.loads(text)
-            assert second_validation_error(schema, text.encode()) is None
 
 
 def quoting(quote: object, **more: object) -> constrain.FunctionTool:

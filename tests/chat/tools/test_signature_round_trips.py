@@ -20,7 +20,7 @@ from typing_extensions import NotRequired, TypedDict
 
 import constrain
 from constrain import tool
-from tests.support import Tokens, Walker, byte_vocabulary
+from tests.support import LONG, Tokens, Walker, byte_vocabulary
 from tests.support.judges import second_validation_error
 
 
@@ -49,6 +49,7 @@ class Movie(TypedDict):
     year: NotRequired[int]
 
 
+EXAMPLES = 200 if LONG else 40
 SMALL = st.integers(-1000, 1000)
 WORD = st.text('abcé"\\ \n', max_size=4)
 TYPES: dict[str, tuple[Any, st.SearchStrategy[Any]]] = {
@@ -188,7 +189,9 @@ def check(made: constrain.FunctionTool, parameters: list[Drawn], arguments: dict
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@settings(
+    max_examples=200 if LONG else 40, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
 @given(signatures(), st.integers(0, 2**32))
 def test_whatever_a_schema_lets_through_becomes_a_call(parameters: list[Drawn], seed: int) -> None:
     made = made_of(parameters)
@@ -201,10 +204,16 @@ def test_whatever_a_schema_lets_through_becomes_a_call(parameters: list[Drawn], 
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@settings(
+    max_examples=200 if LONG else 40, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
 @given(signatures(), st.data())
 def test_every_call_can_be_written(parameters: list[Drawn], data: st.DataObject) -> None:
     made = made_of(parameters)
+    assert list(made.parameters["properties"]) == [one.key for one in parameters]
+    required = [one.key for one in parameters if not one.has_default and one.kind not in (MORE, OTHERS)]
+    assert made.parameters.get("required", []) == required
+    assert made.parameters["additionalProperties"] is False
     by_name = {one.name for one in parameters if one.kind in (EITHER, KEYWORD_ONLY)}
     arguments: dict[str, Any] = {}
     for one in parameters:
@@ -220,14 +229,3 @@ def test_every_call_can_be_written(parameters: list[Drawn], data: st.DataObject)
     text = json.dumps(arguments, ensure_ascii=False)
     assert constrain.explain(made.schema, text).matches, (made.schema, text)
     assert second_validation_error(made.parameters, text.encode()) is None
-
-
-@pytest.mark.slow
-@settings(max_examples=100, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
-@given(signatures())
-def test_properties_are_the_keys_of_the_parameters_in_order(parameters: list[Drawn]) -> None:
-    made = made_of(parameters)
-    assert list(made.parameters["properties"]) == [one.key for one in parameters]
-    required = [one.key for one in parameters if not one.has_default and one.kind not in (MORE, OTHERS)]
-    assert made.parameters.get("required", []) == required
-    assert made.parameters["additionalProperties"] is False
