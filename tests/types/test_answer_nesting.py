@@ -11,20 +11,13 @@ import pytest
 from rich.console import Console
 
 from constrain import OutputValidationError, tool_from_json
-from constrain.chat.reading.reply import Reply
-from constrain.chat.tools.calls import FunctionCall
 from constrain.cli.program import _answer
 from constrain.language.result import result_type
 from constrain.types.answer_text import MAX_ANSWER_NESTING, read_answer
-from tests.support.batch_files import Batch, completion, echo, records
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from concurrent.futures import Future
-    from pathlib import Path
 
-    from constrain.batch.lines import Task
-    from constrain.generation.completion import Completion
 
 LISTS: dict[str, Any] = {
     "$ref": "#/$defs/a",
@@ -99,27 +92,6 @@ def test_what_pydantic_cannot_read_is_an_error_that_has_the_text(kind: Any) -> N
 def test_marks_in_strings_are_no_levels() -> None:
     text = json.dumps(["[{" * MAX_ANSWER_NESTING, '"[\\' * MAX_ANSWER_NESTING, *([],) * TOO_DEEP])
     assert read_answer(text) == json.loads(text)
-
-
-def test_a_batch_goes_on_after_a_deep_answer_and_keeps_its_text(tmp_path: Path) -> None:
-    def answer(task: Task, stop: Future[None]) -> Completion:
-        if task.prompt == "deep":
-            result_type(LISTS).parse(lists(TOO_DEEP))
-        return echo(task, stop)
-
-    batch = Batch(tmp_path, b'"a"\n"deep"\n"b"\n')
-    batch.run(answer)
-    assert batch.values() == {1: "a", 3: "b"}
-    [failed] = records(batch.errors)
-    assert (failed["line"], failed["error"], failed["text"]) == (2, "OutputValidationError", lists(TOO_DEEP))
-
-
-def test_a_batch_writes_the_deepest_arguments(tmp_path: Path) -> None:
-    call = FunctionCall("c", TOOL, TOOL.read(arguments(MAX_ANSWER_NESTING)))
-    batch = Batch(tmp_path, b'"a"\n')
-    batch.run(lambda *_: replace(completion(None), value=Reply((call,))))
-    [written] = records(batch.output)
-    assert depth(written["value"]["calls"][0]["arguments"]) == MAX_ANSWER_NESTING
 
 
 def test_the_command_line_prints_a_text_of_which_no_value_is_made(
