@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
-import sys
 import threading
 import time
 from dataclasses import replace
@@ -23,7 +21,7 @@ from constrain.errors import BudgetError, UnsupportedSchemaError
 from constrain.language.policies import CHOICES
 from constrain.llama.decoding.token_logprob import TokenLogprob
 from tests.support import byte_vocabulary
-from tests.support.batch_files import SETTINGS, Batch, completion, echo, prompts, records
+from tests.support.batch_files import SETTINGS, Batch, cases, completion, echo, prompts, records, statuses_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -111,47 +109,14 @@ def test_a_file_without_prompts_has_no_answers(content: bytes, tmp_path: Path) -
 
 
 WRONG_LINES = {
-    b"{": "not JSON",
-    b"[]": "a line must be a JSON object or a JSON string",
-    b"7": "a line must be a JSON object or a JSON string",
     b'"\xff"': "not UTF-8",
     b'\xff\xfe"\x00': "not UTF-8",
     b"[" * 100_000: "not readable JSON",
     b"1" * 5_000: "not readable JSON",
-    b'{"prompt": "a", "top_p": NaN}': "not JSON: NaN",
-    b'{"prompt": "a", "prompt": "b"}': "a key occurs twice",
-    b'{"prompt": 7}': "Invalid type for 'prompt': expected a string, but got an integer instead.",
-    b'{"prompt": null}': "Invalid type for 'prompt': expected a string, but got null instead.",
-    b'{"id": 1}': "either prompt or messages",
-    b'{"prompt": "a", "messages": []}': "either prompt or messages",
-    b'{"messages": ["a"]}': "Invalid type for 'messages[0]': expected an object",
-    b'{"prompt": "a", "tools": {}}': "Invalid type for 'tools': expected an array",
-    b'{"prompt": "a", "tools": [{}, 1]}': "Invalid type for 'tools[1]': expected an object",
-    b'{"prompt": "a", "tool_choice": 1}': "Invalid type for 'tool_choice': expected a string, an object or an array",
-    b'{"prompt": "a", "tool_choice": [1]}': "Invalid type for 'tool_choice[0]': expected a string",
-    b'{"prompt": "a", "promt": "b"}': "unknown fields: promt (did you mean prompt?)",
-    b'{"prompt": "a", "id": [1]}': "Invalid type for 'id': expected a string or a number",
-    b'{"prompt": "a", "id": true}': "Invalid type for 'id': expected a string or a number",
-    b'{"prompt": "a", "max_tokens": "5"}': "Invalid type for 'max_tokens': expected an integer",
-    b'{"prompt": "a", "max_tokens": true}': "Invalid type for 'max_tokens': expected an integer",
-    b'{"prompt": "a", "max_tokens": -2}': "Expected a value >= 0, but got -2 instead.",
-    b'{"prompt": "a", "schema": "{}"}': "Invalid type for 'schema': expected an object, a boolean or null",
-    b'{"prompt": "a", "stop": [1]}': "Invalid type for 'stop[0]': expected a string",
-    b'{"prompt": "a", "logit_bias": {"x": 1}}': "Invalid key in 'logit_bias': 'x'",
-    b'{"prompt": "a", "top_p": "1"}': "Invalid type for 'top_p': expected a decimal",
-    b'{"prompt": "a", "show_schema": 1}': "Invalid type for 'show_schema': expected a boolean or a string",
-    b'{"prompt": "a", "n": 3}': "Invalid 'n': it needs 'vote': true",
-    b'{"prompt": "a", "vote": true}': "Invalid 'vote': it needs 'n'",
-    b'{"prompt": "a", "vote": true, "n": 1}': "Invalid 'vote': it needs 'n', the number of answers that vote, of 2",
-    b'{"prompt": "a", "vote": 3}': "Invalid type for 'vote': expected a boolean",
-    b'{"prompt": "a", "vote": true, "n": 2, "logprobs": true}': "Invalid 'vote': the result may be none",
-    b'{"prompt": "a", "thinking": "yes"}': "Invalid type for 'thinking': expected a boolean",
-    b'{"prompt": "a", "registry": []}': "Invalid type for 'registry': expected an object",
-    b'{"prompt": "a", "formats": 1}': "Invalid type for 'formats': expected a string",
+    **{case["text"].encode(): case["message"] for case in cases("wrong_lines")},
 }
 
 
-@pytest.mark.slow(but=('{"id": 1}', '{"prompt": null}', '{"prompt": "a", "messages": []}'))
 @pytest.mark.parametrize("line", WRONG_LINES, ids=[line[:40] for line in WRONG_LINES])
 def test_a_wrong_line_is_reported_with_its_number(line: bytes, tmp_path: Path) -> None:
     batch = Batch(tmp_path, b'"a"\n' + line + b'\n"b"\n')
@@ -400,24 +365,15 @@ def test_replies_and_refusals_are_written_as_json(value: object, written: object
 # Interruptions
 
 KILLED = """
-import os, signal, sys, threading
+import os, signal
 from pathlib import Path
 from constrain.batch import files
-from tests.support.batch_files import SETTINGS, Batch, echo, prompts
+from tests.support.batch_files import Batch, echo
 
-folder, moment, number = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
-batch = Batch.__new__(Batch)
-batch.prompts, batch.output, batch.errors = folder / "in.jsonl", folder / "out.jsonl", folder / "errors.jsonl"
-append, calls = files._append, []
+append = files._append
 
 def kill():
     os.kill(os.getpid(), signal.SIGKILL)
-
-def answer(task, stop):
-    calls.append(task)
-    if moment == "answer" and len(calls) == number:
-        kill()
-    return echo(task, stop)
 
 class Torn:
     def __init__(self, file):
@@ -428,58 +384,68 @@ class Torn:
         self.file.write(data[: len(data) // 2])
         kill()
 
-written = []
-def write(file, record):
-    written.append(record)
-    if moment == "line" and len(written) == number:
-        append(Torn(file), record)
-    append(file, record)
-    if moment == "written" and len(written) == number:
-        kill()
+def work(folder, moment, number):
+    batch = Batch.__new__(Batch)
+    names = ("in.jsonl", "out.jsonl", "errors.jsonl")
+    batch.prompts, batch.output, batch.errors = (Path(folder) / name for name in names)
+    calls, written = [], []
 
-files._append = write
-batch.run(answer)
+    def answer(task, stop):
+        calls.append(task)
+        if moment == "answer" and len(calls) == int(number):
+            kill()
+        return echo(task, stop)
+
+    def write(file, record):
+        written.append(record)
+        if moment == "line" and len(written) == int(number):
+            append(Torn(file), record)
+        append(file, record)
+        if moment == "written" and len(written) == int(number):
+            kill()
+
+    files._append = write
+    batch.run(answer)
 """
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("moment", ["answer", "line", "written"])
-def test_no_line_is_lost_or_doubled_when_killed(moment: str, tmp_path: Path) -> None:
+def test_no_line_is_lost_or_doubled_when_killed(tmp_path: Path) -> None:
     count = 25
-    batch = Batch(tmp_path, prompts(count - 1) + b"wrong\n")
-    statuses = []
-    for number in (1, 2, 9):
-        command = [sys.executable, "-c", KILLED, str(tmp_path), moment, str(number)]
-        statuses.append(subprocess.run(command, check=False, timeout=120).returncode)
-    assert statuses == [-signal.SIGKILL] * 3
-    before = batch.output.read_bytes()
-    batch.run()
-    whole = before[: before.rfind(b"\n") + 1]
-    assert (whole == before) == (moment != "line")
-    assert batch.output.read_bytes().startswith(whole)
-    assert batch.values() == {number: f"p{number}" for number in range(1, count)}
-    assert [error["line"] for error in records(batch.errors)] == [count]
+    batches = {}
+    for moment in ("answer", "line", "written"):
+        (tmp_path / moment).mkdir()
+        batches[moment] = Batch(tmp_path / moment, prompts(count - 1) + b"wrong\n")
+    runs = [[str(tmp_path / moment), moment, number] for moment in batches for number in ("1", "2", "9")]
+    assert statuses_of(KILLED, runs) == [-signal.SIGKILL] * 9
+    for moment, batch in batches.items():
+        before = batch.output.read_bytes()
+        batch.run()
+        whole = before[: before.rfind(b"\n") + 1]
+        assert (whole == before) == (moment != "line")
+        assert batch.output.read_bytes().startswith(whole)
+        assert batch.values() == {number: f"p{number}" for number in range(1, count)}
+        assert [error["line"] for error in records(batch.errors)] == [count]
 
 
 FULL = """
-import resource, sys
+import resource
 from pathlib import Path
 from tests.support.batch_files import Batch, prompts
 
-batch = Batch(Path(sys.argv[1]), prompts(20))
-resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, 1_000))
-try:
-    batch.run()
-except OSError as error:
-    print(error)
+def work(folder):
+    batch = Batch(Path(folder), prompts(20))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, 1_000))
+    try:
+        batch.run()
+    except OSError as error:
+        assert "out.jsonl: a line was not written whole" in str(error)
 """
 
 
 @pytest.mark.slow
 def test_a_full_disk_ends_the_batch_and_loses_nothing(tmp_path: Path) -> None:
-    program = [sys.executable, "-c", FULL, str(tmp_path)]
-    done = subprocess.run(program, check=True, timeout=120, capture_output=True, text=True)
-    assert "out.jsonl: a line was not written whole" in done.stdout
+    assert statuses_of(FULL, [[str(tmp_path)]]) == [0]
     written = (tmp_path / "out.jsonl").read_bytes()
     assert 0 < len(written) <= 1_000
     assert written.endswith(b"\n")  # no half of a line

@@ -6,8 +6,6 @@ import csv
 import json
 import math
 import signal
-import subprocess
-import sys
 from dataclasses import replace
 from datetime import datetime, timezone
 from decimal import Decimal
@@ -19,8 +17,7 @@ import pytest
 
 from constrain.batch.lines import LineError
 from constrain.batch.tables import reading
-from tests.support.batch_files import completion, echo, prompts, records
-from tests.support.command_line import run as run_command
+from tests.support.batch_files import batch_status, cases, completion, echo, prompts, records, statuses_of
 from tests.support.stores import Job
 
 if TYPE_CHECKING:
@@ -220,43 +217,38 @@ def test_an_id_column_alone_names_rows_with_fields(tmp_path: Path) -> None:
 # Files that cannot be answered
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "named", "message"),
-    [
-        ("a.csv", "", {}, "cannot be read as CSV: "),
-        ("a.csv", "x,y\n1,2\n", {}, "the columns x, y, and neither prompt nor messages"),
-        ("a.csv", "x\n1\n", {"prompt": "text"}, "--prompt is 'text', which is neither a column nor a template"),
-        ("a.csv", "x\n1\n", {"prompt": "{y}"}, r"--prompt has \{y\}, and the table has the columns x"),
-        ("a.csv", "x\n1\n", {"prompt": "{x:3}"}, "braces hold the name of a column"),
-        ("a.csv", "prompt\n1\n", {"id_column": "key"}, "--id-column is 'key'; the table has the columns prompt"),
-        ("a.csv", "prompt,id,k\n1,2,3\n", {"id_column": "k"}, "the table has a column id, too"),
-        ("a.csv", "prompt,prompt\n1,2\n", {}, "two columns are called 'prompt'"),
-        ("a.csv", "prompt,id\na,1\nb,2,3\n", {}, "row 2: expected 2 columns, got 3"),
-        ("a.csv", b"prompt,\xff\na,1\n", {}, "the names of its columns are not UTF-8"),
-        ("a.csv", "prompt\na\n".encode("utf-16"), {}, "it is UTF-16; write it as UTF-8"),
-        ("a.csv", "prompt\n" + "x" * 300, {}, "a row has more than 100 bytes"),
-        ("a.csv", 'prompt,id\n"a,1\nb,2', {}, "line 2: a quote begins a cell and is not closed; put quotes around"),
-        ("a.csv", 'prompt\r\na\r\n"b""\r\n', {}, "line 3: a quote begins a cell and is not closed"),
-        ("a.csv", '"prompt\na\n', {}, "line 1: a quote begins a cell and is not closed"),
-        (
-            "a.csv",
-            'prompt\n"a 5" screen"\nb\n',
-            {},
-            "line 2: text follows a closing quote; .* each quote within it twice",
-        ),
-        ("a.csv", 'prompt\n"a\nb\n"c"\n', {}, "line 4: text follows a closing quote, of a cell that begins in line 2"),
-        ("a.parquet", b"prompt\na\n", {}, "cannot be read as Parquet: "),
-        ("a.parquet", b"", {}, "cannot be read as Parquet: "),
-    ],
-)
+def require_refused(source: Path, message: str, **named: Any) -> None:
+    """No answer is begun."""
+    output = source.with_name("out.jsonl")
+    with pytest.raises(ValueError, match=message):
+        Job(source, output, **named).run()
+    assert not output.exists()
+
+
+@pytest.mark.parametrize("case", cases("wrong_tables"), ids=lambda case: str(case["message"]))
 def test_a_wrong_table_is_refused_before_any_answer(
-    name: str, content: str | bytes, named: Any, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    case: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reading, "MAX_CSV_BLOCK_BYTES", 100)
-    source = write_csv(tmp_path / name, content)
-    with pytest.raises(ValueError, match=message):
-        Job(source, tmp_path / "out.jsonl", **named).run()
-    assert not (tmp_path / "out.jsonl").exists()
+    named = {name: case[name] for name in ("prompt", "id_column") if name in case}
+    require_refused(write_csv(tmp_path / "a.csv", case["content"]), case["message"], **named)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.csv", b"prompt,\xff\na,1\n", "the names of its columns are not UTF-8"),
+        ("a.csv", "prompt\na\n".encode("utf-16"), "it is UTF-16; write it as UTF-8"),
+        ("a.csv", b"prompt\n" + b"x" * 300, "a row has more than 100 bytes"),
+        ("a.parquet", b"prompt\na\n", "cannot be read as Parquet: "),
+        ("a.parquet", b"", "cannot be read as Parquet: "),
+    ],
+)
+def test_a_file_that_is_no_table_is_refused_before_any_answer(
+    name: str, content: bytes, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "MAX_CSV_BLOCK_BYTES", 100)
+    require_refused(write_csv(tmp_path / name, content), message)
 
 
 @pytest.mark.parametrize("block", [16, 4 << 20])
@@ -268,6 +260,7 @@ def test_quotes_that_are_right_are_accepted(block: int, tmp_path: Path, monkeypa
     assert found == ['a\n"\n,', '5" x', 'b"', "x", "", 'y"', "z"]
 
 
+@pytest.mark.slow
 def test_a_broken_page_of_parquet_is_refused_before_any_answer(tmp_path: Path) -> None:
     columns = {"prompt": [f"prompt {number}" for number in range(900)], "other": ["x"] * 900}
     source = tmp_path / "in.parquet"
@@ -276,11 +269,8 @@ def test_a_broken_page_of_parquet_is_refused_before_any_answer(tmp_path: Path) -
     begin = pq.read_metadata(source).row_group(2).column(0).data_page_offset
     content[begin : begin + 100] = bytes([255]) * 100
     source.write_bytes(content)
-    with pytest.raises(
-        ValueError, match=r"in\.parquet: this cannot be read as Parquet: the rows behind row \d{3} are broken"
-    ):
-        Job(source, tmp_path / "out.jsonl", prompt="prompt").run()
-    assert not (tmp_path / "out.jsonl").exists()
+    message = r"in\.parquet: this cannot be read as Parquet: the rows behind row \d{3} are broken"
+    require_refused(source, message, prompt="prompt")
     assert Job(source, tmp_path / "out.jsonl", prompt="other").run()[-1].answered == 900
 
 
@@ -570,44 +560,43 @@ def test_files_of_tables_have_one_purpose_each(tmp_path: Path) -> None:
 
 
 KILLED = """
-import os, signal, sys
+import os, signal
 from pathlib import Path
 from constrain.batch import files, finishing
 from constrain.batch.tables import writing
 from tests.support.stores import Job
 from tests.support.batch_files import echo
 
-folder, moment = Path(sys.argv[1]), sys.argv[2]
-job = Job(folder / "in.csv", folder / "out.parquet")
-
 def kill(*_, **__):
     os.kill(os.getpid(), signal.SIGKILL)
 
-def answer(task, stop):
-    if moment == "answer" and task.line == 5:
-        kill()
-    return echo(task, stop)
+def work(folder, moment):
+    job = Job(Path(folder, "in.csv"), Path(folder, moment + ".parquet"))
+    if moment == "table":
+        write = writing._record_at
+        writing._record_at = lambda lines, offset, *more: kill() if offset > 200 else write(lines, offset, *more)
+    elif moment == "note":
+        files.AnswerFile.note_finished = kill
 
-if moment == "table":
-    write = writing._record_at
-    writing._record_at = lambda lines, offset, *more: kill() if offset > 200 else write(lines, offset, *more)
-elif moment == "note":
-    files.AnswerFile.note_finished = kill
-job.run(answer)
+    def answer(task, stop):
+        if moment == "answer" and task.line == 5:
+            kill()
+        return echo(task, stop)
+
+    job.run(answer)
 """
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("moment", ["answer", "table", "note"])
-def test_a_killed_batch_goes_on_at_each_stage(moment: str, tmp_path: Path) -> None:
+def test_a_killed_batch_goes_on_at_each_stage(tmp_path: Path) -> None:
     source = write_csv(tmp_path / "in.csv", "prompt\n" + "".join(f"p{number}\n" for number in range(1, 10)))
-    done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), moment], check=False, timeout=120)
-    assert done.returncode == -signal.SIGKILL
-    assert (tmp_path / "out.parquet").exists() == (moment == "note")
-    job = Job(source, tmp_path / "out.parquet")
-    assert (job.run()[-1].answered == 0) == (moment != "answer")
-    table = pq.read_table(tmp_path / "out.parquet")
-    assert table["line"].to_pylist() == list(range(1, 10))
+    moments = ("answer", "table", "note")
+    assert statuses_of(KILLED, [[str(tmp_path), moment] for moment in moments]) == [-signal.SIGKILL] * 3
+    for moment in moments:
+        output = tmp_path / f"{moment}.parquet"
+        assert output.exists() == (moment == "note")
+        assert (Job(source, output).run()[-1].answered == 0) == (moment != "answer")
+        assert pq.read_table(output)["line"].to_pylist() == list(range(1, 10))
 
 
 def test_a_table_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -631,12 +620,10 @@ def test_a_table_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: py
 # Programs
 
 
-@pytest.mark.slow
-def test_a_batch_of_json_lines_needs_no_pyarrow(tmp_path: Path) -> None:
-    (tmp_path / "in.jsonl").write_bytes(prompts(2))
-    program = f"""
-import sys
+WITHOUT_PYARROW = """
+import contextlib, io, sys
 sys.modules["pyarrow"] = None
+from constrain.__main__ import main
 from constrain.batch.files import BatchFiles
 from constrain.batch.finishing import errors_beside, finish, target_of
 from constrain.batch.inputs import open_input
@@ -645,55 +632,58 @@ from constrain.batch.prompts import NamedColumns
 from constrain.batch.run import run
 from tests.support.batch_files import echo
 
-given = open_input(locate({str(tmp_path / "in.jsonl")!r}), NamedColumns())
-output = target_of(locate({str(tmp_path / "out.jsonl")!r}))
-errors = target_of(errors_beside(output.location))
-scan = given.scan(find_languages=False)
-with BatchFiles(output.lines, errors.lines, {{}}, restart=False) as files:
-    list(run(given, files, echo, None, {{}}, threads=1))
-    finish(files, output, errors, None, scan)
+def work(source, target, named):
+    if named:
+        sys.argv[1:] = ["batch", source, "-o", target]
+        with contextlib.redirect_stderr(io.StringIO()) as told:
+            try:
+                main()
+            except SystemExit as error:
+                told.write(str(error))
+        assert told.getvalue() == f"constrain: {named}: pyarrow is missing; pip install 'constrain-llm[tables]'"
+        return
+    given = open_input(locate(source), NamedColumns())
+    output = target_of(locate(target))
+    errors = target_of(errors_beside(output.location))
+    scan = given.scan(find_languages=False)
+    with BatchFiles(output.lines, errors.lines, {}, restart=False) as files:
+        list(run(given, files, echo, None, {}, threads=1))
+        finish(files, output, errors, None, scan)
 """
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
+
+
+@pytest.mark.slow
+def test_pyarrow_is_needed_and_named_for_tables_and_stores_only(tmp_path: Path) -> None:
+    write_csv(tmp_path / "in.csv", "prompt\na\n")
+    (tmp_path / "in.jsonl").write_bytes(prompts(2))
+    runs = [
+        ["in.jsonl", "out.jsonl", ""],
+        ["in.csv", "out.jsonl", "in.csv"],
+        ["in.jsonl", "s3://bucket/out.jsonl", "s3://bucket/out.jsonl"],
+    ]
+    assert statuses_of(WITHOUT_PYARROW, runs) == [0, 0, 0]
     assert len(records(tmp_path / "out.jsonl")) == 2
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("arguments", [["in.csv", "-o", "out.jsonl"], ["in.jsonl", "-o", "s3://bucket/out.jsonl"]])
-def test_the_command_names_the_extra(arguments: list[str], tmp_path: Path) -> None:
-    write_csv(tmp_path / "in.csv", "prompt\na\n")
-    (tmp_path / "in.jsonl").write_bytes(prompts(1))
-    program = f"import sys; sys.modules['pyarrow'] = None; sys.argv[1:] = ['batch', *{arguments!r}]\n"
-    program += "from constrain.__main__ import main; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", program], check=False, timeout=120, capture_output=True, text=True, cwd=tmp_path
-    )
-    named = "in.csv" if "in.csv" in arguments else "s3://bucket/out.jsonl"
-    assert done.stderr == f"constrain: {named}: pyarrow is missing; pip install 'constrain-llm[tables]'\n"
-    assert done.returncode == 1
-
-
-@pytest.mark.slow
-def test_tables_have_the_answers_of_json_lines(tmp_path: Path) -> None:
-    names = ["Ada", "Bo", "Cy", "Di"]
-    write_parquet(tmp_path / "in.parquet", {"name": names, "key": [f"k{name}" for name in names], "more": [1] * 4})
+def test_a_table_has_the_answers_of_its_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = ["Ada", "Bo"]
+    source = write_parquet(tmp_path / "in.parquet", {"name": names, "key": [f"k{name}" for name in names]})
     asked = [{"prompt": f"Make up an age for {name}.", "id": f"k{name}"} for name in names]
     (tmp_path / "in.jsonl").write_text("\n".join(map(json.dumps, asked)))
     common = ["--schema", "name, age int", "--seed", "3", "--temperature", "1", "--max-tokens", "40", "--ctx", "512"]
     common += ["--threads", "1"]
-    lines = run_command("batch", tmp_path / "in.jsonl", "-o", tmp_path / "out.jsonl", *common)
-    assert lines.returncode == 0, lines.stderr
-    named = ["--prompt", "Make up an age for {name}.", "--id-column", "key"]
-    table = run_command("batch", tmp_path / "in.parquet", "-o", tmp_path / "out.parquet", *named, *common)
-    assert (table.returncode, table.stdout) == (0, ""), table.stderr
-    written = {each["line"]: each for each in records(tmp_path / "out.jsonl")}
+    assert batch_status(monkeypatch, tmp_path / "in.jsonl", "-o", "out.jsonl", *common) == 0
+    table = [source, "-o", "out.parquet", *common, "--id-column", "key"]
+    assert batch_status(monkeypatch, *table, "--prompt", "Make up an age for {name}.") == 0
+    expected = [(each["line"], each["id"], each["value"], each["text"]) for each in records(tmp_path / "out.jsonl")]
     rows = pq.read_table(tmp_path / "out.parquet").to_pylist()
-    assert len(rows) == len(written) == 4
-    for row in rows:
-        expected = written[row["line"]]
-        assert (row["id"], row["value"], row["text"]) == (expected["id"], expected["value"], expected["text"])
-    again = run_command("batch", tmp_path / "in.parquet", "-o", tmp_path / "out.parquet", *common)
-    assert again.returncode == 1
-    assert "the table has the columns name, key, more, and neither prompt nor messages" in again.stderr
-    changed = ["--prompt", "{name}?", "--id-column", "key"]
-    other = run_command("batch", tmp_path / "in.parquet", "-o", tmp_path / "out.parquet", *changed, *common)
-    assert "was made with another prompt (it was " in other.stderr
+    assert [(row["line"], row["id"], row["value"], row["text"]) for row in rows] == sorted(expected)
+    assert batch_status(monkeypatch, *table) == 1
+    assert batch_status(monkeypatch, *table, "--prompt", "{name}?") == 1
+    out, told = capsys.readouterr()
+    assert out == ""
+    assert "the table has the columns name, key, and neither prompt nor messages" in told
+    assert "was made with another prompt (it was " in told

@@ -3,19 +3,37 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
+from constrain.__main__ import main
 from constrain.batch.files import BatchFiles
 from constrain.batch.inputs import JsonLines
 from constrain.batch.run import Progress, run
 from constrain.generation.completion import Completion, Timings, Usage
 
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    tomllib = pytest.importorskip("tomli")
+
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from concurrent.futures import Future
-    from pathlib import Path
 
     from constrain.batch.answering import Answerer
     from constrain.batch.lines import Task
+
+
+def cases(name: str) -> list[dict[str, Any]]:
+    """The cases of ``batch/data/NAME.toml``."""
+    text = (Path(__file__).parents[1] / "batch" / "data" / f"{name}.toml").read_text(encoding="utf-8")
+    found: list[dict[str, Any]] = tomllib.loads(text)["case"]
+    return found
 
 
 SETTINGS: dict[str, object] = {"input": {"sha256": "00"}, "seed": 1}
@@ -64,3 +82,35 @@ class Batch:
 
 def prompts(count: int) -> bytes:
     return b"".join(json.dumps({"prompt": f"p{number}"}).encode() + b"\n" for number in range(1, count + 1))
+
+
+def batch_status(patch: pytest.MonkeyPatch, *arguments: object) -> int:
+    """The exit status of ``constrain batch``, run in this process."""
+    patch.setattr(sys, "argv", ["constrain", "batch", *map(str, arguments)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return int(ended.value.code or 0)
+
+
+_FORKING = """
+import json, os, sys
+
+statuses = []
+for arguments in json.loads(sys.argv[1]):
+    process = os.fork()
+    if not process:
+        work(*arguments)
+        os._exit(0)
+    statuses.append(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]))
+print(json.dumps(statuses))
+"""
+
+
+def statuses_of(program: str, runs: Sequence[Sequence[str]]) -> list[int]:
+    """The exit statuses of the function ``work`` of a program, called with each list of arguments.
+
+    Each call has a process of its own, one after the other; all share the imports of the program.
+    """
+    command = [sys.executable, "-c", program + _FORKING, json.dumps(runs)]
+    statuses: list[int] = json.loads(subprocess.run(command, check=True, timeout=120, stdout=subprocess.PIPE).stdout)
+    return statuses
