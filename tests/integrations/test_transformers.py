@@ -41,11 +41,6 @@ SCHEMAS: list[dict[str, Any]] = [
 PROMPTS = ["hello", "the quick brown fox", "a", "b c d e f", "日本語", "x", "hello hello", "{"]
 
 
-@pytest.fixture(scope="module", params=["left", "right"])
-def padding(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 @pytest.fixture(scope="module")
 def tokenizer() -> Any:
     return make_tokenizer("left")
@@ -133,9 +128,9 @@ WAYS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("way", "padding"), [*((way, "left") for way in WAYS), ("greedy", "right")])
 def test_a_batch_with_a_schema_for_each_prompt(
-    model: Any, constraints: list[constrain.Constraint], padding: str, way: str
+    model: Any, constraints: list[constrain.Constraint], way: str, padding: str
 ) -> None:
     tokenizer = make_tokenizer(padding)
     inputs = tokenizer(PROMPTS, return_tensors="pt", padding=True)
@@ -178,12 +173,12 @@ def test_one_constraint_for_all_and_prompts_without_one(
     assert {json.loads(text) for text in answers(tokenizer, inputs, found)[::2]} <= {"red", "green", "grey"}
 
 
-@pytest.mark.parametrize("limit", [26, 30, 50])
+@pytest.mark.parametrize("limit", [26, 50])
 def test_every_answer_is_complete_within_max_new_tokens(
     model: Any, tokenizer: Any, constraints: list[constrain.Constraint], limit: int
 ) -> None:
     inputs = tokenizer(PROMPTS, return_tensors="pt", padding=True)
-    for seed in range(3):
+    for seed in range(2):
         torch.manual_seed(seed)
         processor = logits_processor(constraints, max_new_tokens=limit)
         found = model.generate(**inputs, max_new_tokens=limit, do_sample=True, logits_processor=[processor])

@@ -17,7 +17,7 @@ import constrain.mcp
 from constrain.chat.answers.choices import Calls, FunctionCalls
 from constrain.chat.answers.language import AnswerLanguage
 from tests.clients.environments import install_folder
-from tests.support import LONG, demo_vocabulary
+from tests.support import demo_vocabulary
 from tests.support.chat.forms import TAGS
 from tests.support.chat.parsed import read_answer
 from tests.support.chat.walks import assert_calls_hold, walked
@@ -25,7 +25,7 @@ from tests.support.chat.walks import assert_calls_hold, walked
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-pytestmark = pytest.mark.skipif(not LONG, reason="installs the servers; CONSTRAIN_LONG=1")
+pytestmark = pytest.mark.long  # installs the servers
 
 SERVERS = Path(__file__).parent / "servers"
 FEWEST_TOOLS = {

@@ -20,17 +20,12 @@ def model() -> constrain.Model:
     return constrain.Model(n_ctx=1024, n_threads=1)
 
 
-@pytest.mark.parametrize("asynchronous", [False, True])
-def test_results_are_fed_back(model: constrain.Model, asynchronous: bool) -> None:
+@pytest.mark.slow
+def test_results_are_fed_back(model: constrain.Model) -> None:
     with constrain.mcp.connect(SCRIPTED) as connection:
         run = constrain.run_tools(
             model, "Shout hello.", tools=connection.tools, tool_choice="shout", max_steps=2, max_tokens=60
         )
-        if asynchronous:
-            again = constrain.arun_tools(
-                model, "Shout hello.", tools=connection.tools, tool_choice="shout", max_steps=2, max_tokens=60
-            )
-            run = asyncio.run(again)
     _, asked, result, answer = run.messages
     [call] = asked["tool_calls"]
     word = json.loads(call["function"]["arguments"])["word"]
@@ -38,9 +33,11 @@ def test_results_are_fed_back(model: constrain.Model, asynchronous: bool) -> Non
     assert answer["role"] == "assistant"
 
 
-def test_errors_are_shown_to_the_model(model: constrain.Model) -> None:
+@pytest.mark.slow
+def test_errors_are_shown_to_the_model_in_asynchronous_code(model: constrain.Model) -> None:
     with constrain.mcp.connect(SCRIPTED) as connection:
-        run = constrain.run_tools(
+        again = constrain.arun_tools(
             model, "Fail.", tools=connection.tools, tool_choice="fail", max_steps=2, max_tokens=40
         )
+        run = asyncio.run(again)
     assert run.messages[2]["content"] == "Error: CallError: out of paper"
