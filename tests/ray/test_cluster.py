@@ -1,166 +1,351 @@
-"""The calculator of ``benchmarks/cluster``: its model of cost, its simulation, and its command line."""
+"""A Ray cluster of this machine: rows of a dataset, lines of a batch, and the endpoint.
+
+With ``CONSTRAIN_LONG``, a job goes on from its checkpoint, and 16 clients ask for streams while replicas are lost.
+"""
 
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+import os
+import signal
+import threading
 import time
-from dataclasses import asdict, replace
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import httpx
+import psutil
+import pyarrow as pa
 import pytest
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+ray = pytest.importorskip("ray")
 
-PROGRAM = Path(__file__).parents[2] / "benchmarks" / "cluster"
-STEPS = {1: 0.010, 2: 0.016, 4: 0.024, 8: 0.040}
+import constrain.ray  # noqa: E402
+from constrain.batch.lines import Task  # noqa: E402
+from constrain.ray import Answers, answers  # noqa: E402
+from constrain.ray.pool import Pool  # noqa: E402
+from tests.support.batch_files import batch_status, records  # noqa: E402
+from tests.support.ports import free_port  # noqa: E402
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings(
+        "ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::ResourceWarning", "ignore::UserWarning"
+    ),
+]
+"""Warnings of Ray about itself."""
+
+PERSON = {
+    "type": "object",
+    "properties": {"name": {"type": "string", "maxLength": 12}, "old": {"type": "boolean"}},
+    "required": ["name", "old"],
+}
+OPTIONS: dict[str, Any] = {
+    "id_column": "id",
+    "schema": PERSON,
+    "max_tokens": 40,
+    "temperature": 1.0,
+    "model_options": {"n_ctx": 512, "n_threads": 1, "parallel": 2},
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cluster(_only_tests: Path) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(_only_tests)  # actors import from the current folder of the program that starts Ray
+        ray.init(num_cpus=3, include_dashboard=False, log_to_driver=False)
+    yield
+    ray.shutdown()
+
+
+# Rows of a dataset
+
+
+def people(count: int) -> list[dict[str, Any]]:
+    return [{"id": number, "prompt": f"Person {number} is {number} years old. Who is it?"} for number in range(count)]
+
+
+def by_id(dataset: Any) -> dict[int, dict[str, Any]]:
+    rows = dataset.take_all()
+    found = {row["id"]: row for row in rows}
+    assert len(found) == len(rows)
+    return found
+
+
+def expected(rows: list[dict[str, Any]]) -> dict[int, dict[str, Any]]:
+    return {row["id"]: row for row in Answers(**OPTIONS)(pa.Table.from_pylist(rows)).to_pylist()}
+
+
+class KilledOnce:
+    """A prompt that kills its process when it is read for the first time."""
+
+    def __init__(self, mark: str) -> None:
+        self._mark = mark
+
+    def __call__(self, row: Any) -> Any:
+        if row["id"] == 7 and not Path(self._mark).exists():
+            Path(self._mark).touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return row["prompt"]
+
+
+def test_rows_are_those_of_one_process_though_an_actor_is_killed(tmp_path: Path) -> None:
+    rows = [*people(9), {"id": 9, "prompt": None}]
+    asked = {**OPTIONS, "prompt": KilledOnce(str(tmp_path / "mark"))}
+    found = by_id(answers(ray.data.from_items(rows), concurrency=2, cpus_per_actor=1, batch_size=3, **asked))
+    assert (tmp_path / "mark").exists()
+    assert found[9]["error"]["error"] == "LineError"
+    wanted = expected(rows)
+    assert {key: row for key, row in found.items() if key < 9} == {key: row for key, row in wanted.items() if key < 9}
+
+
+def write_people(folder: Path, rows: list[dict[str, Any]]) -> Any:
+    ray.data.from_items(rows).write_parquet(str(folder), mode="overwrite")
+    return ray.data.read_parquet(str(folder))
+
+
+def test_a_checkpoint_is_that_of_its_job_and_for_rows_of_files(tmp_path: Path) -> None:
+    rows = ray.data.from_items(people(2))
+    files = write_people(tmp_path / "in", people(3))
+    asked = {**OPTIONS, "checkpoint": str(tmp_path / "checkpoint")}
+    assert answers(files, **asked).context.checkpoint_config.checkpoint_path == asked["checkpoint"]
+    assert files.context.checkpoint_config is None
+    assert answers(files, **OPTIONS).context.checkpoint_config is None
+    for dataset in (rows, rows.union(files).repartition(1), files.materialize()):
+        with pytest.raises(ValueError, match="write them with write_parquet"):
+            answers(dataset, **asked)
+
+
+@pytest.mark.long
+def test_a_checkpoint_leaves_out_what_is_written(tmp_path: Path) -> None:
+    rows = people(6)
+    asked = {**OPTIONS, "checkpoint": str(tmp_path / "checkpoint")}
+    for count in (4, 6):
+        dataset = write_people(tmp_path / "in", rows[:count])
+        answers(dataset, concurrency=1, cpus_per_actor=1, **asked).write_parquet(str(tmp_path / "out"), mode="append")
+    assert by_id(ray.data.read_parquet(str(tmp_path / "out"))) == expected(rows)
+
+
+# Lines of a batch
+
+
+@pytest.fixture
+def _of_this_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pools use the cluster of this module, in place of one that they start and end."""
+    for name in ("init", "shutdown"):
+        monkeypatch.setattr(ray, name, lambda *_, **__: None)
+
+
+class Fatal:
+    """A prompt that ends the process that reads it."""
+
+    def __reduce__(self) -> tuple[Callable[[int], Any], tuple[int]]:
+        return os._exit, (1,)
+
+
+@pytest.mark.usefixtures("_of_this_cluster")
+def test_a_line_that_ends_its_process_fails_alone() -> None:
+    schema = '{"enum": ["yes", "no"]}'
+    with Pool("local", 1, 1, {"model": None, "n_ctx": 512, "parallel": 2}, schema, {}) as made:
+        with pytest.raises(constrain.ModelError, match="3 processes"):
+            made.answer(Task(1, None, Fatal(), None, {}), Future())  # type: ignore[arg-type]
+        found = made.answer(Task(2, None, "Hello?", schema, {"max_tokens": 5}), Future())
+        assert found.value in ("yes", "no")
+
+
+@pytest.mark.usefixtures("_of_this_cluster")
+def test_the_command_writes_the_files_of_one_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [json.dumps(f"Person {number}. Who is it?") for number in range(4)]
+    (tmp_path / "in.jsonl").write_text("\n".join([*lines, "{", '{"prompt": "x", "max_tokens": 1}']) + "\n")
+    common = ["--schema", "name, old bool", "--seed", "3", "--temperature", "1", "--max-tokens", "40", "--ctx", "512"]
+    for output, more in (("alone.jsonl", ["--threads", "1"]), ("ray.jsonl", ["--ray", "local", "--actors", "2"])):
+        assert batch_status(monkeypatch, "in.jsonl", "-o", output, *common, "--parallel", "2", *more) == 3
+    alone, on_ray = (
+        {each["line"]: (each["text"], each["finish_reason"]) for each in records(tmp_path / f"{name}.jsonl")}
+        for name in ("alone", "ray")
+    )
+    assert on_ray == alone
+    assert {*on_ray} == {1, 2, 3, 4}
+    errors = {each["line"]: each["error"] for each in records(tmp_path / "ray.errors.jsonl")}
+    assert errors == {5: "LineError", 6: "BudgetError"}
+
+
+# The endpoint
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"names": {"type": "array", "items": {"type": "string"}, "minItems": 3, "maxItems": 12}},
+    "required": ["names"],
+    "additionalProperties": False,
+}
+FORMAT = {"type": "json_schema", "json_schema": {"name": "names", "schema": SCHEMA, "strict": True}}
+KEY = {"Authorization": "Bearer secret"}
+CLIENTS, TOKENS = (16, 120) if os.environ.get("CONSTRAIN_LONG") else (8, 40)
 
 
 @pytest.fixture(scope="module")
-def parts() -> Iterator[Any]:
-    """The modules of the program, and costs that are easy to reckon with."""
+def base(_only_tests: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of an endpoint with one to three replicas."""
+    from ray import serve  # warns when it is imported
+
+    folder = tmp_path_factory.mktemp("endpoint")
+    (folder / "keys").write_text("secret\nother\n")
+    (folder / "server.toml").write_text(
+        f'api_key_file = "keys"\nresponse_store = "sqlite:///{folder}/responses.db"\nctx = 1024\nparallel = 2\n'
+    )
+    port = free_port()
     with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(PROGRAM))
-        import sample
-        import simulation
-        import work
+        patch.chdir(_only_tests)
+        serve.start(http_options={"port": port})
+        autoscaling = {"upscale_delay_s": 1, "downscale_delay_s": 3, "look_back_period_s": 3}
+        app = constrain.ray.serve_app(
+            folder / "server.toml",
+            replicas=(1, 3),
+            cpus_per_replica=0.5,
+            replica_options={"autoscaling_config": autoscaling},
+        )
+        serve.run(app)
+    yield f"http://127.0.0.1:{port}"
+    serve.shutdown()
 
-        answer = work.Answer(prompt=150, evaluated=100, completion=60, steps=50, runs=(2, 3))
-        runs = {1: 0.010, 2: 0.015, 4: 0.025}
-        costs = work.Costs(2, 1, 8, STEPS, runs, 1000.0, 5.0, 2.0**29, 2.0**27, (answer,))
-        yield SimpleNamespace(work=work, simulation=simulation, sample=sample, costs=costs, answer=answer)
-        for name in ("work", "simulation", "sample"):
-            del sys.modules[name]
+
+def replicas() -> list[psutil.Process]:
+    """The processes of the replicas."""
+    return [
+        each
+        for each in psutil.process_iter(["cmdline"])
+        if any("constrain-replica" in part for part in (each.info["cmdline"] or [])[:1])
+    ]
 
 
-def cluster(parts: Any, **changes: Any) -> Any:
-    usual = parts.simulation.Cluster(
-        documents=100_000, nodes=10, actors_per_node=4, parallel=8, batch_size=64, price=0.5, lost=0.0, node_start=60.0
+def model_of(base: str) -> str:
+    name: str = httpx.get(f"{base}/v1/models", headers=KEY).json()["data"][0]["id"]
+    return name
+
+
+@dataclass
+class Clients:
+    """Clients that ask for one stream after the other, and note how each ended."""
+
+    base: str
+    model: str
+    stop: threading.Event = field(default_factory=threading.Event)
+    complete: int = 0
+    told: int = 0
+    refused: int = 0
+    wrong: list[str] = field(default_factory=list)
+
+    def run(self, number: int) -> None:
+        turn = 0
+        while not self.stop.is_set():
+            turn += 1
+            try:
+                self.ask(self.body(f"Name some towns, list {number} of {turn}."))
+            except httpx.HTTPError as error:
+                self.wrong.append(repr(error))
+
+    def body(self, prompt: str) -> dict[str, Any]:
+        return {
+            "model": self.model,
+            "messages": [{"role": "user", "content": prompt}],
+            "response_format": FORMAT,
+            "max_tokens": TOKENS,
+            "temperature": 1,
+            "stream": True,
+        }
+
+    def ask(self, body: dict[str, Any]) -> None:
+        with httpx.stream("POST", f"{self.base}/v1/chat/completions", headers=KEY, json=body, timeout=60) as response:
+            if response.status_code != 200:
+                response.read()
+                assert response.json()["error"]["message"]
+                self.refused += response.status_code in (429, 503)
+                if response.status_code not in (429, 503):
+                    self.wrong.append(response.text)
+                return
+            events = [line.removeprefix("data: ") for line in response.iter_lines() if line]
+        if events[-1] == "[DONE]":
+            pieces = [json.loads(each) for each in events[:-1]]
+            text = "".join(piece["choices"][0]["delta"].get("content") or "" for piece in pieces)
+            found = json.loads(text)
+            assert [*found] == ["names"]
+            assert 3 <= len(found["names"]) <= 12
+            assert all(isinstance(name, str) for name in found["names"])
+            self.complete += 1
+        elif "error" in (last := json.loads(events[-1])):
+            assert last["error"]["code"] == "service_unavailable", last
+            self.told += 1
+        else:
+            self.wrong.append(events[-1])
+
+
+def until(condition: Any, seconds: float = 60) -> None:
+    """Waits until a condition holds."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+def test_the_endpoint_answers_as_a_server_does(base: str) -> None:
+    assert httpx.get(f"{base}/health").json() == {"status": "ok"}
+    assert httpx.get(f"{base}/v1/models").status_code == 401
+    foreign = httpx.get(f"{base}/v1/models", headers={**KEY, "Host": "evil.example"})
+    assert (foreign.status_code, foreign.json()["error"]["code"]) == (403, "host_not_allowed")
+    assert len(httpx.get(f"{base}/v1/models", headers=KEY).headers.get_list("x-request-id")) == 1
+    clients = Clients(base, model_of(base))
+    clients.ask(clients.body("Name some towns."))
+    assert (clients.complete, clients.wrong) == (1, [])
+    body = {"model": clients.model, "input": "Say yes.", "max_output_tokens": 4}
+    made = httpx.post(f"{base}/v1/responses", headers=KEY, json=body, timeout=60).json()
+    more = {**body, "previous_response_id": made["id"]}
+    second = httpx.post(f"{base}/v1/responses", headers=KEY, json=more, timeout=60).json()
+    assert second["usage"]["input_tokens"] > made["usage"]["input_tokens"]
+    assert httpx.get(f"{base}/v1/responses/{made['id']}", headers=KEY).json() == made
+    others = {"Authorization": "Bearer other"}
+    assert httpx.get(f"{base}/v1/responses/{made['id']}", headers=others).status_code == 404
+    (node,) = ray.nodes()
+    address = f"http://{node['NodeManagerAddress']}:{node['MetricsExportPort']}/metrics"
+    for name in ("requests", "tokens"):
+        until(lambda name=name: f"ray_constrain_{name}_total{{" in httpx.get(address).text)
+
+
+@pytest.mark.long
+def test_streams_end_complete_or_with_an_error_through_faults(base: str) -> None:
+    clients = Clients(base, model_of(base))
+    assert len(replicas()) == 1
+    with ThreadPoolExecutor(CLIENTS) as pool:
+        asked = [pool.submit(clients.run, number) for number in range(CLIENTS)]
+        try:
+            until(lambda: clients.complete >= 8)
+            until(lambda: len(replicas()) >= 2)  # scaled up, during streams
+            before = clients.complete
+            until(lambda: clients.complete >= before + 8)
+            lost = replicas()[0]
+            os.kill(lost.pid, signal.SIGKILL)
+            before = clients.complete
+            until(lambda: clients.complete >= before + CLIENTS)
+        finally:
+            clients.stop.set()
+        for each in asked:
+            each.result(timeout=120)
+    assert not clients.wrong
+    assert clients.told + clients.refused <= CLIENTS
+    last = Clients(base, clients.model)  # scaled down, during the streams of one client
+    with ThreadPoolExecutor(1) as pool:
+        asked = [pool.submit(last.run, 0)]
+        try:
+            until(lambda: len(replicas()) == 1, 120)
+        finally:
+            last.stop.set()
+        asked[0].result(timeout=120)
+    assert not last.wrong
+    assert (last.told, last.refused) == (0, 0)
+    print(
+        f"\n{clients.complete} complete, {clients.told} told, {clients.refused} refused; then {last.complete} complete"
     )
-    return replace(usual, **changes)
-
-
-def test_an_answer_costs_its_prompt_its_runs_and_its_share_of_the_steps(parts: Any) -> None:
-    prompt, runs, steps = parts.costs.mean_work()
-    assert prompt == pytest.approx(0.1)
-    assert runs == pytest.approx(0.015 + 0.020)
-    assert steps == 50
-    assert parts.work.mean_seconds(parts.costs, 8) == pytest.approx(0.1 + 0.035 + 50 * 0.040 / 8)
-    assert parts.work.mean_seconds(parts.costs, 1) == pytest.approx(0.1 + 0.035 + 50 * 0.010)
-    assert parts.costs.step(3) == pytest.approx(0.020)
-    assert parts.costs.run(14) == pytest.approx(0.025 + 10 / 1000)
-    with pytest.raises(ValueError, match="16 answers at once were not measured"):
-        parts.costs.step(16)
-
-
-def test_a_batch_takes_longer_at_its_end(parts: Any) -> None:
-    seconds = parts.work.batch_seconds
-    serial = 0.1 + 0.035
-    assert seconds(parts.costs, [parts.answer] * 8, 8) == pytest.approx(8 * serial + 50 * 0.040)
-    assert seconds(parts.costs, [parts.answer] * 9, 8) == pytest.approx(9 * serial + 50 * 0.040 + 50 * 0.010)
-    short = replace(parts.answer, steps=20)
-    found = seconds(parts.costs, [parts.answer, short], 8)
-    assert found == pytest.approx(2 * serial + 20 * 0.016 + 30 * 0.010)
-    assert seconds(parts.costs, [], 8) == 0
-
-
-def test_a_long_job_answers_as_many_documents_as_the_formula_says(parts: Any) -> None:
-    found = parts.simulation.simulate(parts.costs, cluster(parts, documents=1_000_000))
-    formula = 40 * 3600 / parts.work.mean_seconds(parts.costs, 8)
-    assert 0.95 * formula < found.documents_per_hour < formula
-    assert found.cost == pytest.approx(0.5 * found.node_hours)
-    assert found.node_hours == pytest.approx(10 * found.hours)
-    assert found.lost_nodes == found.repeated_documents == 0
-
-
-def test_a_job_takes_at_least_its_starts_and_one_batch(parts: Any) -> None:
-    found = parts.simulation.simulate(parts.costs, cluster(parts, documents=1, nodes=1, actors_per_node=1))
-    alone = parts.work.batch_seconds(parts.costs, [parts.answer], 8)
-    assert 0.75 * 60 + 5 + alone <= 3600 * found.hours <= 1.25 * 60 + 5 + alone
-
-
-def test_lost_nodes_cost_time_and_answer_their_batches_again(parts: Any) -> None:
-    calm, rough = (
-        parts.simulation.simulate(parts.costs, cluster(parts, documents=1_000_000, lost=lost)) for lost in (0.0, 1.0)
-    )
-    assert rough.lost_nodes > 10
-    assert 0 < rough.repeated_documents <= rough.lost_nodes * 4 * 64
-    assert rough.hours > calm.hours
-    assert rough.cost > calm.cost
-
-
-def test_a_seed_gives_the_same_job(parts: Any) -> None:
-    one, same, other = (parts.simulation.simulate(parts.costs, cluster(parts, lost=1.0), seed) for seed in (1, 1, 2))
-    assert one == same != other
-
-
-def test_ten_million_documents_take_seconds(parts: Any) -> None:
-    begun = time.process_time()
-    found = parts.simulation.simulate(
-        parts.costs, cluster(parts, documents=10_000_000, nodes=200, actors_per_node=8, lost=0.05)
-    )
-    assert time.process_time() - begun < 20
-    assert found.hours < 10_000_000 * 0.4 / 1600 / 3600 * 2
-
-
-def test_a_cluster_that_answers_nothing_is_refused(parts: Any) -> None:
-    with pytest.raises(ValueError, match="answers nothing"):
-        parts.simulation.simulate(parts.costs, cluster(parts, actors_per_node=0))
-
-
-def test_costs_are_read_as_they_are_written(parts: Any) -> None:
-    assert parts.work.Costs.read(json.loads(json.dumps(asdict(parts.costs)))) == parts.costs
-
-
-def test_prompts_come_from_a_file(parts: Any, tmp_path: Path) -> None:
-    path = tmp_path / "own.jsonl"
-    path.write_text('"a"\n\n{"prompt": "b"}\n{"messages": [{"role": "user", "content": "c"}]}\n')
-    assert parts.sample.make_prompts(3, str(path)) == ["a", "b", [{"role": "user", "content": "c"}]]
-    with pytest.raises(ValueError, match="has 3 prompts, and 4 are needed"):
-        parts.sample.make_prompts(4, str(path))
-    path.write_text("7\n")
-    with pytest.raises(TypeError, match=r"own.jsonl:1: a prompt is a text"):
-        parts.sample.make_prompts(1, str(path))
-    assert parts.sample.make_prompts(2, None) == parts.sample.make_prompts(3, None)[:2]
-
-
-def program(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(PROGRAM), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-
-
-def test_a_prediction_is_printed_beside_the_formula_and_kept(parts: Any, tmp_path: Path) -> None:
-    path = tmp_path / "costs.json"
-    path.write_text(json.dumps({"costs": asdict(parts.costs)}))
-    asked = ("predict", path, "--documents", 100_000, "--nodes", 10, "--cpus-per-node", 4, "--keep")
-    for _ in range(2):
-        done = program(*asked)
-        assert done.returncode == 0, done.stderr
-    assert "10 nodes x 4 actors x 3600 / seconds = " in done.stdout
-    (plan,) = json.loads(path.read_text())["plans"]
-    assert plan["formula_per_hour"] > plan["result"]["documents_per_hour"]
-    assert plan["node_bytes"] == 2**27 + 4 * 2**29
-    refused = program(*asked, "--cpus-per-actor", 2)
-    assert refused.returncode == 1
-    assert "measure with --threads 2" in refused.stderr
-
-
-@pytest.mark.slow
-def test_costs_are_measured(tmp_path: Path) -> None:
-    path = tmp_path / "costs.json"
-    sizes = ("--actors", 1, "--parallel", 2, "--context", 512, "--sample", 2, "--rounds", 1, "--max-tokens", 60)
-    done = program("measure", "--output", path, *sizes)
-    assert done.returncode == 0, done.stderr
-    report = json.loads(path.read_text())
-    costs = report["costs"]
-    assert [*costs["steps"]] == ["1", "2"]
-    assert costs["steps"]["1"] > 0
-    assert costs["prompt_rate"] > 0
-    for answer in costs["answers"]:
-        assert answer["steps"] + sum(answer["runs"]) <= answer["completion"]
-        assert len(answer["runs"]) > 0
-    assert report["sample_seconds"] > 0

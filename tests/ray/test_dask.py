@@ -26,6 +26,7 @@ def answer(frame: pd.DataFrame) -> pd.DataFrame:
     return found
 
 
+@pytest.mark.slow
 def test_partitions_are_answered_as_one_table() -> None:
     people = dd.from_pandas(PEOPLE, npartitions=2)
     added: pa.Schema = answer_schema(SCHEMA, max_tokens=60)

@@ -1,30 +1,29 @@
-"""``answers`` on a Ray cluster of this machine: rows, faults, retries and refusals."""
+"""``answers`` before any actor starts: refusals, sizes of actors, checkpoints, and the constraint that is sent."""
 
 from __future__ import annotations
 
 import dataclasses
-import os
-import signal
-from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 
 import constrain
 from constrain.engine.compiling import ToCompile
 from constrain.engine.remembered import remembered_constraints
-from constrain.ray import Answers, answers
+from constrain.ray import answers
+from constrain.ray.checkpoints import _require_ids
+from constrain.ray.dataset import _reserved_cpus, choose_cpus
 from constrain.ray.shipping import receive, ship
 
 ray = pytest.importorskip("ray")
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::ResourceWarning"
-)
-"""Warnings of Ray about itself."""
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+"""Warnings of Ray about itself."""
 
 SCHEMA = {
     "type": "object",
@@ -32,73 +31,12 @@ SCHEMA = {
     "required": ["name", "old"],
 }
 MODEL = {"n_ctx": 512, "n_threads": 1, "parallel": 2}
-OPTIONS: dict[str, Any] = {
-    "id_column": "id",
-    "schema": SCHEMA,
-    "max_tokens": 40,
-    "temperature": 1.0,
-    "model_options": MODEL,
-}
 
 
-@pytest.fixture(scope="module", autouse=True)
-def cluster(_only_tests: Path) -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(_only_tests)  # actors import from the current folder of the program that starts Ray
-        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
-    yield
-    ray.shutdown()
-
-
-def people(count: int) -> list[dict[str, Any]]:
-    return [{"id": number, "prompt": f"Person {number} is {number} years old. Who is it?"} for number in range(count)]
-
-
-def by_id(dataset: Any) -> dict[int, dict[str, Any]]:
-    rows = dataset.take_all()
-    found = {row["id"]: row for row in rows}
-    assert len(found) == len(rows)
-    return found
-
-
-def expected(rows: list[dict[str, Any]]) -> dict[int, dict[str, Any]]:
-    import pyarrow as pa
-
-    return {row["id"]: row for row in Answers(**OPTIONS)(pa.Table.from_pylist(rows)).to_pylist()}
-
-
-def test_rows_are_answered_by_actors_as_by_one_process() -> None:
-    rows = people(12)
-    found = answers(ray.data.from_items(rows), concurrency=2, cpus_per_actor=1, batch_size=3, **OPTIONS)
-    assert by_id(found) == expected(rows)
-
-
-class KilledOnce:
-    """A prompt that kills its process when it is read for the first time."""
-
-    def __init__(self, mark: str) -> None:
-        self._mark = mark
-
-    def __call__(self, row: Any) -> str:
-        if row["id"] == 7 and not Path(self._mark).exists():
-            Path(self._mark).touch()
-            os.kill(os.getpid(), signal.SIGKILL)
-        return str(row["prompt"])
-
-
-def test_a_killed_actor_loses_nothing(tmp_path: Any) -> None:
-    rows = people(12)
-    asked = {**OPTIONS, "prompt": KilledOnce(str(tmp_path / "mark"))}
-    found = by_id(answers(ray.data.from_items(rows), concurrency=1, cpus_per_actor=1, batch_size=3, **asked))
-    assert (tmp_path / "mark").exists()
-    assert found == expected(rows)
-
-
-def test_rows_that_cannot_be_answered_have_errors() -> None:
-    rows = [*people(2), {"id": 2, "prompt": None}]
-    found = by_id(answers(ray.data.from_items(rows), concurrency=1, cpus_per_actor=1, **OPTIONS))
-    assert found[2]["error"]["error"] == "LineError"
-    assert found[0]["error"] is None
+def nodes_of(monkeypatch: pytest.MonkeyPatch, *cpus: int) -> None:
+    """Makes Ray tell of a cluster."""
+    monkeypatch.setattr(ray, "is_initialized", lambda: True)
+    monkeypatch.setattr(ray, "nodes", lambda: [{"Alive": True, "Resources": {"CPU": count}} for count in cpus])
 
 
 @pytest.mark.parametrize(
@@ -109,20 +47,46 @@ def test_rows_that_cannot_be_answered_have_errors() -> None:
         ({"prompt": "question"}, ValueError, "neither a column"),
         ({"id_column": "key"}, ValueError, "id_column is 'key'"),
         ({"vote": True}, ValueError, "vote=True needs n"),
-        ({"id_column": None, "checkpoint": "/tmp/none"}, ValueError, "checkpoint needs id_column"),
+        ({"id_column": None, "checkpoint": "none"}, ValueError, "checkpoint needs id_column"),
     ],
 )
-def test_refusals_come_before_any_actor(changes: dict[str, Any], error: type, message: str) -> None:
+def test_refusals_come_before_any_actor(
+    changes: dict[str, Any], error: type, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nodes_of(monkeypatch, 2)
+    rows: Any = SimpleNamespace(columns=lambda **_: ["id", "prompt"])
     with pytest.raises(error, match=message):
-        answers(ray.data.from_items(people(2)).materialize(), **{**OPTIONS, **changes})
+        answers(rows, **{"id_column": "id", "schema": SCHEMA, "model_options": MODEL, **changes})
 
 
-def test_a_schema_with_quotes_is_compiled_with_the_sources_of_its_rows() -> None:
-    quoting = {"type": "object", "properties": {"word": {"type": "string", "x-quote": "letter"}}}
-    rows = ray.data.from_items([{"id": 0, "prompt": "x", "letter": "yes"}])
-    assert answers(rows, **{**OPTIONS, "schema": quoting, "source_columns": {"letter": "letter"}}) is not None
+@pytest.mark.parametrize(("cpus", "wanted", "expected"), [((2, 8), None, 4), ((2, 3), None, 3), ((2,), 6, 6)])
+def test_actors_have_cpus_of_one_node(
+    cpus: tuple[int, ...], wanted: float | None, expected: float, monkeypatch: pytest.MonkeyPatch, caplog: Any
+) -> None:
+    nodes_of(monkeypatch, *cpus)
+    assert choose_cpus(wanted, "cpus_per_actor") == expected
+    assert ("no node has more than 2 CPUs" in caplog.text) == (wanted == 6)
 
 
+@pytest.mark.parametrize(
+    ("actors", "spare", "expected"), [(1, 1, 1), (3, 1, 1), (4, 1, 0.75), (4, 2, 0.5), (8, 2, 0.25)]
+)
+def test_actors_leave_a_cpu_for_reading(
+    actors: int, spare: int, expected: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nodes_of(monkeypatch, 2, 2)
+    assert _reserved_cpus(1, actors, spare) == expected
+    assert _reserved_cpus(5, actors, spare) == 5, "of a node that is still to come"
+
+
+@pytest.fixture
+def _no_object_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ray, "put", lambda value: value)
+    monkeypatch.setattr(ray, "get", lambda value: value)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("_no_object_store")
 def test_the_constraint_of_a_job_is_compiled_once(monkeypatch: pytest.MonkeyPatch, caplog: Any) -> None:
     monkeypatch.setenv("CONSTRAIN_CACHE", "0")
     shipped = ship(None, SCHEMA, {})
@@ -137,43 +101,32 @@ def test_the_constraint_of_a_job_is_compiled_once(monkeypatch: pytest.MonkeyPatc
             assert constrain.generate(model, "x", schema=SCHEMA, max_tokens=40) is not None
 
 
-def test_a_model_file_of_the_nodes_only_is_for_them() -> None:
+def test_what_is_known_on_the_nodes_only_is_not_sent() -> None:
+    quoting = {"type": "object", "properties": {"word": {"type": "string", "x-quote": "letter"}}}
+    assert ship(None, quoting, {}) is None
+    assert ship(None, None, {}) is None
     assert ship("/of/the/nodes.gguf", SCHEMA, {}) is None
     with pytest.raises(constrain.SchemaError):
         ship("/of/the/nodes.gguf", {"type": "strin"}, {})
 
 
-def test_a_checkpoint_leaves_out_what_is_written(tmp_path: Any) -> None:
-    rows = people(6)
-    for count in (4, 6):
-        ray.data.from_items(rows[:count]).write_parquet(str(tmp_path / "in"), mode="overwrite")
-        dataset = ray.data.read_parquet(str(tmp_path / "in"))
-        asked = {**OPTIONS, "checkpoint": str(tmp_path / "checkpoint")}
-        answers(dataset, concurrency=1, cpus_per_actor=1, **asked).write_parquet(str(tmp_path / "out"), mode="append")
-    assert by_id(ray.data.read_parquet(str(tmp_path / "out"))) == expected(rows)
+class Files:
+    """The rows of files, as a dataset gives them."""
 
+    def __init__(self, table: pa.Table) -> None:
+        self.table = table
 
-def write_people(folder: Path, rows: list[dict[str, Any]]) -> Any:
-    ray.data.from_items(rows).write_parquet(str(folder), mode="overwrite")
-    return ray.data.read_parquet(str(folder))
+    def columns(self) -> list[str]:
+        return list(self.table.column_names)
 
+    def select_columns(self, names: list[str]) -> Files:
+        return Files(self.table.select(names))
 
-def test_a_checkpoint_is_that_of_its_job_only(tmp_path: Path) -> None:
-    dataset = write_people(tmp_path / "in", people(3))
-    paths = [str(tmp_path / "first"), str(tmp_path / "second")]
-    jobs = [answers(dataset, **{**OPTIONS, "checkpoint": path}) for path in paths]
-    assert [job.context.checkpoint_config.checkpoint_path for job in jobs] == paths
-    assert dataset.context.checkpoint_config is None
-    assert answers(dataset, **OPTIONS).context.checkpoint_config is None
+    def map_batches(self, function: Any, **_: Any) -> Files:
+        return Files(function(self.table))
 
-
-@pytest.mark.parametrize("of_memory", [lambda rows: rows, lambda rows: rows.materialize()])
-def test_rows_in_memory_have_no_checkpoint(of_memory: Any, tmp_path: Path) -> None:
-    rows = ray.data.from_items(people(2))
-    files = write_people(tmp_path / "in", people(2))
-    for dataset in (of_memory(rows), of_memory(rows).union(files).repartition(1), files.materialize()):
-        with pytest.raises(ValueError, match="write them with write_parquet"):
-            answers(dataset, **{**OPTIONS, "checkpoint": str(tmp_path / "checkpoint")})
+    def iter_batches(self, **_: Any) -> Iterator[dict[str, Any]]:
+        yield {name: self.table[name].to_numpy() for name in self.table.column_names}
 
 
 @pytest.mark.parametrize(
@@ -185,26 +138,12 @@ def test_rows_in_memory_have_no_checkpoint(of_memory: Any, tmp_path: Path) -> No
         ([2**53, 2**53 + 1, 5, 6], None),
     ],
 )
-def test_a_checkpoint_needs_an_id_for_each_row(ids: list[Any], message: str | None, tmp_path: Path) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    for number, part in enumerate((ids[:2], ids[2:])):
-        pq.write_table(pa.table({"id": part, "prompt": ["x"] * 2}), tmp_path / f"{number}.parquet")
-    dataset = ray.data.read_parquet(str(tmp_path)).map(_must_not_run)
-    asked = {**OPTIONS, "checkpoint": str(tmp_path / "checkpoint")}
+def test_a_checkpoint_needs_an_id_for_each_row(ids: list[Any], message: str | None) -> None:
+    files: list[Any] = [Files(pa.table({"id": part, "prompt": ["x"] * 2})) for part in (ids[:2], ids[2:])]
+    with pytest.raises(ValueError, match="ids are in the files"):
+        _require_ids(files, "key")
     if message is None:
-        assert answers(dataset, **asked) is not None
+        _require_ids(files, "id")
     else:
         with pytest.raises(ValueError, match=message):
-            answers(dataset, **asked)
-
-
-def _must_not_run(row: dict[str, Any]) -> dict[str, Any]:
-    raise AssertionError(row)
-
-
-def test_ids_of_a_checkpoint_are_in_the_files(tmp_path: Path) -> None:
-    dataset = write_people(tmp_path / "in", [{"prompt": "x"}]).map(_must_not_run)
-    with pytest.raises(ValueError, match="ids are in the files"):
-        answers(dataset, **{**OPTIONS, "checkpoint": str(tmp_path / "checkpoint")})
+            _require_ids(files, "id")

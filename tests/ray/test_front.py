@@ -205,8 +205,24 @@ def test_a_fault_of_a_replica_is_status_500() -> None:
     assert error_of(ask(Replicas(Parts([], RayError("boom")))))[0] == 500
 
 
-def test_a_long_body_is_refused_before_any_replica_is_asked() -> None:
-    assert error_of(ask(Replicas(), body=b"x" * 101))[0] == 413
+@pytest.mark.parametrize(
+    ("path", "is_form"),
+    [
+        ("/v1/responses", lambda body: body["error"]["message"]),
+        ("/v1/messages", lambda body: body["type"] == "error" and body["error"]["message"]),
+        ("/api/chat", lambda body: isinstance(body["error"], str)),
+    ],
+)
+def test_a_long_body_is_refused_before_any_replica_is_asked(path: str, is_form: Any) -> None:
+    start_, body = ask(Replicas(), path, body=b"x" * 101)
+    assert start_["status"] == 413
+    assert is_form(json.loads(body["body"]))
+
+
+def test_metrics_are_with_those_of_ray() -> None:
+    status, error = error_of(ask(Replicas(), "/metrics", method="GET"))
+    assert status == 404
+    assert "with Ray's own" in error["message"]
 
 
 @pytest.mark.parametrize("name", [b"x" * 129, b"\xff"])

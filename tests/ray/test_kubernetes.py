@@ -134,7 +134,7 @@ def test_the_entrypoint_calls_the_program_of_the_image() -> None:
     assert options <= set(re.findall(r"\"(--\w+)\"", (FOLDER / copied[1]).read_text(encoding="utf-8")))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_program_answers_and_goes_on(tmp_path: Path) -> None:
     pytest.importorskip("ray")
     import pyarrow as pa

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
-import os
 import threading
 from concurrent.futures import CancelledError, Future
 from functools import partial
@@ -15,18 +15,19 @@ import pytest
 pytest.importorskip("ray")
 
 from ray.exceptions import ActorDiedError, ActorUnavailableError
+from typer.testing import CliRunner
 
 import constrain
 from constrain.batch.files import BatchFiles
 from constrain.batch.inputs import JsonLines
 from constrain.batch.lines import Task
 from constrain.batch.run import run
-from constrain.ray.pool import Pool
+from constrain.cli.program import app
+from constrain.ray.pool import Pool, _require_reachable
 from constrain.ray.seats import Seats
 from tests.support.batch_files import echo, prompts, records
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
@@ -146,9 +147,10 @@ def test_a_batch_ends_if_no_actor_can_begin_again(caplog: Any) -> None:
     assert "no model.gguf here" in caplog.text
 
 
-def test_a_batch_that_ends_waits_for_no_actor() -> None:
+def test_a_batch_that_ends_waits_for_no_actor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("constrain.ray.seats.LOOK_SECONDS", 0.01)
     stop: Future[None] = Future()
-    threading.Timer(0.2, stop.set_result, (None,)).start()
+    threading.Timer(0.05, stop.set_result, (None,)).start()
     with pytest.raises(CancelledError):
         pool_of(Gone()).answer(task(), stop)
 
@@ -176,18 +178,33 @@ def _remote(ref: int, **_: Any) -> Any:
     return SimpleNamespace(remote=lambda: ref)
 
 
-class Fatal:
-    """A prompt that ends the process that reads it."""
+def test_a_schema_that_is_refused_ends_what_ray_has_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    called: list[str] = []
+    monkeypatch.setattr("ray.cluster_resources", lambda: {"CPU": 2})
+    for name in ("init", "shutdown"):
+        monkeypatch.setattr(f"ray.{name}", lambda *_, name=name, **__: called.append(name))
+    with pytest.raises(constrain.SchemaError, match="strin"):
+        Pool("local", 2, 1, {"model": None, "n_ctx": 512, "parallel": 2}, '{"type": "strin"}', {})
+    assert called == ["init", "shutdown"]
 
-    def __reduce__(self) -> tuple[Callable[[int], Any], tuple[int]]:
-        return os._exit, (1,)
+
+@pytest.mark.parametrize(("address", "reached"), [("127.0.0.1:1", False), ("auto", True), ("ray://127.0.0.1:1", False)])
+def test_an_address_where_nothing_listens_is_refused_at_once(address: str, reached: bool) -> None:
+    with contextlib.nullcontext() if reached else pytest.raises(ConnectionError, match="no Ray cluster listens"):
+        _require_reachable(address)
 
 
-@pytest.mark.slow
-def test_a_task_that_ends_its_process_fails_on_a_cluster() -> None:
-    sizes = {"model": None, "n_ctx": 512, "parallel": 2}
-    with Pool("local", 1, 1, sizes, None, {}) as made:
-        with pytest.raises(constrain.ModelError, match="3 processes"):
-            made.answer(Task(1, None, Fatal(), None, {}), Future())  # type: ignore[arg-type]
-        found = made.answer(Task(2, None, "Hello", None, {"max_tokens": 5}), Future())
-        assert found.usage.completion_tokens > 0
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--ray", "127.0.0.1:1"], "--ray"),
+        (["--ray", "local", "--threads", "2"], "--cpus-per-actor gives the threads"),
+        (["--actors", "2"], "it needs --ray"),
+        (["--cpus-per-actor", "2"], "it needs --ray"),
+    ],
+)
+def test_what_the_command_cannot_begin_is_told(more: list[str], message: str, tmp_path: Path) -> None:
+    (tmp_path / "in.jsonl").write_bytes(prompts(1))
+    done = CliRunner().invoke(app, ["batch", "in.jsonl", "-o", "out.jsonl", *more], env={"COLUMNS": "200"})
+    assert done.exit_code == 2
+    assert message in done.stderr

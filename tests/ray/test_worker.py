@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
-from typing import TYPE_CHECKING, Any
+from concurrent.futures import Future
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,11 +13,10 @@ import pyarrow as pa
 import pytest
 
 import constrain
+from constrain.batch.answering import answerer
+from constrain.batch.lines import read_task
+from constrain.batch.records import answer_object
 from constrain.ray import Answers, answer_schema
-from tests.support.command_line import run
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SCHEMA = {
     "type": "object",
@@ -40,23 +40,21 @@ def table(prompts: list[str | None] = PROMPTS) -> pa.Table:  # type: ignore[assi
     return pa.table({"id": list(range(len(prompts))), "prompt": prompts})
 
 
-def test_rows_are_those_of_a_batch(answering: Answers, tmp_path: Path) -> None:
-    found = answering(table()).to_pylist()
-    (tmp_path / "prompts.jsonl").write_text("".join(json.dumps(prompt) + "\n" for prompt in PROMPTS))
-    (tmp_path / "schema.json").write_text(json.dumps(SCHEMA))
-    options = ["--seed", "5", "--temperature", "1", "--max-tokens", "40", "--confidence"]
-    sizes = ["--ctx", "512", "--threads", "1", "--parallel", "2"]
-    files = [tmp_path / "prompts.jsonl", "--schema", tmp_path / "schema.json", "-o", tmp_path / "answers.jsonl"]
-    program = run("batch", *files, *options, *sizes)
-    assert program.returncode == 0, program.stderr
-    batch = {each["line"]: each for each in map(json.loads, (tmp_path / "answers.jsonl").read_text().splitlines())}
-    for line, row in enumerate(found, 1):
-        assert (row["text"], row["value"]) == (batch[line]["text"], batch[line]["value"])
-        assert row["confidence"] == batch[line]["fields"][""]["probability"]
-        assert json.loads(row["details"])["fields"] == batch[line]["fields"]
-        assert row["error"] is None
+@pytest.mark.slow
+def test_rows_are_those_of_a_batch(answering: Answers) -> None:
+    schema, options = json.dumps(SCHEMA), {"seed": 5, "temperature": 1.0, "max_tokens": 40, "confidence": True}
+    with constrain.Model(**MODEL) as model:
+        answer = answerer(model, schema, options)  # type: ignore[arg-type]
+        for line, row in enumerate(answering(table()).to_pylist(), 1):
+            task = read_task(line, json.dumps(PROMPTS[line - 1]).encode(), schema, options)  # type: ignore[arg-type]
+            expected: Any = answer_object(answer(task, Future()))
+            assert (row["text"], row["value"]) == (expected["text"], expected["value"])
+            assert row["confidence"] == expected["fields"][""]["probability"]
+            assert json.loads(row["details"])["fields"] == expected["fields"]
+            assert row["error"] is None
 
 
+@pytest.mark.slow
 def test_tables_of_every_kind_are_answered_alike(answering: Answers) -> None:
     expected = answering(table())
     frame = answering(table().to_pandas())
@@ -68,12 +66,14 @@ def test_tables_of_every_kind_are_answered_alike(answering: Answers) -> None:
     assert list(arrays["id"]) == [0, 1, 2]
 
 
+@pytest.mark.slow
 def test_data_frames_keep_their_index(answering: Answers) -> None:
     frame = table().to_pandas().set_index(pd.Index([7, 8, 9], name="place"))
     assert list(answering(frame).index) == [7, 8, 9]
     assert answering(frame).index.name == "place"
 
 
+@pytest.mark.slow
 def test_rows_never_raise(answering: Answers, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "constrain.ray"):
         found = answering(table([PROMPTS[0], None, "long " * 600])).to_pylist()
@@ -84,6 +84,7 @@ def test_rows_never_raise(answering: Answers, caplog: pytest.LogCaptureFixture) 
     assert "row 1 has no answer" in caplog.text
 
 
+@pytest.mark.slow
 def test_columns_that_are_taken_are_named(answering: Answers) -> None:
     with pytest.raises(ValueError, match="column 'text' already; give a column_prefix"):
         answering(table().append_column("text", [["a", "b", "c"]]))
@@ -98,6 +99,7 @@ BAD_TEXT = pa.Array.from_buffers(
 
 
 @pytest.mark.parametrize("odd", [pa.array([0, YEAR_10000, 0], pa.timestamp("us")), BAD_TEXT])
+@pytest.mark.slow
 def test_a_cell_that_python_cannot_hold_matters_only_where_it_is_read(answering: Answers, odd: pa.Array) -> None:
     given = table().append_column("odd", odd)
     found = answering(given)
@@ -108,11 +110,13 @@ def test_a_cell_that_python_cannot_hold_matters_only_where_it_is_read(answering:
     assert "the column 'odd' cannot be read" in found["error"][1].as_py()["message"]
 
 
+@pytest.mark.slow
 def test_two_columns_of_one_name_are_refused(answering: Answers) -> None:
     with pytest.raises(ValueError, match="two columns are called 'prompt'"):
         answering(table().append_column("prompt", [PROMPTS]))
 
 
+@pytest.mark.slow
 def test_an_empty_table_has_the_columns(answering: Answers) -> None:
     found = answering(table().slice(0, 0))
     assert len(found) == 0
@@ -143,6 +147,7 @@ def test_columns_of_options_that_no_answer_can_have_are_refused() -> None:
         answer_schema("name, age in")
 
 
+@pytest.mark.slow
 def test_several_answers_are_several_rows() -> None:
     found = worker(n=3, temperature=1.0, column_prefix="answer_")(table()).to_pylist()
     assert [row["answer_sample"] for row in found] == [0, 1, 2] * 3
@@ -152,6 +157,7 @@ def test_several_answers_are_several_rows() -> None:
     assert [row["answer_text"] for row in found[:3]] == [each.text for each in expected[0]]
 
 
+@pytest.mark.slow
 def test_votes_quotes_and_tools() -> None:
     quoting = {"type": "object", "properties": {"word": {"type": "string", "x-quote": "letter"}}, "required": ["word"]}
     letters = table().append_column("letter", [["yes yes", "no", "maybe"]])
