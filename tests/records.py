@@ -6,7 +6,6 @@ file says so.
 
 from __future__ import annotations
 
-import tests.json_schema.test_generated_instances
 import tests.support.json_schema.official_suite
 import tests.support.maskbench_record
 import tests.support.oracles.schemas.cases
@@ -17,7 +16,6 @@ def main() -> None:
         tests.support.json_schema.official_suite,
         tests.support.maskbench_record,
         tests.support.oracles.schemas.cases,
-        tests.json_schema.test_generated_instances,
     ):
         print(f"--- {part.__name__}")
         part.main()

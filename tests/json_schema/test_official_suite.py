@@ -125,7 +125,7 @@ def test_optional_outcomes_are_as_recorded(draft: str) -> None:
     compare(optional_outcomes(draft), json.loads(OPTIONAL_RATCHET.read_text(encoding="utf-8")), draft)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("draft", DRAFTS)
 def test_all_is_right_under_the_widest_policies(draft: str) -> None:
     """Every test of every schema that has a value; the others are refused by the error that says they have none."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+from itertools import product
 from types import MappingProxyType
 from typing import Any
 
@@ -51,16 +52,12 @@ TWICE = [
 ]
 
 
-@pytest.mark.parametrize("whitespace", WHITESPACE)
-@pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize(("schema", "text"), TWICE)
-def test_a_key_never_appears_twice(schema: Any, text: str, order: str, whitespace: str) -> None:
-    policies = {"property_order": order, "whitespace": whitespace}
-    assert not accepts(schema, text, **policies)
-    assert json.loads(text) is not None
+def test_a_key_never_appears_twice(schema: Any, text: str) -> None:
     once = json.dumps(json.loads(text), separators=(",", ":"), ensure_ascii=False)
-    if "required" not in schema:
-        assert accepts({}, once, **policies)
+    for order, whitespace in product(ORDERS, WHITESPACE):
+        assert not accepts(schema, text, property_order=order, whitespace=whitespace)
+        assert accepts({}, once, property_order=order, whitespace=whitespace)
 
 
 def test_a_repeated_key_is_not_offered_at_all() -> None:
@@ -124,30 +121,19 @@ CANONICAL = [
 ]
 
 
-@pytest.mark.parametrize(("text", "integer", "number"), CANONICAL)
-def test_canonical_numbers(text: str, integer: bool, number: bool) -> None:
-    assert accepts(INTEGER, text) == integer
-    assert accepts(NUMBER, text) == number
-    assert accepts({}, text) == number
+def test_canonical_numbers() -> None:
+    for text, integer, number in CANONICAL:
+        assert accepts(INTEGER, text) == integer, text
+        assert accepts(NUMBER, text) == accepts({}, text) == number, text
 
 
-@pytest.mark.parametrize("text", ["1", "1.0", "-0", "-0.0", "1e5", "1E5", "1e0", "0.1e1", "1.0e+2", "100e-2"])
-def test_any_spelling_of_a_whole_number(text: str) -> None:
-    assert accepts(INTEGER, text, numbers="any")
-    assert accepts(NUMBER, text, numbers="any")
+NO_NUMBERS = ("01", "+1", ".5", "1.", "1e", "-", "0x1", "NaN", "Infinity", "-Infinity", "1_000")
 
 
-@pytest.mark.parametrize("text", ["0.5", "5e-1", "0.05e1", "-1.50"])
-def test_any_spelling_of_a_fraction(text: str) -> None:
-    assert not accepts(INTEGER, text, numbers="any")
-    assert accepts(NUMBER, text, numbers="any")
-
-
-@pytest.mark.parametrize("text", ["01", "+1", ".5", "1.", "1e", "-", "0x1", "NaN", "Infinity", "-Infinity", "1_000"])
 @pytest.mark.parametrize("numbers", NUMBERS)
-def test_what_json_does_not_call_a_number(text: str, numbers: str) -> None:
-    assert not accepts({}, text, numbers=numbers)
-    assert not accepts(NUMBER, text, numbers=numbers)
+def test_what_json_does_not_call_a_number(numbers: str) -> None:
+    assert [text for text in NO_NUMBERS if accepts({}, text, numbers=numbers)] == []
+    assert [text for text in NO_NUMBERS if accepts(NUMBER, text, numbers=numbers)] == []
 
 
 @pytest.mark.parametrize("numbers", NUMBERS)
@@ -194,11 +180,11 @@ BLANKS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "flexible", "anything"), BLANKS)
-def test_white_space(text: str, flexible: bool, anything: bool) -> None:
-    assert accepts({}, text) == flexible
-    assert accepts({}, text, whitespace="any") == anything
-    assert not accepts({}, text, whitespace="compact")
+def test_white_space() -> None:
+    for text, flexible, anything in BLANKS:
+        assert accepts({}, text) == flexible, text
+        assert accepts({}, text, whitespace="any") == anything, text
+        assert not accepts({}, text, whitespace="compact"), text
 
 
 @pytest.mark.parametrize("whitespace", WHITESPACE)
@@ -292,49 +278,13 @@ def test_what_is_no_utf8_or_must_be_escaped(text: bytes) -> None:
 
 # Formats
 
-DATES = [
-    ("date", "2023-02-28", True),
-    ("date", "2023-02-29", False),
-    ("date", "2023-02-30", False),
-    ("date", "2024-02-29", True),
-    ("date", "1900-02-29", False),
-    ("date", "2000-02-29", True),
-    ("date", "2023-04-31", False),
-    ("date", "2023-12-31", True),
-    ("date", "2023-13-01", False),
-    ("date", "2023-00-10", False),
-    ("date", "0000-01-01", False),  # Python's years begin with 1
-    ("date", "9999-12-31", True),
-    ("date", "2023-1-1", False),
-    ("time", "23:59:59Z", True),
-    ("time", "23:59:60Z", False),  # a leap second, which Python's times cannot hold
-    ("time", "24:00:00Z", False),
-    ("time", "12:00:00", False),
-    ("time", "12:00:00+23:59", True),
-    ("time", "12:00:00+24:00", False),
-    ("date-time", "2023-02-28T00:00:00Z", True),
-    ("date-time", "2023-02-30T00:00:00Z", False),
-    ("date-time", "2023-02-28 00:00:00Z", False),
-    ("duration", "P1DT12H", True),
-    ("duration", "P", False),
-    ("duration", "PT", False),
-    ("ipv4", "255.255.255.255", True),
-    ("ipv4", "256.0.0.1", False),
-    ("ipv4", "01.2.3.4", False),
-    ("ipv6", "::1", True),
-    ("ipv6", "1::2::3", False),
-    ("uuid", "123e4567-e89b-12d3-a456-426614174000", True),
-    ("uuid", "123e4567-e89b-12d3-a456-42661417400", False),
-    ("email", "joe@example.org", True),
-    ("email", "joe", False),
-]
 
-
-@pytest.mark.parametrize(("name", "value", "valid"), DATES)
-def test_formats(name: str, value: str, valid: bool) -> None:
-    schema = {"type": "string", "format": name}
-    for formats in FORMATS:
-        assert accepts(schema, json.dumps(value), formats=formats) == (valid or formats == "annotation")
+def test_formats_are_asserted_unless_they_annotate() -> None:
+    for name, right, wrong in (("date", "2024-02-29", "2023-02-29"), ("ipv4", "1.2.3.4", "01.2.3.4")):
+        schema = {"type": "string", "format": name}
+        for formats in FORMATS:
+            assert accepts(schema, json.dumps(right), formats=formats)
+            assert accepts(schema, json.dumps(wrong), formats=formats) == (formats == "annotation")
 
 
 def test_unknown_formats() -> None:
@@ -350,8 +300,7 @@ def test_unknown_formats() -> None:
 # Depth
 
 
-@pytest.mark.slow(only=("50000",))
-@pytest.mark.parametrize("depth", [10, 1_000, 50_000])
+@pytest.mark.parametrize("depth", [10, 5_000])
 def test_deep_nesting(depth: int) -> None:
     schema = {
         "$ref": "#/$defs/v",

@@ -9,7 +9,7 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 
@@ -17,7 +17,9 @@ import constrain
 from tests.support.matching import allowed as allowed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
+
+T = TypeVar("T")
 
 LONG = bool(os.environ.get("CONSTRAIN_LONG"))
 """Whether to run at full length what is otherwise sampled."""
@@ -164,6 +166,17 @@ class Walker:
             assert matcher.accept(token)
             text += self.vocabulary.token_bytes(token)
         return matcher, text
+
+
+def check_each(cases: Iterable[T], check: Callable[[T], object]) -> None:
+    """Runs a check for each case of a table; fails once, with all cases that failed."""
+    failed = []
+    for case in cases:
+        try:
+            check(case)
+        except (Exception, pytest.fail.Exception) as error:  # noqa: BLE001, PERF203 - told below
+            failed.append(f"{case!r:.200}\n{type(error).__name__}: {error}")
+    assert not failed, "\n\n".join(failed)
 
 
 def canonical(value: object) -> object:

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import random
 from typing import Any
 
 import pytest
-from jsonschema import Draft7Validator, Draft201909Validator, Draft202012Validator
-from referencing import Registry
 
-import constrain
-from constrain.errors import LimitError, SchemaError, UnsatisfiableSchemaError, UnsupportedSchemaError
+from constrain.errors import LimitError, SchemaError, UnsupportedSchemaError
 from constrain.json_schema.compiler import compile_schema
-from tests.json_schema.documents.test_references import DRAFT_7, DRAFT_2019, DRAFT_2020, INTEGER, STRING, check, refused
+from tests.json_schema.documents.test_references import DRAFT_2019, INTEGER, STRING, check, refused
 
 ITEMS: dict[str, Any] = {"$dynamicAnchor": "item"}
 LIST: dict[str, Any] = {"$id": "list", "type": "array", "items": {"$dynamicRef": "#item"}, "$defs": {"i": ITEMS}}
@@ -165,96 +160,3 @@ def test_a_recursive_reference_is_only_the_empty_fragment() -> None:
 def test_recursive_references_are_unknown_to_2020() -> None:
     compiled = compile_schema({"items": {"$recursiveRef": "#"}})
     assert any("'$recursiveRef' is not one of draft 2020-12" in warning for warning in compiled.warnings)
-
-
-SCALARS = [{"type": kind} for kind in ("string", "integer", "null", "array", ["object", "integer"])]
-URIS = ["root", "r1", "r2", "r3"]
-
-
-class RandomResources:
-    """Four resources with properties, anchors and references among each other.
-
-    References by ``$ref`` to dynamic anchors, and resources within keywords other than definitions, are left out: the
-    independent validator treats the first as dynamic and does not count the second among the dynamic scope.
-    """
-
-    def __init__(self, seed: int, dialect: str) -> None:
-        self.random = random.Random(seed)
-        self.dialect = dialect
-        self.definitions = "definitions" if dialect == DRAFT_7 else "$defs"
-
-    def document(self) -> dict[str, Any]:
-        root = self.resource("http://e.x/root")
-        inner = self.resource("r2")
-        inner[self.definitions]["r3"] = self.resource("r3")
-        root[self.definitions] |= {"r1": self.resource("r1"), "r2": inner}
-        return {"$schema": self.dialect, **root}
-
-    def reference(self) -> dict[str, Any]:
-        uri = self.random.choice(URIS)
-        plain = {"$ref": self.random.choice([uri, f"#/{self.definitions}/x", f"{uri}#/{self.definitions}/x"])}
-        if self.dialect == DRAFT_7:
-            return self.random.choice([plain, {"$ref": f"{uri}#a"}])
-        if self.dialect == DRAFT_2019:
-            return self.random.choice([plain, {"$ref": f"{uri}#a"}, {"$recursiveRef": "#"}])
-        return self.random.choice([plain, {"$dynamicRef": "#a"}, {"$dynamicRef": f"{uri}#a"}])
-
-    def body(self, depth: int = 0) -> dict[str, Any]:
-        schema = dict(self.random.choice([{}, {}, {}, *SCALARS]))
-        for key in self.random.sample(["p", "q"], self.random.randint(0, 2)):
-            inner = self.body(depth + 1) if depth < 2 and self.random.random() < 0.3 else self.reference()
-            schema.setdefault("properties", {})[key] = inner
-        if self.random.random() < 0.3:
-            schema["items"] = self.reference()
-        if self.random.random() < 0.3:
-            schema["allOf"] = [self.reference()]
-        return schema
-
-    def resource(self, uri: str) -> dict[str, Any]:
-        schema: dict[str, Any] = {"$id": uri, **self.body()}
-        scalar = self.random.choice(SCALARS)
-        dynamic = self.random.random() < 0.6
-        if self.dialect == DRAFT_7:
-            anchor: dict[str, Any] = {"$id": "#a", **scalar}
-        elif self.dialect == DRAFT_2019:
-            anchor = {"$anchor": "a", **scalar}
-            schema["$recursiveAnchor"] = dynamic
-        else:
-            anchor = {"$dynamicAnchor" if dynamic else "$anchor": "a", **scalar}
-        schema[self.definitions] = {"x": self.random.choice(SCALARS), "a": anchor}
-        return schema
-
-    def value(self, depth: int = 0) -> Any:
-        if depth == 3 or self.random.random() < 0.4:
-            return self.random.choice(["s", 1, None])
-        if self.random.random() < 0.3:
-            return [self.value(depth + 1)]
-        return {key: self.value(depth + 1) for key in self.random.sample(["p", "q"], self.random.randint(0, 2))}
-
-
-BYTES = constrain.Vocabulary.from_tokens([*(bytes([byte]) for byte in range(256)), b"<end>"], eos=[256], special=[256])
-
-
-@pytest.mark.parametrize(
-    ("dialect", "validator"),
-    [(DRAFT_7, Draft7Validator), (DRAFT_2019, Draft201909Validator), (DRAFT_2020, Draft202012Validator)],
-)
-def test_random_resources_mean_what_an_independent_validator_says(dialect: str, validator: Any) -> None:
-    compiled = 0
-    for seed in range(60):
-        resources = RandomResources(seed, dialect)
-        schema = resources.document()
-        try:
-            constraint = constrain.compile(schema, BYTES, whitespace="any", property_order="any")
-        except UnsatisfiableSchemaError:
-            continue
-        except UnsupportedSchemaError as error:
-            if "cycle without meaning" not in error.message:
-                raise
-            continue
-        compiled += 1
-        for _ in range(30):
-            value = resources.value()
-            valid = validator(schema, registry=Registry()).is_valid(value)
-            assert constraint.accepts(json.dumps(value)) == valid, f"seed {seed}: {schema} {value}"
-    assert compiled > 25

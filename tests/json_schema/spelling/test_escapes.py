@@ -6,7 +6,7 @@ import itertools
 import json
 import random
 from json.encoder import encode_basestring
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -15,10 +15,14 @@ from constrain.json_schema.compiler import compile_schema
 from constrain.json_schema.emission.arguments import JSON_ARGUMENTS, PYTHON_ARGUMENTS
 from constrain.language.tree import ANY_JSON_CHAR
 from constrain.regex.string_spellings import MAX_BRANCHINGS, MAX_SPELLED_CHARACTERS, spelled_class
-from tests.json_schema.test_random_schemas import random_document, random_value
+from tests.soundness.schemas import random_schema
+from tests.soundness.values import Values
 from tests.support import LONG, allowed, byte_vocabulary, small_vocabulary
-from tests.support.judging import validation_error
+from tests.support.judging import validation_error, written
 from tests.support.regex.derivative_matcher import matches
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 WORD = {"type": "string", "minLength": 2, "maxLength": 2}
 PROPERTY = {"properties": {"a": {"type": "integer"}}, "required": ["a"]}
@@ -174,69 +178,59 @@ def test_constants_with_too_many_characters() -> None:
     assert compile_schema(schema).warnings == ()
 
 
-def spelled(value: Any, rng: random.Random, share: float) -> str:
-    """A JSON text in which a ``share`` of the characters is escaped, and an object sometimes has a key twice."""
-    if isinstance(value, str):
-        return f'"{"".join(spelled_character(each, rng, share) for each in value)}"'
-    if isinstance(value, list):
-        return f"[{', '.join(spelled(each, rng, share) for each in value)}]"
-    if isinstance(value, dict):
-        keys = [*value, *(rng.sample([*value], 1) if value and rng.random() < 0.1 else ())]
-        return f"{{{', '.join(f'{spelled(key, rng, share)}: {spelled(value[key], rng, share)}' for key in keys)}}}"
-    return json.dumps(value)
-
-
-def spelled_character(character: str, rng: random.Random, share: float) -> str:
-    if rng.random() >= share:
-        return encode_basestring(character)[1:-1]
-    return (
-        r"\/"
-        if character == "/" and rng.random() < 0.5
-        else escaped(ord(character), rng.choice((str.lower, str.upper)))
-    )
-
-
-def canonical_text(text: str) -> str:
-    """The same text, each string in the canonical spelling; keys stay twice."""
+def respelled(text: str, spell: Callable[[str], str]) -> str:
+    """The same JSON text, each string spelled by a function; keys stay twice."""
     result, inside = "", 0
     for place, character in enumerate(text):
         if place < inside:
             continue
         if character == '"':
             value, inside = json.decoder.scanstring(text, place + 1)
-            result += encode_basestring(value)
+            result += spell(value)
         else:
             result += character
     return result
+
+
+def canonical_text(text: str) -> str:
+    return respelled(text, encode_basestring)
+
+
+def spelled_character(character: str, rng: random.Random, share: float) -> str:
+    if rng.random() >= share:
+        return encode_basestring(character)[1:-1]
+    if character == "/" and rng.random() < 0.5:
+        return r"\/"
+    return escaped(ord(character), rng.choice((str.lower, str.upper)))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("whitespace", ["flexible", "any"])
 def test_texts_are_accepted_as_their_canonical_spelling_is(whitespace: str) -> None:
     vocabulary, accepted, compiled = byte_vocabulary(), 0, 0
-    for seed in range(3_000 if LONG else 70):
+    for seed in range(3_000 if LONG else 40):
         rng = random.Random(f"{whitespace} {seed}")
-        schema = random_document(rng) | ({"uniqueItems": True} if rng.random() < 0.4 else {})
-        policies: dict[str, Any] = {"property_order": "any", "whitespace": whitespace}
+        schema = random_schema(rng) | ({"uniqueItems": True} if rng.random() < 0.4 else {})
+        text, policies = written(schema), {"property_order": "any", "whitespace": whitespace}
         try:
-            canonical = constrain.compile(schema, vocabulary, cache=False, **policies)
+            canonical = constrain.compile(text, vocabulary, cache=False, **policies)
         except constrain.ConstrainError as error:
             with pytest.raises(type(error)):
-                constrain.compile(schema, vocabulary, escapes="any", cache=False, **policies)
+                constrain.compile(text, vocabulary, escapes="any", cache=False, **policies)
             continue
         compiled += 1
-        any_escapes = constrain.compile(schema, vocabulary, escapes="any", cache=False, **policies)
+        any_escapes = constrain.compile(text, vocabulary, escapes="any", cache=False, **policies)
+        values = Values(rng, schema, plainly=True)
         for _ in range(20):
-            value = random_value(rng, 3)
-            if isinstance(value, list) and value and rng.random() < 0.3:
-                value.append(rng.choice(value))
-            text = spelled(value, rng, rng.choice((0.2, 0.5, 1)))
-            wanted = canonical.accepts(canonical_text(text))
+            share = rng.choice((0.2, 0.5, 1))
+            spelled = respelled(
+                values.text(),
+                lambda value: f'"{"".join(spelled_character(each, rng, share) for each in value)}"',  # noqa: B023
+            )
+            wanted = canonical.accepts(canonical_text(spelled))
             accepted += wanted
-            assert any_escapes.accepts(text) == wanted, f"seed {seed}: {text} against {json.dumps(schema)}"
-            if wanted:
-                assert validation_error(schema, text.encode()) is None
-    assert accepted > compiled > 40
+            assert any_escapes.accepts(spelled) == wanted, f"seed {seed}: {spelled} against {text}"
+    assert accepted > compiled > 20
 
 
 WALKED: dict[str, Any] = {

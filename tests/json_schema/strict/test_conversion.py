@@ -12,7 +12,7 @@ import pytest
 from pydantic import BaseModel, ConfigDict, Field
 
 import constrain
-from tests.support import byte_vocabulary, maskbench
+from tests.support import LONG, byte_vocabulary, maskbench
 from tests.support.judging import validation_error
 
 TEXT: dict[str, Any] = {"type": "string"}
@@ -326,7 +326,9 @@ def test_a_schema_that_contains_itself_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", '{"a": 1, "a": 2}', "NaN", "[" * 100_000, '{"minimum": ' + "1" * 5_000 + "}"]
+    "text",
+    ["", "{", '{"a": 1, "a": 2}', "NaN", "[" * 100_000, '{"minimum": ' + "1" * 5_000 + "}"],
+    ids=lambda text: text[:12],
 )
 def test_text_that_is_no_json_is_refused(text: str) -> None:
     for function in (constrain.strict_schema, constrain.check_strict):
@@ -406,7 +408,7 @@ def test_models_of_arbitrary_keys_are_refused(model: type[BaseModel]) -> None:
 @pytest.mark.slow
 def test_what_a_strict_schema_allows_the_schema_allows() -> None:
     vocabulary, tried = byte_vocabulary(), 0
-    for entry in Random(7).sample(maskbench(), 150):
+    for entry in Random(7).sample(maskbench(), 150 if LONG else 40):
         text = json.dumps(entry["schema"])
         if "oneOf" in text:  # is taken to be exclusive
             continue
@@ -417,7 +419,7 @@ def test_what_a_strict_schema_allows_the_schema_allows() -> None:
         error = validation_error(entry["schema"], bytes(constraint.matcher().shortest_completion()))
         assert error is None, (entry["id"], error)
         tried += 1
-    assert tried > 50
+    assert tried > 12
 
 
 def test_a_strict_schema_narrows_only_to_declared_and_required_properties() -> None:

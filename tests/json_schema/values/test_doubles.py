@@ -6,22 +6,16 @@ import json
 import math
 import random
 from decimal import Decimal, localcontext
-from fractions import Fraction
-from typing import Annotated, Any
+from typing import Any
 
-import jsonschema
 import jsonschema_rs
 import pytest
-from pydantic import Field, TypeAdapter
 
 import constrain
 from tests.support import LONG, byte_vocabulary
 from tests.support.judging import Judge, written
 
-SCHEMAS = 20_000 if LONG else 400
-ARRAYS = 4_000 if LONG else 150
-
-Reader = Any
+ARRAYS = 4_000 if LONG else 50
 
 
 def accepts(schema: dict[str, Any], text: str, **policies: str) -> bool:
@@ -203,75 +197,12 @@ def _can_have(schema: dict[str, Any], count: int) -> bool:
     return True
 
 
-# Random schemas, judged by arithmetic.
+# Random items, judged by arithmetic.
 
 CONSTANTS = [
     "0", "1", "0.1", "0.3", "1e22", "9007199254740992", "9007199254740993", "0.5", "3", "1.5", "-1", "100", "0.07",
     "-0.1", "1234567890123456789", "5e-7", "2.5", "123456.789", "0.30000000000000004", "1e-7", "99999999999999999999",
 ]  # fmt: skip
-DIVISORS = ["0.1", "0.01", "3", "2", "0.5", "7", "1", "0.3", "1.5", "1000", "10"]
-BOUNDS = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"]
-
-
-def _number(text: str) -> int | Decimal:
-    value = Decimal(text)
-    return int(value) if value == value.to_integral_value() else value
-
-
-def _random_schema(rng: random.Random, depth: int) -> dict[str, Any]:
-    schema: dict[str, Any] = {}
-    nested = ["not", "anyOf", "oneOf", "allOf"] if depth else []
-    for _ in range(rng.randrange(1, 4)):
-        keyword = rng.choice(["type", *BOUNDS, *BOUNDS[2:], "const", "enum", "multipleOf", *nested])
-        if keyword == "type":
-            schema[keyword] = rng.choice(["integer", "number"])
-        elif keyword == "enum":
-            schema[keyword] = [_number(rng.choice(CONSTANTS)) for _ in range(rng.randrange(1, 4))]
-        elif keyword == "multipleOf":
-            schema[keyword] = _number(rng.choice(DIVISORS))
-        elif keyword == "not":
-            schema[keyword] = _random_schema(rng, depth - 1)
-        elif keyword in nested:
-            schema[keyword] = [_random_schema(rng, depth - 1) for _ in range(rng.randrange(1, 3))]
-        else:
-            schema[keyword] = _number(rng.choice(CONSTANTS))
-    return schema
-
-
-def _as_decimal(value: int | Decimal) -> int | Decimal:
-    return value
-
-
-def _as_double(value: int | Decimal) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
-
-
-def _is_multiple(value: float | Decimal, divisor: int | Decimal) -> bool:
-    if isinstance(value, float):  # what a reader has: the integer, or the shortest decimal
-        value = int(value) if value.is_integer() else Decimal(repr(value))
-    return (Fraction(value) / Fraction(divisor)).denominator == 1
-
-
-def _holds(schema: dict[str, Any], number: int | Decimal, read: Reader) -> bool:
-    value = read(number)
-    checks = {
-        "type": lambda given: given == "number" or _is_multiple(value, 1),
-        "minimum": lambda given: value >= read(given),
-        "maximum": lambda given: value <= read(given),
-        "exclusiveMinimum": lambda given: value > read(given),
-        "exclusiveMaximum": lambda given: value < read(given),
-        "const": lambda given: value == read(given),
-        "enum": lambda given: value in map(read, given),
-        "multipleOf": lambda given: _is_multiple(value, given),
-        "not": lambda given: not _holds(given, number, read),
-        "anyOf": lambda given: any(_holds(each, number, read) for each in given),
-        "oneOf": lambda given: sum(_holds(each, number, read) for each in given) == 1,
-        "allOf": lambda given: all(_holds(each, number, read) for each in given),
-    }
-    return all(checks[keyword](given) for keyword, given in schema.items())
 
 
 def _near(rng: random.Random, constant: str) -> list[str]:
@@ -290,35 +221,6 @@ def _near(rng: random.Random, constant: str) -> list[str]:
         texts = [f"{each:f}" for each in found]
     texts = [text.rstrip("0").rstrip(".") if "." in text else text for text in texts]
     return [text for text in texts if text not in ("", "-0") and len(text.partition(".")[2]) <= 64]
-
-
-@pytest.mark.slow(but=("canonical-1", "canonical-3", "canonical-2"))
-@pytest.mark.parametrize("part", range(4))
-@pytest.mark.parametrize("policy", ["canonical", "any"])
-def test_random_schemas_hold_for_decimals_and_for_doubles(policy: str, part: int) -> None:
-    refused = narrowed = accepted = 0
-    for seed in range(part * SCHEMAS // 4, (part + 1) * SCHEMAS // 4):
-        rng = random.Random(f"doubles {seed}")
-        schema = {"type": "number", **_random_schema(rng, 2)}
-        try:
-            constraint = constrain.compile(written(schema), byte_vocabulary(), cache=False, numbers=policy)
-        except constrain.UnsatisfiableSchemaError:
-            constraint = None
-        except (constrain.UnsupportedSchemaError, constrain.LimitError):
-            refused += 1
-            continue
-        for _ in range(3):
-            for text in _near(rng, rng.choice(CONSTANTS)):
-                number = _number(text)
-                both = _holds(schema, number, _as_decimal) and _holds(schema, number, _as_double)
-                taken = constraint is not None and constraint.accepts(text)
-                assert both or not taken, (seed, text, written(schema))
-                accepted += taken
-                short = len(text.strip("-0.").replace(".", "")) <= 15 and abs(number) < 10**13
-                assert taken or not (both and short), (seed, text, written(schema))
-                narrowed += both and not taken
-    assert accepted > 10 * narrowed
-    assert refused < SCHEMAS / 40
 
 
 @pytest.mark.slow(only=("any",))
@@ -345,17 +247,3 @@ def test_random_items_differ_as_decimals_and_as_doubles(policy: str) -> None:
                 assert taken, (seed, text)
             accepted += taken
     assert accepted > ARRAYS
-
-
-def test_judges_with_floats_agree() -> None:
-    bounds = {"type": "number", "exclusiveMinimum": 0.1, "exclusiveMaximum": 1, "not": {"const": 0.3}}
-    constraint = constrain.compile(bounds, byte_vocabulary())
-    reader = TypeAdapter(Annotated[float, Field(gt=0.1, lt=1)])
-    rng = random.Random(0)
-    for constant in ("0.1", "1", "0.3"):
-        for text in _near(rng, constant):
-            if constraint.accepts(text):
-                value = json.loads(text)
-                assert jsonschema.Draft202012Validator(bounds).is_valid(value), text
-                assert jsonschema_rs.validator_for(bounds).is_valid(value), text
-                assert 0.1 < reader.validate_json(text) < 1

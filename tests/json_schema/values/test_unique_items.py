@@ -58,20 +58,15 @@ def arrays(
     rest: Sequence[object],
     least: int,
     most: int,
-    *,
-    differ: bool = True,
-    limit: int = 100_000,
 ) -> list[list[object]]:
     """All arrays of (different) items: item *i* is one of ``prefix[i]``, those after it of ``rest``."""
     found: list[list[object]] = []
     begun: list[list[object]] = [[]]
     for array in begun:
-        if len(begun) > limit:
-            raise OverflowError(f"more than {limit} arrays")
         if len(array) >= least:
             found.append(array)
         if len(array) < most:
-            used = set(map(identity, array)) if differ else set()
+            used = set(map(identity, array))
             values = prefix[len(array)] if len(array) < len(prefix) else rest
             begun += ([*array, value] for value in values if identity(value) not in used)
     return found
