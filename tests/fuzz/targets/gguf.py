@@ -1,4 +1,4 @@
-"""GGUF files: an input is a whole file, changed as the tree of keys and tensors that it is, or as bytes."""
+"""GGUF files: an input is a whole file, changed as bytes."""
 
 from __future__ import annotations
 
@@ -123,65 +123,7 @@ def encode(tree: _Tree) -> bytes:
     return b"".join(parts)
 
 
-class _Broken(Exception):  # noqa: N818
-    """What is read is no file of this format."""
-
-
-class _Reading:
-    def __init__(self, data: bytes) -> None:
-        self.data, self.at = data, 0
-
-    def scalar(self, code: str) -> Any:
-        size = struct.calcsize("<" + code)
-        if self.at + size > len(self.data):
-            raise _Broken
-        self.at += size
-        return struct.unpack_from("<" + code, self.data, self.at - size)[0]
-
-    def text(self) -> bytes:
-        size = self.scalar("Q")
-        if size > len(self.data) - self.at:
-            raise _Broken
-        self.at += size
-        return self.data[self.at - size : self.at]
-
-    def value(self, kind: int, *, nested: bool = False) -> Any:
-        if kind == _STRING:
-            return self.text()
-        if kind in _SCALARS:
-            return self.scalar(_SCALARS[kind])
-        if kind != _ARRAY or nested:
-            raise _Broken
-        item, count = self.scalar("I"), self.scalar("Q")
-        if count > len(self.data):
-            raise _Broken
-        return item, [self.value(item, nested=True) for _ in range(count)], 0
-
-
-def decode(data: bytes) -> _Tree | None:
-    """The tree of a file, if it is whole."""
-    reading = _Reading(data)
-    try:
-        if reading.data[:4] != b"GGUF":
-            return None
-        reading.at = 4
-        version, n_tensors, n_keys = reading.scalar("I"), reading.scalar("Q"), reading.scalar("Q")
-        if max(n_tensors, n_keys) > len(data):
-            return None
-        keys, tensors = [], []
-        for _ in range(n_keys):
-            name, kind = reading.text(), reading.scalar("I")
-            keys.append([name, kind, reading.value(kind)])
-        for _ in range(n_tensors):
-            name, dimensions = reading.text(), reading.scalar("I")
-            extents = [reading.scalar("Q") for _ in range(dimensions if dimensions < 64 else 0)]
-            tensors.append([name, extents, reading.scalar("I"), reading.scalar("Q")])
-    except _Broken:
-        return None
-    return _Tree(version, keys, tensors)
-
-
-# Seeds and changes
+# Seeds
 
 
 def _file_of(model: str, tokens: list[bytes], types: list[int], *more: list[Any], rows: int = 0) -> bytes:
@@ -229,117 +171,6 @@ def seeds() -> Iterable[bytes]:
         yield _file_of("plamo2", plain, one, [b"llama.vocab_size", 4, claimed])
 
 
-def mutate(data: bytes, rng: Random, mutate_bytes: Callable[[bytes], bytes]) -> bytes:
-    """Changes keys and tensors, or bytes."""
-    tree = decode(data)
-    if tree is None or rng.random() < 0.25:
-        return mutate_bytes(data)
-    for _ in range(rng.choice((1, 1, 2, 4))):
-        _change(tree, rng)
-    try:
-        return encode(tree)
-    except (struct.error, OverflowError, TypeError, ValueError):
-        return mutate_bytes(data)
-
-
-_NAMES = (
-    b"general.architecture", b"tokenizer.ggml.model", b"tokenizer.ggml.tokens", b"tokenizer.ggml.token_type",
-    b"tokenizer.ggml.pre",
-    b"tokenizer.ggml.eos_token_id", b"tokenizer.ggml.eot_token_id", b"tokenizer.ggml.eom_token_id",
-    b"tokenizer.ggml.fim_pad_token_id",
-    b"tokenizer.ggml.fim_rep_token_id", b"tokenizer.ggml.fim_sep_token_id", b"tokenizer.chat_template",
-    b"llama.vocab_size",
-    b"llama.block_count", b"llama.embedding_length", b"llama.context_length", b"llama.attention.head_count",
-    b"llama.attention.head_count_kv", b"llama.attention.key_length", b"llama.attention.value_length",
-    b"llama.ssm.state_size",
-    b"llama.ssm.inner_size", b"llama.ssm.conv_kernel", b"llama.ssm.group_count", b"llama.attention.sliding_window",
-    b"None.vocab_size",
-)  # fmt: skip
-_TEXTS = (
-    b"llama", b"gpt2", b"rwkv", b"plamo2", b"t5", b"bert", b"gemma4", b"mamba", b"", b"a", b"\xff", b"<0x0A>",
-    b"<0xZZ>", b"<0x+1>",
-    b"</s>", b"<|im_end|>", b"<|end|>", b"<|return|>", b"<|call|>", b"<|fim_pad|>", b"\\x4", b"\\", b"\\xzz",
-    "\u0120a".encode(),
-    "\u2581".encode(), b"\xc3", b"\0" * 9, b"x" * 300,
-)  # fmt: skip
-_NUMBERS = (
-    0,
-    1,
-    2,
-    3,
-    -1,
-    4,
-    6,
-    7,
-    8,
-    9,
-    255,
-    2**15,
-    2**24,
-    2**24 + 1,
-    10**6,
-    2**31 - 1,
-    2**32 - 1,
-    2**62,
-    2**63,
-    2**64 - 1,
-)
-_KINDS = (*range(14), 255, 2**32 - 1)
-
-
-def _change(tree: _Tree, rng: Random) -> None:
-    kind = rng.random()
-    if kind < 0.08:
-        tree.counts = rng.choice((-1, 1, 2**40, 0)), rng.choice((-1, 1, 2**63, 0))
-    elif kind < 0.12:
-        tree.version = rng.choice((0, 1, 2, 3, 4, 0x03000000))
-    elif kind < 0.25:
-        name = rng.choice((b"token_embd.weight", b"output.weight", b"x"))
-        extents = [rng.choice(_NUMBERS) for _ in range(rng.choice((0, 1, 2, 2, 2, 3, 9)))]
-        tree.tensors.insert(rng.randint(0, len(tree.tensors)), [name, extents, 0, rng.choice(_NUMBERS)])
-    elif kind < 0.35 or not tree.keys:
-        entry = [rng.choice(_NAMES), rng.choice((4, 4, 10, _STRING, _ARRAY, *_KINDS)), 0]
-        entry[2] = _fresh(entry[1], rng)
-        tree.keys.insert(rng.randint(0, len(tree.keys)), entry)
-    elif kind < 0.42:
-        tree.keys.pop(rng.randrange(len(tree.keys)))
-    else:
-        _change_key(rng.choice(tree.keys), rng)
-
-
-def _fresh(kind: int, rng: Random) -> Any:
-    if kind == _STRING:
-        return rng.choice(_TEXTS)
-    if kind == _ARRAY:
-        item = rng.choice((_STRING, 5, 4, *_KINDS))
-        return item, [_fresh(item, rng) for _ in range(rng.choice((0, 1, 3, 20)))] if item != _ARRAY else [], 0
-    return rng.choice(_NUMBERS) if kind not in (6, 12) else rng.choice((0.0, -1.5, 1e30, float("nan"), float("inf")))
-
-
-def _change_key(entry: list[Any], rng: Random) -> None:
-    _, kind, value = entry
-    choice = rng.random()
-    if choice < 0.1:
-        entry[0] = rng.choice(_NAMES)
-    elif choice < 0.2:
-        entry[1] = rng.choice(_KINDS)
-        entry[2] = _fresh(entry[1], rng)
-    elif kind == _ARRAY and isinstance(value, tuple):
-        item, values, more = value
-        values = list(values)
-        what = rng.random()
-        if what < 0.4 and values:
-            values[rng.randrange(len(values))] = _fresh(item, rng)
-        elif what < 0.6:
-            values.insert(rng.randint(0, len(values)), _fresh(item, rng))
-        elif what < 0.75 and values:
-            del values[rng.randrange(len(values)) :]
-        elif what < 0.85:
-            values = (values * 3)[:400]
-        elif what < 0.92:
-            more = rng.choice((-1, 1, 2**32, 2**61, 2**63))
-        else:
-            item = rng.choice(_KINDS)
-        entry[2] = item, values, more
-    else:
-        entry[2] = _fresh(kind, rng)
+def mutate(data: bytes, _: Random, mutate_bytes: Callable[[bytes], bytes]) -> bytes:
+    """Changed bytes."""
+    return mutate_bytes(data)
