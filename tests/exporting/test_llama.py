@@ -19,10 +19,10 @@ from tests.support.llama.grammar_sampler import LlamaMatcher
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-SAMPLE = 500 if LONG else 8
+SAMPLE = 500 if LONG else 4
 """Schemas of MaskBench that are exported."""
 
-WALKS = 20 if LONG else 3
+WALKS = 20 if LONG else 2
 
 
 @pytest.fixture(scope="module")

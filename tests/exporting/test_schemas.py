@@ -14,7 +14,7 @@ from constrain.engine.compiling import grammar_of
 from tests.support import LONG
 from tests.support.exporting import TARGETS, compiled, read_back, require_same
 
-WALKS = 60 if LONG else 6
+WALKS = 60 if LONG else 3
 
 PERSON = {
     "type": "object",

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-WALKS = 2_000 if LONG else 100
-MUTATIONS = 100_000 if LONG else 3_000
+WALKS = 2_000 if LONG else 40
+MUTATIONS = 100_000 if LONG else 1_000
 END = 256
 LONGEST = 60
 """Random bytes of a walk, before it takes the shortest way to an end."""

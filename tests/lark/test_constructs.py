@@ -10,6 +10,7 @@ import pytest
 import constrain
 from constrain import Lark
 from tests.lark.test_lark import cases
+from tests.support import check_each
 from tests.support.processor_time import finishes_within
 
 NAMES = {257: "<|call|>", 258: "<|x|>"}
@@ -39,8 +40,12 @@ def accepts(constraint: constrain.Constraint, text: str) -> bool:
     return matcher.accept_many(tokens) == len(tokens) and matcher.is_accepting
 
 
-@pytest.mark.parametrize("case", READ, ids=lambda case: case["construct"])
-def test_a_construct_has_its_texts(case: dict[str, Any]) -> None:
+@pytest.mark.slow
+def test_constructs_have_their_texts() -> None:
+    check_each(READ, require_texts)
+
+
+def require_texts(case: dict[str, Any]) -> None:
     constraint = compiled(case["grammar"])
     assert case["accepted"]
     assert case["rejected"]
@@ -48,14 +53,14 @@ def test_a_construct_has_its_texts(case: dict[str, Any]) -> None:
     assert [text for text in case["rejected"] if accepts(constraint, text)] == []
 
 
-@pytest.mark.parametrize("case", REFUSED, ids=lambda case: case["construct"])
-def test_a_construct_that_is_refused_is_refused_by_name(case: dict[str, Any]) -> None:
-    require_refusal(case["grammar"], case["refused"], *case.get("place", (None, None)))
+def test_constructs_that_are_refused_are_refused_by_name() -> None:
+    refused = [(case["grammar"], case["refused"], *case.get("place", (None, None))) for case in REFUSED]
+    check_each(refused, lambda case: require_refusal(*case))
 
 
-@pytest.mark.parametrize("bad", BAD, ids=lambda bad: bad[0])
-def test_a_wrong_use_has_a_place_and_a_remedy(bad: tuple[str, str, int, int]) -> None:
-    require_refusal(*bad)
+@pytest.mark.slow
+def test_wrong_uses_have_a_place_and_a_remedy() -> None:
+    check_each(BAD, lambda bad: require_refusal(*bad))
 
 
 def require_refusal(grammar: str, message: str, line: int | None, column: int | None) -> None:
@@ -66,7 +71,9 @@ def require_refusal(grammar: str, message: str, line: int | None, column: int | 
 
 
 @pytest.mark.parametrize(
-    "grammar", ["start: " + "(" * 50_000, "start: " + '"a" | ' * 2_000 + ")", "start: <" + "a" * 9_999]
+    "grammar",
+    ["start: " + "(" * 50_000, "start: " + '"a" | ' * 2_000 + ")", "start: <" + "a" * 9_999],
+    ids=lambda text: text[:12],
 )
 def test_huge_wrong_grammars_are_refused_soon(grammar: str) -> None:
     with finishes_within(SECONDS):

@@ -7,7 +7,6 @@ finds one whenever there is one. Lark also ignores text at both ends: here such 
 from __future__ import annotations
 
 from itertools import product
-from random import Random
 
 import lark
 import pytest
@@ -73,44 +72,8 @@ def language(grammar: str, texts: list[str]) -> set[str]:
 @pytest.mark.parametrize("name", GRAMMARS)
 def test_the_language_is_that_of_larks_earley_parser(name: str) -> None:
     grammar, alphabet, longest = GRAMMARS[name]
-    while len(alphabet) ** longest > 3_000:
+    while len(alphabet) ** longest > 1_000:
         longest -= 1
     accepted, different = differences(grammar, alphabet, longest)
     assert accepted
     assert different == []
-
-
-def random_grammar(rng: Random) -> str:
-    """Rules of at most three parts, over single letters, empty ones among them; every third ignores something."""
-
-    def part(depth: int = 0) -> str:
-        shape = rng.randrange(8 if depth < 2 else 5)
-        if shape < 3:
-            return rng.choice(['"a"', '"b"'])
-        if shape < 5:
-            return rng.choice(["start", "p", "q"])
-        if shape == 5:
-            return f"({part(depth + 1)} | {part(depth + 1)} {part(depth + 1)})"
-        return f"({part(depth + 1)}){rng.choice(['?', '*', '+', '~2', '~1..2'])}"
-
-    lines = []
-    for name in ("start", "p", "q"):
-        alternatives = {" ".join(part() for _ in range(rng.randrange(4))) for _ in range(rng.randint(1, 3))}
-        lines.append(f"{name}: " + " | ".join(sorted(alternatives)))
-    return "\n".join(lines + rng.choice([[], [], ['%ignore "_"']]))
-
-
-@pytest.mark.slow(but=("7", "10", "13"))
-@pytest.mark.parametrize("seed", range(20))
-def test_random_grammars_have_the_language_of_larks_earley_parser(seed: int) -> None:
-    rng = Random(seed)
-    compared = 0
-    for _ in range(12):
-        grammar = random_grammar(rng)
-        try:
-            accepted, different = differences(grammar, "ab_", 4)
-        except lark.exceptions.GrammarError:  # Lark finds an alternative twice once it has written out all operators
-            continue
-        assert different == [], grammar
-        compared += bool(accepted)
-    assert compared > 2

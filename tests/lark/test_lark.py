@@ -16,7 +16,7 @@ import pytest
 import constrain
 from constrain.lark import Lark, lark_grammar
 from constrain.lark.reading.reader import MAX_NESTING
-from tests.support import byte_vocabulary, data_folder
+from tests.support import byte_vocabulary, check_each, data_folder
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -36,16 +36,16 @@ def compiled(grammar: str, start: str = "start") -> constrain.Constraint:
     return constrain.compile(lark_grammar(Lark(grammar, start=start)), byte_vocabulary())
 
 
-@pytest.mark.parametrize("case", cases("accepted.toml"), ids=lambda case: case["name"])
-def test_texts_are_accepted_and_rejected(case: dict[str, Any]) -> None:
+@pytest.mark.slow
+def test_texts_are_accepted_and_rejected() -> None:
+    check_each(cases("accepted.toml"), require_texts)
+
+
+def require_texts(case: dict[str, Any]) -> None:
+    """Texts are accepted and rejected; every beginning of an accepted one can be completed."""
     constraint = compiled(case["grammar"])
     assert [text for text in case["accepted"] if not constraint.accepts(text)] == []
     assert [text for text in case["rejected"] if constraint.accepts(text)] == []
-
-
-@pytest.mark.parametrize("case", cases("accepted.toml"), ids=lambda case: case["name"])
-def test_every_beginning_of_a_text_can_be_completed(case: dict[str, Any]) -> None:
-    constraint = compiled(case["grammar"])
     for text in map(str.encode, case["accepted"]):
         matcher = constraint.matcher()
         for end, byte in enumerate(text, start=1):
@@ -53,8 +53,12 @@ def test_every_beginning_of_a_text_can_be_completed(case: dict[str, Any]) -> Non
             assert constraint.accepts(text[:end] + matcher.shortest_completion())
 
 
-@pytest.mark.parametrize("case", cases("refused.toml"), ids=lambda case: case["grammar"])
-def test_refusals_name_the_place_and_the_cause(case: dict[str, Any]) -> None:
+@pytest.mark.slow
+def test_refusals_name_the_place_and_the_cause() -> None:
+    check_each(cases("refused.toml"), require_refusal)
+
+
+def require_refusal(case: dict[str, Any]) -> None:
     expected = getattr(constrain, case.get("error", "GrammarError"))
     with pytest.raises(expected, match=re.escape(case["message"])) as caught:
         compiled(case["grammar"])

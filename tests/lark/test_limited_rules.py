@@ -13,13 +13,14 @@ import pytest
 import constrain
 from constrain import Lark, engine
 from constrain.engine import core
-from tests.support import allowed, byte_vocabulary, small_vocabulary
+from tests.support import LONG, allowed, byte_vocabulary, small_vocabulary
 from tests.support.matching import require_protocol
 from tests.support.oracles.lark.generator import make_case
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+SEEDS = range(240 if LONG else 25)
 OPEN, THINK, CLOSE, WORD = 257, 258, 259, 260
 
 
@@ -150,7 +151,7 @@ def test_walks_end_within_limits_and_budget(name: str, budget: int | None) -> No
     constraint, unlimited = compiled(text, vocabulary), compiled(text.replace(f"[max_tokens={most}]", ""), vocabulary)
     row, least = constraint.allocate_bitmask()[0], constraint.matcher().min_tokens_left
     assert constraint.report.min_tokens == least
-    for seed in range(6):
+    for seed in range(20 if LONG else 2):
         rng, tokens = Random(f"{name} {budget} {seed}"), list[int]()
         matcher = constraint.matcher(max_tokens=None if budget is None else least + budget)
         while not matcher.is_finished and len(tokens) < 60:
@@ -214,11 +215,10 @@ def masks_along(constraint: constrain.Constraint, other: constrain.Constraint, r
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("block", range(4))
-def test_a_limit_that_is_never_met_changes_no_mask(block: int) -> None:
+def test_a_limit_that_is_never_met_changes_no_mask() -> None:
     """On bytes no token crosses a border, so a limit that is high enough leaves all masks as they are, bit by bit."""
     found = Counter[str]()
-    for seed in range(block * 60, (block + 1) * 60):
+    for seed in SEEDS:
         case, rng = make_case(seed), Random(seed)
         text, is_limited = with_limits(case.text, rng, 1_000)
         try:
@@ -234,16 +234,15 @@ def test_a_limit_that_is_never_met_changes_no_mask(block: int) -> None:
             except AssertionError as error:
                 raise AssertionError(f"seed {seed}: {error}\n{text}") from error
             found["grammars"] += 1
-    assert found["grammars"] > 10, found
+    assert found["grammars"] > 5, found
     assert found["masks"] > 10 * found["grammars"], found
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("block", range(4))
-def test_random_rules_keep_low_limits(block: int) -> None:
+def test_random_rules_keep_low_limits() -> None:
     """Each captured text of a limited rule has at most as many bytes as the rule may have tokens."""
     found = Counter[str]()
-    for seed in range(block * 60, (block + 1) * 60):
+    for seed in SEEDS:
         case, rng = make_case(seed), Random(seed)
         most = rng.randint(1, 4)
         text, is_limited = with_limits(case.text, rng, most)
@@ -258,7 +257,7 @@ def test_random_rules_keep_low_limits(block: int) -> None:
             least = constraint.report.min_tokens
             matcher, written = constraint.matcher(max_tokens=None if budget is None else least + budget), b""
             row = constraint.allocate_bitmask()[0]
-            for _ in range(14):
+            for _ in range(6):
                 require_protocol(matcher, rng)
                 choices = [byte for byte in allowed(matcher, row).tolist() if byte != 256]
                 if not choices:
@@ -274,7 +273,7 @@ def test_random_rules_keep_low_limits(block: int) -> None:
             assert captures is not None, (seed, written)
             found["texts"] += 1
             found["captures"] += len(captures)
-    assert found["texts"] > 30, found
+    assert found["texts"] > 5, found
 
 
 def test_limits_and_tokens_by_id_are_read_together() -> None:
@@ -377,24 +376,3 @@ def test_what_was_shortened_is_counted_once_around_rules_with_a_limit() -> None:
         assert matcher.accept(byte)
         counts.append(matcher.n_shortened)
     assert counts[0] == counts[-1] == 1
-
-
-def test_a_model_keeps_the_limit_of_a_rule() -> None:
-    text = (
-        'start: "Answer: " a " Done."\na[max_tokens=6, capture]: %json {"type": "array", "items": {"type": "string"}}'
-    )
-    with constrain.Model() as model:
-        for seed in range(3):
-            answer = constrain.complete(
-                model, "List fruits.", schema=Lark(text), max_tokens=60, seed=seed, logprobs=True
-            )
-            assert answer.text.startswith("Answer: [")
-            assert answer.text.endswith("] Done.")
-            assert answer.captures is not None
-            assert json.loads(str(answer.captures["a"])) == json.loads(answer.text[8:-6])
-            assert answer.logprobs is not None
-            pieces = [each.bytes for each in answer.logprobs]
-            before = next(n for n in range(len(pieces)) if len(b"".join(pieces[:n])) >= 8)
-            end = len("Answer: ") + len(str(answer.captures["a"]).encode())
-            behind = next(n for n in range(len(pieces) + 1) if len(b"".join(pieces[:n])) >= end)
-            assert behind - before <= 6, pieces

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from constrain.language.grammar import Grammar
     from tests.support.oracles.lark.generator import Case
 
-GRAMMARS = 300 if LONG else 15
+GRAMMARS = 300 if LONG else 6
 TEXTS = 5_000 // 300 if LONG else 60
 LONGEST = 8
 
@@ -97,7 +97,7 @@ def test_lexemes_that_end_by_themselves_are_known(grammar: str, expected: bool) 
 def test_the_claims_of_random_grammars_are_those_of_single_proofs() -> None:
     """Lexemes that end by themselves lead to no dead end, so the proof of the one saves the proof of the other."""
     found: Counter[tuple[bool, bool]] = Counter()
-    for seed in range(150):
+    for seed in range(1_000 if LONG else 60):
         try:
             grammar = replace(compiled(make_case(seed).text).grammar, proved=False, self_delimiting=False)
         except constrain.GrammarError:
@@ -107,7 +107,7 @@ def test_the_claims_of_random_grammars_are_those_of_single_proofs() -> None:
         if self_delimiting:
             assert core.lexing_conflict(grammar, lossless=True) is None, seed
         found[no_dead_end, self_delimiting] += 1
-    assert min(found[True, True], found[True, False]) > 10
+    assert min(found[True, True], found[True, False]) > 3
 
 
 def test_the_report_names_the_terminals_and_their_places() -> None:

@@ -43,35 +43,6 @@ def test_ignored_text_before_a_lexeme_counts_for_it() -> None:
     assert constraint.matcher().accept_many(b"<abc ") == 5
 
 
-@pytest.mark.parametrize("budget", [None, 0, 1, 4, 15])
-def test_walks_end_within_limits_and_budget(budget: int | None) -> None:
-    vocabulary = small_vocabulary()
-    text = """
-        start: item ("," item)* "."
-        item: key ":" (value | "[" value ("," value)* "]")
-        key[max_tokens=2]: /[a-z_]{3,12}/
-        value[max_tokens=4]: /[0-9]+(\\.[0-9]+)?/ | /"[^"\\n]*"/
-        %ignore /[ ]/
-    """
-    constraint = compiled(text, vocabulary)
-    row, least = constraint.allocate_bitmask()[0], constraint.matcher().min_tokens_left
-    for seed in range(10):
-        rng, written = Random(f"{budget} {seed}"), b""
-        matcher = constraint.matcher(max_tokens=None if budget is None else least + budget)
-        while not matcher.is_finished:
-            token = int(rng.choice(allowed(matcher, row)))
-            if token in vocabulary.eos:
-                break
-            assert matcher.accept(token), written
-            written += vocabulary.token_bytes(token)
-            if len(written) > 400:
-                break
-        for token in matcher.completion_tokens():
-            assert matcher.accept(token), written
-            written += vocabulary.token_bytes(token)
-        assert constraint.accepts(written), written
-
-
 def test_a_rule_has_its_own_temperature() -> None:
     matcher = compiled(
         'start: name ":" value\nname[temperature=0.2]: /[a-z]+/\nvalue[temperature=0]: /[0-9]+/'
@@ -204,7 +175,7 @@ def test_lazy_rules_with_max_tokens_end_within_them(ends: str, budget: int | Non
     constraint = compiled(f'start: (head "=" /[0-9]+/ ",")* "."\nhead[{ends}, max_tokens=3]: {body}', vocabulary)
     unlimited = compiled(f'start: (head "=" /[0-9]+/ ",")* "."\nhead[{ends}]: {body}', vocabulary)
     row, least = constraint.allocate_bitmask()[0], constraint.matcher().min_tokens_left
-    for seed in range(20):
+    for seed in range(4):
         rng, written = Random(f"{ends} {budget} {seed}"), b""
         matcher = constraint.matcher(max_tokens=None if budget is None else least + budget)
         while not matcher.is_finished and len(written) < 200:

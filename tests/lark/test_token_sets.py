@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import llguidance
 import numpy as np
 import pytest
 
@@ -91,9 +90,9 @@ def test_a_rollback_leads_to_the_readings_of_that_place() -> None:
     """Readings come and go at each token of this grammar."""
     constraint = compiled('start: (<[262]> "c"? | "ab" "d"? | "b" | <[263]> "e" | "c" | "d")+')
     rng = Random(0)
-    for _ in range(4):
+    for _ in range(2):
         matcher, masks = constraint.matcher(), []
-        for _ in range(700):
+        for _ in range(200):
             masks.append(allowed(matcher))
             assert matcher.accept(rng.choice(sorted(masks[-1] - {END, OTHER_END})))
         while masks:
@@ -315,63 +314,10 @@ def test_a_large_vocabulary_is_divided_in_time() -> None:
         assert len(allowed(matcher)) == len(tokens) - 1
 
 
-@pytest.fixture(scope="module")
-def tokenizer() -> Any:
-    return llguidance.LLTokenizer("byte")
-
-
-SAME = (
-    "start: <[*]>",
-    "start: <[^65]>",
-    "start: <[65,70-72]>",
-    "start: <[1,,2]>",
-    "start: <[^0-255]>",
-    'start: "a" <[98]> | "c"',
-    'start: "a"~2 <[97]> "b"',
-    "start: <[97]>* <[98]>",
-    'start: /[a-z]+/ <[65-70]> "1"',
-    "start: <[97]>{2,3}",
-)
 REFUSED = ("[]", "[^]", "[5-3]", "[300]", "[^300]", "[0-99999]", "[1-2-3]", "[^*]", "[*,1]", "[x]", "[3-]")
 
 
-def test_llguidance_allows_the_same_tokens(tokenizer: Any) -> None:
-    """Without the end of a generation, which ours leaves out of ranges."""
-    names = {token: f"<[{token}]>" for token in range(256, tokenizer.vocab_size)}
-    texts = [*(bytes([byte]) for byte in range(256)), *(b"" for _ in names)]
-    vocabulary = constrain.Vocabulary.from_tokens(texts, eos=[tokenizer.eos_token], special=names)
-    rng = Random(3)
-    for grammar in SAME:
-        constraint = compiled(grammar, vocabulary)
-        for _ in range(12):
-            ours = constraint.matcher()
-            theirs = llguidance.LLMatcher(tokenizer, llguidance.LLMatcher.grammar_from_lark(grammar), log_level=0)
-            for _ in range(6):
-                bits = np.unpackbits(np.frombuffer(theirs.compute_bitmask(), np.uint8), bitorder="little")
-                expected = set(np.flatnonzero(bits[: vocabulary.n_vocab]).tolist()) - {tokenizer.eos_token}
-                found = allowed(ours) - {tokenizer.eos_token}
-                assert found == expected, grammar
-                assert ours.is_accepting == theirs.is_accepting()
-                if not found:
-                    break
-                token = rng.choice(sorted(found))
-                assert ours.accept(token)
-                assert theirs.consume_token(token)
-
-
-def test_llguidance_follows_one_reading_only(tokenizer: Any) -> None:
-    """It reads the token that the grammar asks for, and leaves out a text that begins with the same token."""
-    grammar = 'start: <[97]> "b" | "ac"'
-    theirs = llguidance.LLMatcher(tokenizer, llguidance.LLMatcher.grammar_from_lark(grammar), log_level=0)
-    assert theirs.consume_token(97)
-    bits = np.unpackbits(np.frombuffer(theirs.compute_bitmask(), np.uint8), bitorder="little")
-    assert np.flatnonzero(bits).tolist() == [ord("b")]
-    assert allowed(after(grammar, 97)) == {ord("b"), B, ord("c")}
-
-
 @pytest.mark.parametrize("written", REFUSED)
-def test_llguidance_refuses_the_same_sets(written: str, tokenizer: Any) -> None:
+def test_sets_that_name_no_token_are_refused(written: str) -> None:
     with pytest.raises(constrain.GrammarError):
         compiled(f"start: <{written}>")
-    grammar = llguidance.LLMatcher.grammar_from_lark(f"start: <{written}>")
-    assert llguidance.LLMatcher(tokenizer, grammar, log_level=0).is_error()
