@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
     from constrain.regex.parsing.scanner import Dialect
 
-PATTERNS = 5_000 if LONG else 250
-BLOCKS = 10
+PATTERNS = 5_000 if LONG else 80
+BLOCKS = 10 if LONG else 2
 
 _NESTED_LOOPS = re.compile(r"\)[*+{?].*[*+{?]|[*+{?].*\)[*+{?]", re.DOTALL)
 _GROUP_LOOP = re.compile(r"\)[*+?{]")
@@ -109,7 +109,7 @@ def difference(piece: Piece, dialect: Dialect, rng: Random, counts: Counter[str]
     return ""
 
 
-@pytest.mark.slow(but=("rust-4", "ecma-8", "ecma-4"))
+@pytest.mark.slow(but=("rust-1",))
 @pytest.mark.parametrize("block", range(BLOCKS))
 @pytest.mark.parametrize("dialect", ["rust", "ecma", "python"])
 def test_random_patterns_mean_the_same_to_other_engines(dialect: Dialect, block: int) -> None:

@@ -36,7 +36,7 @@ def test_groups_are_those_of_re(pattern: str, text: str) -> None:
 
 def test_random_patterns_have_the_groups_of_re() -> None:
     compared = 0
-    for seed in range(600):
+    for seed in range(200):
         rng = Random(seed)
         names = iter("pqrs")
         pattern = part(rng, 3, names)
@@ -51,7 +51,7 @@ def test_random_patterns_have_the_groups_of_re() -> None:
             spans = {name: expected.span(name) for name in expected.groupdict() if expected.start(name) >= 0}
             assert last == spans, (seed, pattern, text)
             compared += 1
-    assert compared > 500
+    assert compared > 150
 
 
 def part(rng: Random, depth: int, names: object) -> str:

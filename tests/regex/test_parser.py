@@ -17,6 +17,7 @@ import regress
 from constrain.errors import PatternError
 from constrain.language import tree
 from constrain.regex.parsing.parser import MAX_GROUP_NESTING, MAX_REPETITION, parse_pattern
+from tests.support import LONG, check_each
 from tests.support.regex.derivative_matcher import matches
 
 if sys.version_info >= (3, 11):
@@ -32,13 +33,13 @@ def _cases(name: str) -> list[dict[str, Any]]:
     return cases
 
 
-def _label(case: dict[str, Any]) -> str:
-    return f"{case['dialect']}:{case['pattern']}"
-
-
 @pytest.mark.parametrize("spelled", [False, True], ids=["text", "json"])
-@pytest.mark.parametrize("case", _cases("whole.toml") + _cases("rust.toml") + _cases("search.toml"), ids=_label)
-def test_pattern_matches_exactly(case: dict[str, Any], spelled: bool) -> None:
+@pytest.mark.parametrize("name", ["whole.toml", "rust.toml", "search.toml"])
+def test_patterns_match_exactly(name: str, spelled: bool) -> None:
+    check_each(_cases(name), lambda case: _require_texts(case, spelled=spelled))
+
+
+def _require_texts(case: dict[str, Any], *, spelled: bool) -> None:
     anchored = case.get("anchored", False)
     expression = parse_pattern(case["pattern"], case["dialect"], json=spelled, anchored=anchored)
 
@@ -49,59 +50,13 @@ def test_pattern_matches_exactly(case: dict[str, Any], spelled: bool) -> None:
     assert [text for text in case["rejected"] if accepts(text)] == []
 
 
-@pytest.mark.parametrize("case", _cases("errors.toml"), ids=_label)
-def test_error_names_column_and_cause(case: dict[str, Any]) -> None:
-    with pytest.raises(PatternError, match=re.escape(case["message"])) as caught:
-        parse_pattern(case["pattern"], case["dialect"])
-    assert caught.value.column == case["column"]
+def test_errors_name_column_and_cause() -> None:
+    def check(case: dict[str, Any]) -> None:
+        with pytest.raises(PatternError, match=re.escape(case["message"])) as caught:
+            parse_pattern(case["pattern"], case["dialect"])
+        assert caught.value.column == case["column"]
 
-
-# Random patterns, every text over a small alphabet up to some length.
-
-_TEXTS = [""]
-for _length in range(1, 5):
-    _TEXTS += [text + char for text in _TEXTS if len(text) == _length - 1 for char in "ab\n"]
-
-
-def _random_pattern(rng: random.Random, depth: int, *, anchors: bool) -> str:
-    choice = rng.randrange(10) if depth else rng.randrange(4)
-    if choice < 3:
-        return rng.choice(["a", "b", ".", "[ab]", "[^a]", r"\s", r"\w", "ab"])
-    if choice == 3:
-        return rng.choice(["^", "$", "(?:^|a)", "(?:b|$)"]) if anchors else "a"
-    if choice < 6:
-        return _random_pattern(rng, depth - 1, anchors=anchors) + _random_pattern(rng, depth - 1, anchors=anchors)
-    if choice < 8:
-        parts = [_random_pattern(rng, depth - 1, anchors=anchors) for _ in range(rng.randrange(1, 4))]
-        return f"({'|'.join(parts)})"
-    quantifier = rng.choice(["*", "+", "?", "{2}", "{1,2}", "{0,1}", "{2,}", "*?"])
-    return f"(?:{_random_pattern(rng, depth - 1, anchors=anchors)}){quantifier}"
-
-
-@pytest.mark.parametrize("seed", range(300))
-def test_random_ecma_searches_agree_with_regress(seed: int) -> None:
-    rng = random.Random(seed)
-    pattern = _random_pattern(rng, 4, anchors=True)
-    oracle = regress.Regex(pattern, "u")
-    expression = parse_pattern(pattern, "ecma", anchored=False)
-    wrong = [text for text in _TEXTS if matches(expression, text.encode()) != (oracle.find(text) is not None)]
-    assert wrong == [], pattern
-
-
-@pytest.mark.parametrize("seed", range(300))
-def test_random_python_patterns_agree_with_re(seed: int) -> None:
-    rng = random.Random(seed)
-    pattern = _random_pattern(rng, 4, anchors=True).replace("$", r"\Z")
-    oracle = re.compile(pattern)
-    whole = parse_pattern(pattern, "python", anchored=True)
-    search = parse_pattern(pattern, "python", anchored=False)
-    wrong = [
-        text
-        for text in _TEXTS
-        if matches(whole, text.encode()) != (oracle.fullmatch(text) is not None)
-        or matches(search, text.encode()) != (oracle.search(text) is not None)
-    ]
-    assert wrong == [], pattern
+    check_each(_cases("errors.toml"), check)
 
 
 _INTERESTING = sorted(
@@ -294,13 +249,13 @@ def test_random_syntax_parses_or_raises_pattern_error_with_a_column() -> None:
     rng = random.Random(7)
     pieces = [*"()[]{}|*+?^$.\\-,:=!<>&~#/ab19 ", "(?", "[[:", ":]", "\\p{", "\\u{", "&&", "\\x", "(?P<", "\ud800", "é"]
     read = 0
-    for _ in range(20_000):
+    for _ in range(200_000 if LONG else 2_000):
         pattern = "".join(rng.choice(pieces) for _ in range(rng.randrange(1, 9)))
         for dialect in ("ecma", "rust", "python"):
             column = _error_column(pattern, dialect, rng)
             assert column is None or 1 <= column <= len(pattern) + 1, pattern
             read += column is None
-    assert read > 1000
+    assert read > 100
 
 
 @pytest.mark.slow
@@ -309,7 +264,7 @@ def test_random_syntax_that_ecma_accepts_is_read_as_regress_reads_it() -> None:
     pieces = [*"()[]{}|*+?^$.-,:ab1", "\\d", "\\-", "\\w", "[^", "{1}", "{,2}", "a-b", "\\]", "(?:"]
     texts = ["", "a", "b", "ab", "1", "-", "]", "{", "}", "a1", "aa", "{,2}", ":", ",", "a-", "[", "^", "(", ")", "."]
     compared = 0
-    for _ in range(20_000):
+    for _ in range(200_000 if LONG else 2_000):
         pattern = "".join(rng.choice(pieces) for _ in range(rng.randrange(1, 7)))
         if _error_column(pattern, "ecma", rng) is not None:
             continue
@@ -318,4 +273,4 @@ def test_random_syntax_that_ecma_accepts_is_read_as_regress_reads_it() -> None:
         wrong = [text for text in texts if matches(expression, text.encode()) != (oracle.find(text) is not None)]
         assert wrong == [], pattern
         compared += 1
-    assert compared > 3000
+    assert compared > 300
