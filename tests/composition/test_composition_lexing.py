@@ -9,7 +9,7 @@ import pytest
 
 import constrain
 from constrain import Lark, Regex, choice, grammars, repeat, sequence
-from tests.support import byte_vocabulary, maskbench_that_compiles
+from tests.support import LONG, byte_vocabulary, maskbench_that_compiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -128,7 +128,7 @@ def beginnings(matcher: constrain.Matcher, read: bytes, depth: int) -> Iterator[
 @pytest.mark.slow
 def test_no_text_that_is_begun_comes_to_a_dead_end() -> None:
     accepted = refused = 0
-    for seed in range(250):
+    for seed in range(250 if LONG else 60):
         composition = sequence(random_composition(Random(seed), 3))
         try:
             constraint = compiled(composition)
@@ -138,14 +138,14 @@ def test_no_text_that_is_begun_comes_to_a_dead_end() -> None:
         accepted += not constraint.grammar.self_delimiting
         for begun in beginnings(constraint.matcher(), b"", 5):
             assert constraint.accepts(begun), (seed, composition, begun)
-    assert accepted > 50
-    assert refused > 20
+    assert accepted > 10
+    assert refused > 4
 
 
 @pytest.mark.slow
 def test_real_schemas_stand_before_and_behind_grammars() -> None:
     sql = grammars.load("sql_select")
-    for entry, _ in maskbench_that_compiles(byte_vocabulary(), seed=5, count=8):
+    for entry, _ in maskbench_that_compiles(byte_vocabulary(), seed=5, count=3):
         schema = entry["schema"]
         constraint = compiled(sequence(schema, "\n", sql, ";", schema))
         value = compiled(schema).matcher().shortest_completion()

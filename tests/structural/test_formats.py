@@ -20,28 +20,23 @@ def compiled(document: dict[str, Any] | str, vocabulary: constrain.Vocabulary | 
     return constrain.compile(StructuralTag(document), vocabulary or byte_vocabulary(), cache=False)
 
 
+@pytest.mark.slow(but=("tag", "regex", "triggered_tags"))
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_texts_are_accepted_and_rejected(case: Case) -> None:
+def test_texts_are_accepted_and_rejected_and_complete_from_every_beginning(case: Case) -> None:
     constraint = compiled({"type": "structural_tag", "format": case.format})
     assert [text for text in case.accepted if not constraint.accepts(text)] == []
     assert [text for text in case.rejected if constraint.accepts(text)] == []
-
-
-@pytest.mark.slow(but=("tag", "regex", "triggered_tags"))
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_every_beginning_of_a_text_can_be_completed(case: Case) -> None:
-    constraint = compiled({"format": case.format})
+    assert isinstance(StructuralTag({"format": case.format}).describe(), str)
     for text in (each.encode()[:120] for each in case.accepted):
         matcher = constraint.matcher()
         for end, byte in enumerate(text, start=1):
             assert matcher.accept(byte)
             assert constraint.accepts(text[:end] + matcher.shortest_completion())
+    require_budgets(constraint)
 
 
-@pytest.mark.slow(but=("tag", "triggered_tags"))
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_every_answer_is_complete_within_its_budget(case: Case) -> None:
-    constraint = compiled({"format": case.format})
+def require_budgets(constraint: constrain.Constraint) -> None:
+    """Every answer is complete within its budget."""
     least = constraint.report.min_tokens
     rng = Random(7)
     for budget in (least, least + 1, least + 5, least + 20):
@@ -126,11 +121,6 @@ def test_the_prompt_shows_the_tag() -> None:
     assert shown.render() in shown.describe()
     described = StructuralTag({"format": WEATHER}, description="a call of the weather service")
     assert described.describe() == "Answer with a text of this kind, and nothing else:\na call of the weather service"
-
-
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_every_format_is_shown(case: Case) -> None:
-    assert isinstance(StructuralTag({"format": case.format}).describe(), str)
 
 
 def test_the_cache_knows_a_tag(tmp_path: Any) -> None:

@@ -1,10 +1,8 @@
-"""Random schemas in all styles of arguments: the same values as in JSON, and answers that read back as such values."""
+"""Random schemas in all styles of arguments: the same values as in JSON."""
 
 from __future__ import annotations
 
-import html
 import json
-import re
 from random import Random
 from typing import Any
 
@@ -16,7 +14,7 @@ from tests.structural.cases import json as json_format
 from tests.structural.styles import TYPED, WRITERS, written
 from tests.support import LONG, byte_vocabulary
 
-SEEDS = 400 if LONG else 25
+SEEDS = 400 if LONG else 15
 NAMES = ("a", "b", "item", "c d")
 SCALARS: list[Any] = ["", "a", "b c", "</", '"', 0, 7, -1.5, None, True, False]
 KINDS = ("string", "integer", "number", "boolean", "null", "enum", "union", "array", "tuple", "object")
@@ -102,10 +100,11 @@ def compiled(schema: object, style: str) -> constrain.Constraint:
     return constrain.compile(source.closed(), byte_vocabulary(), cache=False)
 
 
-@pytest.mark.parametrize("seed", range(SEEDS))
-def test_the_values_are_those_of_json(seed: int) -> None:
-    rng = Random(seed)
-    for style in WRITERS:
+@pytest.mark.slow
+@pytest.mark.parametrize("style", WRITERS)
+def test_the_values_are_those_of_json(style: str) -> None:
+    for seed in range(SEEDS):
+        rng = Random(f"{style} {seed}")
         schema = some_object(rng, 2, is_open=style in TYPED)
         styled, in_json = compiled(schema, style), compiled(schema, "json")
         for _ in range(12):
@@ -113,70 +112,3 @@ def test_the_values_are_those_of_json(seed: int) -> None:
             if isinstance(value, dict):
                 expected = in_json.accepts(json.dumps(value, ensure_ascii=False))
                 assert styled.accepts(written(style, value, rng.choice(["", "\n"]))) == expected, (schema, value, style)
-
-
-@pytest.mark.parametrize("seed", range(SEEDS))
-def test_answers_read_back_as_values(seed: int) -> None:
-    rng = Random(seed)
-    for style in TYPED:
-        schema = some_object(rng, 2, is_open=True)
-        constraint, in_json = compiled(schema, style), compiled(schema, "json")
-        assert constraint.report.min_tokens is not None
-        for more in (0, 3, 40):
-            text = some_answer(rng, constraint, constraint.report.min_tokens + more)
-            assert in_json.accepts(read(style, text)), (schema, style, text, read(style, text))
-
-
-def some_answer(rng: Random, constraint: constrain.Constraint, budget: int) -> str:
-    """A random answer of bytes that are ASCII; what the budget asks for goes first."""
-    matcher = constraint.matcher(max_tokens=budget)
-    found = bytearray()
-    while not matcher.is_finished:
-        row = constraint.allocate_bitmask()[0]
-        matcher.fill_bitmask(row)
-        allowed = [token for token in range(257) if row[token // 32] >> (token % 32) & 1]
-        token = rng.choice([each for each in allowed if each < 128 or each == 256] or allowed)
-        assert matcher.accept(token)
-        found += bytes([token]) if token < 256 else b""
-    assert len(found) <= budget
-    return found.decode()
-
-
-MARKS = {
-    "deepseek_xml": (r'<｜DSML｜parameter(?: name="([^"]*)" string="(true|false)")>', "</｜DSML｜parameter>"),
-    "deepseek_v4_1_xml": (r'<｜DSML｜ parameter(?: name="([^"]*)" string="(true|false)")>', "</｜DSML｜ parameter>"),
-    "kimi_k3_xml": (r'<\|open\|>argument key="([^"]*)" type="(\w+)"<\|sep\|>', "<|close|>argument<|sep|>"),
-    "cohere_xml": (r'<cofl:value(?: name="([^"]*)")? type="(\w+)">', "</cofl:value>"),
-}
-PLAIN = ("true", "string", "raw")
-
-
-def read(style: str, text: str) -> str:
-    """Reads arguments as a parser of the model family does, by the types in the marks; returns JSON."""
-    values, rest = elements(style, text)
-    assert rest == ""
-    return as_object(values)
-
-
-def as_object(values: list[tuple[str, str]]) -> str:
-    """Values in JSON as an object; numbers keep all digits."""
-    assert len({name for name, _ in values}) == len(values)
-    return "{" + ", ".join(f"{json.dumps(name)}: {value}" for name, value in values) + "}"
-
-
-def elements(style: str, text: str) -> tuple[list[tuple[str, str]], str]:
-    """The elements that a text begins with, with values in JSON, and the rest of the text."""
-    opening, closing = MARKS[style]
-    found: list[tuple[str, str]] = []
-    while begun := re.match(rf"\n?{opening}", text):
-        name, kind = html.unescape(begun[1] or ""), begun[2]
-        if kind in ("dict", "list"):
-            inside, text = elements(style, text[begun.end() :])
-            value = as_object(inside) if kind == "dict" else f"[{', '.join(each for _, each in inside)}]"
-            assert text.startswith(closing)
-            text = text[len(closing) :]
-        else:
-            inner, _, text = text[begun.end() :].partition(closing)
-            value = json.dumps(inner, ensure_ascii=False) if kind in PLAIN else inner.strip()
-        found.append((name, value))
-    return found, text.removeprefix("\n")
