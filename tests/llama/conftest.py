@@ -1,12 +1,25 @@
-"""The model that the tests of this folder share."""
+"""The model that the tests of this folder share: small random weights, whose tokens are single bytes."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import pytest
 
 import constrain
+from tests.support.llama.transformer import write_transformer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
 
 @pytest.fixture(scope="session")
-def model() -> constrain.Model:
-    return constrain.Model(n_ctx=1024, n_threads=1)
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_transformer(tmp_path_factory.mktemp("models") / "tiny.gguf")
+
+
+@pytest.fixture(scope="session")
+def model(tiny: Path) -> Iterator[constrain.Model]:
+    with constrain.Model(tiny, n_ctx=1024, n_threads=1) as made:
+        yield made

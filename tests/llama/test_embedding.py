@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -16,14 +15,15 @@ from constrain.llama.loading import Llama
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
-TEXT = "The quick brown fox jumps over the lazy dog. " * 15
+TEXT = "The quick brown fox jumps over the lazy dog. " * 4
 """More tokens than are evaluated at once."""
 
 
 @pytest.fixture(scope="module")
-def small() -> Iterator[constrain.Model]:
-    with constrain.Model(n_ctx=256, n_threads=1) as found:
+def small(tiny: Path) -> Iterator[constrain.Model]:
+    with constrain.Model(tiny, n_ctx=256, n_threads=1) as found:
         yield found
 
 
@@ -44,32 +44,18 @@ def vector_of_llama(model: constrain.Model, pooling: int) -> Any:
         llama.close()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("pooling", [llama_cpp.LLAMA_POOLING_TYPE_MEAN, llama_cpp.LLAMA_POOLING_TYPE_LAST])
 def test_vectors_are_those_of_llama_cpp(small: constrain.Model, pooling: int) -> None:
     tokens = small.text_tokens(TEXT, whole=True)
     assert 128 < len(tokens) <= 256
     embedder = Embedder(with_pooling(small, pooling), 256)
     try:
-        assert embedder.embed(tokens) == pytest.approx(vector_of_llama(small, pooling), abs=1e-5)
+        found = embedder.embed(tokens)
     finally:
         embedder.close()
-
-
-def test_a_model_that_says_nothing_means_all_tokens(small: constrain.Model) -> None:
-    tokens = small.text_tokens("The sun is shining.", whole=True)
-    embedder = Embedder(with_pooling(small, llama_cpp.LLAMA_POOLING_TYPE_MEAN), 256)
-    try:
-        assert (small.embedder.embed(tokens) == embedder.embed(tokens)).all()
-    finally:
-        embedder.close()
-
-
-def test_a_text_is_read_without_those_before(small: constrain.Model) -> None:
-    first, other = small.text_tokens("The sun is shining."), small.text_tokens("It rains.")
-    alone = small.embedder.embed(first)
-    small.embedder.embed(other)
-    assert (small.embedder.embed(first) == alone).all()
+    assert found == pytest.approx(vector_of_llama(small, pooling), abs=1e-5)
+    is_default = pooling == llama_cpp.LLAMA_POOLING_TYPE_MEAN  # what a model means that says nothing
+    assert (small.embedder.embed(tokens) == found).all() == is_default
 
 
 def test_a_model_of_scores_makes_no_vectors(small: constrain.Model) -> None:
@@ -83,20 +69,8 @@ def test_texts_have_a_token_and_fit_into_the_context(small: constrain.Model, cou
         small.embedder.embed([1] * count)
 
 
-@pytest.mark.slow
-def test_an_answer_is_the_same_while_embeddings_are_made(small: constrain.Model) -> None:
-    options: Any = {"schema": {"type": "string", "maxLength": 40}, "temperature": 0, "max_tokens": 30}
-    (alone,) = constrain.generate_batch(small, ["Say hello."], **options)
-    tokens = small.text_tokens(TEXT)
-    embedding = threading.Thread(target=lambda: [small.embedder.embed(tokens[:40]) for _ in range(4)])
-    embedding.start()
-    (beside,) = constrain.generate_batch(small, ["Say hello."], **options)
-    embedding.join()
-    assert beside == alone
-
-
-def test_a_closed_model_makes_no_vectors() -> None:
-    model = constrain.Model(n_ctx=64, n_threads=1)
+def test_a_closed_model_makes_no_vectors(tiny: Path) -> None:
+    model = constrain.Model(tiny, n_ctx=64, n_threads=1)
     embedder = model.embedder
     model.close()
     with pytest.raises(constrain.ModelError, match="closed"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 from typing import TYPE_CHECKING
 
@@ -135,15 +134,6 @@ def test_the_next_fetch_goes_on_after_too_many_breaks(hub: Hub, tmp_path: Path) 
     assert not part.exists()
 
 
-def test_a_hub_without_ranges_sends_the_file_again(hub: Hub, tmp_path: Path) -> None:
-    hub.has_ranges = False
-    place = tmp_path / f"models/somebody/big-GGUF/big-Q8_0.gguf.{hashlib.sha256(MODEL).hexdigest()[:8]}.part"
-    place.parent.mkdir(parents=True)
-    place.write_bytes(MODEL[:150])
-    assert fetch("somebody/big-GGUF").read_bytes() == MODEL
-    assert hub.asked[0][1] == "bytes=150-"
-
-
 def test_another_content_than_stated_is_removed(hub: Hub, tmp_path: Path) -> None:
     hub.states = "0" * 64
     with pytest.raises(
@@ -153,26 +143,11 @@ def test_another_content_than_stated_is_removed(hub: Hub, tmp_path: Path) -> Non
     assert [path for path in (tmp_path / "models").rglob("*") if path.is_file()] == []
 
 
-@pytest.mark.usefixtures("hub")
-def test_a_file_that_was_changed_is_fetched_again() -> None:
-    path = fetch("somebody/big-GGUF")
-    path.write_bytes(MODEL[::-1])
-    assert fetch("somebody/big-GGUF").read_bytes() == MODEL
-
-
 def test_a_full_disk_is_noticed_before(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10, 0, len(MODEL) - 1))
     with pytest.raises(ModelError, match=f"has 0.0 GiB left, and the model needs 0.0; make room, or set {FOLDERS}"):
         fetch("somebody/big-GGUF")
     assert hub.asked == []
-
-
-@pytest.mark.usefixtures("hub")
-def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
-    (tmp_path / "models").mkdir()
-    (tmp_path / "models/somebody").write_text("a file")
-    with pytest.raises(ModelError, match=f"somebody/big-GGUF cannot be written: .* set {FOLDERS} to a folder"):
-        fetch("somebody/big-GGUF")
 
 
 def test_a_token_opens_what_is_closed(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,6 @@ import pytest
 
 from constrain.llama.finding import FOLDERS, find_models
 from constrain.llama.model import default_model_path
-from tests.support.command_line import run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -128,12 +127,3 @@ def test_the_demo_model_is_that_of_its_package() -> None:
     (found,) = [one for one in find_models() if one.path.samefile(path)]
     assert (found.name, found.size) == (path.stem, path.stat().st_size)
     assert found.source.startswith("package ")
-
-
-def test_the_command_lists_them(put: Callable[..., Path]) -> None:
-    path = put(".cache/llama.cpp/small.gguf", MODEL + bytes(3 << 20))
-    listed = json.loads(run("models", "--json").stdout)
-    assert {"name": "small", "bytes": path.stat().st_size, "source": "llama.cpp", "path": str(path)} in listed
-    table = run("models").stdout
-    assert "small" in table
-    assert "│ 3" in table.replace("   ", " ").replace("  ", " ")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -37,33 +36,6 @@ def test_a_batch_gives_the_answers_of_one_at_a_time(mamba: Path, options: Any) -
         together = constrain.complete_batch(model, PROMPTS, **options)
         assert [one.tokens for one in together] == [one.tokens for one in alone]
         assert len({one.tokens for one in alone}) > 1 or "schema" in options
-
-
-def test_samples_share_their_prompt(mamba: Path) -> None:
-    with constrain.Model(mamba, n_ctx=256, n_threads=1, parallel=4) as model:
-        busy, all_there = threading.Event(), threading.Event()
-
-        def receive(_: tuple[int, ...]) -> None:  # keeps the model busy until all are there
-            busy.set()
-            all_there.wait(30)
-
-        first = Run(prepare(model, "x", None, {"max_tokens": 1}))
-        first.request.receive = receive
-        job = prepare(model, PROMPTS[0], None, {"max_tokens": 8, "seed": 1})
-        samples = [Run(sample) for sample in job.samples(3)]
-        first.submit()
-        assert busy.wait(30)
-        for run in samples:
-            run.submit()
-        all_there.set()
-        completions = []
-        for run in samples:
-            run.request.done.result(30)
-            completions.append(run.finish()[1])
-        length = len(job.plan.tokens)
-        assert sorted(one.usage.cached_tokens for one in completions) == [0, length - 2, length - 2]
-        for number, one in enumerate(completions):
-            assert one.tokens == constrain.complete(model, PROMPTS[0], max_tokens=8, seed=1 + number).tokens
 
 
 class TurnsBack:

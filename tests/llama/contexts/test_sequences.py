@@ -13,11 +13,7 @@ from constrain.llama.contexts.sequences import Sequences
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-
-@pytest.fixture(scope="module")
-def model() -> constrain.Model:
-    return constrain.Model(n_ctx=512, n_threads=1, parallel=6)
+    from pathlib import Path
 
 
 @pytest.fixture
@@ -66,21 +62,16 @@ def test_a_copy_that_fails_leaves_nothing(
     assert sequences.length(1) == 0
 
 
-def test_a_batch_is_answered_as_before_when_it_is_asked_again(model: constrain.Model) -> None:
-    people = [("Ada", 36), ("Eve", 41), ("Ina", 52), ("Bob", 17), ("Tom", 23), ("Kim", 88)]
-    prompts = [f"{name} Lovelace, {age} years, a happy mathematician from the north." for name, age in people]
+def test_a_batch_is_answered_as_before_when_it_is_asked_again(tiny: Path) -> None:
+    prompts = [f"{name} Lovelace, a happy mathematician from the north." for name in ("Ada", "Eve", "Ina", "Bob")]
     schema = {
         "type": "object",
-        "properties": {
-            "name": {"type": "string", "maxLength": 30},
-            "age": {"type": "integer"},
-            "tags": {"type": "array", "items": {"type": "string", "maxLength": 20}, "maxItems": 3},
-        },
-        "required": ["name", "age", "tags"],
+        "properties": {"name": {"type": "string", "maxLength": 30}, "age": {"type": "integer"}},
+        "required": ["name", "age"],
     }
-    first, second, third = (
-        [answer.text for answer in constrain.complete_batch(model, prompts, schema=schema, max_tokens=100)]
-        for _ in range(3)
-    )
-    assert second == first
-    assert third == first
+    with constrain.Model(tiny, n_ctx=512, n_threads=1, parallel=4) as model:
+        first, *others = (
+            [answer.text for answer in constrain.complete_batch(model, prompts, schema=schema, max_tokens=80)]
+            for _ in range(3)
+        )
+    assert others == [first, first]

@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-import constrain
 from constrain.llama.contexts.batch import Piece
 from constrain.llama.contexts.sequences import Sequences
 from constrain.llama.costs import kept
 from constrain.llama.costs.kept import costs_of
 from constrain.llama.costs.measuring import SIZES, Measured, measure_sequences
-from constrain.llama.costs.reporting import log_costs
 from constrain.llama.costs.table import Costs, estimate
 from constrain.llama.loading import llama_log
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import constrain
 
 TABLE = {1: 1.0, 4: 2.0, 8: 6.0}
 COSTS = Costs((1, 2), {}, TABLE, TABLE)
@@ -26,35 +26,6 @@ COSTS = Costs((1, 2), {}, TABLE, TABLE)
 @pytest.mark.parametrize(("count", "seconds"), [(1, 1.0), (2, 4 / 3), (4, 2.0), (6, 4.0), (8, 6.0), (16, 12.0)])
 def test_costs_between_measured_numbers_are_linear_and_beyond_them_in_proportion(count: int, seconds: float) -> None:
     assert estimate(TABLE, count) == pytest.approx(seconds)
-
-
-@pytest.mark.parametrize(
-    ("together", "line"),
-    [
-        ({1: 0.01, 4: 0.02, 8: 0.03}, "m.gguf: 10.0 ms a token for one answer, 30.0 ms for 8 at once"),
-        (
-            {1: 0.01, 4: 0.035, 8: 0.07},
-            (
-                "m.gguf: 10.0 ms a token for one answer, 70.0 ms for 8 at once; a file in another format may cost "
-                "less, such as Q4_0"
-            ),
-        ),
-    ],
-)
-def test_what_several_at_once_cost_is_logged(
-    caplog: pytest.LogCaptureFixture, together: dict[int, float], line: str
-) -> None:
-    with caplog.at_level("INFO", "constrain.llama"):
-        log_costs("m.gguf", Costs((1, 1), {}, {}, together))
-    assert caplog.messages == [line]
-
-
-def test_a_scheduler_logs_its_costs(caplog: pytest.LogCaptureFixture, model: constrain.Model) -> None:
-    with caplog.at_level("INFO", "constrain.llama"), constrain.Model(model.llama, parallel=2) as two:
-        _ = two.scheduler
-    assert len(caplog.messages) == 1
-    assert caplog.messages[0].startswith(f"{model.llama.model_path}: ")
-    assert " ms for 2 at once" in caplog.messages[0]
 
 
 class Meter:
@@ -116,16 +87,6 @@ def test_a_damaged_file_is_measured_again(tmp_path: Path, content: bytes, monkey
     monkeypatch.setattr(kept, "_known", {})
     assert costs_of(b"model", (1, 2), 8, str(tmp_path), meter) == COSTS
     assert meter.calls == 2
-
-
-@pytest.mark.usefixtures("new_process")
-def test_a_folder_that_others_may_use_keeps_nothing(tmp_path: Path) -> None:
-    folder = tmp_path / "costs-v1"
-    folder.mkdir(mode=0o777)
-    folder.chmod(0o777)
-    with pytest.warns(RuntimeWarning, match="measured costs are not kept in .*others may use it"):
-        assert costs_of(b"model", (1, 2), 8, str(tmp_path), Meter()) == COSTS
-    assert list(folder.iterdir()) == []
 
 
 def test_the_costs_of_sequences_are_measured_in_their_own_context(model: constrain.Model) -> None:

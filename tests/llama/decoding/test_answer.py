@@ -12,15 +12,17 @@ import pytest
 
 import constrain
 from constrain.language.grammar import GrammarBuilder
-from constrain.llama.binding import Candidates
 from constrain.llama.decoding.answer import Answer
 from constrain.llama.decoding.decode import Decoding
 from constrain.llama.decoding.sampler import Chain, Sampling
 from constrain.regex.parsing.parser import parse_pattern
+from tests.support.llama.alone import Alone
 from tests.support.pair_merger import PairMerger
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from constrain.llama.binding import Candidates
 
 MERGER = PairMerger(
     b'{}[]":,_0123456789abcdefghijklmnopqrstuvwxyz',
@@ -41,34 +43,18 @@ SCHEMA = {
 CLOSED: dict[str, Any] = {**SCHEMA, "properties": {**SCHEMA["properties"], "in": {"enum": [{"a": True}, {"a": False}]}}}
 
 
-class Scripted:
-    """A model that likes the tokens of ``wishes`` best, one after the other, and notes what is evaluated together."""
-
-    leaves_a_core = True
+class Scripted(Alone):
+    """A model that likes the tokens of ``wishes`` best, one after the other."""
 
     def __init__(self, wishes: Sequence[bytes]) -> None:
+        super().__init__(N_VOCAB, 200)
         self.wishes = [MERGER.rank[text] for text in wishes]
-        self.n_ctx = 200
-        self.candidates = Candidates(N_VOCAB)
-        self.calls: list[list[bytes]] = []
 
-    def prefill(self, tokens: Sequence[int], deadline: float | None = None, **_: Any) -> int:  # noqa: ARG002
-        self.calls.append([MERGER.tokens[token] for token in tokens[1:]])
-        return 0
-
-    def decode(self, tokens: Sequence[int], _: Any = None) -> None:
-        self.calls.append([MERGER.tokens[token] for token in tokens])
-
-    def logits(self, row: int = -1) -> np.ndarray[Any, np.dtype[np.float32]]:
-        assert row == -1
+    def next_logits(self) -> np.ndarray[Any, np.dtype[np.float32]]:
         logits = -np.arange(N_VOCAB, dtype=np.float32)
         if self.wishes:
             logits[self.wishes.pop(0)] = 10
         return logits
-
-    def sample(self, chain: Chain, row: int = -1) -> int:  # noqa: ARG002
-        assert row == -1
-        raise AssertionError("there is a constraint")
 
 
 def make_answer(schema: Any, **options: Any) -> Answer:
@@ -86,7 +72,8 @@ def make_answer(schema: Any, **options: Any) -> Answer:
 def run(wishes: Sequence[bytes], schema: Any, **options: Any) -> tuple[Answer, list[list[bytes]]]:
     model, answer = Scripted(wishes), make_answer(schema, **options)
     assert list(Decoding(model, answer).steps()) == answer.tokens
-    return answer, model.calls
+    calls = [call[is_first:] for is_first, call in zip((1, *[0] * len(model.calls)), model.calls, strict=False)]
+    return answer, [[MERGER.tokens[token] for token in call] for call in calls]
 
 
 def text_of(answer: Answer) -> bytes:
@@ -100,13 +87,6 @@ def test_forced_tokens_are_evaluated_with_what_is_before_them() -> None:
     assert calls[1:4] == [[b'":"'], [b"b", b"o", b'","', b"id", b'":'], [b"7"]]
     assert text_of(answer) == b'{"name":"bo","id":7,"in":{"a":true}}'
     assert answer.tokens == MERGER(text_of(answer))
-
-
-def test_tokens_after_the_last_choice_are_not_evaluated() -> None:
-    answer, calls = run([b'":"', b"x", b"7", b",", b"t"], CLOSED)
-    assert text_of(answer).endswith(b'"in":{"a":true}}')
-    assert sum(map(len, calls)) < len(answer.tokens)
-    assert b"t" not in calls[-1]
 
 
 def test_a_text_without_a_choice_needs_no_model() -> None:
@@ -169,13 +149,6 @@ def test_the_limit_counts_forced_tokens() -> None:
             assert least.accepts(text_of(answer))
 
 
-def test_time_is_up_before_the_first_choice() -> None:
-    answer, calls = run([b'":"'], CLOSED, deadline=time.monotonic() - 1)
-    assert answer.finish_reason == "timeout"
-    assert len(calls) == 1
-    assert constrain.compile(CLOSED, VOCABULARY).accepts(text_of(answer))
-
-
 def test_time_is_up_while_a_mask_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
     def give_up(*_: Any) -> int:
         answer.deadline = 0.0
@@ -201,30 +174,11 @@ def test_begin_returns_what_goes_with_the_prompt_and_choose_what_comes_next() ->
     assert not answer.is_done
 
 
-def test_masks_are_prepared() -> None:
-    # A vocabulary of its own: nothing is known of its masks.
-    merger = PairMerger(b'{}":abc', [b'{"', b"ab"])
-    constraint = constrain.compile({"type": "string", "pattern": "^[abc]*$"}, merger.vocabulary)
-    vocabulary = merger.vocabulary
-    answer = Answer(
-        [0],
-        Chain(Sampling(temperature=0), vocabulary.n_vocab, 200),
-        constraint.matcher,
-        eos=vocabulary.eos,
-        encode=merger,
-        token_bytes=vocabulary.token_bytes,
-    )
-    answer.begin(50)
-    assert not answer.is_prepared
-    answer.prepare()
-    assert answer.is_prepared
-    assert constraint.matcher().fork().accept_many(answer.tokens) == len(answer.tokens)
-
-
-def test_a_mask_is_prepared_while_the_model_computes() -> None:
+def unprepared(kind: type[Answer] = Answer) -> Answer:
+    """An answer over a vocabulary of its own: nothing is known of its masks."""
     merger = PairMerger(b'{}":abc', [b'{"', b"ab"])
     vocabulary = merger.vocabulary
-    answer = Answer(
+    return kind(
         [0],
         Chain(Sampling(temperature=0), vocabulary.n_vocab, 200),
         constrain.compile({"type": "string", "pattern": "^[abc]*$"}, vocabulary).matcher,
@@ -232,6 +186,10 @@ def test_a_mask_is_prepared_while_the_model_computes() -> None:
         encode=merger,
         token_bytes=vocabulary.token_bytes,
     )
+
+
+def test_a_mask_is_prepared_while_the_model_computes() -> None:
+    answer = unprepared()
 
     class Waiting(Scripted):
         """Evaluates until the mask is there."""
@@ -242,8 +200,7 @@ def test_a_mask_is_prepared_while_the_model_computes() -> None:
                 assert time.monotonic() < end, "nobody prepares the mask"
             return 0
 
-    steps = Decoding(Waiting([]), answer).steps()
-    next(steps)
+    next(Decoding(Waiting([]), answer).steps())
 
 
 def test_errors_of_the_model_leave_the_answer_to_its_own_thread() -> None:
@@ -260,15 +217,7 @@ def test_errors_of_the_model_leave_the_answer_to_its_own_thread() -> None:
             assert begun.wait(20)
             raise constrain.ModelError("no room")
 
-    merger = PairMerger(b'{}":abc', [b'{"', b"ab"])  # nothing is known of its masks
-    answer = Slow(
-        [0],
-        Chain(Sampling(temperature=0), merger.vocabulary.n_vocab, 200),
-        constrain.compile({"type": "string", "pattern": "^[abc]*$"}, merger.vocabulary).matcher,
-        eos=merger.vocabulary.eos,
-        encode=merger,
-        token_bytes=merger.vocabulary.token_bytes,
-    )
+    answer = unprepared(Slow)
     with pytest.raises(constrain.ModelError, match="no room"):
         next(Decoding(Broken([]), answer).steps())
     assert answer.is_prepared, "the second thread has come to its end"

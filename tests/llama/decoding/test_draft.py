@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 import constrain
-from constrain.llama.binding import Candidates
 from constrain.llama.decoding.answer import Answer
 from constrain.llama.decoding.decode import Decoding
 from constrain.llama.decoding.draft import DRAFT_TOKENS, Draft
 from constrain.llama.decoding.logprobs import Logprobs
 from constrain.llama.decoding.sampler import Chain, Sampling
 from constrain.vocabulary.vocabulary import Vocabulary
+from tests.support.llama.alone import Alone
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -39,39 +38,19 @@ ANY_TEXT = constrain.compile(constrain.Regex("(?s).*"), VOCABULARY)
 CONSTRAINT = constrain.compile(SCHEMA, VOCABULARY, whitespace="compact")
 
 
-@dataclass
-class Scripted:
-    """A model that likes the tokens of ``wishes`` best, one after the other; it records all that it evaluates."""
+class Scripted(Alone):
+    """A model that likes the tokens of ``wishes`` best, one after the other."""
 
-    wishes: Sequence[int]
-    leaves_a_core: bool = True
-    n_ctx: int = 200
-    candidates: Candidates = field(default_factory=lambda: Candidates(N_VOCAB))
-    evaluated: list[int] = field(default_factory=list)
-    prefills: int = 0
+    def __init__(self, wishes: Sequence[int], n_ctx: int = 200) -> None:
+        super().__init__(N_VOCAB, n_ctx)
+        self.wishes = wishes
 
-    def prefill(self, tokens: Sequence[int], deadline: float | None = None, **_: Any) -> int:  # noqa: ARG002
-        self.prefills += 1
-        self.evaluated += tokens
-        return 0
-
-    def decode(self, tokens: Sequence[int], read: Any = None) -> None:
-        for number, token in enumerate(tokens):
-            if number and read is not None:
-                read(self.logits())
-            self.evaluated.append(token)
-
-    def logits(self, row: int = -1) -> np.ndarray[Any, np.dtype[np.float32]]:
-        assert row == -1
+    def next_logits(self) -> np.ndarray[Any, np.dtype[np.float32]]:
         logits = np.zeros(N_VOCAB, np.float32)
         written = len(self.evaluated) - len(PROMPT)
         if written < len(self.wishes):
             logits[self.wishes[written]] = 10
         return logits
-
-    def sample(self, chain: Chain, row: int = -1) -> int:  # noqa: ARG002
-        assert row == -1
-        raise AssertionError("there is a constraint")
 
 
 def begin(most: int | None, *, constraint: constrain.Constraint = CONSTRAINT, **options: Any) -> tuple[Answer, Draft]:
@@ -108,17 +87,10 @@ def test_a_draft_ends_where_the_model_ends_it_and_the_answer_follows_the_request
     answer, draft, model = run([*b"One.", EOS], 20)
     assert bytes(draft.tokens) == b"One."
     assert bytes(answer.tokens)[:5] == ANSWER[:5]
-    assert model.prefills == 1
+    assert model.calls[0] == PROMPT
     assert model.evaluated[: len(PROMPT) + 4 + len(REQUEST)] == [*PROMPT, *b"One.", *REQUEST]
     assert answer.preceding == [*PROMPT, *b"One.", *REQUEST]
     assert answer.finish_reason == "stop"
-
-
-def test_a_draft_ends_at_its_limit() -> None:
-    answer, draft, model = run([*b"One, two, three"], 5)
-    assert bytes(draft.tokens) == b"One, "
-    assert model.evaluated[len(PROMPT) :][5 : 5 + len(REQUEST)] == REQUEST
-    assert answer.is_done
 
 
 def test_a_draft_has_whole_characters_and_no_special_token() -> None:
@@ -195,11 +167,3 @@ def test_log_probabilities_are_those_of_the_answer(*, late: bool) -> None:
     before = [*PROMPT, *draft.tokens, *REQUEST]
     assert model.evaluated[: len(before)] == before
     assert bool(draft.tokens) is not late
-
-
-def test_an_answer_without_a_choice_follows_a_draft_too() -> None:
-    constraint = constrain.compile({"const": "yes"}, VOCABULARY)
-    answer, draft, model = run([*b"Hm.", EOS], 20, constraint=constraint)
-    assert bytes(answer.tokens) == b'"yes"'
-    assert bytes(draft.tokens) == b"Hm."
-    assert model.evaluated == [*PROMPT, *b"Hm.", *REQUEST]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,33 +12,13 @@ import constrain
 from constrain.composition.source import Composition
 from constrain.language import tree
 from constrain.language.grammar import Grammar, GrammarBuilder, Kind
-from constrain.llama.binding import Candidates
 from constrain.llama.decoding.answer import Answer
 from constrain.llama.decoding.decode import Decoding
 from constrain.llama.decoding.sampler import Chain, Sampling
 from constrain.llama.decoding.words import find_word_end
+from tests.support.llama.alone import Alone
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-WORDS = [
-    b'."',
-    b'.","',
-    b" dog",
-    b" was",
-    b" hap",
-    b"py",
-    b",",
-    b'"}',
-    b'","',
-    b'":"',
-    b" very",
-    b"...",
-    b" wag",
-    b"ging",
-    b"call",
-    b" <",
-]
+WORDS = b'."|.","| dog| was| hap|py|,|"}|","|":"| very|...| wag|ging|call| <'.split(b"|")
 TOKENS = [bytes([byte]) for byte in range(256)] + WORDS + [b"", b""]
 CALL, END = len(TOKENS) - 2, len(TOKENS) - 1
 
@@ -59,49 +39,39 @@ def encode(text: bytes) -> list[int]:
 VOCABULARY = constrain.Vocabulary.from_tokens(TOKENS, eos=[END], special={CALL: "<call>"}, encode=encode)
 
 
-class Author:
+class Author(Alone):
     """A model that writes one text; where the answer has left it, it repeats a word without a space."""
 
     leaves_a_core = False
 
     def __init__(self, text: bytes) -> None:
+        super().__init__(len(TOKENS))
         self.text = text
         self.last = CALL if text.endswith(b"<call>") else END
-        self.n_ctx = 400
-        self.candidates = Candidates(len(TOKENS))
-        self.evaluated: list[int] = []
 
-    def prefill(self, tokens: Sequence[int], deadline: float | None = None, **_: Any) -> int:  # noqa: ARG002
-        self.evaluated = list(tokens)
-        return 0
+    @property
+    def written(self) -> bytes:
+        return b"".join(TOKENS[token] for token in self.evaluated[1:])
 
-    def decode(self, tokens: Sequence[int], _: Any = None) -> None:
-        self.evaluated += tokens
-
-    def logits(self, row: int = -1) -> np.ndarray[Any, np.dtype[np.float32]]:  # noqa: ARG002
+    def next_logits(self) -> np.ndarray[Any, np.dtype[np.float32]]:
         logits = np.zeros(len(TOKENS), np.float32)
-        written = b"".join(TOKENS[token] for token in self.evaluated[1:])
         logits[TOKENS.index(b"ging")] = 1  # what follows if nothing better is allowed
         text = self.text.removesuffix(b"<call>")
-        if text.startswith(written):
-            rest = text[len(written) :]
+        if text.startswith(self.written):
+            rest = text[len(self.written) :]
             logits[first_token(rest) if rest else self.last] = 9
         return logits
-
-    def sample(self, chain: Chain, row: int = -1) -> int:  # noqa: ARG002
-        raise AssertionError("there is a constraint")
 
 
 class PrettyAuthor(Author):
     """An author who goes on behind white space that is left out."""
 
-    def logits(self, row: int = -1) -> np.ndarray[Any, np.dtype[np.float32]]:
-        written = b"".join(TOKENS[token] for token in self.evaluated[1:])
-        n_read = next(
-            (n for n in range(len(self.text)) if b"".join(self.text[:n].split()) == b"".join(written.split())), 0
-        )
+    def next_logits(self) -> np.ndarray[Any, np.dtype[np.float32]]:
+        written = self.written
+        dense = b"".join(written.split())
+        n_read = next((n for n in range(len(self.text)) if b"".join(self.text[:n].split()) == dense), 0)
         rest = (self.text[len(written) :] if self.text.startswith(written) else self.text[n_read:]).lstrip()
-        logits = super().logits(row)
+        logits = super().next_logits()
         logits[first_token(rest) if rest else self.last] += 5
         return logits
 
@@ -212,14 +182,33 @@ def prose(end: bytes = b"", kind: Kind = Kind.PROSE) -> Grammar:
     return builder.build()
 
 
-def test_free_text_is_cut_at_the_limit() -> None:
+TAG = {"begin": "<", "content": {"type": "const_string", "value": "call was very happy"}, "end": ">"}
+TRIGGERED = {"type": "triggered_tags", "triggers": ["<"], "tags": [TAG]}
+FREE = {
+    "a grammar": prose(),
+    "triggered": constrain.StructuralTag({"type": "structural_tag", "format": TRIGGERED}),
+    "any text": constrain.StructuralTag({"type": "structural_tag", "format": {"type": "any_text"}}),
+}
+
+
+@pytest.mark.parametrize("language", FREE.values(), ids=FREE)
+def test_free_text_is_cut_at_the_limit(language: Any) -> None:
     text = b"Max was very happy, wagging, his dog... was very big"
     whole = encode(text)
     for max_tokens in range(1, len(whole) + 2):
-        answer = write(text, prose(), max_tokens)
+        answer = write(text, language, max_tokens)
         assert answer.tokens == whole[:max_tokens]
         assert answer.finish_reason == ("length" if max_tokens <= len(whole) else "stop")
         assert not answer.ended_early
+
+
+@pytest.mark.parametrize("language", [prose(b"<>"), constrain.sequence(constrain.text(until="<>"), "<>")])
+def test_text_with_an_end_of_its_own_is_cut_and_ended(language: Any) -> None:
+    text = b"Max was very happy, wagging<>"
+    for max_tokens in range(5, 12):
+        found = text_of(write(text, language, max_tokens))
+        assert found.endswith(b"<>")
+        assert text.startswith(found[:-2])
 
 
 def test_free_text_ends_where_the_model_wants_a_call_that_does_not_fit() -> None:
@@ -232,18 +221,10 @@ def test_free_text_ends_where_the_model_wants_a_call_that_does_not_fit() -> None
     assert write(text, prose(), len(whole)).finish_reason == "stop"
 
 
-def test_text_with_an_end_of_its_own_is_cut_and_ended() -> None:
-    text = b"Max was very happy, wagging<>"
-    for max_tokens in range(5, 12):
-        found = text_of(write(text, prose(b"<>"), max_tokens))
-        assert found.endswith(b"<>")
-        assert text.startswith(found[:-2])
-
-
 def test_reasoning_that_has_reached_its_limit_is_cut_and_ended() -> None:
     class Leaning(Author):
-        def logits(self, row: int = -1) -> np.ndarray[Any, np.dtype[np.float32]]:
-            logits = super().logits(row)
+        def next_logits(self) -> np.ndarray[Any, np.dtype[np.float32]]:
+            logits = super().next_logits()
             logits[TOKENS.index(b" <")] += 2
             return logits
 
@@ -251,34 +232,6 @@ def test_reasoning_that_has_reached_its_limit_is_cut_and_ended() -> None:
     for limit in range(1, 6):
         answer = write(text, prose(b"<>", Kind.REASONING), 100, author=Leaning, max_reasoning_tokens=limit)
         assert answer.tokens == [*encode(text)[:limit], *encode(b"<>")]
-
-
-TAG = {"begin": "<", "content": {"type": "const_string", "value": "call was very happy"}, "end": ">"}
-TRIGGERED = {"type": "triggered_tags", "triggers": ["<"], "tags": [TAG]}
-
-
-@pytest.mark.parametrize(
-    "language",
-    [
-        constrain.StructuralTag({"type": "structural_tag", "format": TRIGGERED}),
-        constrain.StructuralTag({"type": "structural_tag", "format": {"type": "any_text"}}),
-    ],
-    ids=["triggered", "any text"],
-)
-def test_free_text_of_a_structural_tag_is_cut(language: constrain.StructuralTag) -> None:
-    whole = encode(b"Max was very happy, wagging, his dog... was very big")
-    for max_tokens in range(1, len(whole) + 2):
-        answer = write(b"Max was very happy, wagging, his dog... was very big", language, max_tokens)
-        assert answer.tokens == whole[:max_tokens]
-        assert answer.finish_reason == ("length" if max_tokens <= len(whole) else "stop")
-
-
-def test_free_text_between_parts_is_cut_and_ended() -> None:
-    text = b"Max was very happy, wagging<>"
-    for max_tokens in range(5, 12):
-        found = text_of(write(text, constrain.sequence(constrain.text(until="<>"), "<>"), max_tokens))
-        assert found.endswith(b"<>")
-        assert text.startswith(found[:-2])
 
 
 def special_call() -> Grammar:
@@ -386,11 +339,3 @@ def test_words_end_before_white_space_and_at_wide_characters(
     text: bytes, is_json: bool, found: tuple[int, bool]
 ) -> None:
     assert find_word_end(text, is_json=is_json) == found
-
-
-def test_white_space_before_the_only_thing_that_may_follow_is_no_end() -> None:
-    language = constrain.Lark('start: word ("\\n" word)*\nword: "[happy]" | "[wagging]"')
-    text = b"[happy]\n[wagging]\n[happy]"
-    for max_tokens in range(len(encode(b"[happy]")), len(encode(text)) + 3):
-        answer = write(text, language, max_tokens)
-        assert (answer.finish_reason == "stop") == (max_tokens > len(encode(text)))

@@ -10,7 +10,7 @@ import llama_cpp
 import numpy as np
 import pytest
 
-from constrain.llama.binding import CANDIDATE, Candidates
+from constrain.llama.binding import Candidates
 from constrain.llama.decoding.dry import DrySamplers
 from constrain.llama.decoding.ranges import SEEDS, seed_of
 from constrain.llama.decoding.sampler import Chain, Sampling
@@ -22,37 +22,23 @@ N_VOCAB = 50
 N_CTX = 100
 
 
-def choose(chain: Chain, logits: dict[int, float], candidates: Candidates | None = None) -> int:
+def choose(
+    chain: Chain, logits: dict[int, float], candidates: Candidates | None = None, temperature: float | None = None
+) -> int:
     candidates = candidates or Candidates(N_VOCAB)
     for place, (token, logit) in enumerate(sorted(logits.items())):
         candidates.buffer[place] = (token, logit, 0)
-    return chain.choose(candidates, len(logits))
-
-
-def test_candidates_have_the_layout_the_kernel_writes() -> None:
-    assert CANDIDATE.itemsize == 12
-    assert [CANDIDATE.fields[name][1] for name in ("id", "logit", "p")] == [0, 4, 8]
-    assert Candidates(7).buffer.dtype == CANDIDATE
-    assert Candidates(7).buffer.shape == (7,)
-
-
-def test_temperature_0_takes_the_most_likely() -> None:
-    chain = Chain(Sampling(temperature=0), N_VOCAB, N_CTX)
-    random = np.random.default_rng(1)
-    for _ in range(200):
-        tokens = random.choice(N_VOCAB, 20, replace=False)
-        logits = {int(token): float(logit) for token, logit in zip(tokens, random.normal(size=20), strict=True)}
-        assert choose(chain, logits) == max(logits, key=lambda token: logits[token])
+    return chain.choose(candidates, len(logits), temperature)
 
 
 def test_frequencies_are_the_softmax() -> None:
     chain = Chain(Sampling(temperature=2, top_k=0, top_p=1, min_p=0, seed=5), N_VOCAB, N_CTX)
     logits = {3: 2.0, 17: 0.0, 40: -2.0}
     candidates = Candidates(N_VOCAB)
-    counts = Counter(choose(chain, logits, candidates) for _ in range(20_000))
+    counts = Counter(choose(chain, logits, candidates) for _ in range(6_000))
     weights = {token: math.exp(logit / 2) for token, logit in logits.items()}
     for token, weight in weights.items():
-        assert counts[token] / 20_000 == pytest.approx(weight / sum(weights.values()), abs=0.015)
+        assert counts[token] / 6_000 == pytest.approx(weight / sum(weights.values()), abs=0.02)
 
 
 @pytest.mark.parametrize(
@@ -65,10 +51,11 @@ def test_tokens_are_left_out(options: dict[str, float], kept: set[int]) -> None:
     assert {choose(chain, {3: 1.0, 17: 0.0, 40: -1.5}) for _ in range(500)} == kept
 
 
-def test_seeds_are_reproducible() -> None:
+@pytest.mark.parametrize("temperature", [None, 0.5])
+def test_seeds_are_reproducible(temperature: float | None) -> None:
     def draw(seed: int | None) -> list[int]:
         chain = Chain(Sampling(temperature=1, seed=seed), N_VOCAB, N_CTX)
-        return [choose(chain, dict.fromkeys(range(40), 0.0)) for _ in range(30)]
+        return [choose(chain, dict.fromkeys(range(40), 0.0), temperature=temperature) for _ in range(30)]
 
     assert draw(1) == draw(1)
     assert draw(1) != draw(2)
@@ -119,8 +106,8 @@ def test_penalties_come_before_the_temperature() -> None:
     chain = Chain(sampling, N_VOCAB, N_CTX)
     chain.accept(3)
     candidates = Candidates(N_VOCAB)
-    counts = Counter(choose(chain, {3: 1.0, 17: 0.0}, candidates) for _ in range(20_000))
-    assert counts[3] / 20_000 == pytest.approx(0.5, abs=0.015)
+    counts = Counter(choose(chain, {3: 1.0, 17: 0.0}, candidates) for _ in range(6_000))
+    assert counts[3] / 6_000 == pytest.approx(0.5, abs=0.02)
 
 
 DRAWN: list[tuple[dict[str, Any], dict[int, float], set[int]]] = [
@@ -200,19 +187,13 @@ def test_tokens_are_counted_in_prompt_and_answer(
 ) -> None:
     sampling = Sampling(temperature=0, seed=1, dry_sequence_breakers=(), **options)
     chain = Chain(sampling, N_VOCAB, N_CTX, prompt=prompt, dry=lambda: DrySamplers(None))
-    candidates = Candidates(N_VOCAB)
-    for number, token in enumerate((*taken, None)):
-        for place, each in enumerate(logits.items()):
-            candidates.buffer[place] = (*each, 0)
-        if token is None:
-            assert chain.choose(candidates, len(logits), temperature) == expected
-        else:
-            if number == 1:
-                chain.choose(candidates, len(logits), temperature)
-            chain.accept(token)
+    for number, token in enumerate(taken):
+        if number == 1:
+            choose(chain, logits, temperature=temperature)
+        chain.accept(token)
+    assert choose(chain, logits, temperature=temperature) == expected
 
 
-@pytest.mark.slow  # loads the vocabulary of a model
 def test_breakers_end_repetitions(model: constrain.Model) -> None:
     [comma, *rest] = [model.vocabulary.encode(text.encode())[0] for text in (",", "a", "b", "c", "d")]  # type: ignore[misc]
     first, second, third, fourth = rest
@@ -242,38 +223,31 @@ def test_dry_samplers_are_kept_and_copied() -> None:
     assert choose(chains[12], {4: 3.0, 5: 2.9}) == 4
 
 
-BAD: list[tuple[dict[str, Any], str]] = [
-    ({"temperature": -1}, "temperature"),
-    ({"temperature": math.nan}, "temperature"),
-    ({"temperature": math.inf}, "temperature"),
-    ({"top_k": -1}, "top_k"),
-    ({"top_k": 1 << 31}, "top_k"),
-    ({"typical_p": 1.1}, "typical_p"),
-    ({"mirostat": 3}, "mirostat"),
-    ({"mirostat_tau": math.inf}, "mirostat_tau"),
-    ({"xtc_probability": -0.1}, "xtc_probability"),
-    ({"repetition_penalty": 0}, "repetition_penalty"),
-    ({"repeat_last_n": -2}, "repeat_last_n"),
-    ({"dry_sequence_breakers": ["a" * 41]}, "dry_sequence_breakers"),
-    ({"dry_sequence_breakers": ["a\0"]}, "dry_sequence_breakers"),
-    ({"samplers": ["greedy"]}, "samplers"),
-    ({"samplers": ["top_k"] * 33}, "samplers"),
-    ({"top_p": 1.5}, "top_p"),
-    ({"min_p": -0.1}, "min_p"),
-    ({"seed": -1}, "seed"),
-    ({"seed": 1 << 32}, "seed"),
-    ({"repeat_penalty": 0}, "repeat_penalty"),
-    ({"presence_penalty": 2.1}, "presence_penalty"),
-    ({"frequency_penalty": -2.1}, "frequency_penalty"),
-    ({"frequency_penalty": math.nan}, "frequency_penalty"),
-    ({"logit_bias": {1: math.nan}}, r"logit_bias\[1\]"),
-]
+BAD: dict[str, list[Any]] = {
+    "temperature": [-1, math.nan, math.inf],
+    "top_k": [-1, 1 << 31],
+    "top_p": [1.5],
+    "min_p": [-0.1],
+    "typical_p": [1.1],
+    "seed": [-1, 1 << 32],
+    "mirostat": [3],
+    "mirostat_tau": [math.inf],
+    "xtc_probability": [-0.1],
+    "repetition_penalty": [0],
+    "repeat_penalty": [0],
+    "repeat_last_n": [-2],
+    "presence_penalty": [2.1],
+    "frequency_penalty": [-2.1, math.nan],
+    "dry_sequence_breakers": [["a" * 41], ["a\0"]],
+    "samplers": [["greedy"], ["top_k"] * 33],
+    "logit_bias": [{1: math.nan}],
+}
 
 
-@pytest.mark.parametrize(("options", "name"), BAD)
-def test_options_out_of_range_are_refused(options: dict[str, Any], name: str) -> None:
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in BAD.items() for value in values])
+def test_options_out_of_range_are_refused(name: str, value: Any) -> None:
     with pytest.raises(ValueError, match=name):
-        Sampling(**options)
+        Sampling(**{name: value})
 
 
 @pytest.mark.parametrize("token", [-1, N_VOCAB])
@@ -284,37 +258,24 @@ def test_a_bias_for_a_token_out_of_range_is_refused(token: int) -> None:
 
 def test_there_are_as_many_seeds_as_llama_cpp_has() -> None:
     assert SEEDS == llama_cpp.LLAMA_DEFAULT_SEED
-    assert [seed_of(seed, number) for seed, number in ((7, 0), (7, 2), (SEEDS - 1, 1), (-1, 0))] == [
-        7,
-        9,
-        0,
-        SEEDS - 1,
-    ]
+    assert [seed_of(*each) for each in ((7, 0), (7, 2), (SEEDS - 1, 1), (-1, 0))] == [7, 9, 0, SEEDS - 1]
 
 
 def test_a_temperature_of_one_choice_replaces_that_of_the_chain() -> None:
-    candidates = Candidates(N_VOCAB)
-
     def draw(chain: Chain, temperature: float | None) -> int:
-        for place, (token, logit) in enumerate([(3, 1.0), (17, 0.0)]):
-            candidates.buffer[place] = (token, logit, 0)
-        return chain.choose(candidates, 2, temperature)
+        return choose(chain, {3: 1.0, 17: 0.0}, temperature=temperature)
 
     hot = Chain(Sampling(temperature=2, top_k=0, top_p=1, min_p=0, seed=5), N_VOCAB, N_CTX)
     assert {draw(hot, 0) for _ in range(200)} == {3}
     cold = Chain(Sampling(temperature=0, top_k=0, top_p=1, min_p=0, seed=5), N_VOCAB, N_CTX)
-    drawn = [draw(cold, 0.5) for _ in range(20_000)]
-    assert drawn.count(17) / len(drawn) == pytest.approx(1 / (1 + math.exp(2)), abs=0.015)
+    drawn = [draw(cold, 0.5) for _ in range(6_000)]
+    assert drawn.count(17) / len(drawn) == pytest.approx(1 / (1 + math.exp(2)), abs=0.02)
     assert {draw(cold, None) for _ in range(200)} == {3}
 
 
 def test_biases_and_penalties_apply_at_another_temperature() -> None:
-    candidates = Candidates(N_VOCAB)
-
     def draw(chain: Chain, temperature: float) -> int:
-        for place, token in enumerate((1, 2, 3)):
-            candidates.buffer[place] = (token, 0.0, 0)
-        return chain.choose(candidates, 3, temperature)
+        return choose(chain, {1: 0.0, 2: 0.0, 3: 0.0}, temperature=temperature)
 
     sampling = Sampling(temperature=1, seed=5, logit_bias={1: -math.inf}, presence_penalty=2)
     chain = Chain(sampling, N_VOCAB, N_CTX)
@@ -323,17 +284,3 @@ def test_biases_and_penalties_apply_at_another_temperature() -> None:
     counts = Counter(draw(chain, 1.5) for _ in range(2_000))
     assert counts[1] == 0
     assert counts[2] > counts[3] > 0
-
-
-def test_other_temperatures_are_reproducible() -> None:
-    def draws(seed: int) -> list[int]:
-        chain, candidates = Chain(Sampling(temperature=0, seed=seed), N_VOCAB, N_CTX), Candidates(N_VOCAB)
-        found = []
-        for temperature in (0.5, 1.5) * 20:
-            for token in range(40):
-                candidates.buffer[token] = (token, 0.0, 0)
-            found.append(chain.choose(candidates, 40, temperature))
-        return found
-
-    assert draws(1) == draws(1)
-    assert draws(1) != draws(2)

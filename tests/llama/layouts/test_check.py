@@ -7,7 +7,6 @@ import sys
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pytest
 
 from constrain.llama.layouts import check
@@ -71,12 +70,6 @@ def test_a_wrong_product_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
         assert not are_layouts_right()
 
 
-def test_a_product_that_is_no_number_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Products, "is_repacked", lambda *_: True)
-    monkeypatch.setattr(Products, "multiply", lambda *_: np.full((1, 1), np.nan))
-    assert not are_layouts_right()
-
-
 def test_the_child_is_asked_once(monkeypatch: pytest.MonkeyPatch, cache_directory: Path) -> None:
     found = pass_the_check()  # the real child
     assert len(list((cache_directory / "layouts").iterdir())) == 1
@@ -102,14 +95,3 @@ def test_a_result_of_another_build_does_not_count(monkeypatch: pytest.MonkeyPatc
     check._ask_a_child.cache_clear()
     child(monkeypatch, 0)
     assert pass_the_check()
-
-
-@pytest.mark.parametrize("directory", ["", "file"])
-def test_without_a_cache_directory_the_child_is_asked_once_in_a_process(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, directory: str
-) -> None:
-    (tmp_path / "file").write_text("no folder")
-    monkeypatch.setenv("CONSTRAIN_CACHE", str(tmp_path / "file") if directory else "")
-    commands = child(monkeypatch, 0)
-    assert (pass_the_check(), pass_the_check()) == (True, True)
-    assert len(commands) == 1

@@ -8,7 +8,7 @@ import pytest
 
 from constrain.llama.scheduling.scheduler import Scheduler
 from tests.support.llama.kept import prompts_in
-from tests.support.llama.scripted import Scripted, expected, request
+from tests.support.llama.scripted import Scripted, expected, request, run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,11 +24,8 @@ def ask(directory: Path, *prompts: list[int], model: Scripted | None = None, **o
     cache, kept = prompts_in(directory, one_state=model.one_state)
     scheduler = Scheduler(model, prompts=kept)
     requests = [request(prompt, **{"shared": lambda: len(SHARED), **options}) for prompt in prompts]
-    for each in requests:
-        scheduler.submit(each)
-    for each, prompt in zip(requests, prompts, strict=True):
-        each.done.result(60)
-        assert each.answer.tokens == expected(prompt)
+    run(scheduler, *requests)
+    assert [each.answer.tokens for each in requests] == list(map(expected, prompts))
     scheduler.close()
     cache.close()
     return requests
@@ -56,19 +53,6 @@ def test_requests_at_once_restore_once_and_keep_once(tmp_path: Path) -> None:
     requests = ask(tmp_path, *prompts, model=(model := Scripted()))
     assert [each.cached_tokens for each in requests] == [300] * 4
     assert model.evaluated < 4 * 25
-
-
-def test_partitions_do_not_share(tmp_path: Path) -> None:
-    ask(tmp_path, [*SHARED, 1, 2, 3], partition="one")
-    assert ask(tmp_path, [*SHARED, 1, 2, 3], partition="two")[0].cached_tokens == 0
-    assert ask(tmp_path, [*SHARED, 1, 2, 3], partition="one")[0].cached_tokens == 300
-
-
-def test_private_requests_neither_keep_nor_read(tmp_path: Path) -> None:
-    ask(tmp_path, [*SHARED, 1, 2, 3], shared=None)
-    assert not list(tmp_path.iterdir())
-    ask(tmp_path, [*SHARED, 1, 2, 3])
-    assert ask(tmp_path, [*SHARED, 1, 2, 3], shared=None)[0].cached_tokens == 0
 
 
 def test_a_state_that_the_model_does_not_take_is_evaluated_again(tmp_path: Path) -> None:
@@ -101,9 +85,7 @@ def test_memory_comes_before_the_disk(tmp_path: Path) -> None:
 
     model.restore = restore  # type: ignore[method-assign]
     for number in range(3):
-        asked = request([*SHARED, number, 2, 3], shared=lambda: 300)
-        scheduler.submit(asked)
-        asked.done.result(60)
+        run(scheduler, request([*SHARED, number, 2, 3], shared=lambda: 300))
     scheduler.close()
     cache.close()
     assert restored == []

@@ -18,7 +18,7 @@ from constrain.llama.scheduling.deciding import Decision, await_all
 from constrain.llama.scheduling.request import Request
 from constrain.llama.scheduling.scheduler import Scheduler
 from constrain.regex.parsing.parser import parse_pattern
-from tests.support.llama.scripted import EOS, N_VOCAB, TOKENS, Scripted, expected, request
+from tests.support.llama.scripted import EOS, N_VOCAB, TOKENS, Scripted, expected, request, run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,16 +76,12 @@ def test_others_go_on_while_a_choice_is_made(constraint: Constraint, batch_invar
     scheduler.submit(slow)
     slow.begun.result(30)
     for number in range(3):
-        one = request([3, number])
-        scheduler.submit(one)
-        one.done.result(30)
+        run(scheduler, one := request([3, number]))
         assert one.answer.tokens == expected([3, number])
     assert not slow.done.done()
     gate.set()
     slow.done.result(30)
-    quick = difficult([1, 2], constraint, gate)
-    scheduler.submit(quick)
-    quick.done.result(30)
+    run(scheduler, quick := difficult([1, 2], constraint, gate))
     assert slow.answer.tokens == quick.answer.tokens
     assert len(slow.answer.tokens) == LENGTH
     scheduler.close()
@@ -125,21 +121,6 @@ def test_closing_waits_for_choices_of_cancelled_requests(constraint: Constraint)
     assert model.closed
 
 
-def test_an_error_in_such_a_choice_ends_that_answer_alone(scheduler: Scheduler, constraint: Constraint) -> None:
-    def fail(_: tuple[int, ...]) -> None:
-        raise constrain.LimitError("too much")
-
-    gate = threading.Event()
-    slow, whole = difficult([1, 2], constraint, gate, receive=fail), request([4, 5])
-    gate.set()
-    for one in (slow, whole):
-        scheduler.submit(one)
-    with pytest.raises(constrain.LimitError, match="too much"):
-        slow.done.result(30)
-    whole.done.result(30)
-    assert whole.answer.tokens == expected([4, 5])
-
-
 def test_answers_whose_time_is_up_end_beside_one_that_cannot(scheduler: Scheduler, constraint: Constraint) -> None:
     gate, opened = threading.Event(), threading.Event()
     opened.set()
@@ -159,36 +140,9 @@ def test_choices_that_take_more_than_they_may_end_the_answer(scheduler: Schedule
     gate.set()
     slow = difficult([1, 2], constraint, gate)
     slow.answer.max_choice_seconds = 0.0
-    scheduler.submit(slow)
-    slow.done.result(30)
+    run(scheduler, slow)
     assert slow.answer.finish_reason == "timeout"
     assert len(slow.answer.tokens) == LENGTH
-
-
-def test_a_matcher_is_quick_where_the_mask_is_known(constraint: Constraint) -> None:
-    fresh = constrain.compile(constraint.grammar, constraint.vocabulary, cache=False)
-    matcher = fresh.matcher()
-    assert not matcher.is_quick
-    matcher.fill_bitmask(fresh.allocate_bitmask()[0])
-    assert matcher.is_quick
-
-
-@pytest.mark.slow
-def test_a_matcher_is_in_use_while_another_thread_computes() -> None:
-    vocabulary = constrain.Vocabulary.from_tokens([*(bytes([byte]) for byte in range(256)), b""], eos=[256])
-    pattern = "^(?=.*a.{13}b)(?=.*b.{14}a)(?=.*c.{15}a)(?=.*d.{16}a).*$"
-    constraint = constrain.compile({"type": "string", "pattern": pattern}, vocabulary, cache=False)
-    matcher, other = constraint.matcher(), constraint.matcher()
-    assert not other.is_in_use
-    matcher.accept(ord('"'))
-    computing = threading.Thread(target=matcher.shortest_completion)  # some 0.3 seconds
-    computing.start()
-    seen = set()
-    while computing.is_alive():
-        seen.add(other.is_in_use)
-    computing.join()
-    assert True in seen
-    assert not other.is_in_use
 
 
 def test_choices_may_take_long_where_masks_are_new_or_searches_not_known_to_be_easy(constraint: Constraint) -> None:

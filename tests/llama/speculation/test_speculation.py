@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 
 import constrain
-from constrain.llama.binding import Candidates
 from constrain.llama.decoding.answer import Answer
 from constrain.llama.decoding.decode import Decoding
 from constrain.llama.decoding.sampler import Chain, Sampling
 from constrain.llama.loading import Llama
 from constrain.llama.speculation.gain import Gain, Kind
 from constrain.llama.speculation.guesses import Lookup, Speculation
-from tests.support import demo_model
+from tests.support.llama.alone import Alone
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from constrain.llama.decoding.answer_matcher import AnswerMatcher
 
@@ -31,23 +31,21 @@ CHEAP = {1: 1.0, 8: 1.5}
 """Costs with which all guesses are worth it."""
 
 
-class Evaluator:
-    """A model whose logits are a function of all tokens before them, and which likes to repeat itself."""
+class Evaluator(Alone):
+    """A model whose logits are a function of the last two tokens, and which likes to repeat itself."""
 
     leaves_a_core = False
     one_state = False
-    n_ctx = 400
 
     def __init__(self) -> None:
-        self.candidates = Candidates(len(TOKENS))
-        self.cells: list[int] = []
+        super().__init__(len(TOKENS))
         self.rows: list[int] = []  # number of tokens before each row of logits
         self.evaluations = 0
 
     def prefill(self, tokens: Sequence[int], deadline: float | None = None, **_: Any) -> int:
         assert deadline is None
-        self.cells = []
-        self.decode(tokens)
+        self.evaluated = []
+        self.decode_with(tokens, [])
         return 0
 
     def decode(self, tokens: Sequence[int], read: object = None) -> None:
@@ -55,29 +53,20 @@ class Evaluator:
         self.decode_with(tokens, [])
 
     def decode_with(self, tokens: Sequence[int], guesses: Sequence[int]) -> None:
-        begin = len(self.cells)
-        self.cells += [*tokens, *guesses]
+        begin = len(self.evaluated)
+        self.evaluated += [*tokens, *guesses]
         self.rows = [begin + number + 1 for number in range(len(tokens) + len(guesses))]
         self.evaluations += 1
 
     def remove(self, count: int) -> None:
-        assert 0 < count < len(self.cells)
-        del self.cells[-count:]
-
-    def replace(self, groups: Sequence[Sequence[int]]) -> bool:
-        raise AssertionError(groups)
+        assert 0 < count < len(self.evaluated)
+        del self.evaluated[-count:]
 
     def logits(self, row: int = -1) -> np.ndarray[Any, np.dtype[np.float32]]:
-        before = self.cells[: self.rows[row]]
+        before = self.evaluated[: self.rows[row]]
         logits = np.random.default_rng(before[-2:]).normal(0, 3, len(TOKENS)).astype(np.float32)
         logits[EOS] -= 2
         return logits
-
-    def sample(self, chain: Chain, row: int = -1) -> int:
-        logits = self.logits(row)
-        for token in range(len(TOKENS)):
-            self.candidates.buffer[token] = (token, logits[token], 0)
-        return chain.choose(self.candidates, len(TOKENS))
 
 
 class Wild:
@@ -98,7 +87,7 @@ class Wild:
         assert n_tokens > 0
         del matcher
         evaluator, found = Evaluator(), list(self.tokens)
-        evaluator.cells = found
+        evaluator.evaluated = found
         for _ in range(min(room, self.random.randrange(6))):
             evaluator.rows = [len(found)]
             right = int(evaluator.logits().argmax())
@@ -133,7 +122,7 @@ def decode(pattern: str | None, seed: int, temperature: float, guesser: Wild | S
 @pytest.mark.parametrize("temperature", [0, 0.7, 3])
 def test_guesses_change_no_answer(pattern: str | None, temperature: float) -> None:
     right = wrong = saved = 0
-    for seed in range(40):
+    for seed in range(15):
         plain = decode(pattern, seed, temperature, None)
         guessed = decode(pattern, seed, temperature, Wild(seed))
         assert guessed.answer.tokens == plain.answer.tokens
@@ -143,17 +132,9 @@ def test_guesses_change_no_answer(pattern: str | None, temperature: float) -> No
         assert isinstance(plain.evaluator, Evaluator)
         assert isinstance(guessed.evaluator, Evaluator)
         saved += plain.evaluator.evaluations - guessed.evaluator.evaluations
-    assert wrong > 20
-    assert right > 5
+    assert wrong > 8
+    assert right > 2
     assert saved > 0
-
-
-def test_guesses_that_came_true_are_counted() -> None:
-    wild = Wild(3)
-    decoding = decode("[a-t]{30,60}", 3, 0, wild)
-    assert sum(right for _, right in wild.learned) <= decoding.n_right
-    assert decoding.n_right - sum(right for _, right in wild.learned) <= 5  # those of the last evaluation
-    assert len(wild.learned) > 3
 
 
 def test_a_lookup_finds_what_followed_the_last_occurrence() -> None:
@@ -164,11 +145,7 @@ def test_a_lookup_finds_what_followed_the_last_occurrence() -> None:
     lookup.extend([1, 2, 3])
     assert lookup.find(2) == (3, [7, 2])
     assert lookup.find(99) == (3, [7, 2, 3, 1, 2, 3])
-
-
-def test_a_lookup_of_too_few_tokens_finds_nothing() -> None:
-    for count in range(4):
-        assert Lookup([5] * count).find(4) == ((2, [5]) if count == 3 else (0, []))
+    assert [Lookup([5] * count).find(4) for count in range(4)] == [(0, [])] * 3 + [(2, [5])]
 
 
 @pytest.mark.parametrize(
@@ -231,8 +208,8 @@ def test_no_more_tokens_are_evaluated_than_were_measured() -> None:
     assert [len(speculation.guess(n_tokens, 99, None)) for n_tokens in (1, 5, 8, 30)] == [7, 3, 0, 0]
 
 
-def test_a_small_batch_has_room_for_the_guesses(monkeypatch: pytest.MonkeyPatch) -> None:
-    llama = Llama(str(demo_model()), n_ctx=256, n_batch=4, n_threads=1, flash_attn=True, verbose=False)
+def test_a_small_batch_has_room_for_the_guesses(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    llama = Llama(str(tiny), n_ctx=512, n_batch=4, n_threads=1, flash_attn=True, verbose=False)
     model = constrain.Model(llama, speculate=True, keep_prompts=False)
     answer = constrain.complete(model, REPEATED, schema=NAMES, temperature=0, max_tokens=60)
     assert isinstance(answer.value, list)
@@ -261,11 +238,10 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> list[Decoding]:
 
 
 @pytest.fixture(scope="module")
-def flash() -> Iterator[constrain.Model]:
+def flash(tiny: Path) -> Iterator[constrain.Model]:
     """A model whose evaluations of one and of several tokens are rounded alike."""
-    model = constrain.Model(n_ctx=1024, n_threads=1, speculate=True)
-    yield model
-    model.close()
+    with constrain.Model(tiny, n_ctx=1024, n_threads=1, speculate=True) as model:
+        yield model
 
 
 REPEATED = "Alexandria Montgomery, Alexandria Montgomery, Alexandria Montgomery, Alexandria Montgomery"
@@ -281,35 +257,11 @@ NAMES = {
 }
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("temperature", [0, 0.8])
-@pytest.mark.parametrize("schema", [NAMES, {"type": "string", "minLength": 100, "maxLength": 200}, None])
-def test_a_model_gives_equal_tokens_for_equal_seeds(
-    flash: constrain.Model, monkeypatch: pytest.MonkeyPatch, schema: Any, temperature: float
-) -> None:
-    monkeypatch.setattr(flash, "_every", CHEAP)
-    shape = {} if schema is None else {"schema": schema}
-    constrain.complete(flash, COPY, **shape, max_tokens=120)  # from here on, the prompt is known
-    seen = watch(monkeypatch)
-    for seed in range(3):
-        tokens = []
-        for speculates in (False, True):
-            monkeypatch.setattr(flash, "_speculates", speculates)
-            options = {"temperature": temperature, "seed": seed, "max_tokens": 120}
-            constrain.complete(flash, COPY, **shape, **options)
-            tokens.append(seen[-1].answer.tokens)
-        assert tokens[0] == tokens[1]
-    assert sum(one.n_guessed for one in seen) > 0
-
-
-def test_what_evaluations_cost_is_measured_before_the_first_guess() -> None:
-    model = constrain.Model(n_ctx=256, n_threads=1, speculate=True, keep_prompts=False)
-    first = constrain.complete(model, COPY, schema=NAMES, temperature=0, max_tokens=60)
-    assert model._every is not None
-    assert set(model._every) >= {1, 2, 4, 8}
-    again = constrain.complete(model, COPY, schema=NAMES, temperature=0, max_tokens=60)
-    assert again.value == first.value
-    model.close()
+def test_what_evaluations_cost_is_measured_before_the_first_guess(tiny: Path) -> None:
+    with constrain.Model(tiny, n_ctx=512, n_threads=1, speculate=True, keep_prompts=False) as model:
+        constrain.complete(model, COPY, schema=NAMES, temperature=0, max_tokens=60)
+        assert model._every is not None
+        assert set(model._every) >= {1, 2, 4, 8}
 
 
 def test_answers_with_log_probabilities_have_no_guesses(
@@ -336,7 +288,7 @@ def test_an_abandoned_stream_leaves_no_guesses_behind(flash: constrain.Model, mo
     options = {"schema": NAMES, "temperature": 0, "max_tokens": 60}
     expected = constrain.complete(flash, COPY, **options).text
     monkeypatch.setattr(flash, "_every", CHEAP)
-    for number in range(12):
+    for number in range(6):
         stream = constrain.stream(flash, COPY, **options)
         for _ in range(number):
             next(stream)
@@ -344,17 +296,14 @@ def test_an_abandoned_stream_leaves_no_guesses_behind(flash: constrain.Model, mo
         assert constrain.complete(flash, COPY, **options).text == expected
 
 
-def test_measuring_takes_no_time_of_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = constrain.Model(n_ctx=256, n_threads=1, speculate=True, keep_prompts=False)
-    prompt = [constrain.complete(model, COPY, schema=NAMES, max_tokens=60) for _ in range(2)]
-    monkeypatch.setattr(model, "_every", None)
-    measured = model._measured_alone
+@pytest.mark.slow  # a measurement that takes longer than the answer may
+def test_measuring_takes_no_time_of_an_answer(flash: constrain.Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flash, "_every", None)
+    measured = flash._measured_alone
 
     def slow(*arguments: Any) -> Any:
-        time.sleep(5)
+        time.sleep(2.5)
         return measured(*arguments)
 
-    monkeypatch.setattr(model, "_measured_alone", slow)
-    answer = constrain.complete(model, COPY, schema=NAMES, max_tokens=60, timeout=4.5)
-    assert answer.finish_reason == prompt[0].finish_reason == "stop"
-    model.close()
+    monkeypatch.setattr(flash, "_measured_alone", slow)
+    assert constrain.complete(flash, "Yes?", schema=bool, timeout=2).finish_reason == "stop"

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 import constrain
 from constrain.llama.threads import counts
 from constrain.llama.threads.counts import cpu_quota, default_threads
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="reads what Linux tells of cores and control groups")
 
@@ -42,12 +45,6 @@ def test_processors_on_one_core_count_once(
     assert counts._usable_cores(machine(tmp_path, siblings)) == cores
 
 
-@linux_only
-def test_where_the_system_does_not_tell_all_processors_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2})
-    assert counts._usable_cores(tmp_path) == 3
-
-
 def group(folder: Path, **files: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
@@ -63,12 +60,9 @@ def test_the_limit_of_a_group_and_of_those_around_it_count(tmp_path: Path) -> No
     assert cpu_quota(groups, mount) == 2.5
     group(mount / "pod" / "container", cpu__max="150000 100000\n")
     assert cpu_quota(groups, mount) == 1.5
-
-
-def test_in_a_container_the_group_is_the_mount(tmp_path: Path) -> None:
-    (tmp_path / "cgroup").write_text("0::/a/path/of/the/host\n")
-    group(tmp_path / "mount", cpu__max="400000 100000\n")
-    assert cpu_quota(tmp_path / "cgroup", tmp_path / "mount") == 4
+    groups.write_text("0::/a/path/of/the/host\n")  # in a container, the group is the mount
+    group(mount, cpu__max="400000 100000\n")
+    assert cpu_quota(groups, mount) == 4
 
 
 @pytest.mark.parametrize("folder", ["cpu,cpuacct", "cpu"])
@@ -96,14 +90,9 @@ def test_a_limit_makes_the_threads_fewer(monkeypatch: pytest.MonkeyPatch, quota:
     assert default_threads() == threads
 
 
-def test_a_model_takes_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_takes_the_default(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("constrain.llama.loading.default_threads", lambda: 3)
-    with constrain.Model(n_ctx=64) as model:
+    with constrain.Model(tiny, n_ctx=64) as model:
         assert (model.llama.n_threads, model.llama.n_threads_batch) == (3, 3)
-    with constrain.Model(n_ctx=64, n_threads=1) as model:
+    with constrain.Model(tiny, n_ctx=64, n_threads=1) as model:
         assert (model.llama.n_threads, model.llama.n_threads_batch) == (1, 1)
-
-
-def test_this_machine_has_a_number() -> None:
-    assert 1 <= default_threads() <= (os.cpu_count() or 1)
-    assert Path("/proc/self/cgroup").exists() or cpu_quota() is None

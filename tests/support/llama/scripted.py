@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from constrain.llama.contexts.batch import Piece
+    from constrain.llama.scheduling.scheduler import Scheduler
 
 
 N_VOCAB = 32
@@ -132,6 +133,17 @@ def request(prompt: Sequence[int], *, max_tokens: int = 20, **options: Any) -> R
         wants_stop=options.pop("wants_stop", lambda _: False),
     )
     return Request(answer, **options)
+
+
+def run(scheduler: Scheduler, *requests: Request) -> None:
+    """Submits requests, lets the model go on if a gate holds it back, and waits until all are answered."""
+    for one in requests:
+        scheduler.submit(one)
+    gate = getattr(scheduler._evaluator, "gate", None)
+    if gate is not None:
+        gate.release(10**4)
+    for one in requests:
+        one.done.result(30)
 
 
 def expected(prompt: Sequence[int], length: int = 20) -> list[int]:
