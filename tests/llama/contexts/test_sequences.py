@@ -62,6 +62,7 @@ def test_a_copy_that_fails_leaves_nothing(
     assert sequences.length(1) == 0
 
 
+@pytest.mark.slow
 def test_a_batch_is_answered_as_before_when_it_is_asked_again(tiny: Path) -> None:
     prompts = [f"{name} Lovelace, a happy mathematician from the north." for name in ("Ada", "Eve", "Ina", "Bob")]
     schema = {

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 import constrain
 from constrain.llama.contexts import stored_states
 from tests.support.llama.prompts import prompt_tokens
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
 SYSTEM = {"role": "system", "content": "You know all the books of the world. " * 8}
 FIRST = "Tell me about the first of the great novels. " * 3
@@ -28,6 +28,7 @@ def load(tiny: Path, n_ctx: int) -> constrain.Model:
     return constrain.Model(tiny, n_ctx=n_ctx, n_threads=1, prompt_cache=False)
 
 
+@pytest.mark.slow
 def test_alternating_conversations_evaluate_only_what_is_new(tiny: Path) -> None:
     with load(tiny, 1500) as model:
         talks = [[SYSTEM, {"role": "user", "content": text}] for text in (FIRST, OTHER)]

@@ -262,6 +262,7 @@ class Recorded:
         self._context.decode(tokens, *details)
 
 
+@pytest.mark.slow
 def test_sequences_do_not_see_one_another_without_batch_invariance(model: constrain.Model, tiny: Path) -> None:
     """Sums are rounded otherwise in company, but what is said of a token is nearly what is said of it alone."""
     asked: dict[str, Any] = {"schema": BOOK, "temperature": 0.8, "seed": 7, "show_schema": False, "logprobs": True}
@@ -276,6 +277,7 @@ def test_sequences_do_not_see_one_another_without_batch_invariance(model: constr
         assert [each.logprob for each in completion.logprobs] == pytest.approx(alone, abs=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("schema", [BOOK, None])
 def test_a_real_model_is_reported_as_llama_cpp_computes_it(
     model: constrain.Model, monkeypatch: pytest.MonkeyPatch, schema: Any

@@ -70,6 +70,7 @@ def test_a_wrong_product_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
         assert not are_layouts_right()
 
 
+@pytest.mark.slow
 def test_the_child_is_asked_once(monkeypatch: pytest.MonkeyPatch, cache_directory: Path) -> None:
     found = pass_the_check()  # the real child
     assert len(list((cache_directory / "layouts").iterdir())) == 1

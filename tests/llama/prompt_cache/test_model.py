@@ -56,6 +56,7 @@ def test_a_second_process_reads_only_the_question(ask: Any, tiny: Path) -> None:
     assert cached(ask([SYSTEM, {"role": "user", "content": "What is a novel?"}])) > 300
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("together", [False, True])
 def test_answers_are_equal_to_the_last_bit(ask: Any, together: bool) -> None:
     alone = ask(HELLO, together=together, model={"prompt_cache": False})
@@ -66,6 +67,7 @@ def test_answers_are_equal_to_the_last_bit(ask: Any, together: bool) -> None:
     assert alone.logprobs == first.logprobs == second.logprobs
 
 
+@pytest.mark.slow
 def test_a_context_of_another_size_uses_the_state(ask: Any) -> None:
     ask(HELLO)
     other = ask(HELLO, model={"n_ctx": 700})
@@ -73,6 +75,7 @@ def test_a_context_of_another_size_uses_the_state(ask: Any) -> None:
     assert other.logprobs == ask(HELLO, model={"n_ctx": 700, "prompt_cache": False}).logprobs
 
 
+@pytest.mark.slow
 def test_what_the_single_context_keeps_is_not_taken_for_several_sequences(ask: Any) -> None:
     ask(HELLO)
     assert cached(ask(HELLO, together=True)) == 0
@@ -87,6 +90,7 @@ def test_a_schema_is_shared(ask: Any) -> None:
     assert cached(ask("Good morning.", **options)) > 256
 
 
+@pytest.mark.slow
 def test_a_long_text_is_kept_only_if_asked(ask: Any) -> None:
     ask(LONG + "One?")
     assert cached(ask(LONG + "One?")) == 0
@@ -94,6 +98,7 @@ def test_a_long_text_is_kept_only_if_asked(ask: Any) -> None:
     assert cached(ask(LONG + "Another end?")) > 300
 
 
+@pytest.mark.slow
 def test_private_requests_leave_and_read_nothing(ask: Any, tmp_path: Path) -> None:
     ask(HELLO, cache_prompt=False)
     assert not (tmp_path / "cache" / "prompts-v1").exists()

@@ -16,6 +16,7 @@ from constrain.llama.decoding.sampler import Chain, Sampling
 from constrain.llama.loading import Llama
 from constrain.llama.speculation.gain import Gain, Kind
 from constrain.llama.speculation.guesses import Lookup, Speculation
+from tests.support import LONG
 from tests.support.llama.alone import Alone
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ def decode(pattern: str | None, seed: int, temperature: float, guesser: Wild | S
 @pytest.mark.parametrize("temperature", [0, 0.7, 3])
 def test_guesses_change_no_answer(pattern: str | None, temperature: float) -> None:
     right = wrong = saved = 0
-    for seed in range(15):
+    for seed in range(40 if LONG else 8):
         plain = decode(pattern, seed, temperature, None)
         guessed = decode(pattern, seed, temperature, Wild(seed))
         assert guessed.answer.tokens == plain.answer.tokens
@@ -132,8 +133,8 @@ def test_guesses_change_no_answer(pattern: str | None, temperature: float) -> No
         assert isinstance(plain.evaluator, Evaluator)
         assert isinstance(guessed.evaluator, Evaluator)
         saved += plain.evaluator.evaluations - guessed.evaluator.evaluations
-    assert wrong > 8
-    assert right > 2
+    assert wrong > 4
+    assert right > 1
     assert saved > 0
 
 
@@ -208,6 +209,7 @@ def test_no_more_tokens_are_evaluated_than_were_measured() -> None:
     assert [len(speculation.guess(n_tokens, 99, None)) for n_tokens in (1, 5, 8, 30)] == [7, 3, 0, 0]
 
 
+@pytest.mark.slow
 def test_a_small_batch_has_room_for_the_guesses(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     llama = Llama(str(tiny), n_ctx=512, n_batch=4, n_threads=1, flash_attn=True, verbose=False)
     model = constrain.Model(llama, speculate=True, keep_prompts=False)
@@ -284,6 +286,7 @@ def test_rules_that_limit_tokens_have_no_guesses(flash: constrain.Model, monkeyp
     assert seen[-1].speculation is None
 
 
+@pytest.mark.slow
 def test_an_abandoned_stream_leaves_no_guesses_behind(flash: constrain.Model, monkeypatch: pytest.MonkeyPatch) -> None:
     options = {"schema": NAMES, "temperature": 0, "max_tokens": 60}
     expected = constrain.complete(flash, COPY, **options).text
