@@ -1,9 +1,9 @@
-"""The parts of a model family's form of tool calls; prompts, grammars and readers all use them."""
+"""The record of a model family: its form of tool calls, which prompts, grammars and readers use, and its marks."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 TOOLS_SHOWN = (
@@ -66,20 +66,34 @@ class Switch:
 
 @dataclass(frozen=True, slots=True)
 class Thinking:
-    """A reasoning section in front of an answer. Both marks are structure: see ``ToolFormat``.
+    """A reasoning section in front of an answer. ``begin`` and ``end`` are structure: see ``ToolFormat``.
 
-    A template may open the section itself at the end of the prompt: see ``ThinkingState`` in
+    ``mark``: text of every template with the section; by default its end, as some templates only cut the section out of
+    earlier answers. A template may open the section itself at the end of the prompt: see ``ThinkingState`` in
     ``constrain.chat.prompt.conversation``.
     """
 
     begin: str
     end: str
     switch: Switch | None = None
+    mark: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """Texts that identify a chat template: all of ``present`` occur in it, and none of ``absent``."""
+
+    present: tuple[str, ...]
+    absent: tuple[str, ...] = ()
+
+    def match(self, template: str) -> bool:
+        """Returns whether a template has the marks."""
+        return all(mark in template for mark in self.present) and not any(mark in template for mark in self.absent)
 
 
 @dataclass(frozen=True, slots=True)
 class ToolFormat:
-    """The form in which a model family writes calls.
+    """The record of a model family: the form in which it writes calls, and what identifies its models.
 
     ``opening``, ``call``, ``between`` and ``closing`` are *structure*: the text of a special or user-defined token of
     the vocabulary stands for this token, all other text for itself. The calls of an answer are ``opening call (between
@@ -96,7 +110,7 @@ class ToolFormat:
         id_pattern: pattern of ids (in Rust's dialect), if ``call`` has ``$id``.
         text_before: whether text may stand before the calls.
         parallel: whether an answer may have several calls.
-        thinking: reasoning section that models of the family may write, if any.
+        thinking: reasoning section that a model may write; in the record of a family, only one that is its own.
         content: marks around the text of an answer without calls, if the family has any.
         preamble: marks around text in front of calls, if ``text_before`` holds and the family has any; ``opening``
             follows ``preamble.end``.
@@ -106,11 +120,14 @@ class ToolFormat:
         tools_as_list: whether ``$tools`` is one JSON list.
         result: text of a call's result, for templates that do not show results: with ``$name``, ``$id`` and
             ``$content``, a JSON string.
+        templates: marks that identify the family's chat templates: those of any one of them.
+        tokens: tokens that identify its vocabularies if a template says nothing about tools.
+        aliases: further names of the form.
     """
 
     name: str
-    call: str
-    custom_call: str
+    call: str = ""
+    custom_call: str = ""
     opening: str = ""
     between: str = ""
     closing: str = ""
@@ -125,3 +142,30 @@ class ToolFormat:
     tools_shown: str = TOOLS_SHOWN
     tools_as_list: bool = False
     result: str = RESULT
+    templates: tuple[Marks, ...] = field(default=(), compare=False)
+    tokens: tuple[str, ...] = field(default=(), compare=False)
+    aliases: tuple[str, ...] = field(default=(), compare=False)
+
+
+def complete(*families: ToolFormat) -> tuple[ToolFormat, ...]:
+    """Returns the records of families. Raises ``ValueError``, with the family and the part, for an incomplete one."""
+    for form in families:
+        if fault := _fault(form):
+            raise ValueError(f"the family {form.name!r} is incomplete: {fault}")
+    return families
+
+
+def _fault(form: ToolFormat) -> str:
+    shared = {"$name", "$id"} if form.id_pattern else {"$name"}
+    text = "$input" if form.style is ArgumentStyle.XML else "$json_input"
+    for part, written, variables in (
+        ("call", form.call, shared | {"$arguments"}),
+        ("custom_call", form.custom_call, shared | {text}),
+    ):
+        for variable in sorted(variables ^ set(re.findall(r"\$[a-z_]+", written))):
+            return f"{part} {'lacks' if variable in variables else 'cannot have'} {variable}"
+    if not form.templates or not all(marks.present for marks in form.templates):
+        return "templates lack marks"
+    if form.parallel and not (form.between or form.closing or TAG.match(form.call)):
+        return "between, closing or a tag that begins call must tell several calls apart"
+    return ""

@@ -1,156 +1,40 @@
-"""The forms of tool calls of model families, as documented by model cards and templates, and their detection.
+"""The families of models, as documented by model cards and templates, and the detection of a model's family.
 
-Each family is one entry of ``_FAMILIES``: its form, and marks that identify its chat template. The first entry whose
-marks all occur in a template wins, so specific families stand before general ones.
+Each family is one record of ``FAMILIES``. The first record whose marks occur in a template wins, so specific families
+stand before general ones.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from constrain.chat.families.format import ArgumentStyle, Element, Section, Switch, Thinking, ToolFormat
+from constrain.chat.families.format import (
+    ArgumentStyle,
+    Element,
+    Marks,
+    Section,
+    Switch,
+    Thinking,
+    ToolFormat,
+    complete,
+)
 from constrain.chat.prompt.template import free_variables
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-
-@dataclass(frozen=True, slots=True)
-class _Family:
-    """A form, and the marks that identify its templates.
-
-    Attributes:
-        form: form of the family's calls.
-        marks: texts that all occur in its templates.
-        absent: texts that do not occur in its templates.
-        tokens: tokens that identify its vocabularies if a template says nothing about tools.
-    """
-
-    form: ToolFormat
-    marks: tuple[str, ...]
-    absent: tuple[str, ...] = ()
-    tokens: tuple[str, ...] = ()
-
-
-HARMONY = ToolFormat(
-    name="harmony",
-    call="<|channel|>commentary to=functions.$name <|constrain|>json<|message|>$arguments",
-    custom_call='<|channel|>commentary to=functions.$name <|constrain|>json<|message|>{"input": $json_input}',
-    parallel=False,  # <|call|> ends the answer
-    content=Section("<|channel|>final<|message|>", ""),
-    preamble=Section("<|channel|>commentary<|message|>", "<|end|><|start|>assistant"),
-)
-
-FUNCTIONARY_V3_2 = ToolFormat(
-    name="functionary-v3.2",
-    call="$name\n$arguments",  # the prompt ends with the first ">>>"
-    custom_call='$name\n{"input": $json_input}',
-    between=">>>",
-    content=Section("all\n", ""),
-    preamble=Section("all\n", ">>>"),
-)
-
-FUNCTIONARY_V3_1 = ToolFormat(
-    name="functionary-v3.1",
-    call="<function=$name>$arguments</function>",
-    custom_call='<function=$name>{"input": $json_input}</function>',
-)
-
-QWEN3_CODER = ToolFormat(
-    name="qwen3-coder",
-    call="<tool_call>\n<function=$name>\n$arguments</function>\n</tool_call>",
-    custom_call=("<tool_call>\n<function=$name>\n<parameter=input>\n$input\n</parameter>\n</function>\n</tool_call>"),
+GENERIC = ToolFormat(
+    name="generic",
+    call='<tool_call>\n{"name": "$name", "arguments": $arguments}\n</tool_call>',
+    custom_call='<tool_call>\n{"name": "$name", "arguments": {"input": $json_input}}\n</tool_call>',
     between="\n",
-    style=ArgumentStyle.XML,
 )
-
-GLM_4_5 = ToolFormat(
-    name="glm-4.5",
-    call="<tool_call>$name\n$arguments</tool_call>",
-    custom_call="<tool_call>$name\n<arg_key>input</arg_key>\n<arg_value>$input</arg_value>\n</tool_call>",
-    between="\n",
-    style=ArgumentStyle.XML,
-    element=Element("<arg_key>", "</arg_key>\n<arg_value>", "</arg_value>\n"),
-)
-
-MINIMAX_M2 = ToolFormat(
-    name="minimax-m2",
-    opening="<minimax:tool_call>\n",
-    call='<invoke name="$name">\n$arguments</invoke>\n',
-    custom_call='<invoke name="$name">\n<parameter name="input">$input</parameter>\n</invoke>\n',
-    closing="</minimax:tool_call>",
-    style=ArgumentStyle.XML,
-    element=Element('<parameter name="', '">', "</parameter>\n"),
-)
-
-KIMI_K2 = ToolFormat(
-    name="kimi-k2",
-    opening="<|tool_calls_section_begin|>",
-    call="<|tool_call_begin|>functions.$name:$id<|tool_call_argument_begin|>$arguments<|tool_call_end|>",
-    custom_call=(
-        '<|tool_call_begin|>functions.$name:$id<|tool_call_argument_begin|>{"input": $json_input}<|tool_call_end|>'
-    ),
-    closing="<|tool_calls_section_end|>",
-    id_pattern="0|[1-9][0-9]{0,3}",
-)
-
-COMMAND_R7B = ToolFormat(
-    name="command-r7b",
-    opening="<|START_ACTION|>[\n    ",
-    call='{"tool_call_id": "$id", "tool_name": "$name", "parameters": $arguments}',
-    custom_call='{"tool_call_id": "$id", "tool_name": "$name", "parameters": {"input": $json_input}}',
-    between=",\n    ",
-    closing="\n]<|END_ACTION|>",
-    id_pattern="0|[1-9][0-9]{0,3}",
-    text_before=False,
-    content=Section("<|START_RESPONSE|>", "<|END_RESPONSE|>"),
-)
-
-COMMAND_R = ToolFormat(
-    name="command-r",
-    opening="Action: ```json\n[\n    ",
-    call='{\n        "tool_name": "$name",\n        "parameters": $arguments\n    }',
-    custom_call='{\n        "tool_name": "$name",\n        "parameters": {"input": $json_input}\n    }',
-    between=",\n    ",
-    closing="\n]```",
-)
-
-DEEPSEEK_V3 = ToolFormat(
-    name="deepseek-v3",
-    opening="<｜tool▁calls▁begin｜>",
-    call="<｜tool▁call▁begin｜>function<｜tool▁sep｜>$name\n```json\n$arguments\n```<｜tool▁call▁end｜>",
-    custom_call=(
-        '<｜tool▁call▁begin｜>function<｜tool▁sep｜>$name\n```json\n{"input": $json_input}\n```<｜tool▁call▁end｜>'
-    ),
-    between="\n",
-    closing="<｜tool▁calls▁end｜>",
-)
-
-DEEPSEEK_V3_1 = ToolFormat(
-    name="deepseek-v3.1",
-    opening="<｜tool▁calls▁begin｜>",
-    call="<｜tool▁call▁begin｜>$name<｜tool▁sep｜>$arguments<｜tool▁call▁end｜>",
-    custom_call='<｜tool▁call▁begin｜>$name<｜tool▁sep｜>{"input": $json_input}<｜tool▁call▁end｜>',
-    closing="<｜tool▁calls▁end｜>",
-)
+"""The form of models whose family is unknown; the prompt explains it."""
 
 _MISTRAL_ID = "[a-zA-Z0-9]{9}"
 
-MISTRAL_V13 = ToolFormat(
-    name="mistral-v13",
-    call="[TOOL_CALLS]$name[ARGS]$arguments",
-    custom_call='[TOOL_CALLS]$name[ARGS]{"input": $json_input}',
-)
-
-MISTRAL_V11 = ToolFormat(
-    name="mistral-v11",
-    call="[TOOL_CALLS]$name[CALL_ID]$id[ARGS]$arguments",
-    custom_call='[TOOL_CALLS]$name[CALL_ID]$id[ARGS]{"input": $json_input}',
-    id_pattern=_MISTRAL_ID,
-)
-
-MISTRAL_V3 = ToolFormat(
+_MISTRAL_V3 = ToolFormat(
     name="mistral-v3",
     opening="[TOOL_CALLS] [",
     call='{"name": "$name", "arguments": $arguments, "id": "$id"}',
@@ -159,11 +43,10 @@ MISTRAL_V3 = ToolFormat(
     closing="]",
     id_pattern=_MISTRAL_ID,
     text_before=False,
+    templates=(Marks(("[TOOL_CALLS] [",), absent=("[ARGS]",)),),
 )
 
-MISTRAL_V3_TEKKEN = replace(MISTRAL_V3, name="mistral-v3-tekken", opening="[TOOL_CALLS][")
-
-PHI4_MINI = ToolFormat(
+_PHI4_MINI = ToolFormat(
     name="phi4-mini",
     opening="<|tool_call|>[",
     call='{"name": "$name", "arguments": $arguments}',
@@ -172,108 +55,218 @@ PHI4_MINI = ToolFormat(
     closing="]<|/tool_call|>",
     tools_shown="You can call the tools listed here.<|tool|>$tools<|/tool|>",
     tools_as_list=True,
+    templates=(Marks(("<|tool|>", "<|/tool|>")), Marks(("<|tool_call|>", "<|/tool_call|>"))),
+    tokens=("<|tool_call|>", "<|/tool_call|>"),
 )
 
-FUNCTOOLS = replace(PHI4_MINI, name="functools", opening="functools[", closing="]")
-
-LLAMA_PYTHONIC = ToolFormat(
-    name="llama-pythonic",
-    opening="[",
-    call="$name($arguments)",
-    custom_call="$name(input=$json_input)",
-    between=", ",
-    closing="]",
-    style=ArgumentStyle.PYTHON,
-    text_before=False,
-)
-
-LLAMA3_JSON = ToolFormat(
-    name="llama3-json",
-    call='{"name": "$name", "parameters": $arguments}',
-    custom_call='{"name": "$name", "parameters": {"input": $json_input}}',
-    text_before=False,
-    parallel=False,
-)
-
-HERMES = ToolFormat(
-    name="hermes",
-    call='<tool_call>\n{"name": "$name", "arguments": $arguments}\n</tool_call>',
-    custom_call='<tool_call>\n{"name": "$name", "arguments": {"input": $json_input}}\n</tool_call>',
-    between="\n",
-)
-
-GEMMA3 = ToolFormat(
-    name="gemma3",
-    call='{"name": "$name", "parameters": $arguments}',
-    custom_call='{"name": "$name", "parameters": {"input": $json_input}}',
-    text_before=False,
-    parallel=False,
-    tools_shown=(
-        "You can call functions. These are the functions, as a JSON list:\n"
-        "$tools\n\n"
-        "To call one, answer with nothing but this, with its name and a dictionary of its arguments:\n"
-        "$calls"
+FAMILIES = complete(
+    ToolFormat(
+        name="harmony",
+        call="<|channel|>commentary to=functions.$name <|constrain|>json<|message|>$arguments",
+        custom_call=('<|channel|>commentary to=functions.$name <|constrain|>json<|message|>{"input": $json_input}'),
+        parallel=False,  # <|call|> ends the answer
+        content=Section("<|channel|>final<|message|>", ""),
+        preamble=Section("<|channel|>commentary<|message|>", "<|end|><|start|>assistant"),
+        templates=(Marks(("<|channel|>", "<|message|>")),),
+        tokens=("<|channel|>", "<|constrain|>", "<|call|>"),
+        aliases=("gpt-oss",),
+        thinking=Thinking(
+            "<|channel|>analysis<|message|>", "<|end|><|start|>assistant", mark="<|channel|>analysis<|message|>"
+        ),
     ),
-    tools_as_list=True,
-)
-
-GENERIC = replace(HERMES, name="generic")
-
-_FAMILIES = (
-    _Family(HARMONY, ("<|channel|>", "<|message|>"), tokens=("<|channel|>", "<|constrain|>", "<|call|>")),
-    _Family(FUNCTIONARY_V3_2, (">>>all",)),
-    _Family(QWEN3_CODER, ("<function=", "<parameter=", "<tool_call>")),
-    _Family(FUNCTIONARY_V3_1, ("<function=", "</function>"), absent=("<parameter=",)),
-    _Family(GLM_4_5, ("<tool_call>", "<arg_key>", "<arg_value>")),
-    _Family(MINIMAX_M2, ("<minimax:tool_call>", "<invoke name=")),
-    _Family(
-        KIMI_K2,
-        ("<|tool_calls_section_begin|>", "<|tool_call_argument_begin|>"),
+    ToolFormat(
+        name="functionary-v3.2",
+        call="$name\n$arguments",  # the prompt ends with the first ">>>"
+        custom_call='$name\n{"input": $json_input}',
+        between=">>>",
+        content=Section("all\n", ""),
+        preamble=Section("all\n", ">>>"),
+        templates=(Marks((">>>all",)),),
+    ),
+    ToolFormat(
+        name="qwen3-coder",
+        call="<tool_call>\n<function=$name>\n$arguments</function>\n</tool_call>",
+        custom_call=(
+            "<tool_call>\n<function=$name>\n<parameter=input>\n$input\n</parameter>\n</function>\n</tool_call>"
+        ),
+        between="\n",
+        style=ArgumentStyle.XML,
+        templates=(Marks(("<function=", "<parameter=", "<tool_call>")),),
+    ),
+    ToolFormat(
+        name="functionary-v3.1",
+        call="<function=$name>$arguments</function>",
+        custom_call='<function=$name>{"input": $json_input}</function>',
+        templates=(Marks(("<function=", "</function>"), absent=("<parameter=",)),),
+    ),
+    ToolFormat(
+        name="glm-4.5",
+        call="<tool_call>$name\n$arguments</tool_call>",
+        custom_call="<tool_call>$name\n<arg_key>input</arg_key>\n<arg_value>$input</arg_value>\n</tool_call>",
+        between="\n",
+        style=ArgumentStyle.XML,
+        element=Element("<arg_key>", "</arg_key>\n<arg_value>", "</arg_value>\n"),
+        templates=(Marks(("<tool_call>", "<arg_key>", "<arg_value>")),),
+    ),
+    ToolFormat(
+        name="minimax-m2",
+        opening="<minimax:tool_call>\n",
+        call='<invoke name="$name">\n$arguments</invoke>\n',
+        custom_call='<invoke name="$name">\n<parameter name="input">$input</parameter>\n</invoke>\n',
+        closing="</minimax:tool_call>",
+        style=ArgumentStyle.XML,
+        element=Element('<parameter name="', '">', "</parameter>\n"),
+        templates=(Marks(("<minimax:tool_call>", "<invoke name=")),),
+    ),
+    ToolFormat(
+        name="kimi-k2",
+        opening="<|tool_calls_section_begin|>",
+        call="<|tool_call_begin|>functions.$name:$id<|tool_call_argument_begin|>$arguments<|tool_call_end|>",
+        custom_call=(
+            '<|tool_call_begin|>functions.$name:$id<|tool_call_argument_begin|>{"input": $json_input}<|tool_call_end|>'
+        ),
+        closing="<|tool_calls_section_end|>",
+        id_pattern="0|[1-9][0-9]{0,3}",
+        templates=(Marks(("<|tool_calls_section_begin|>", "<|tool_call_argument_begin|>")),),
         tokens=("<|tool_calls_section_begin|>", "<|tool_call_argument_begin|>"),
     ),
-    _Family(COMMAND_R7B, ("<|START_ACTION|>",), tokens=("<|START_ACTION|>", "<|END_ACTION|>", "<|START_RESPONSE|>")),
-    _Family(COMMAND_R, ("<|START_OF_TURN_TOKEN|>", "Action:", "tool_name"), absent=("<|START_ACTION|>",)),
-    _Family(DEEPSEEK_V3, ("<｜tool▁calls▁begin｜>", "```json")),
-    _Family(DEEPSEEK_V3_1, ("<｜tool▁calls▁begin｜>",), absent=("```json",), tokens=("<｜tool▁calls▁begin｜>",)),
-    _Family(MISTRAL_V11, ("[TOOL_CALLS]", "[ARGS]", "[CALL_ID]"), tokens=("[TOOL_CALLS]", "[ARGS]", "[CALL_ID]")),
-    _Family(MISTRAL_V13, ("[TOOL_CALLS]", "[ARGS]"), absent=("[CALL_ID]",), tokens=("[TOOL_CALLS]", "[ARGS]")),
-    _Family(MISTRAL_V3, ("[TOOL_CALLS] [",), absent=("[ARGS]",)),
-    _Family(MISTRAL_V3_TEKKEN, ("[TOOL_CALLS]",), absent=("[ARGS]", "[TOOL_CALLS] ["), tokens=("[TOOL_CALLS]",)),
-    _Family(FUNCTOOLS, ("functools[",)),
-    _Family(PHI4_MINI, ("<|tool|>", "<|/tool|>"), tokens=("<|tool_call|>", "<|/tool_call|>")),
-    _Family(PHI4_MINI, ("<|tool_call|>", "<|/tool_call|>")),
-    _Family(LLAMA_PYTHONIC, ("func_name1(",)),
-    _Family(LLAMA3_JSON, ("<|start_header_id|>", "ipython", '"parameters": ')),
-    _Family(LLAMA3_JSON, ("<|header_start|>", "ipython", '"parameters": ')),
-    _Family(LLAMA_PYTHONIC, ("<|header_start|>",), absent=('"parameters": ',), tokens=("<|python_start|>",)),
-    _Family(
-        HERMES,
-        ("<tool_call>", "</tool_call>"),
-        absent=("<function=", "<arg_key>"),
-        tokens=("<tool_call>", "</tool_call>"),
+    ToolFormat(
+        name="command-r7b",
+        opening="<|START_ACTION|>[\n    ",
+        call='{"tool_call_id": "$id", "tool_name": "$name", "parameters": $arguments}',
+        custom_call='{"tool_call_id": "$id", "tool_name": "$name", "parameters": {"input": $json_input}}',
+        between=",\n    ",
+        closing="\n]<|END_ACTION|>",
+        id_pattern="0|[1-9][0-9]{0,3}",
+        text_before=False,
+        content=Section("<|START_RESPONSE|>", "<|END_RESPONSE|>"),
+        templates=(Marks(("<|START_ACTION|>",)),),
+        tokens=("<|START_ACTION|>", "<|END_ACTION|>", "<|START_RESPONSE|>"),
+        thinking=Thinking("<|START_THINKING|>", "<|END_THINKING|>"),
     ),
-    _Family(GEMMA3, ("<start_of_turn>",), tokens=("<start_of_turn>",)),
+    ToolFormat(
+        name="command-r",
+        opening="Action: ```json\n[\n    ",
+        call='{\n        "tool_name": "$name",\n        "parameters": $arguments\n    }',
+        custom_call='{\n        "tool_name": "$name",\n        "parameters": {"input": $json_input}\n    }',
+        between=",\n    ",
+        closing="\n]```",
+        templates=(Marks(("<|START_OF_TURN_TOKEN|>", "Action:", "tool_name"), absent=("<|START_ACTION|>",)),),
+    ),
+    ToolFormat(
+        name="deepseek-v3",
+        opening="<｜tool▁calls▁begin｜>",
+        call="<｜tool▁call▁begin｜>function<｜tool▁sep｜>$name\n```json\n$arguments\n```<｜tool▁call▁end｜>",
+        custom_call=(
+            '<｜tool▁call▁begin｜>function<｜tool▁sep｜>$name\n```json\n{"input": $json_input}\n```<｜tool▁call▁end｜>'
+        ),
+        between="\n",
+        closing="<｜tool▁calls▁end｜>",
+        templates=(Marks(("<｜tool▁calls▁begin｜>", "```json")),),
+    ),
+    ToolFormat(
+        name="deepseek-v3.1",
+        opening="<｜tool▁calls▁begin｜>",
+        call="<｜tool▁call▁begin｜>$name<｜tool▁sep｜>$arguments<｜tool▁call▁end｜>",
+        custom_call='<｜tool▁call▁begin｜>$name<｜tool▁sep｜>{"input": $json_input}<｜tool▁call▁end｜>',
+        closing="<｜tool▁calls▁end｜>",
+        templates=(Marks(("<｜tool▁calls▁begin｜>",), absent=("```json",)),),
+        tokens=("<｜tool▁calls▁begin｜>",),
+    ),
+    ToolFormat(
+        name="mistral-v11",
+        call="[TOOL_CALLS]$name[CALL_ID]$id[ARGS]$arguments",
+        custom_call='[TOOL_CALLS]$name[CALL_ID]$id[ARGS]{"input": $json_input}',
+        id_pattern=_MISTRAL_ID,
+        templates=(Marks(("[TOOL_CALLS]", "[ARGS]", "[CALL_ID]")),),
+        tokens=("[TOOL_CALLS]", "[ARGS]", "[CALL_ID]"),
+    ),
+    ToolFormat(
+        name="mistral-v13",
+        call="[TOOL_CALLS]$name[ARGS]$arguments",
+        custom_call='[TOOL_CALLS]$name[ARGS]{"input": $json_input}',
+        templates=(Marks(("[TOOL_CALLS]", "[ARGS]"), absent=("[CALL_ID]",)),),
+        tokens=("[TOOL_CALLS]", "[ARGS]"),
+        thinking=Thinking("[THINK]", "[/THINK]"),
+    ),
+    _MISTRAL_V3,
+    replace(
+        _MISTRAL_V3,
+        name="mistral-v3-tekken",
+        opening="[TOOL_CALLS][",
+        templates=(Marks(("[TOOL_CALLS]",), absent=("[ARGS]", "[TOOL_CALLS] [")),),
+        tokens=("[TOOL_CALLS]",),
+    ),
+    replace(
+        _PHI4_MINI,
+        name="functools",
+        opening="functools[",
+        closing="]",
+        templates=(Marks(("functools[",)),),
+        tokens=(),
+    ),
+    _PHI4_MINI,
+    ToolFormat(
+        name="llama-pythonic",
+        opening="[",
+        call="$name($arguments)",
+        custom_call="$name(input=$json_input)",
+        between=", ",
+        closing="]",
+        style=ArgumentStyle.PYTHON,
+        text_before=False,
+        templates=(Marks(("func_name1(",)), Marks(("<|header_start|>",), absent=('"parameters": ',))),
+        tokens=("<|python_start|>",),
+    ),
+    ToolFormat(
+        name="llama3-json",
+        call='{"name": "$name", "parameters": $arguments}',
+        custom_call='{"name": "$name", "parameters": {"input": $json_input}}',
+        text_before=False,
+        parallel=False,
+        templates=(
+            Marks(("<|start_header_id|>", "ipython", '"parameters": ')),
+            Marks(("<|header_start|>", "ipython", '"parameters": ')),
+        ),
+    ),
+    replace(
+        GENERIC,
+        name="hermes",
+        templates=(Marks(("<tool_call>", "</tool_call>"), absent=("<function=", "<arg_key>")),),
+        tokens=("<tool_call>", "</tool_call>"),
+        aliases=("qwen2.5", "qwen3", "chatml"),
+    ),
+    ToolFormat(
+        name="gemma3",
+        call='{"name": "$name", "parameters": $arguments}',
+        custom_call='{"name": "$name", "parameters": {"input": $json_input}}',
+        text_before=False,
+        parallel=False,
+        tools_shown=(
+            "You can call functions. These are the functions, as a JSON list:\n"
+            "$tools\n\n"
+            "To call one, answer with nothing but this, with its name and a dictionary of its arguments:\n"
+            "$calls"
+        ),
+        tools_as_list=True,
+        templates=(Marks(("<start_of_turn>",)),),
+        tokens=("<start_of_turn>",),
+        thinking=Thinking("<|channel>thought\n", "<channel|>"),  # of Gemma 4
+    ),
 )
 
-_ALIASES = {"qwen2.5": HERMES, "qwen3": HERMES, "chatml": HERMES, "gpt-oss": HARMONY}
-
-_FORMATS = {family.form.name: family.form for family in _FAMILIES} | {GENERIC.name: GENERIC} | _ALIASES
-
-_THINKING = (
-    Thinking("<|channel|>analysis<|message|>", "<|end|><|start|>assistant"),
-    Thinking("<|START_THINKING|>", "<|END_THINKING|>"),
-    Thinking("<|channel>thought\n", "<channel|>"),
-    Thinking("[THINK]", "[/THINK]"),
-    Thinking("<think>", "</think>"),
-)
-"""Reasoning sections. A template has one if it contains the mark that ends the section (or harmony's channel): some
-templates only cut the section out of earlier answers.
-"""
+_THINK = Thinking("<think>", "</think>")
+"""The reasoning section of all other families; in a template, the section of a family counts first."""
 
 _SWITCHES = (Switch("enable_thinking", on=True, off=False), Switch("thinking", on=True, off=False))
 """Variables that turn reasoning on or off in templates. ``reasoning_effort`` is left out: its values differ, and most
 families that have it cannot turn reasoning off.
 """
+
+
+def tool_formats() -> dict[str, ToolFormat]:
+    """Returns all forms by their names and aliases."""
+    return {name: family for family in (*FAMILIES, GENERIC) for name in (family.name, *family.aliases)}
 
 
 def tool_format(name: str) -> ToolFormat:
@@ -282,15 +275,10 @@ def tool_format(name: str) -> ToolFormat:
     >>> tool_format("llama3-json").call
     '{"name": "$name", "parameters": $arguments}'
     """
-    try:
-        return _FORMATS[name]
-    except KeyError:
-        raise ValueError(f"{name!r} is not a form of tool calls; the forms are {', '.join(sorted(_FORMATS))}") from None
-
-
-def tool_format_names() -> list[str]:
-    """Returns the names that ``tool_format`` accepts."""
-    return sorted(_FORMATS)
+    formats = tool_formats()
+    if name not in formats:
+        raise ValueError(f"{name!r} is not a form of tool calls; the forms are {', '.join(sorted(formats))}")
+    return formats[name]
 
 
 def detect_format(template: str | None, names: Collection[str] = (), *, name: str | None = None) -> ToolFormat:
@@ -315,21 +303,21 @@ def detect_thinking(template: str | None) -> Thinking | None:
     """Returns the reasoning section of a chat template, with the variable that turns it on or off."""
     if not template:
         return None
-    for thinking in _THINKING:
-        known = thinking.begin if thinking.begin.startswith("<|channel|>") else thinking.end
-        if known in template or _escape(known) in template:
+    for thinking in (*(family.thinking for family in FAMILIES if family.thinking is not None), _THINK):
+        mark = thinking.mark or thinking.end
+        if mark in template or _escape(mark) in template:
             used = free_variables(template)
             return replace(thinking, switch=next((s for s in _SWITCHES if s.variable in used), None))
     return None
 
 
 def _family_form(template: str, names: Collection[str]) -> ToolFormat:
-    for family in _FAMILIES:
-        if all(mark in template for mark in family.marks) and not any(mark in template for mark in family.absent):
-            return family.form
-    for family in _FAMILIES:
+    for family in FAMILIES:
+        if any(marks.match(template) for marks in family.templates):
+            return family
+    for family in FAMILIES:
         if family.tokens and all(token in names for token in family.tokens):
-            return family.form
+            return family
     return GENERIC
 
 

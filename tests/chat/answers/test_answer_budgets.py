@@ -12,7 +12,7 @@ import constrain
 from constrain.chat.answers.choices import DEFAULT_POLICIES, Calls, FunctionCalls, Reasoning
 from constrain.chat.answers.language import AnswerLanguage
 from constrain.chat.families.format import Thinking, ToolFormat
-from constrain.chat.families.forms import DEEPSEEK_V3_1, HERMES
+from constrain.chat.families.forms import tool_format
 from tests.support.matching import allowed
 
 NAMES = [
@@ -40,7 +40,7 @@ TOOLS = tuple(
 )
 
 
-@pytest.mark.parametrize("form", [DEEPSEEK_V3_1, HERMES], ids=lambda form: form.name)
+@pytest.mark.parametrize("form", map(tool_format, ("deepseek-v3.1", "hermes")), ids=lambda form: form.name)
 def test_every_token_of_a_mask_is_accepted(form: ToolFormat) -> None:
     thinking = replace(form, thinking=Thinking("<think>", "</think>"))
     for tools in permutations(TOOLS):
@@ -63,5 +63,5 @@ def assert_masks_hold(answer: AnswerLanguage) -> None:
 
 
 def test_policies_are_reported() -> None:
-    answer = AnswerLanguage(HERMES, tools=TOOLS)
+    answer = AnswerLanguage(tool_format("hermes"), tools=TOOLS)
     assert constrain.compile(answer, VOCABULARY, cache=False).report.policies["property_order"] == "schema"

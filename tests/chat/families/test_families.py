@@ -2,66 +2,56 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from constrain import ModelError
-from constrain.chat.answers.structure import Variable, template_parts
-from constrain.chat.families import forms as families
-from constrain.chat.families.format import TAG, ArgumentStyle, Switch
-from constrain.chat.families.forms import detect_format, detect_thinking, tool_format
+from constrain.chat.families import forms
+from constrain.chat.families.format import ArgumentStyle, Marks, Switch, complete
+from constrain.chat.families.forms import detect_format, detect_thinking, tool_format, tool_formats
+from tests.chat.prompt import test_rendering, test_thinking
 from tests.support.chat.templates import FAMILIES, template
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_templates_are_told_apart(name: str) -> None:
-    assert detect_format(template(name)).name == FAMILIES[name]
-
-
-def test_the_first_entry_whose_marks_occur_is_the_only_one() -> None:
-    for name in FAMILIES:
-        text = template(name)
-        matching = {
-            family.form.name
-            for family in families._FAMILIES
-            if all(mark in text for mark in family.marks) and not any(mark in text for mark in family.absent)
-        }
-        assert matching <= {FAMILIES[name]}, name
+def test_the_marks_of_one_family_alone_match_a_template(name: str) -> None:
+    expected = FAMILIES[name]["form"]
+    matching = {
+        family.name for family in forms.FAMILIES if any(marks.match(template(name)) for marks in family.templates)
+    }
+    assert matching == {expected} - {"generic"}
+    assert detect_format(template(name)).name == expected
 
 
 def test_no_template_is_the_generic_form() -> None:
     assert detect_format(None).name == detect_format("").name == "generic"
 
 
-TOKENS = {
-    "harmony": {"<|channel|>", "<|message|>", "<|constrain|>", "<|call|>", "<|start|>"},
-    "command-r7b": {"<|START_ACTION|>", "<|END_ACTION|>", "<|START_RESPONSE|>", "<|END_RESPONSE|>"},
-    "deepseek-v3.1": {"<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"},
-    "mistral-v11": {"[TOOL_CALLS]", "[ARGS]", "[CALL_ID]"},
-    "mistral-v13": {"[TOOL_CALLS]", "[ARGS]"},
-    "mistral-v3-tekken": {"[TOOL_CALLS]", "[TOOL_RESULTS]"},
-    "phi4-mini": {"<|tool_call|>", "<|/tool_call|>"},
-    "kimi-k2": {"<|tool_calls_section_begin|>", "<|tool_call_argument_begin|>", "<|im_middle|>"},
-    "llama-pythonic": {"<|python_start|>", "<|python_end|>"},
-    "hermes": {"<tool_call>", "</tool_call>", "<|im_start|>"},
-    "gemma3": {"<start_of_turn>", "<end_of_turn>"},
-    "generic": {"<|im_start|>", "<|im_end|>"},
-}
+TOKENS = [name for name in FAMILIES if "tokens" in FAMILIES[name]]
 
 
 @pytest.mark.parametrize("name", TOKENS)
 def test_tokens_tell_the_family_where_the_template_says_nothing_of_tools(name: str) -> None:
-    assert detect_format(template("chatml"), TOKENS[name]).name == name
-    assert detect_format(None, TOKENS[name]).name == name
+    family = FAMILIES[name]
+    assert detect_format(template("chatml"), family["tokens"]).name == family["form"]
+    assert detect_format(None, family["tokens"]).name == family["form"]
+
+
+def test_families_with_tokens_have_some_in_a_table() -> None:
+    told = {family.name for family in forms.FAMILIES if family.tokens}
+    assert told == {FAMILIES[name]["form"] for name in TOKENS} - {"generic"}
 
 
 def test_templates_count_more_than_tokens() -> None:
-    assert detect_format(template("qwen3-coder"), TOKENS["hermes"]).name == "qwen3-coder"
+    assert detect_format(template("qwen3-coder"), FAMILIES["hermes"]["tokens"]).name == "qwen3-coder"
 
 
 def test_forms_are_found_by_name() -> None:
-    for name in families.tool_format_names():
-        assert tool_format(name).name in {name, "hermes", "harmony"}
+    assert {form.name for form in tool_formats().values()} == {row["form"] for row in FAMILIES.values()}
     assert tool_format("qwen3") is tool_format("hermes")
+    assert len(tool_formats()) == 1 + sum(1 + len(family.aliases) for family in forms.FAMILIES)
 
 
 def test_a_name_overrides_what_was_found_and_keeps_the_reasoning() -> None:
@@ -78,49 +68,14 @@ def test_unknown_names_are_refused_with_the_known_ones() -> None:
         tool_format("llama")
 
 
-@pytest.mark.parametrize("name", families.tool_format_names())
-def test_forms_have_the_placeholders_of_a_call(name: str) -> None:
-    form = tool_format(name)
-    call, custom = variables(form.call), variables(form.custom_call)
-    identifier = {Variable.ID} if form.id_pattern else set()
-    assert call == {Variable.NAME, Variable.ARGUMENTS} | identifier
-    assert custom - {Variable.INPUT, Variable.JSON_INPUT} == {Variable.NAME} | identifier
-    assert (Variable.INPUT in custom) == (form.style is ArgumentStyle.XML)
-
-
-@pytest.mark.parametrize("name", families.tool_format_names())
-def test_several_calls_are_told_apart_by_structure(name: str) -> None:
-    form = tool_format(name)
-    assert not form.parallel or form.closing or form.between or TAG.match(form.call)
-
-
-def variables(template: str) -> set[Variable]:
-    return {part for part in template_parts(template) if isinstance(part, Variable)}
-
-
-THINKING = {
-    "qwen3": ("<think>", "</think>", "enable_thinking"),
-    "glm4": ("<think>", "</think>", None),
-    "kimi-k2": ("<think>", "</think>", None),
-    "minimax-m2": ("<think>", "</think>", None),
-    "deepseek-r1": ("<think>", "</think>", None),
-    "deepseek-v3.1": ("<think>", "</think>", "thinking"),
-    "mistral-v13": ("[THINK]", "[/THINK]", None),
-    "command-r7b": ("<|START_THINKING|>", "<|END_THINKING|>", None),
-    "harmony": ("<|channel|>analysis<|message|>", "<|end|><|start|>assistant", None),
-}
-
-
 @pytest.mark.parametrize("name", FAMILIES)
 def test_reasoning_sections_are_told_from_the_template(name: str) -> None:
     thinking = detect_thinking(template(name))
     assert thinking == detect_format(template(name)).thinking
-    if name not in THINKING:
-        assert thinking is None
-        return
-    assert thinking is not None
-    switch = thinking.switch and thinking.switch.variable
-    assert (thinking.begin, thinking.end, switch) == THINKING[name]
+    found = thinking and {"begin": thinking.begin, "end": thinking.end}
+    if thinking and found and thinking.switch:
+        found["switch"] = thinking.switch.variable
+    assert found == FAMILIES[name].get("thinking")
 
 
 def test_a_switch_is_a_variable_that_the_template_reads() -> None:
@@ -133,3 +88,51 @@ def test_a_switch_is_a_variable_that_the_template_reads() -> None:
 def test_a_template_that_is_no_jinja_is_an_error() -> None:
     with pytest.raises(ModelError, match="the chat template failed"):
         detect_format("{% if %}</think>")
+
+
+HERMES = tool_format("hermes")
+TOY = replace(
+    HERMES,
+    name="toy",
+    call=HERMES.call.replace("tool_call", "toy"),
+    custom_call=HERMES.custom_call.replace("tool_call", "toy"),
+    templates=(Marks(("<toy>", "</toy>")),),
+    tokens=("<toy>", "</toy>"),
+    aliases=("toy-2",),
+)
+TOY_TABLE = FAMILIES["qwen3"] | {"form": "toy", "tokens": ["<toy>", "</toy>", "<eos>"]}
+for part in ("template", "rendered", "reasoning"):
+    TOY_TABLE[part] = TOY_TABLE[part].replace("tool_call>", "toy>")
+
+
+def test_a_family_is_one_record_and_one_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forms, "FAMILIES", complete(*forms.FAMILIES, TOY))
+    monkeypatch.setitem(FAMILIES, "toy", TOY_TABLE)
+    test_the_marks_of_one_family_alone_match_a_template("toy")
+    test_tokens_tell_the_family_where_the_template_says_nothing_of_tools("toy")
+    test_reasoning_sections_are_told_from_the_template("toy")
+    test_forms_are_found_by_name()
+    assert tool_format("toy-2") is TOY
+    test_rendering.test_two_calls_and_their_results("toy")
+    test_rendering.test_a_prompt_begins_with_the_prompt_of_the_turn_before_and_its_answer("toy")
+    test_thinking.test_reasoning_in_front_of_a_call_is_shown_where_the_template_has_a_place_for_it("toy")
+
+
+INCOMPLETE: list[tuple[dict[str, Any], str]] = [
+    ({"call": ""}, r"call lacks \$arguments"),
+    ({"call": "<toy>$arguments</toy>"}, r"call lacks \$name"),
+    ({"call": "<toy>$name:$id $arguments</toy>"}, r"call cannot have \$id"),
+    ({"id_pattern": "[0-9]"}, r"call lacks \$id"),
+    ({"custom_call": ""}, r"custom_call lacks \$json_input"),
+    ({"custom_call": "<toy>$name $input</toy>"}, r"custom_call cannot have \$input"),
+    ({"style": ArgumentStyle.XML}, r"custom_call lacks \$input|custom_call cannot have \$json_input"),
+    ({"templates": ()}, "templates lack marks"),
+    ({"templates": (Marks(()),)}, "templates lack marks"),
+    ({"call": "$name $arguments", "between": ""}, "between, closing or a tag .* must tell several calls apart"),
+]
+
+
+@pytest.mark.parametrize(("parts", "fault"), INCOMPLETE)
+def test_a_record_without_a_part_is_refused(parts: dict[str, Any], fault: str) -> None:
+    with pytest.raises(ValueError, match=rf"the family 'toy' is incomplete: (?:{fault})"):
+        complete(TOY, replace(TOY, **parts))

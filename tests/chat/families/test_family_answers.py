@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from constrain.chat.families.format import ToolFormat
 
 WALKS = 50 if LONG else 5
-NAMES = sorted({families.tool_format(name).name for name in families.tool_format_names()})
+NAMES = sorted({form.name for form in families.tool_formats().values()})
 TEXTS = [small_vocabulary(3).token_bytes(token) for token in range(256 + 600)]
 
 

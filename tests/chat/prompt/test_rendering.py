@@ -29,19 +29,8 @@ def test_templates_without_any_are_the_texts() -> None:
 
 CALLS = check_messages(TWO_CALLS)[2].calls
 
-OTHERWISE = {
-    "mistral-v3": "shows the tools in front of the user's last message",
-    "mistral-v3-tekken": "shows the tools in front of the user's last message",
-    "deepseek-r1": "opens a reasoning section that it leaves out later",
-    "deepseek-v3.1": "closes a reasoning section only in front of answers, not behind results",
-    "command-r7b": "writes an empty reasoning section in front of calls",
-    "glm4": "begins answers with a new line that its prompts end without",
-    "minimax-m2": "opens a reasoning section that it leaves out later",
-}
-"""Templates by which a conversation does not begin with what its beginning was, or with the calls as they were."""
 
-
-@pytest.mark.parametrize("name", [name for name in FAMILIES if name not in OTHERWISE])
+@pytest.mark.parametrize("name", [name for name in FAMILIES if "otherwise" not in FAMILIES[name]])
 def test_a_prompt_begins_with_the_prompt_of_the_turn_before_and_its_answer(name: str) -> None:
     form = detect_format(template(name))
     able = abilities_of(name)
