@@ -103,7 +103,7 @@ def split_uri(base: str, reference: str, pointer: str) -> tuple[str, str]:
 def _look_up(registry: Mapping[str, object] | None, uri: str) -> object:
     found: object = None
     if registry is not None and hasattr(registry, "get_or_retrieve"):
-        from referencing.exceptions import NoSuchResource
+        from referencing.exceptions import NoSuchResource  # of the package that the caller's registry comes from
 
         try:
             found = registry.get_or_retrieve(uri).value
