@@ -6,9 +6,9 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, Any, cast
 
-from constrain.certificates.derivation import Tables, derive
+from constrain.certificates.derivation import derive
 from constrain.certificates.export import grammar_to_json, written
-from constrain.engine.derivation import Lexeme, Lexemes, as_graph, in_a_row
+from constrain.engine.earley import Lexeme, Lexemes, Tables, as_graph, in_a_row
 from constrain.engine.special import resolve_special
 from constrain.language.special import mark
 from constrain.notebooks import cut

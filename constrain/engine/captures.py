@@ -14,7 +14,7 @@ from constrain.language.special import BEGIN, END, without_special
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from constrain.engine.derivation import Lexemes
+    from constrain.engine.earley import Lexemes
     from constrain.language.grammar import Capture, Grammar
     from constrain.language.tree import Expression
     from constrain.regex.parsing.scanner import Dialect
@@ -104,7 +104,7 @@ class _Reading:
         """Returns the named parts in the order of their starts, outer ones first."""
         captured: list[tuple[Capture, int, int]] = []
         starts: dict[int, int] = {}
-        for symbol, first, last in Derivation(self._grammar.rules, self._lexemes).readings():
+        for symbol, first, last in Derivation(self._grammar, self._lexemes).readings():
             end = self._borders[last]
             if symbol >= 0:
                 starts.setdefault(first, self._own_start(self._grammar.terminals[symbol].bare, first, end))

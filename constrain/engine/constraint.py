@@ -13,7 +13,7 @@ from constrain.engine import core
 from constrain.engine.cache import RejectedFileError, store_independent_tokens
 from constrain.engine.captures import Captures, has_captures, read_captures
 from constrain.engine.classes import Classes
-from constrain.engine.derivation import as_graph, in_a_row
+from constrain.engine.earley import as_graph, in_a_row
 from constrain.engine.forced import certain_tokens
 from constrain.engine.readings import Readings, ScopedReadings
 from constrain.engine.report import Report, digits_of
