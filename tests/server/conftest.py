@@ -10,15 +10,23 @@ import pytest
 import constrain
 from constrain.server.app import Application
 from constrain.server.settings import Settings
+from tests.support.llama.small import write_small_model
 from tests.support.server.asking import SECONDS, served_as, serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 
 @pytest.fixture(scope="session")
-def model() -> constrain.Model:
-    return constrain.Model(n_ctx=1024, n_threads=1, parallel=4)
+def model_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model that answers at once: what it says means nothing."""
+    return write_small_model(tmp_path_factory.mktemp("model") / "small.gguf")
+
+
+@pytest.fixture(scope="session")
+def model(model_file: Path) -> constrain.Model:
+    return constrain.Model(model_file, n_ctx=1024, n_threads=1, parallel=4)
 
 
 @pytest.fixture(scope="session")

@@ -33,6 +33,7 @@ class Move(BaseModel):
 
 MESSAGES: Any = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Tell me of Emma, aged 21."}]
 MOVE = openai.pydantic_function_tool(Move)
+NAMED = {"syntax": "lark", "definition": 'start: "hi" name\nname[capture]: /[a-z]{2}/'}
 
 
 def test_create(client: openai.OpenAI) -> None:
@@ -42,31 +43,19 @@ def test_create(client: openai.OpenAI) -> None:
 
 
 @pytest.mark.slow
-def test_parse(client: openai.OpenAI) -> None:
-    completion = client.chat.completions.parse(
-        model="small", messages=MESSAGES, response_format=Person, temperature=0, max_tokens=100
-    )
-    assert isinstance(completion.choices[0].message.parsed, Person)
-
-
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")  # the client's own
-def test_parsed_messages_can_be_sent_back(client: openai.OpenAI) -> None:
-    asked: Any = {"model": "small", "response_format": Person, "temperature": 0, "max_tokens": 100}
-    message = client.chat.completions.parse(messages=MESSAGES, **asked).choices[0].message
-    more: Any = [*MESSAGES, message, {"role": "user", "content": "And of John, aged 50."}]
-    assert client.chat.completions.parse(messages=more, **asked).choices[0].message.parsed
-
-
-@pytest.mark.slow
-def test_parsed_calls_can_be_sent_back(client: openai.OpenAI) -> None:
-    asked: Any = {"model": "small", "tools": [MOVE], "temperature": 0, "max_tokens": 200}
-    message = client.chat.completions.parse(messages=MESSAGES, tool_choice="required", **asked).choices[0].message
-    assert message.tool_calls
-    results = [{"role": "tool", "tool_call_id": call.id, "content": "done"} for call in message.tool_calls]
-    assert all(isinstance(call.function.parsed_arguments, Move) for call in message.tool_calls)
-    more: Any = [*MESSAGES, message, *results]
-    assert client.chat.completions.create(messages=more, tool_choice="none", **{**asked, "max_tokens": 20}).choices
+def test_parsed_messages_and_calls_can_be_sent_back(client: openai.OpenAI) -> None:
+    asked: Any = {"model": "small", "temperature": 0, "max_tokens": 100}
+    said = client.chat.completions.parse(messages=MESSAGES, response_format=Person, **asked).choices[0].message
+    assert isinstance(said.parsed, Person)
+    more: Any = [*MESSAGES, said, {"role": "user", "content": "Move, then."}]
+    asked |= {"tools": [MOVE], "messages": more}
+    called = client.chat.completions.parse(tool_choice="required", **asked).choices[0].message
+    assert called.tool_calls
+    assert all(isinstance(call.function.parsed_arguments, Move) for call in called.tool_calls)
+    results = [{"role": "tool", "tool_call_id": call.id, "content": "done"} for call in called.tool_calls]
+    asked |= {"messages": [*more, called, *results], "max_tokens": 5}
+    assert client.chat.completions.create(tool_choice="none", **asked).choices[0].message.content
 
 
 def test_stream(client: openai.OpenAI) -> None:
@@ -81,21 +70,14 @@ def test_stream(client: openai.OpenAI) -> None:
 
 
 @pytest.mark.slow
-def test_stream_helper_with_a_model(client: openai.OpenAI) -> None:
-    with client.chat.completions.stream(
-        model="small", messages=MESSAGES, response_format=Person, temperature=0, max_tokens=100
-    ) as stream:
+def test_stream_helper(client: openai.OpenAI) -> None:
+    asked: Any = {"model": "small", "messages": MESSAGES, "temperature": 0, "max_tokens": 100}
+    with client.chat.completions.stream(response_format=Person, **asked) as stream:
         kinds = {event.type for event in stream}
         completion = stream.get_final_completion()
     assert {"content.delta", "content.done"} <= kinds
     assert isinstance(completion.choices[0].message.parsed, Person)
-
-
-@pytest.mark.slow
-def test_stream_helper_with_tools(client: openai.OpenAI) -> None:
-    with client.chat.completions.stream(
-        model="small", messages=MESSAGES, tools=[MOVE], tool_choice="required", temperature=0, max_tokens=200
-    ) as stream:
+    with client.chat.completions.stream(tools=[MOVE], tool_choice="required", **asked) as stream:
         kinds = {event.type for event in stream}
         message = stream.get_final_completion().choices[0].message
     assert {"tool_calls.function.arguments.delta", "tool_calls.function.arguments.done"} <= kinds
@@ -105,87 +87,36 @@ def test_stream_helper_with_tools(client: openai.OpenAI) -> None:
 
 
 @pytest.mark.slow
-def test_a_streamed_custom_call(client: openai.OpenAI) -> None:
-    grammar = {"syntax": "lark", "definition": 'start: "hi" /[a-z]{2}/'}
-    tool: Any = {"type": "custom", "custom": {"name": "say", "format": {"type": "grammar", "grammar": grammar}}}
-    chosen: Any = {"type": "custom", "custom": {"name": "say"}}
-    chunks = client.chat.completions.create(
-        model="small", messages=MESSAGES, tools=[tool], tool_choice=chosen, stream=True, max_tokens=200
-    )
+def test_a_streamed_custom_call_ends_with_its_captures(client: openai.OpenAI) -> None:
+    tool: Any = {"type": "custom", "custom": {"name": "say", "format": {"type": "grammar", "grammar": NAMED}}}
+    asked: Any = {"tools": [tool], "tool_choice": "required", "parallel_tool_calls": False, "max_tokens": 200}
+    chunks = client.chat.completions.create(model="small", messages=MESSAGES, stream=True, **asked)
     parts: list[Any] = [part for chunk in chunks for part in chunk.choices[0].delta.tool_calls or ()]
     assert parts[0].type == "custom"
     text = "".join(part.custom["input"] for part in parts)
     assert text.startswith("hi")
-    assert len(text) == 4
-
-
-@pytest.mark.slow
-def test_a_streamed_custom_call_ends_with_its_captures(client: openai.OpenAI) -> None:
-    grammar = {"syntax": "lark", "definition": 'start: "hi" name\nname[capture]: /[a-z]{2}/'}
-    tool: Any = {"type": "custom", "custom": {"name": "say", "format": {"type": "grammar", "grammar": grammar}}}
-    chunks = client.chat.completions.create(
-        model="small",
-        messages=MESSAGES,
-        tools=[tool],
-        tool_choice="required",
-        parallel_tool_calls=False,
-        stream=True,
-        max_tokens=200,
-    )
-    parts: list[Any] = [part for chunk in chunks for part in chunk.choices[0].delta.tool_calls or ()]
-    text = "".join(part.custom["input"] for part in parts)
     assert parts[-1].custom == {"input": "", "captures": {"name": text[2:]}, "capture_spans": {"name": [2, 4]}}
-
-
-NAMED_TOOL: Any = {
-    "type": "custom",
-    "name": "say",
-    "format": {"type": "grammar", "syntax": "lark", "definition": 'start: "hi" name\nname[capture]: /[a-z]{2}/'},
-}
 
 
 @pytest.mark.slow
 def test_a_custom_call_of_a_response_has_its_captures(client: openai.OpenAI) -> None:
-    response = client.responses.create(
-        model="small",
-        input="Say hi.",
-        tools=[NAMED_TOOL],
-        tool_choice="required",
-        parallel_tool_calls=False,
-        max_output_tokens=200,
-    )
-    (item,) = (item for item in response.output if item.type == "custom_tool_call")
-    extra = {"captures": {"name": item.input[2:]}, "capture_spans": {"name": [2, 4]}}
-    assert item.model_extra == {"status": "completed", **extra}
-
-
-@pytest.mark.slow
-def test_a_streamed_response_ends_with_the_captures_of_its_calls(client: openai.OpenAI) -> None:
-    stream = client.responses.create(
-        model="small",
-        input="Say hi.",
-        tools=[NAMED_TOOL],
-        tool_choice="required",
-        parallel_tool_calls=False,
-        stream=True,
-    )
+    tool: Any = {"type": "custom", "name": "say", "format": {"type": "grammar", **NAMED}}
+    asked: Any = {"tools": [tool], "tool_choice": "required", "parallel_tool_calls": False, "input": "Say hi."}
+    whole = client.responses.create(model="small", **asked)
+    stream = client.responses.create(model="small", stream=True, **asked)
     (ended,) = (event.response for event in stream if event.type == "response.completed")
-    (item,) = (item for item in ended.output if item.type == "custom_tool_call")
-    extra = {"captures": {"name": item.input[2:]}, "capture_spans": {"name": [2, 4]}}
-    assert item.model_extra == {"status": "completed", **extra}
+    for response in (whole, ended):
+        (item,) = (item for item in response.output if item.type == "custom_tool_call")
+        extra = {"captures": {"name": item.input[2:]}, "capture_spans": {"name": [2, 4]}}
+        assert item.model_extra == {"status": "completed", **extra}
 
 
 @pytest.mark.slow
 def test_many_at_once_are_served_together(url: str) -> None:
     async def ask_all() -> list[Any]:
+        asked: Any = {"model": "small", "messages": MESSAGES, "response_format": Person, "max_tokens": 60}
         async with openai.AsyncOpenAI(base_url=f"{url}/v1", api_key="any", max_retries=0, timeout=SECONDS) as client:
-            calls = [
-                client.chat.completions.parse(
-                    model="small", messages=MESSAGES, response_format=Person, seed=number, max_tokens=100
-                )
-                for number in range(9)
-            ]
-            return await asyncio.gather(*calls)
+            return await asyncio.gather(*(client.chat.completions.parse(seed=seed, **asked) for seed in range(9)))
 
     completions = asyncio.run(ask_all())
     assert all(isinstance(completion.choices[0].message.parsed, Person) for completion in completions)
@@ -206,6 +137,7 @@ def test_errors_are_of_the_clients_classes(client: openai.OpenAI) -> None:
     assert (bad.value.param, bad.value.code) == ("response_format", "invalid_json_schema")
 
 
+@pytest.mark.slow
 def test_a_wrong_key_is_an_authentication_error(model: constrain.Model) -> None:
     settings = Settings(api_keys=("right",))
     with serving(Application(served_as(model, "small"), settings)) as url:

@@ -87,39 +87,6 @@ def test_content_of_a_chat_completion(client: openai.OpenAI) -> None:
 
 
 @pytest.mark.slow
-def test_arguments_of_a_call(client: openai.OpenAI) -> None:
-    tool: Any = {"type": "function", "function": {"name": "save", "parameters": SCHEMA}}
-    chunks = client.chat.completions.create(
-        model="small",
-        messages=MESSAGES,
-        tools=[tool],
-        tool_choice="required",
-        parallel_tool_calls=False,
-        seed=1,
-        max_tokens=200,
-        stream=True,
-    )
-    calls = [call for chunk in chunks for choice in chunk.choices for call in choice.delta.tool_calls or ()]
-    assert {call.index for call in calls} == {0}
-    require_final([call.function.arguments or "" for call in calls if call.function])
-
-
-@pytest.mark.slow
-def test_text_of_a_response(client: openai.OpenAI) -> None:
-    wanted: Any = {"format": {"type": "json_schema", "name": "person", "schema": SCHEMA}}
-    events: Any = client.responses.create(
-        model="small", input=MESSAGES, text=wanted, max_output_tokens=150, stream=True, extra_body={"seed": 1}
-    )
-    pieces, done = [], ""
-    for event in events:
-        if event.type == "response.output_text.delta":
-            pieces.append(event.delta)
-        elif event.type == "response.output_text.done":
-            done = event.text
-    assert require_final(pieces) == done
-
-
-@pytest.mark.slow
 def test_arguments_of_a_call_in_a_response(client: openai.OpenAI) -> None:
     tool: Any = {"type": "function", "name": "save", "parameters": SCHEMA, "strict": False}
     events: Any = client.responses.create(

@@ -112,10 +112,9 @@ def test_a_schema_is_enforced_without_strict(application: Application) -> None:
     assert choice.finish_reason == "stop"
 
 
-@pytest.mark.slow(only=("0",))
-@pytest.mark.parametrize("seed", range(3))
-def test_json_is_whole_within_any_budget_that_is_accepted(application: Application, seed: int) -> None:
-    asked = {"response_format": BOOK_FORMAT, "temperature": 2, "seed": seed}
+@pytest.mark.slow
+def test_json_is_whole_within_any_budget_that_is_accepted(application: Application) -> None:
+    asked = {"response_format": BOOK_FORMAT, "temperature": 2, "seed": 1}
     error = error_of(chat(application, **asked, max_completion_tokens=3))
     assert (error["param"], error["code"]) == ("max_completion_tokens", "integer_below_min_value")
     enough = int(re.findall(r"(\d+) are enough", error["message"])[0])
@@ -133,13 +132,6 @@ def test_a_limit_of_the_servers_own_that_is_too_small_for_any_answer_says_so(mod
     assert "The model's 2 tokens are too few" in error["message"]
 
 
-@pytest.mark.slow
-def test_json_object_is_an_object(application: Application) -> None:
-    asked = {"response_format": {"type": "json_object"}, "max_tokens": 60, "temperature": 1, "seed": 5}
-    (choice,) = completion_of(chat(application, **asked)).choices
-    assert isinstance(json.loads(choice.message.content or ""), dict)
-
-
 def test_a_schema_without_values_is_refused(application: Application) -> None:
     schema = {"type": "object", "properties": {"a": {"type": "integer", "minimum": 2, "maximum": 1}}, "required": ["a"]}
     asked = {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
@@ -148,20 +140,10 @@ def test_a_schema_without_values_is_refused(application: Application) -> None:
     assert (response.status_code, error["code"], error["param"]) == (400, "invalid_json_schema", "response_format")
 
 
-def test_what_is_nested_too_deeply_is_refused(application: Application) -> None:
-    schema: dict[str, Any] = {"type": "string"}
-    for _ in range(300):
-        schema = {"type": "object", "properties": {"a": schema}}
-    tool = {"type": "function", "function": {"name": "f", "parameters": schema}}
-    response = chat(application, tools=[tool], tool_choice="required", max_tokens=20)
-    assert response.status_code == 400
-    assert "deep" in error_of(response)["message"]
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_required_calls_match_their_tools(application: Application, seed: int) -> None:
-    asked = {"tools": TOOLS, "tool_choice": "required", "temperature": 1.5, "seed": seed, "max_tokens": 200}
+    asked = {"tools": TOOLS, "tool_choice": "required", "temperature": 1.5, "seed": seed, "max_tokens": 100}
     (choice,) = completion_of(chat(application, **asked)).choices
     assert choice.finish_reason == "tool_calls"
     assert choice.message.tool_calls
@@ -213,14 +195,6 @@ def test_a_custom_call_has_its_captures(application: Application) -> None:
 
 
 @pytest.mark.slow
-def test_content_has_its_captures(application: Application) -> None:
-    asked = {"structured_outputs": {"grammar": NAMED_GRAMMAR["definition"]}, "max_tokens": 200}
-    (choice,) = chat(application, **asked).json()["choices"]
-    assert choice["constrain"]["captures"] == {"name": choice["message"]["content"][3:]}
-    assert choice["constrain"]["capture_spans"] == {"name": [3, 5]}
-
-
-@pytest.mark.slow
 def test_content_has_its_captures_beside_tokens_by_id(application: Application) -> None:
     grammar = 'start: "hi " name rest <|im_end|>\nname[capture]: /[a-z]{2}/\nrest[max_tokens=3, capture]: <[^0-40]>*'
     asked = {"structured_outputs": {"grammar": grammar}, "max_tokens": 40}
@@ -239,7 +213,7 @@ def test_no_call_is_made_where_none_may_be(application: Application) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(3))
 def test_with_tools_and_a_schema_an_answer_is_one_or_the_other(application: Application, seed: int) -> None:
     asked = {"tools": TOOLS, "response_format": BOOK_FORMAT, "temperature": 2, "seed": seed, "max_tokens": 200}
     (choice,) = completion_of(chat(application, **asked)).choices
@@ -324,14 +298,6 @@ def test_several_answers_have_numbers_and_begin_with_the_first(application: Appl
 
 
 @pytest.mark.slow
-def test_equal_seeds_reproduce(application: Application) -> None:
-    asked = {"temperature": 1.5, "seed": 11, "response_format": BOOK_FORMAT}
-    chat(application, **asked)  # Now the same of the prompt is known for both.
-    contents = {completion_of(chat(application, **asked)).choices[0].message.content for _ in range(2)}
-    assert len(contents) == 1
-
-
-@pytest.mark.slow
 def test_a_stop_text_ends_a_text_and_is_no_part_of_it(application: Application) -> None:
     whole = completion_of(chat(application, max_tokens=12)).choices[0].message.content or ""
     stop = whole.split()[1]
@@ -343,15 +309,6 @@ def test_a_stop_text_ends_a_text_and_is_no_part_of_it(application: Application) 
 def test_a_stop_text_leaves_json_whole(application: Application) -> None:
     (choice,) = completion_of(chat(application, response_format=BOOK_FORMAT, stop='"')).choices
     jsonschema.validate(json.loads(choice.message.content or ""), BOOK)
-
-
-@pytest.mark.slow
-def test_a_bias_decides_between_what_is_allowed(application: Application, model: constrain.Model) -> None:
-    schema = {"type": "json_schema", "json_schema": {"name": "x", "schema": {"enum": [True, False]}}}
-    for word in ("true", "false"):
-        (token,) = model.vocabulary.encode(word.encode())  # type: ignore[misc]
-        content = completion_of(chat(application, response_format=schema, logit_bias={str(token): 100})).choices[0]
-        assert content.message.content == word
 
 
 def test_a_bias_of_no_token_is_refused(application: Application) -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from tests.support.server.asking import ask, chat, error_of
 
 if TYPE_CHECKING:
@@ -34,9 +32,8 @@ def check(fields: dict[str, Any], text: str) -> None:
     assert {each["value"] for each in fields["/mood"]["alternatives"]} <= {"happy", "sad"}
 
 
-@pytest.mark.parametrize("n", [1, 2])
-def test_choices_have_the_probabilities_of_their_parts(application: Application, n: int) -> None:
-    answer = chat(application, messages=SAID, response_format=FORMAT, confidence=True, temperature=0, n=n).json()
+def test_choices_have_the_probabilities_of_their_parts(application: Application) -> None:
+    answer = chat(application, messages=SAID, response_format=FORMAT, confidence=True, n=2, max_tokens=40).json()
     for choice in answer["choices"]:
         check(choice["constrain"]["fields"], choice["message"]["content"])
 
@@ -46,11 +43,6 @@ def test_responses_have_them_too(application: Application) -> None:
     body = {"model": "small", "input": "Ada is 36 and happy.", "text": text, "confidence": True, "temperature": 0}
     answer = ask(application, "POST", "/v1/responses", json=body).json()
     check(answer["constrain"]["fields"], answer["output"][0]["content"][0]["text"])
-
-
-def test_other_answers_have_none(application: Application) -> None:
-    (choice,) = chat(application, messages=SAID, response_format=FORMAT, seed=1).json()["choices"]
-    assert "fields" not in choice.get("constrain", {})
 
 
 def test_a_wrong_value_is_refused(application: Application) -> None:

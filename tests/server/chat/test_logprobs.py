@@ -6,16 +6,13 @@ import json
 import math
 from typing import TYPE_CHECKING, Any
 
-import openai
 import pytest
 
 from constrain import TokenLogprob
 from constrain.generation.logprobs import logprob_objects
-from tests.support.server.asking import SECONDS, ask, chat, chunks_of
+from tests.support.server.asking import ask, chat, chunks_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from constrain.server.app import Application
 
 PERSON = {
@@ -35,12 +32,6 @@ WEATHER = {
 }
 
 
-@pytest.fixture
-def client(url: str) -> Iterator[openai.OpenAI]:
-    with openai.OpenAI(base_url=f"{url}/v1", api_key="any", max_retries=0, timeout=SECONDS) as found:
-        yield found
-
-
 def text_of(tokens: list[dict[str, Any]]) -> str:
     """What tokens say together, of whose bytes some may be parts of a character."""
     return b"".join(bytes(token["bytes"]) for token in tokens).decode()
@@ -57,16 +48,6 @@ def require_sound(tokens: list[dict[str, Any]], top: int) -> None:
         for other in token["top_logprobs"]:
             assert set(other) == {"token", "logprob", "bytes"}
         assert top == 0 or token["logprob"] <= likeliest[0]
-
-
-@pytest.mark.slow(but=("fields2",))
-@pytest.mark.parametrize("fields", [{"response_format": FORMAT}, {"response_format": EMOJI}, {"max_tokens": 6}])
-def test_all_tokens_of_the_content_are_told(application: Application, fields: dict[str, Any]) -> None:
-    [choice] = chat(application, logprobs=True, top_logprobs=2, **fields).json()["choices"]
-    assert set(choice["logprobs"]) == {"content", "refusal"}
-    assert choice["logprobs"]["refusal"] is None
-    require_sound(choice["logprobs"]["content"], 2)
-    assert text_of(choice["logprobs"]["content"]) == choice["message"]["content"]
 
 
 def test_parts_of_a_character_have_their_bytes_and_a_name(application: Application) -> None:
@@ -91,7 +72,11 @@ def test_streams_tell_every_token_once_with_its_text(application: Application, f
             else:
                 assert choice["logprobs"] is None
     for choice in whole:
+        assert set(choice["logprobs"]) == {"content", "refusal"}
+        assert choice["logprobs"]["refusal"] is None
         told = choice["logprobs"]["content"]
+        require_sound(told, 1)
+        assert text_of(told) == choice["message"]["content"]
         assert [token["bytes"] for token in found[choice["index"]]] == [token["bytes"] for token in told]
         streamed = [token["logprob"] for token in found[choice["index"]]]
         assert streamed == pytest.approx([token["logprob"] for token in told], abs=0.05)
@@ -127,43 +112,6 @@ def test_calls_are_not_told(application: Application) -> None:
     assert all(choice["logprobs"] is None for chunk in chunks for choice in chunk["choices"])
 
 
-@pytest.mark.slow
-def test_penalties_change_what_is_said(application: Application) -> None:
-    messages = [{"role": "user", "content": "Repeat: a a a a a a"}]
-    answers = {
-        chat(application, messages=messages, max_tokens=20, **penalties).json()["choices"][0]["message"]["content"]
-        for penalties in ({}, {"presence_penalty": 2.0}, {"frequency_penalty": 2.0})
-    }
-    assert len(answers) == 3
-
-
-@pytest.mark.slow
-def test_openai_reads_what_chat_completions_tell(client: openai.OpenAI) -> None:
-    asked: dict[str, Any] = {
-        "model": "small",
-        "messages": [{"role": "user", "content": "Ada is 36."}],
-        "response_format": FORMAT,
-        "temperature": 0,
-        "logprobs": True,
-        "top_logprobs": 3,
-    }
-    [choice] = client.chat.completions.create(**asked).choices
-    assert choice.logprobs is not None
-    assert choice.logprobs.content is not None
-    assert "".join(token.token for token in choice.logprobs.content) == choice.message.content
-    assert all(len(token.top_logprobs) == 3 for token in choice.logprobs.content)
-    seen = []
-    with client.chat.completions.stream(**asked) as stream:
-        for event in stream:
-            if event.type == "logprobs.content.delta":
-                seen += event.content
-        [final] = stream.get_final_completion().choices
-    assert final.logprobs is not None
-    assert final.logprobs.content is not None
-    assert [token.token for token in final.logprobs.content] == [token.token for token in choice.logprobs.content]
-    assert [token.token for token in seen] == [token.token for token in choice.logprobs.content]
-
-
 RESPONSE = {
     "model": "small",
     "input": "Ada is 36.",
@@ -175,18 +123,13 @@ RESPONSE = {
 
 
 @pytest.mark.slow
-def test_responses_include_what_is_asked_for(application: Application) -> None:
+def test_events_of_responses_tell_every_token_once(application: Application) -> None:
     body = ask(application, "POST", "/v1/responses", json=RESPONSE).json()
     assert body["top_logprobs"] == 2
     [part] = body["output"][0]["content"]
-    require_sound(part["logprobs"], 2)
     assert text_of(part["logprobs"]) == part["text"]
     kept = ask(application, "GET", f"/v1/responses/{body['id']}").json()
     assert kept["output"] == body["output"]
-
-
-@pytest.mark.slow
-def test_events_of_responses_tell_every_token_once(application: Application) -> None:
     sent = ask(application, "POST", "/v1/responses", json={**RESPONSE, "stream": True}).text.split("\n\n")
     events = [json.loads(each.partition("data: ")[2]) for each in sent if each]
     deltas = [event for event in events if event["type"] == "response.output_text.delta"]
@@ -200,23 +143,6 @@ def test_events_of_responses_tell_every_token_once(application: Application) -> 
     [opened] = [event for event in events if event["type"] == "response.content_part.added"]
     assert opened["part"]["logprobs"] == []
     assert events[-1]["response"]["output"][0]["content"] == [closed["part"]]
-
-
-@pytest.mark.slow
-def test_openai_reads_what_responses_tell(client: openai.OpenAI) -> None:
-    asked: dict[str, Any] = dict(RESPONSE)
-    with client.responses.stream(**asked) as stream:
-        for _ in stream:
-            pass
-        final = stream.get_final_response()
-    message = final.output[0]
-    assert message.type == "message"
-    part = message.content[0]
-    assert part.type == "output_text"
-    assert part.logprobs is not None
-    assert "".join(token.token for token in part.logprobs) == final.output_text
-    again = client.responses.create(**{**asked, "input": [{"role": "user", "content": "Ada."}, *final.output]})
-    assert again.status == "completed"
 
 
 def test_what_is_impossible_has_openais_number() -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.server.asking import ask, chat, error_of
+from tests.support.server.asking import chat, error_of
 
 if TYPE_CHECKING:
     from constrain.server.app import Application
@@ -25,15 +25,6 @@ def asked_for(quote: Any) -> dict[str, Any]:
         "additionalProperties": False,
     }
     return {"type": "json_schema", "json_schema": {"name": "it", "schema": schema, "strict": True}}
-
-
-def test_quotes_of_the_messages(application: Application) -> None:
-    answer = chat(application, messages=SAID, response_format=asked_for(True), seed=1, max_tokens=60).json()
-    (choice,) = answer["choices"]
-    quote = json.loads(choice["message"]["content"])["quote"]
-    (place,) = choice["constrain"]["quotes"]
-    assert PROMPT[place["start"] : place["end"]] == quote
-    assert (place["path"], place["source"], place["text"]) == ("/quote", "prompt", 0)
 
 
 def test_quotes_of_given_sources(application: Application) -> None:
@@ -81,20 +72,3 @@ def test_quotes_of_arguments_in_a_chat(application: Application) -> None:
     assert [place["path"] for place in places] == [f"/calls/{number}/arguments/a~1b" for number in range(len(calls))]
     for place, call in zip(places, calls, strict=True):
         assert PROMPT[place["start"] : place["end"]] == json.loads(call["function"]["arguments"])["a/b"]
-
-
-def test_quotes_of_arguments_in_a_response(application: Application) -> None:
-    body = {
-        "model": "small",
-        "input": PROMPT,
-        "tools": [{"type": "function", "name": "look_up", "parameters": PARAMETERS, "strict": True}],
-        "tool_choice": "required",
-        "parallel_tool_calls": False,
-        "temperature": 0,
-        "max_output_tokens": 80,
-    }
-    answer = ask(application, "POST", "/v1/responses", json=body).json()
-    (call,) = [item for item in answer["output"] if item["type"] == "function_call"]
-    (place,) = answer["constrain"]["quotes"]
-    assert place["path"] == "/calls/0/arguments/a~1b"
-    assert PROMPT[place["start"] : place["end"]] == json.loads(call["arguments"])["a/b"]

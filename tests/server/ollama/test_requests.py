@@ -12,12 +12,14 @@ from constrain.server.http.account import Account, current
 from constrain.server.http.errors import ApiError
 from constrain.server.ollama.messages import convert_messages
 from constrain.server.ollama.names import full_name
-from constrain.server.ollama.options import MAX_OLLAMA_STOPS
 from constrain.server.ollama.request import OllamaRequest, read_ollama_chat, read_ollama_generate
 from constrain.server.ollama.texts import read_embed, read_old_embeddings
 from constrain.server.settings import Settings
 from tests.support.processor_time import finishes_within
 from tests.support.server.ollama import USER
+from tests.support.server.tables import require_refused, table
+
+TABLE = table("ollama_requests")
 
 CALL = {"function": {"name": "add", "arguments": {"a": 1}}}
 CALLER = {"role": "assistant", "content": "", "tool_calls": [CALL]}
@@ -52,106 +54,25 @@ def refusal(read: Any, fields: dict[str, Any]) -> ApiError:
     return caught.value
 
 
-BOTH_REFUSE = [
-    ({"model": 3}, "model", "a string"),
-    ({"stream": "yes"}, "stream", "a boolean"),
-    ({"format": "xml"}, "format", '"json" or a JSON Schema'),
-    ({"format": True}, "format", '"json" or a JSON Schema'),
-    ({"format": []}, "format", '"json" or a JSON Schema'),
-    ({"format": {"type": "object"}, "regex": "a"}, "regex", "cannot be used together"),
-    ({"options": []}, "options", "an object"),
-    ({"options": {"temperature": -1}}, "options.temperature", "'options.temperature'"),
-    ({"options": {"temperature": "hot"}}, "options.temperature", "a decimal"),
-    ({"options": {"top_p": 1.5}}, "options.top_p", "<= 1"),
-    ({"options": {"top_k": -2}}, "options.top_k", ">= 0"),
-    ({"options": {"seed": 1.5}}, "options.seed", "an integer"),
-    ({"options": {"num_predict": "all"}}, "options.num_predict", "an integer"),
-    ({"options": {"stop": [""]}}, "options.stop", "empty"),
-    ({"options": {"stop": ["a"] * (MAX_OLLAMA_STOPS + 1)}}, "options.stop", "too long"),
-    ({"options": {"mirostat": 3}}, "options.mirostat", "maximum"),
-    ({"options": {"mirostat": True}}, "options.mirostat", "integer"),
-    ({"options": {"tfs_z": 0.5}}, "options.tfs_z", "top_p"),
-    ({"options": {"typical_p": 1.5}}, "options.typical_p", "maximum"),
-    ({"options": {"repeat_last_n": -2}}, "options.repeat_last_n", "minimum"),
-    ({"options": {"penalize_newline": False, "repeat_penalty": 1.2}}, "options.penalize_newline", "line ends"),
-    ({"options": {"logit_bias": {"1": 2}}}, "options.logit_bias", "/v1/chat/completions"),
-    ({"options": {"max_tokens": 5}}, "options.max_tokens", "options.num_predict"),
-    ({"options": {"format": "json"}}, "options.format", "outside"),
-    ({"options": {"grammar": 'root ::= "a"'}}, "options.grammar", "outside"),
-    ({"think": "a lot"}, "think", "'low', 'medium', 'high'"),
-    ({"think": 1}, "think", "a boolean or a string"),
-    ({"cache_prompt": 1}, "cache_prompt", "a boolean or 'whole'"),
-    ({"cache_prompt": "some"}, "cache_prompt", "'whole'"),
-    ({"top_logprobs": 2}, "top_logprobs", "logprobs"),
-    ({"logprobs": True, "top_logprobs": 21}, "top_logprobs", "<= 20"),
-    ({"suffix": "end"}, "suffix", "two texts"),
-    ({"template": "{{ .Prompt }}"}, "template", "chat_template"),
-    ({"context": [1, 2]}, "context", "messages"),
-    ({"temperature": 0.5}, "temperature", "options.temperature"),
-    ({"max_tokens": 5}, "max_tokens", "options.num_predict"),
-    ({"response_format": {"type": "json_object"}}, "response_format", "'format'"),
-    ({"n": 2}, "n", "/v1/chat/completions"),
-    ({"logit_bias": {"1": 1}}, "logit_bias", "/v1/chat/completions"),
-    ({"width": 64}, "width", "images"),
-]
-CHAT_REFUSES = [
-    ({"messages": "Hi"}, "messages", "an array"),
-    ({"messages": ["Hi"]}, "messages[0]", "an object"),
-    ({"messages": [{"role": "robot", "content": "x"}]}, "messages[0].role", "robot"),
-    ({"messages": [{"role": "user", "content": 3}]}, "messages[0].content", "must be a string"),
-    ({"messages": [{**USER[0], "images": ["aGk="]}]}, "messages[0].images", "text only"),
-    ({"messages": [*USER, CALLER, {"role": "tool", "tool_name": "sub"}]}, "messages[2]", "no result"),
-    ({"messages": [*USER, CALLER, {"role": "tool", "tool_call_id": "x"}]}, "messages[2]", "no result"),
-    ({"messages": [*USER, CALLER, *USER]}, "messages[2]", "no result"),
-    ({"messages": [{"role": "assistant", "tool_calls": [{}]}]}, "messages[0].tool_calls[0].function", "an object"),
-    ({"messages": [{"role": "assistant", "thinking": 3}]}, "messages[0].thinking", "a string"),
-    (
-        {"messages": [*USER, {"role": "assistant", "thinking": "One.", "reasoning_content": "Two."}, *USER]},
-        "messages[1].thinking",
-        "differs from 'reasoning_content'",
-    ),
-    ({"tools": [{"type": "custom", "custom": {"name": "x"}}]}, "tools[0].type", "'function'"),
-    ({"tools": [{"type": "function"}]}, "tools[0].function", "an object"),
-    ({"tools": [{"type": "function", "function": {"name": "a b"}}]}, "tools[0].function.name", "name"),
-    ({"tools": [ADD, ADD]}, "tools[1]", "another tool"),
-    ({"tools": [ADD], "tool_choice": "perhaps"}, "tool_choice", "'auto'"),
-    ({"prompt": "Hi"}, "prompt", "/api/generate"),
-    ({"system": "Be brief."}, "system", "'system'"),
-    ({"raw": True}, "raw", "/api/generate"),
-]
-GENERATE_REFUSES = [
-    ({"prompt": 3}, "prompt", "a string"),
-    ({"system": 3}, "system", "a string"),
-    ({"images": ["aGk="]}, "images", "text only"),
-    ({"raw": "yes"}, "raw", "a boolean"),
-    ({"raw": True, "system": "Be brief."}, "system", "'prompt'"),
-    ({"raw": True, "think": True}, "think", "raw"),
-    ({"messages": USER}, "messages", "/api/chat"),
-    ({"tools": [ADD]}, "tools", "/api/chat"),
-    ({"tool_choice": "auto"}, "tool_choice", "/api/chat"),
-]
-
-
 @pytest.mark.parametrize("read", [read_chat, read_generate])
-@pytest.mark.parametrize(("fields", "param", "says"), BOTH_REFUSE)
-def test_what_cannot_be_had_is_refused_with_its_place(read: Any, fields: dict[str, Any], param: str, says: str) -> None:
-    error = refusal(read, fields)
-    assert error.param == param
-    assert says in error.message
+@pytest.mark.parametrize("case", TABLE["both"])
+def test_what_cannot_be_had_is_refused_with_its_place(read: Any, case: dict[str, Any]) -> None:
+    require_refused(case, read)
 
 
-@pytest.mark.parametrize(("fields", "param", "says"), CHAT_REFUSES)
-def test_what_chat_cannot_do_is_refused_with_its_place(fields: dict[str, Any], param: str, says: str) -> None:
-    error = refusal(read_chat, fields)
-    assert error.param == param
-    assert says in error.message
+@pytest.mark.parametrize("case", TABLE["chat"])
+def test_what_chat_cannot_do_is_refused_with_its_place(case: dict[str, Any]) -> None:
+    require_refused(case, read_chat)
 
 
-@pytest.mark.parametrize(("fields", "param", "says"), GENERATE_REFUSES)
-def test_what_generate_cannot_do_is_refused_with_its_place(fields: dict[str, Any], param: str, says: str) -> None:
-    error = refusal(read_generate, fields)
-    assert error.param == param
-    assert says in error.message
+@pytest.mark.parametrize("case", TABLE["generate"])
+def test_what_generate_cannot_do_is_refused_with_its_place(case: dict[str, Any]) -> None:
+    require_refused(case, read_generate)
+
+
+@pytest.mark.parametrize("case", TABLE["embed"])
+def test_texts_that_get_no_vectors_are_refused(case: dict[str, Any]) -> None:
+    require_refused(case, lambda fields: read_embed({"model": "small", "input": "a", **fields}))
 
 
 @pytest.mark.parametrize("read", [read_chat, read_generate])
@@ -365,31 +286,12 @@ def test_arguments_of_earlier_calls_are_objects_or_their_text(arguments: object)
     assert found[1]["tool_calls"][0]["function"] == call["function"]
 
 
-EMBED_REFUSES = [
-    ({"input": None}, "input", "Missing"),
-    ({"input": 3}, "input", "a string or an array"),
-    ({"input": ["a", 3]}, "input[1]", "a string"),
-    ({"input": [[1, 2]]}, "input[0]", "a string"),
-    ({"input": ["a", ""]}, "input[1]", "empty"),
-    ({"truncate": 0}, "truncate", "a boolean"),
-    ({"dimensions": 0}, "dimensions", ">= 1"),
-    ({"options": {"num_ctx": "large"}}, "options.num_ctx", "an integer"),
-    ({"options": {"mirostat": 3}}, "options.mirostat", "maximum"),
-]
-
 SIZES = [(None, None), (-1, None), (0, None), (20, 20), (1 << 40, 1 << 40)]
 
 
 @pytest.mark.parametrize(("given", "found"), SIZES)
 def test_a_context_is_where_texts_are_cut(given: int | None, found: int | None) -> None:
     assert read_embed({"model": "small", "input": "a", "options": {"num_ctx": given}}).max_tokens == found
-
-
-@pytest.mark.parametrize(("fields", "param", "says"), EMBED_REFUSES)
-def test_texts_that_get_no_vectors_are_refused(fields: dict[str, Any], param: str, says: str) -> None:
-    error = refusal(lambda fields: read_embed({"model": "small", "input": "a", **fields}), fields)
-    assert error.param == param
-    assert says in error.message
 
 
 def test_texts_are_one_or_several_or_none() -> None:

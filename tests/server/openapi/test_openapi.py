@@ -41,11 +41,13 @@ from constrain.server.requests.refusals import (
 )
 from constrain.server.responses.request import read_request
 from constrain.server.settings import Settings
-from tests.support.server.asking import ask, chunks_of, served_as
-from tests.support.server.messages import VERSION, events_of
+from tests.support.server.asking import ask, served_as
+from tests.support.server.messages import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    import httpx
 
     import constrain
 
@@ -55,47 +57,64 @@ GRAMMAR = {"type": "grammar", "grammar": {"syntax": "regex", "definition": "[0-9
 CUSTOM = {"type": "custom", "custom": {"name": "number", "format": GRAMMAR}}
 CALLS = [{"id": "c", "type": "function", "function": {"name": "add", "arguments": "{}"}}]
 
-CHATS: tuple[dict[str, Any], ...] = (
-    {},
-    {"stream": True, "stream_options": {"include_usage": True}, "n": 2},
-    {"logprobs": True, "top_logprobs": 2},
-    {"tools": [TOOL, CUSTOM], "tool_choice": {"type": "function", "function": {"name": "add"}}},
-    {"tools": [TOOL, CUSTOM], "tool_choice": {"type": "custom", "custom": {"name": "number"}}, "stream": True},
-    {"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "boolean"}}}},
-    {"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "boolean"}}}, "n": 2,
-     "vote": True},
-    {"messages": [*MESSAGES, {"role": "assistant", "tool_calls": CALLS}, {"role": "tool", "tool_call_id": "c",
-                                                                          "content": [{"type": "text", "text": "1"}]}]},
-)  # fmt: skip
-RESPONSES: tuple[dict[str, Any], ...] = (
-    {"input": "Say hello.", "reasoning": {"effort": "low"}, "truncation": "disabled"},
-    {"input": [{"role": "user", "content": [{"type": "input_text", "text": "Hi"}]}], "instructions": "Be brief."},
-    {"input": "3", "tools": [{"type": "custom", "name": "number", "format": {"type": "grammar",
-     **GRAMMAR["grammar"]}}], "tool_choice": "required", "store": False},  # type: ignore[dict-item]
-    {"input": "3", "text": {"format": {"type": "json_schema", "name": "x", "schema": {"type": "boolean"}}}},
-    {"input": "3", "text": {"format": {"type": "json_schema", "name": "x", "schema": {"type": "boolean"}}}, "n": 2,
-     "vote": True},
-)  # fmt: skip
-COMPLETIONS: tuple[dict[str, Any], ...] = (
-    {"prompt": "One, two,", "logprobs": 1},
-    {"prompt": ["One,", "Two,"], "stream": True, "stream_options": {"include_usage": True}, "echo": True},
-    {"prompt": "Yes or no?", "response_format": CHATS[5]["response_format"], "best_of": 2, "max_tokens": 10},
-    {"prompt": "Yes or no?", "response_format": CHATS[5]["response_format"], "n": 2, "vote": True},
-)
+YES = {"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "boolean"}}}}
+CALLED = {"role": "assistant", "tool_calls": CALLS}
+RESULT = {"role": "tool", "tool_call_id": "c", "content": [{"type": "text", "text": "1"}]}
+FORMAT = {"format": {"type": "json_schema", "name": "x", "schema": {"type": "boolean"}}}
+NUMBER = {"type": "custom", "name": "number", "format": {"type": "grammar", **GRAMMAR["grammar"]}}  # type: ignore[dict-item]
 ADD = {"name": "add", "input_schema": {"properties": {"a": {"type": "integer"}}}}
 USE = [{"type": "tool_use", "id": "c", "name": "add", "input": {"a": 1}}]
-MESSAGE_REQUESTS: tuple[dict[str, Any], ...] = (
-    {"system": [{"type": "text", "text": "Be brief."}], "stop_sequences": ["."], "thinking": {"type": "adaptive"}},
-    {"stream": True, "output_config": {"format": {"type": "json_schema", "schema": {"type": "boolean"}}}},
-    {"tools": [ADD], "tool_choice": {"type": "tool", "name": "add"}, "confidence": True},
-    {"tools": [ADD], "tool_choice": {"type": "any", "disable_parallel_tool_use": True}, "stream": True},
-    {"messages": [*MESSAGES, {"role": "assistant", "content": USE},
-                  {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c", "is_error": True}]}]},
-)  # fmt: skip
-EMBEDDINGS: tuple[dict[str, Any], ...] = (
-    {"input": "Hello"},
-    {"input": [[1, 2], [3]], "encoding_format": "base64"},
+FAILED = [{"type": "tool_result", "tool_use_id": "c", "is_error": True}]
+
+CHAT = ("/v1/chat/completions", "ChatRequest", "ChatCompletion", "ChatCompletionChunk")
+RESPONSE = ("/v1/responses", "ResponsesRequest", "Response", "")
+COMPLETION = ("/v1/completions", "CompletionRequest", "Completion", "CompletionChunk")
+MESSAGE = ("/v1/messages", "MessagesRequest", "Message", "MessageEvent")
+OLLAMA_CHAT = ("/api/chat", "OllamaChatRequest", "OllamaChatAnswer", "OllamaChatAnswer")
+OLLAMA_TEXT = ("/api/generate", "OllamaGenerateRequest", "OllamaGenerateAnswer", "OllamaGenerateAnswer")
+LLAMA = ("/completion", "LlamaCompletionRequest", "LlamaCompletion", "LlamaCompletionPiece")
+EMBEDDING = ("/v1/embeddings", "EmbeddingRequest", "Embeddings", "")
+
+BASES: dict[str, dict[str, Any]] = {
+    "/v1/chat/completions": {"model": "small", "messages": MESSAGES, "max_tokens": 40},
+    "/v1/responses": {"model": "small", "max_output_tokens": 40},
+    "/v1/completions": {"model": "small", "max_tokens": 2},
+    "/v1/messages": {"model": "small", "messages": MESSAGES, "max_tokens": 40},
+    "/api/chat": {"model": "small:latest", "messages": MESSAGES, "options": {"num_predict": 40, "seed": -1}},
+    "/api/generate": {"model": "small:latest", "prompt": "Hi", "options": {"num_predict": 8, "num_ctx": 64}},
+    "/completion": {"prompt": ["One,", 5], "n_predict": 8},
+    "/v1/embeddings": {"model": "small"},
+}
+ASKED: tuple[tuple[tuple[str, str, str, str], dict[str, Any]], ...] = (
+    (CHAT, {"stream": True, "stream_options": {"include_usage": True}, "n": 2, "max_tokens": 3}),
+    (CHAT, {"logprobs": True, "top_logprobs": 2, "max_tokens": 3}),
+    (CHAT, {"tools": [TOOL, CUSTOM], "tool_choice": {"type": "function", "function": {"name": "add"}}}),
+    (CHAT, {"tools": [TOOL, CUSTOM], "tool_choice": {"type": "custom", "custom": {"name": "number"}}, "stream": True}),
+    (CHAT, {**YES, "n": 2, "vote": True}),
+    (CHAT, {"messages": [*MESSAGES, CALLED, RESULT], "max_tokens": 3}),
+    (RESPONSE, {"input": "Say hello.", "reasoning": {"effort": "low"}, "truncation": "disabled"}),
+    (RESPONSE, {"input": [{"role": "user", "content": [{"type": "input_text", "text": "Hi"}]}], "instructions": "Go."}),
+    (RESPONSE, {"input": "3", "tools": [NUMBER], "tool_choice": "required", "store": False}),
+    (RESPONSE, {"input": "3", "text": FORMAT, "n": 2, "vote": True}),
+    (COMPLETION, {"prompt": "One, two,", "logprobs": 1}),
+    (COMPLETION, {"prompt": ["One,", "Two,"], "stream": True, "stream_options": {"include_usage": True}, "echo": True}),
+    (COMPLETION, {"prompt": "Yes or no?", **YES, "n": 2, "vote": True, "max_tokens": 10}),
+    (MESSAGE, {"system": [{"type": "text", "text": "Be brief."}], "stop_sequences": ["."]}),
+    (MESSAGE, {"stream": True, "output_config": {"format": {"type": "json_schema", "schema": {"type": "boolean"}}}}),
+    (MESSAGE, {"tools": [ADD], "tool_choice": {"type": "tool", "name": "add"}, "confidence": True}),
+    (MESSAGE, {"tools": [ADD], "tool_choice": {"type": "any"}, "stream": True, "thinking": {"type": "adaptive"}}),
+    (MESSAGE, {"messages": [*MESSAGES, {"role": "assistant", "content": USE}, {"role": "user", "content": FAILED}]}),
+    (EMBEDDING, {"input": "Hello"}),
+    (EMBEDDING, {"input": [[1, 2], [3]], "encoding_format": "base64"}),
+    (OLLAMA_CHAT, {"format": {"type": "boolean"}}),
+    (OLLAMA_CHAT, {"tools": [TOOL], "tool_choice": "required", "stream": False}),
+    (OLLAMA_TEXT, {"logprobs": True, "top_logprobs": 1, "keep_alive": "5m"}),
+    (OLLAMA_TEXT, {"raw": True, "stream": False}),
+    (LLAMA, {"stream": True, "return_tokens": True}),
+    (LLAMA, {"json_schema": {"type": "boolean"}}),
 )
+"""What is asked: the path, the schemas of the request, of a whole answer and of a piece of a stream, and the fields."""
+
 WRONG: tuple[tuple[str, dict[str, Any]], ...] = (
     ("ChatRequest", {}),
     ("ChatRequest", {"model": "other"}),
@@ -257,37 +276,31 @@ def test_all_schemas_of_all_operations_are_json_schemas_and_refer_to_what_is_the
     assert names <= set(schemas)
 
 
-@pytest.mark.slow(but=("5", "4"))
-@pytest.mark.parametrize("fields", CHATS, ids=range(len(CHATS)))
-def test_conversations_and_their_answers_are_as_described(
-    application: Application, description: dict[str, Any], fields: dict[str, Any]
-) -> None:
-    body = {"model": "small", "messages": MESSAGES, "max_tokens": 40, "temperature": 0, **fields}
-    validator(description, "ChatRequest").validate(body)
-    response = ask(application, "POST", "/v1/chat/completions", json=body)
-    assert response.status_code == 200, response.text
-    if body.get("stream"):
-        for chunk in chunks_of(response):
-            validator(description, "ChatCompletionChunk").validate(chunk)
-    else:
-        validator(description, "ChatCompletion").validate(response.json())
+def objects_of(response: httpx.Response) -> list[Any]:
+    """The object in a body, or those of its events or lines."""
+    if response.headers["content-type"] == "application/json":
+        return [response.json()]
+    lines = [line.removeprefix("data: ") for line in response.text.splitlines()]
+    return [json.loads(line) for line in lines if line.startswith("{")]
 
 
-@pytest.mark.slow(but=("0", "3"))
-@pytest.mark.parametrize("fields", MESSAGE_REQUESTS, ids=range(len(MESSAGE_REQUESTS)))
-def test_messages_are_as_described(
-    application: Application, description: dict[str, Any], fields: dict[str, Any]
+@pytest.mark.slow
+@pytest.mark.parametrize(("names", "fields"), ASKED, ids=range(len(ASKED)))
+def test_requests_and_their_answers_are_as_described(
+    application: Application, description: dict[str, Any], names: tuple[str, str, str, str], fields: dict[str, Any]
 ) -> None:
-    body = {"model": "small", "messages": MESSAGES, "max_tokens": 40, "temperature": 0, **fields}
-    validator(description, "MessagesRequest").validate(body)
-    validator(description, "CountRequest").validate(body)
-    response = ask(application, "POST", "/v1/messages", json=body)
+    path, request, whole, piece = names
+    body = {**BASES[path], **fields}
+    validator(description, request).validate(body)
+    if request == "MessagesRequest":
+        validator(description, "CountRequest").validate(body)
+    response = ask(application, "POST", path, json=body)
     assert response.status_code == 200, response.text
-    if body.get("stream"):
-        for event in events_of(response.text):
-            validator(description, "MessageEvent").validate(event)
-    else:
-        validator(description, "Message").validate(response.json())
+    answer = validator(description, piece if body.get("stream", path.startswith("/api/")) else whole)
+    found = objects_of(response)
+    assert found
+    for each in found:
+        answer.validate(each)
 
 
 @pytest.mark.parametrize("path", ["/v1/models", "/v1/models/{name}"])
@@ -299,79 +312,6 @@ def test_models_are_as_described(
     response = ask(application, "GET", path.replace("{name}", "small"), headers=headers)
     fitting = [Draft202012Validator(each).is_valid(response.json()) for each in schema["anyOf"]]
     assert fitting == [not headers, bool(headers)]
-
-
-@pytest.mark.slow(only=("1", "2"))
-@pytest.mark.parametrize("fields", RESPONSES, ids=range(len(RESPONSES)))
-def test_responses_are_as_described(
-    application: Application, description: dict[str, Any], fields: dict[str, Any]
-) -> None:
-    body = {"model": "small", "max_output_tokens": 40, "temperature": 0, **fields}
-    validator(description, "ResponsesRequest").validate(body)
-    response = ask(application, "POST", "/v1/responses", json=body)
-    assert response.status_code == 200, response.text
-    validator(description, "Response").validate(response.json())
-
-
-@pytest.mark.parametrize("fields", COMPLETIONS, ids=range(len(COMPLETIONS)))
-def test_completions_of_texts_are_as_described(
-    application: Application, description: dict[str, Any], fields: dict[str, Any]
-) -> None:
-    body = {"model": "small", "max_tokens": 2, **fields}
-    validator(description, "CompletionRequest").validate(body)
-    response = ask(application, "POST", "/v1/completions", json=body)
-    if body.get("stream"):
-        for chunk in chunks_of(response):
-            validator(description, "CompletionChunk").validate(chunk)
-    else:
-        assert response.status_code == 200, response.text
-        validator(description, "Completion").validate(response.json())
-
-
-@pytest.mark.parametrize("fields", EMBEDDINGS, ids=range(len(EMBEDDINGS)))
-def test_embeddings_are_as_described(
-    application: Application, description: dict[str, Any], fields: dict[str, Any]
-) -> None:
-    body = {"model": "small", **fields}
-    validator(description, "EmbeddingRequest").validate(body)
-    response = ask(application, "POST", "/v1/embeddings", json=body)
-    assert response.status_code == 200, response.text
-    validator(description, "Embeddings").validate(response.json())
-
-
-OLLAMA: tuple[tuple[str, str, dict[str, Any]], ...] = (
-    ("chat", "Chat", {"messages": MESSAGES, "format": {"type": "boolean"}, "options": {"temperature": 3, "seed": -1}}),
-    ("chat", "Chat", {"messages": MESSAGES, "tools": [TOOL], "tool_choice": "required", "stream": False}),
-    ("generate", "Generate", {"prompt": "Hi", "logprobs": True, "top_logprobs": 1, "keep_alive": "5m"}),
-    ("generate", "Generate", {"prompt": "Hi", "raw": True, "options": {"num_ctx": 64}, "stream": False}),
-)
-
-
-@pytest.mark.parametrize(("path", "name", "fields"), OLLAMA, ids=range(len(OLLAMA)))
-def test_answers_of_ollamas_api_are_as_described(
-    application: Application, description: dict[str, Any], path: str, name: str, fields: dict[str, Any]
-) -> None:
-    body = {"model": "small:latest", **fields, "options": {"num_predict": 40, **fields.get("options", {})}}
-    validator(description, f"Ollama{name}Request").validate(body)
-    response = ask(application, "POST", f"/api/{path}", json=body)
-    assert response.status_code == 200, response.text
-    for line in response.text.splitlines():
-        validator(description, f"Ollama{name}Answer").validate(json.loads(line))
-
-
-@pytest.mark.parametrize("fields", [{}, {"stream": True, "return_tokens": True}, {"json_schema": {"type": "boolean"}}])
-def test_continuations_for_llama_servers_clients_are_as_described(
-    application: Application, description: dict[str, Any], fields: dict[str, Any]
-) -> None:
-    body = {"prompt": ["One,", 5], "n_predict": 8, **fields}
-    validator(description, "LlamaCompletionRequest").validate(body)
-    response = ask(application, "POST", "/completion", json=body)
-    assert response.status_code == 200, response.text
-    if "stream" not in body:
-        validator(description, "LlamaCompletion").validate(response.json())
-        return
-    for event in response.text.split("\n\n")[:-1]:
-        validator(description, "LlamaCompletionPiece").validate(json.loads(event.removeprefix("data: ")))
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from constrain.server.http.errors import ApiError, convert_field_errors
 from constrain.server.responses.input import add_ids, conversation, read_items
 from constrain.server.responses.output import finished_response
 from tests.support.server.response_answers import ANSWERS
+from tests.support.server.tables import require_refused, table
 
 Item = dict[str, Any]
 
@@ -36,9 +37,14 @@ def _messages(given: Any, instructions: str | None = None) -> list[dict[str, Any
     return conversation(read_items(given), instructions)
 
 
-def _error(given: Any) -> ApiError:
-    with pytest.raises(ApiError) as caught, convert_field_errors():
+def _convert(given: Any) -> None:
+    with convert_field_errors():
         _messages(given)
+
+
+def _error(given: Any) -> ApiError:
+    with pytest.raises(ApiError) as caught:
+        _convert(given)
     assert (caught.value.status, caught.value.kind) == (400, "invalid_request_error")
     return caught.value
 
@@ -181,48 +187,9 @@ def test_a_call_without_its_result_is_refused() -> None:
     assert (error.message, error.param) == ("No tool output found for function call a.", "input")
 
 
-@pytest.mark.parametrize(
-    ("given", "param", "code"),
-    [
-        (3, "input", "invalid_type"),
-        (["Hello"], "input[0]", "invalid_type"),
-        ([{"content": "Hello"}], "input[0].type", "invalid_value"),
-        ([{"type": "web_search_call", "id": "ws_1"}], "input", "invalid_value"),
-        ([{"type": "item_reference", "id": "msg_1"}], "input", "invalid_value"),
-        ([{"type": "item_reference"}], "input[0].id", "missing_required_parameter"),
-        ([{"type": 3}], "input[0].type", "invalid_type"),
-        ([ASKED, {"role": "tool", "content": "x"}], "input[1].role", "invalid_value"),
-        ([{"role": "user"}], "input[0].content", "missing_required_parameter"),
-        ([{"role": "user", "content": None}], "input[0].content", "invalid_type"),
-        ([{"role": "user", "content": []}], "input[0].content", "empty_array"),
-        ([{"role": "user", "content": ["x"]}], "input[0].content[0]", "invalid_type"),
-        ([{"role": "user", "content": [{"type": "text", "text": "x"}]}], "input[0].content[0].type", "invalid_value"),
-        (
-            [{"role": "user", "content": [{"type": "output_text", "text": "x"}]}],
-            "input[0].content[0].type",
-            "invalid_value",
-        ),
-        (
-            [{"role": "user", "content": [{"type": "input_text"}]}],
-            "input[0].content[0].text",
-            "missing_required_parameter",
-        ),
-        (
-            [{"role": "user", "content": [{"type": "input_text", "text": "x"}, {"type": "input_image"}]}],
-            "input[0].content[1]",
-            "invalid_value",
-        ),
-        ([{"type": "function_call", "name": "f", "arguments": ""}], "input[0].call_id", "missing_required_parameter"),
-        ([_call("a"), _result("a", None)], "input[1].output", "invalid_type"),
-        ([_call("a"), _result("a", [{}])], "input[1].output[0].type", "missing_required_parameter"),
-        ([{"type": "reasoning", "summary": "x"}], "input[0].summary", "invalid_type"),
-        ([_call("a"), _call("a"), _result("a"), _result("a")], "input", "invalid_value"),
-        ([{"role": "user", "content": "\ud83d"}], "input", "invalid_value"),
-    ],
-)
-def test_items_that_cannot_be_used_are_refused_by_place(given: Any, param: str, code: str) -> None:
-    error = _error(given)
-    assert (error.param, error.code) == (param, code)
+@pytest.mark.parametrize("case", table("responses_requests")["items"])
+def test_items_that_cannot_be_used_are_refused_by_place(case: dict[str, Any]) -> None:
+    require_refused(case, _convert)
 
 
 @pytest.mark.parametrize("arguments", ["", "null", "no JSON", "[1]", {"a": 1}, [1], None])

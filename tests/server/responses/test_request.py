@@ -10,7 +10,9 @@ import pytest
 from constrain.server.http.errors import ApiError
 from constrain.server.responses.request import ResponsesRequest, read_request
 from tests.support.server.response_answers import PERSON, TOOLS
+from tests.support.server.tables import require_refused, table
 
+TABLE = table("responses_requests")
 FUNCTION, CUSTOM = TOOLS
 OPEN = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}, "required": ["a"]}
 
@@ -190,105 +192,14 @@ def test_a_previous_response_may_be_all_the_input() -> None:
     assert read_request({"model": "tiny", "previous_response_id": "resp_1"}).items == ()
 
 
-@pytest.mark.parametrize(
-    ("body", "param", "code"),
-    [
-        ({"model": 1}, "model", "invalid_type"),
-        ({"input": None}, "input", "missing_required_parameter"),
-        ({"input": []}, "input", "missing_required_parameter"),
-        ({"instructions": ["x"]}, "instructions", "invalid_type"),
-        ({"previous_response_id": 1}, "previous_response_id", "invalid_type"),
-        ({"background": True}, "background", "unsupported_parameter"),
-        ({"conversation": "conv_1"}, "conversation", "unsupported_parameter"),
-        ({"prompt": {"id": "pmpt_1"}}, "prompt", "unsupported_parameter"),
-        ({"temperature": 2.1}, "temperature", "decimal_above_max_value"),
-        ({"temperature": -1}, "temperature", "decimal_below_min_value"),
-        ({"temperature": "hot"}, "temperature", "invalid_type"),
-        ({"temperature": True}, "temperature", "invalid_type"),
-        ({"top_p": 1.5}, "top_p", "decimal_above_max_value"),
-        ({"presence_penalty": 3}, "presence_penalty", "decimal_above_max_value"),
-        ({"frequency_penalty": -3}, "frequency_penalty", "decimal_below_min_value"),
-        ({"max_output_tokens": 0}, "max_output_tokens", "integer_below_min_value"),
-        ({"max_output_tokens": 1.5}, "max_output_tokens", "invalid_type"),
-        ({"top_logprobs": 21}, "top_logprobs", "integer_above_max_value"),
-        ({"include": ["all"]}, "include[0]", "invalid_value"),
-        ({"truncation": "some"}, "truncation", "invalid_value"),
-        ({"include": "all"}, "include", "invalid_type"),
-        ({"store": "yes"}, "store", "invalid_type"),
-        ({"stream": 1}, "stream", "invalid_type"),
-        ({"metadata": {"a": 1}}, "metadata.a", "invalid_type"),
-        ({"metadata": {str(number): "" for number in range(17)}}, "metadata", "object_above_max_properties"),
-        ({"reasoning": "low"}, "reasoning", "invalid_type"),
-        ({"text": "json"}, "text", "invalid_type"),
-        ({"text": {"format": {"type": "xml"}}}, "text.format.type", "invalid_value"),
-        ({"text": {"format": {**PERSON, "name": "a b"}}}, "text.format.name", "invalid_value"),
-        ({"text": {"format": {**PERSON, "name": None}}}, "text.format.name", "invalid_type"),
-        ({"text": {"format": {**PERSON, "schema": None}}}, "text.format.schema", "missing_required_parameter"),
-        ({"text": {"format": {**PERSON, "schema": True}}}, "text.format.schema", "invalid_type"),
-        ({"text": {"format": {**PERSON, "strict": "yes"}}}, "text.format.strict", "invalid_type"),
-        ({"text": {"format": {**PERSON, "schema": OPEN}}}, "text.format.schema", "invalid_json_schema"),
-        ({"tools": {}}, "tools", "invalid_type"),
-        ({"tools": [FUNCTION] * 129}, "tools", "array_above_max_length"),
-        ({"tools": [{"name": "web_search"}]}, "tools[0].type", "missing_required_parameter"),
-        ({"tools": [{"type": "namespace", "tools": []}]}, "tools[0].name", "missing_required_parameter"),
-        ({"tools": [{"type": "namespace", "name": "a"}]}, "tools[0].tools", "invalid_type"),
-        (
-            {"tools": [{"type": "namespace", "name": "a", "tools": [FUNCTION, FUNCTION]}]},
-            "tools[1]",
-            "invalid_value",
-        ),
-        ({"tools": [{"type": "function", "function": {"name": "f"}}]}, "tools[0].name", "missing_required_parameter"),
-        ({"tools": [{"type": "function", "name": "a b"}]}, "tools[0].name", "invalid_value"),
-        ({"tools": [{**FUNCTION, "description": 3}]}, "tools[0].description", "invalid_value"),
-        ({"tools": [FUNCTION, FUNCTION]}, "tools[1]", "invalid_value"),
-        ({"tools": [{**FUNCTION, "parameters": OPEN}]}, "tools[0].parameters", "invalid_function_parameters"),
-        ({"tools": [{**FUNCTION, "parameters": 3, "strict": False}]}, "tools[0].parameters", "invalid_value"),
-        (
-            {"tools": [{**FUNCTION, "parameters": {"properties": 3}, "strict": None}]},
-            "tools[0].parameters",
-            "invalid_function_parameters",
-        ),
-        (
-            {"tools": [FUNCTION, {**CUSTOM, "format": {**CUSTOM["format"], "definition": "a(?=b)"}}]},
-            "tools[1].format",
-            "invalid_grammar",
-        ),
-        (
-            {"tools": [{**CUSTOM, "format": {"type": "grammar", "syntax": "lark", "definition": "start: x"}}]},
-            "tools[0].format",
-            "invalid_grammar",
-        ),
-        (
-            {"tools": [{**CUSTOM, "format": {**CUSTOM["format"], "syntax": "peg"}}]},
-            "tools[0].format.syntax",
-            "invalid_value",
-        ),
-        ({"tool_choice": "required"}, "tool_choice", "invalid_value"),
-        ({"tools": TOOLS, "tool_choice": "weather"}, "tool_choice", "invalid_value"),
-        ({"tools": TOOLS, "tool_choice": ["weather"]}, "tool_choice", "invalid_type"),
-        ({"tools": TOOLS, "tool_choice": {"type": "function", "name": "f"}}, "tool_choice", "invalid_value"),
-        ({"tools": TOOLS, "tool_choice": {"type": "function", "name": "sum"}}, "tool_choice", "invalid_value"),
-        (
-            {"tools": TOOLS, "tool_choice": {"type": "function", "function": {"name": "weather"}}},
-            "tool_choice.name",
-            "missing_required_parameter",
-        ),
-        ({"tools": TOOLS, "tool_choice": {"type": "web_search"}}, "tool_choice.type", "invalid_value"),
-        (
-            {"tools": TOOLS, "tool_choice": {"type": "allowed_tools", "mode": "none", "tools": []}},
-            "tool_choice.mode",
-            "invalid_value",
-        ),
-        (
-            {"tools": TOOLS, "tool_choice": {"type": "allowed_tools", "mode": "auto", "tools": []}},
-            "tool_choice",
-            "invalid_value",
-        ),
-    ],
-)
-def test_what_cannot_be_honoured_is_refused_by_field(body: dict[str, Any], param: str, code: str) -> None:
-    error = _error(**body)
-    assert (error.param, error.code) == (param, code)
+@pytest.mark.parametrize("case", TABLE["refused"])
+def test_what_cannot_be_honoured_is_refused_by_field(case: dict[str, Any]) -> None:
+    require_refused(case, lambda fields: _read(**fields))
+
+
+def test_too_many_tools_are_refused() -> None:
+    error = _error(tools=[FUNCTION] * 129)
+    assert (error.param, error.code) == ("tools", "array_above_max_length")
 
 
 def test_a_missing_input_is_named() -> None:

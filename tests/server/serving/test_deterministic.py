@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
-from constrain.llama.model import default_model_path
 from constrain.server.app import Application
 from constrain.server.config import read_config
 from constrain.server.serving.model_files import find_models
@@ -18,6 +17,7 @@ from tests.support.server.asking import CHAT, SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
 PROMPTS = ["Say hello.", "Say hello to me, then name a colour.", "Say hello to me, then name a city.", "Count."]
 SCHEMA = {"type": "object", "properties": {"a": {"type": "string", "maxLength": 5}}, "required": ["a"]}
@@ -41,9 +41,9 @@ def body(number: int) -> dict[str, Any]:
 
 
 @pytest.fixture
-def application() -> Iterator[Application]:
+def application(model_file: Path) -> Iterator[Application]:
     flags = {"deterministic": True, "ctx": 256, "threads": 1}
-    models = find_models(read_config(None, flags), default_model_path(), ["small"])
+    models = find_models(read_config(None, flags), model_file, ["small"])
     yield Application(models, Settings())
     models.close()
 

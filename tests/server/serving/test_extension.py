@@ -13,6 +13,7 @@ from constrain import choice
 from constrain.lark.source import Lark
 from constrain.server.logs import JsonLines
 from constrain.server.serving.extension import MAX_WARNINGS, log_warnings
+from tests.support import byte_vocabulary
 from tests.support.server.asking import ask, chat, chunks_of
 from tests.support.server.response_answers import completion
 
@@ -90,16 +91,13 @@ def test_warnings_of_a_constraint_are_told_and_logged(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("fields", "reason"),
-    [({"response_format": LONG_FORMAT}, "stop"), ({"tools": [LONG_TOOL], "tool_choice": "required"}, "tool_calls")],
+    "fields", [{"response_format": LONG_FORMAT}, {"tools": [LONG_TOOL], "tool_choice": "required"}]
 )
-def test_json_that_the_limit_has_closed_says_so(application: Application, fields: dict[str, Any], reason: str) -> None:
+def test_json_that_the_limit_has_closed_says_so(application: Application, fields: dict[str, Any]) -> None:
     asked = {**fields, "max_tokens": 40, "parallel_tool_calls": False}
     for one in extensions(application, **asked):
         assert one is not None
         assert one["ended_early"] == "length"
-    assert chat(application, **asked).json()["choices"][0]["finish_reason"] == reason
-    assert respond(application, **asked).json()["status"] == "completed"
 
 
 @pytest.mark.slow
@@ -144,6 +142,5 @@ def test_warnings_are_bounded(caplog: pytest.LogCaptureFixture) -> None:
     ids=["composition", "lark", "lark that ignores"],
 )
 def test_a_schema_within_a_language_is_warned_of(source: Any) -> None:
-    vocabulary = constrain.Vocabulary.from_tokens([bytes([byte]) for byte in range(256)] + [b""], eos=[256])
-    warnings = constrain.compile(source, vocabulary, cache=False).report.warnings
+    warnings = constrain.compile(source, byte_vocabulary(), cache=False).report.warnings
     assert any("shoe-size" in warning for warning in warnings)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import threading
 import time
 from typing import TYPE_CHECKING, Any
@@ -12,21 +11,16 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
-from constrain.llama.model import default_model_path
 from constrain.server.app import Application
-from constrain.server.config import read_config
 from constrain.server.http.account import Account, current
 from constrain.server.http.errors import ApiError
 from constrain.server.serving import models as models_module
-from constrain.server.serving.model_files import find_models
 from constrain.server.serving.models import Models, ModelSource, only_model
 from constrain.server.settings import Settings
-from tests.support import LONG
 from tests.support.server.asking import CHAT, SECONDS, ask, error_of
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
-    from pathlib import Path
 
 
 class Scripted:
@@ -387,22 +381,3 @@ def test_a_server_that_can_load_no_model_is_not_healthy() -> None:
 
     play(scene())
     assert ask(application, "GET", "/health").status_code == 503
-
-
-SECOND = os.environ.get("CONSTRAIN_SECOND_MODEL")
-
-
-@pytest.mark.skipif(not LONG or not SECOND, reason="CONSTRAIN_LONG, and a second model: CONSTRAIN_SECOND_MODEL")
-def test_two_real_models_take_turns_in_memory_that_has_room_for_one(tmp_path: Path) -> None:
-    tables = "".join(f'[[models]]\npath = "{path}"\n' for path in (default_model_path(), SECOND))
-    (tmp_path / "server.toml").write_text("ctx = 512\nparallel = 2\nthreads = 1\nmemory_limit = '500 MiB'\n" + tables)
-    models = find_models(read_config(tmp_path / "server.toml", {}), None, [])
-    application = Application(models, Settings())
-    body = {"messages": [{"role": "user", "content": "Hello"}], "max_tokens": 4}
-    first, second = models
-    for _ in range(2):
-        for name in (first, second):
-            response = ask(application, "POST", CHAT, json={**body, "model": name})
-            assert response.json()["usage"]["completion_tokens"] > 0
-            assert [state.name for state in models.states() if state.is_loaded] == [name]
-    models.close()

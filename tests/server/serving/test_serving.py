@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
+from constrain.llama.contexts.sequences import Sequences
 from constrain.server.app import Application
 from constrain.server.http.listening import listen
 from constrain.server.run import Server
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 LONG = {
     "type": "object",
-    "properties": {"a": {"type": "string", "minLength": 600, "maxLength": 640}},
+    "properties": {"a": {"type": "string", "minLength": 3000, "maxLength": 3100}},
     "required": ["a"],
 }
 """Takes hundreds of tokens."""
@@ -56,11 +57,21 @@ def test_a_client_that_leaves_a_stream_frees_its_place(model: constrain.Model) -
 
 
 @pytest.mark.slow
-def test_a_client_that_leaves_before_the_answer_frees_its_place(model: constrain.Model) -> None:
+def test_a_client_that_leaves_before_the_answer_frees_its_place(
+    model: constrain.Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
     application = Application(served_as(model, "small"), Settings())
+    evaluate, has_left = Sequences.evaluate, threading.Event()
+
+    def wait_and_evaluate(*arguments: Any) -> Any:
+        assert has_left.wait(SECONDS)
+        return evaluate(*arguments)
+
+    monkeypatch.setattr(Sequences, "evaluate", wait_and_evaluate)
     with serving(application) as url:
         with pytest.raises(httpx.ReadTimeout):
-            httpx.post(url + CHAT, json=BODY, timeout=httpx.Timeout(SECONDS, read=0.5))
+            httpx.post(url + CHAT, json=BODY, timeout=httpx.Timeout(SECONDS, read=0.3))
+        has_left.set()
         assert is_free(model)
     require_abandoned(application)
 
@@ -87,7 +98,7 @@ def test_a_server_that_stops_brings_streams_to_a_valid_end(model: constrain.Mode
     assert events[-1] == "[DONE]"
     choices = [json.loads(event)["choices"][0] for event in events[:-1]]
     text = "".join(choice["delta"].get("content") or "" for choice in choices)
-    assert 600 <= len(json.loads(text)["a"]) <= 640
+    assert 3000 <= len(json.loads(text)["a"]) <= 3100
     assert choices[-1]["finish_reason"] == "stop"
     thread.join(SECONDS)
     assert not thread.is_alive()

@@ -19,7 +19,7 @@ from tests.support.waiting import wait_until_async
 if TYPE_CHECKING:
     from tests.support.server.process import Program
 
-GRACE = 12
+GRACE = 6
 LONG_GRACE = 40
 """Seconds. The streams take longer than the first of these, and half of the second is more than enough to end them."""
 

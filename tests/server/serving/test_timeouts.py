@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+import threading
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from constrain.llama.contexts.sequences import Sequences
 from constrain.server.app import Application
 from constrain.server.settings import Settings
 from tests.support.server.asking import chat, chunks_of, error_of, served_as
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
 LONG = {
     "type": "object",
-    "properties": {"a": {"type": "string", "minLength": 900, "maxLength": 1000}},
+    "properties": {"a": {"type": "string", "minLength": 3000, "maxLength": 3100}},
     "required": ["a"],
 }
 """Takes hundreds of tokens."""
@@ -27,10 +29,16 @@ FORMAT = {"type": "json_schema", "json_schema": {"name": "x", "schema": LONG}}
 
 
 @pytest.fixture
-def hasty(model: constrain.Model) -> Application:
-    """A server that gives a request just time enough to be begun."""
-    _ = model.scheduler
-    return Application(served_as(model, "small"), Settings(timeout=3))
+def hasty(model: constrain.Model, monkeypatch: pytest.MonkeyPatch) -> Application:
+    """A server that gives a request time for some hundred tokens."""
+    evaluate, never = Sequences.evaluate, threading.Event()
+
+    def evaluate_slowly(*arguments: Any) -> Any:
+        never.wait(0.01)
+        return evaluate(*arguments)
+
+    monkeypatch.setattr(Sequences, "evaluate", evaluate_slowly)
+    return Application(served_as(model, "small"), Settings(timeout=1.5))
 
 
 @pytest.fixture
@@ -39,7 +47,7 @@ def full(model: constrain.Model) -> Iterator[Application]:
     slots = list(model.scheduler.slots)
     for slot in slots:
         slot.busy = True
-    yield Application(served_as(model, "small"), Settings(timeout=1))
+    yield Application(served_as(model, "small"), Settings(timeout=0.3))
     model.scheduler.join()
     for slot in slots:
         slot.busy = False
@@ -49,15 +57,16 @@ def full(model: constrain.Model) -> Iterator[Application]:
 def test_an_answer_that_is_being_written_is_brought_to_a_valid_end(hasty: Application) -> None:
     chat(hasty, response_format=FORMAT, max_tokens=1)  # compiled
     choice = chat(hasty, response_format=FORMAT).json()["choices"][0]
-    assert 900 <= len(json.loads(choice["message"]["content"])["a"]) <= 1000
-    assert choice["finish_reason"] == "stop"
+    assert 3000 <= len(json.loads(choice["message"]["content"])["a"]) <= 3100
+    assert (choice["finish_reason"], choice["constrain"]["ended_early"]) == ("stop", "timeout")
 
 
 @pytest.mark.slow
 def test_a_text_that_is_being_written_is_cut_and_says_so(hasty: Application) -> None:
     logit_bias = {"2": -100}  # no end of generation
-    choice = chunks_of(chat(hasty, stream=True, logit_bias=logit_bias))[-1]["choices"][0]
-    assert choice["finish_reason"] == "length"
+    chunks = chunks_of(chat(hasty, stream=True, logit_bias=logit_bias))
+    assert len(chunks) < 300
+    assert chunks[-1]["choices"][0]["finish_reason"] == "length"
 
 
 @pytest.mark.slow

@@ -122,52 +122,21 @@ def test_more_voters_than_there_is_room_for_are_refused(model: constrain.Model) 
         assert (error["param"], error["code"]) == ("n", "integer_above_max_value")
 
 
-def ask_for(application: Application, endpoint: str, schema: Any, **fields: Any) -> httpx.Response:
-    named = {"name": "x", "schema": schema}
-    form = {"type": "json_schema", "json_schema": named}
-    if endpoint == "chat":
-        return chat(application, messages=MESSAGES, response_format=form, **fields)
-    if endpoint == "completions":
-        return complete(application, **{"prompt": PROMPT, "response_format": form, **fields})
-    body = {"model": "small", "input": PROMPT, "text": {"format": {"type": "json_schema", **named}}, **fields}
-    return ask(application, "POST", "/v1/responses", json=body)
-
-
-def value_of(endpoint: str, choice: dict[str, Any]) -> Any:
-    if endpoint == "chat":
-        return json.loads(choice["message"]["content"])
-    return json.loads(choice["text"] if endpoint == "completions" else choice["output"][0]["content"][0]["text"])
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("endpoint", ["chat", "completions", "responses"])
-def test_answers_that_cannot_be_read_do_not_vote(
-    application: Application, endpoint: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: dict[str, Any] = {"schema": {"enum": ["red", [[["deep"]]], "blue"]}, "temperature": 1, "seed": 1, "n": 6}
-    written = "chat" if endpoint == "responses" else endpoint  # a response without a vote is one answer
-    several = ask_for(application, written, **asked).json()
-    samples = [value_of(written, choice) for choice in several["choices"]]
+def test_answers_that_cannot_be_read_do_not_vote(application: Application, monkeypatch: pytest.MonkeyPatch) -> None:
+    def asked(schema: Any, **fields: Any) -> httpx.Response:
+        form = {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
+        return chat(application, messages=MESSAGES, response_format=form, **fields)
+
+    options: dict[str, Any] = {"schema": {"enum": ["red", [[["deep"]]], "blue"]}, "temperature": 1, "seed": 1, "n": 6}
+    samples = [json.loads(choice["message"]["content"]) for choice in asked(**options).json()["choices"]]
     counts = Counter(each for each in samples if isinstance(each, str))
     assert 0 < counts.total() < 6
     monkeypatch.setattr("constrain.types.answer_text.MAX_ANSWER_NESTING", 2)
-    response = ask_for(application, endpoint, vote=True, **asked)
-    assert response.status_code == 200, response.text
-    answer = response.json()
-    choice = answer if endpoint == "responses" else answer["choices"][0]
-    winner, agreement = value_of(endpoint, choice), choice["constrain"]["agreement"]
+    (choice,) = asked(vote=True, **options).json()["choices"]
+    winner = json.loads(choice["message"]["content"])
     assert counts[winner] == max(counts.values())
-    assert agreement[""] == counts[winner] / counts.total()
-    if endpoint != "responses":
-        assert answer["usage"]["prompt_tokens"] == several["usage"]["prompt_tokens"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("endpoint", ["chat", "completions", "responses"])
-def test_a_vote_without_an_answer_that_can_be_read_is_an_error(
-    application: Application, endpoint: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("constrain.types.answer_text.MAX_ANSWER_NESTING", 2)
-    response = ask_for(application, endpoint, {"const": [[[]]]}, vote=True, n=2)
+    assert choice["constrain"]["agreement"][""] == counts[winner] / counts.total()
+    response = asked({"const": [[[]]]}, vote=True, n=2)
     assert response.status_code == 400
     assert "The answer cannot be read: the answer is nested more than 2 levels" in error_of(response)["message"]

@@ -37,5 +37,5 @@ def require_refused(case: dict[str, Any], read: Callable[[dict[str, Any]], objec
         read(json.loads(case["fields"]))
     error = caught.value
     assert (error.status, error.kind) == (400, "invalid_request_error")
-    assert (error.param, error.code) == (case["param"], case["code"])
-    assert case["says"] in error.message
+    assert (error.param, error.code) == (case["param"], case.get("code"))
+    assert case.get("says", "") in error.message

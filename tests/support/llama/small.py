@@ -1,0 +1,87 @@
+"""A model with the vocabulary and the chat template of the demo model, and so few weights that a token takes a
+millisecond: for tests of what is done with a model, not of what it says.
+
+It likes short words of lower-case letters best, sometimes ends a string, and seldom ends its answer.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from constrain.llama.loading import load_vocabulary
+from constrain.llama.model import default_model_path
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+WIDTH, INNER, HEADS = 32, 32, 1
+
+_SIZES = {
+    "llama.block_count": 1,
+    "llama.embedding_length": WIDTH,
+    "llama.feed_forward_length": INNER,
+    "llama.attention.head_count": HEADS,
+    "llama.attention.head_count_kv": HEADS,
+    "llama.rope.dimension_count": WIDTH // HEADS,
+}
+_F32, _F16 = 0, 1
+_UINT32 = 4
+_ALIGNMENT = 32
+
+_LIKED = ((rb"<\|im_end\|>", 1.75), (rb'"[,}\]]?', 3.2), (rb"[}\]]", 2.5), (rb" ?[a-z]{1,9}|[0-9]", 0.0))
+"""Patterns of tokens, and by how much their logits exceed those of words; other tokens have far smaller logits."""
+
+
+def write_small_model(path: Path) -> Path:
+    """Writes the file: the demo model's metadata with other sizes, and random weights."""
+    source = default_model_path().read_bytes()
+    metadata = bytearray(source[: source.index(_string("token_embd.weight"))])
+    for name, size in _SIZES.items():
+        key = _string(name) + struct.pack("<I", _UINT32)
+        at = metadata.index(key) + len(key)
+        metadata[at : at + 4] = struct.pack("<I", size)
+    tensors = _tensors()
+    struct.pack_into("<Q", metadata, 8, len(tensors))
+    infos, data = b"", b""
+    for name, tensor in tensors.items():
+        kind = _F32 if tensor.dtype == np.float32 else _F16
+        extents = struct.pack(f"<I{tensor.ndim}Q", tensor.ndim, *reversed(tensor.shape))
+        infos += _string(name) + extents + struct.pack("<IQ", kind, len(data))
+        data += tensor.tobytes()
+        data += bytes(-len(data) % _ALIGNMENT)
+    start = len(metadata) + len(infos)
+    path.write_bytes(bytes(metadata) + infos + bytes(-start % _ALIGNMENT) + data)
+    return path
+
+
+def _string(text: str) -> bytes:
+    return struct.pack("<Q", len(text)) + text.encode()
+
+
+def _tensors() -> dict[str, np.ndarray]:
+    """Weights by name. The first number of a state is the same for all tokens, so that ``output`` can like some."""
+    rng = np.random.default_rng(0)
+    vocabulary = load_vocabulary(default_model_path())
+    tokens = [vocabulary.token_bytes(token) or b"" for token in range(vocabulary.n_vocab)]
+    for token in vocabulary.eos:
+        tokens[token] = b"<|im_end|>"
+
+    def made(*shape: int, scale: float = 0.3) -> np.ndarray:
+        return (scale * rng.standard_normal(shape)).astype(np.float16)
+
+    embedding, output = made(len(tokens), WIDTH, scale=1.0), made(len(tokens), WIDTH, scale=0.25)
+    embedding[:, 0] = 3
+    liked = [next((much for pattern, much in _LIKED if re.fullmatch(pattern, text)), -8.0) for text in tokens]
+    output[:, 0] = np.array(liked, np.float16) / 2
+    norm = np.ones(WIDTH, np.float32)
+    block = {"attn_norm": norm, "ffn_norm": norm}
+    block |= {name: made(WIDTH, WIDTH) for name in ("attn_q", "attn_k", "attn_v", "attn_output")}
+    block |= {name: made(INNER, WIDTH) for name in ("ffn_gate", "ffn_up")}
+    block["ffn_down"] = made(WIDTH, INNER)
+    block["attn_output"][0] = block["ffn_down"][0] = 0
+    layer = {f"blk.0.{name}.weight": tensor for name, tensor in block.items()}
+    return {"token_embd.weight": embedding, "output_norm.weight": norm, "output.weight": output, **layer}
