@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import constrain
-from constrain.cli.serve import serve
-from constrain.llama.model import DEFAULT_PARALLEL, default_model_path
+from constrain.llama.model import default_model_path
 from constrain.server.config import ServerConfig, read_config
 from constrain.server.serving.model_files import find_models
 
@@ -87,10 +85,7 @@ def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
         ('[[models]]\npath = "a"\nname = "a*"', "server.toml: models[0].name: "),
         ('[[models]]\npath = "a"\nalias = ["\\n"]', "server.toml: models[0].alias[0]: "),
         ("[models]", "server.toml: models: "),
-        (
-            'allowed_host = "http://a"',
-            "allowed_host[0]: Value error, a host is a name or an address, as in",
-        ),
+        ('allowed_host = "http://a"', "allowed_host[0]: Value error, a host is a name or an address, as in"),
         ('cors_origin = ["*", "a.example"]', "server.toml: cors_origin[1]: Value error, an origin is a scheme, a host"),
         ("port = 1\n[[models]", "this is not TOML: Expected ']]' at the end of an array declaration (at line 2"),
     ],
@@ -112,30 +107,6 @@ def test_what_a_flag_cannot_say_is_named() -> None:
         read_config(None, {"memory_limit": "much"})
     with pytest.raises(ValueError, match=r"--allowed-host: Value error, a host is .*, not 'my_host/'"):
         read_config(None, {"allowed_host": ["my_host/"]})
-
-
-def test_help_shows_the_defaults() -> None:
-    parameters = inspect.signature(serve, eval_str=True).parameters
-    flags = {
-        name: parameters[name].annotation.__metadata__[0] for name in ServerConfig.model_fields if name != "models"
-    }
-    shown = {name: flag.show_default for name, flag in flags.items() if isinstance(flag.show_default, str)}
-    defaults = ServerConfig().model_dump()
-    apart = {
-        "parallel": "8",
-        "gpu_layers": "-1",
-        "lock_memory": "no",
-        "threads": "physical cores",
-        "memory_limit": "none",
-        "deterministic": "no",
-        "shared_cache": "no",
-        "prompt_cache": "yes",
-        "prompt_cache_size": "2 GiB",
-        "playground": "yes",
-    }
-    assert shown == apart | {name: f"{defaults[name]}".removesuffix(".0") for name in shown.keys() - apart.keys()}
-    assert shown["parallel"] == str(DEFAULT_PARALLEL)
-    assert (defaults["prompt_cache"], defaults["prompt_cache_size"]) == (True, 2 << 30)
 
 
 def test_the_prompt_cache_is_set_for_all_models(tmp_path: Path) -> None:

@@ -36,31 +36,17 @@ def check_usage(usage: dict[str, Any], details: str, name: str, most: int = BUDG
     assert 0 < drafted < usage[name] <= most
 
 
-def test_a_chat_completion_has_the_draft_as_reasoning(application: Application) -> None:
-    body = chat(application, messages=MESSAGES, response_format=FORMAT, draft=16, max_tokens=BUDGET).json()
-    (choice,) = body["choices"]
-    jsonschema.validate(json.loads(choice["message"]["content"]), SCHEMA)
-    assert choice["message"]["reasoning_content"]
-    assert choice["finish_reason"] == "stop"
-    check_usage(body["usage"], "completion_tokens_details", "completion_tokens")
-    assert body["usage"]["completion_tokens_details"]["reasoning_tokens"] <= 16
-
-
-def test_a_chat_completion_without_a_draft_has_none(application: Application) -> None:
-    asked: dict[str, Any] = {"messages": MESSAGES, "response_format": FORMAT, "max_tokens": BUDGET}
-    body = chat(application, **asked, draft=False).json()
-    assert "reasoning_content" not in body["choices"][0]["message"]
-    assert body["usage"]["completion_tokens_details"] == {"reasoning_tokens": 0}
-
-
-def test_a_chat_stream_has_the_draft_in_front(application: Application) -> None:
+def test_a_chat_completion_has_the_draft_as_reasoning_in_front(application: Application) -> None:
     asked: dict[str, Any] = {"messages": MESSAGES, "response_format": FORMAT, "draft": 16, "max_tokens": BUDGET}
     chunks = chunks_of(chat(application, **asked, stream=True, stream_options={"include_usage": True}))
     deltas = [choice["delta"] for chunk in chunks for choice in chunk["choices"]]
     thoughts = [index for index, delta in enumerate(deltas) if delta.get("reasoning_content")]
     content = [index for index, delta in enumerate(deltas) if delta.get("content")]
     assert thoughts[-1] < content[0]
-    whole = chat(application, **asked).json()["choices"][0]["message"]
+    body = chat(application, **asked).json()
+    whole = body["choices"][0]["message"]
+    jsonschema.validate(json.loads(whole["content"]), SCHEMA)
+    assert body["usage"]["completion_tokens_details"]["reasoning_tokens"] <= 16
     assert "".join(deltas[index]["reasoning_content"] for index in thoughts) == whole["reasoning_content"]
     assert "".join(deltas[index]["content"] for index in content) == whole["content"]
     check_usage(chunks[-1]["usage"], "completion_tokens_details", "completion_tokens")
@@ -86,19 +72,6 @@ def test_a_response_has_the_draft_as_an_item_of_its_own(application: Application
     assert body["status"] == "completed"
     check_usage(body["usage"], "output_tokens_details", "output_tokens")
     assert body["usage"]["output_tokens_details"]["reasoning_tokens"] <= 16
-
-
-def test_a_stored_response_with_a_draft_can_be_continued(application: Application) -> None:
-    first = respond(application, text=TEXT, draft=8, max_output_tokens=BUDGET).json()
-    second = respond(
-        application,
-        input="And Bob, who is 5?",
-        previous_response_id=first["id"],
-        text=TEXT,
-        draft=8,
-        max_output_tokens=BUDGET,
-    ).json()
-    assert [item["type"] for item in second["output"]] == ["reasoning", "message"]
 
 
 ERRORS: dict[str, tuple[dict[str, Any], str, str]] = {

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from constrain.cli.serve import serve
 from constrain.server import config
 from tests import test_readme
-from tests.support.guide import API, RUNNING, SECURITY, SERVER, Example, examples
+from tests.support.guide import API, DOCS, RUNNING, SECURITY, SERVER, Example, examples
 
 SOURCES = sorted(Path(inspect.getfile(config)).parent.rglob("*.py"))
 
@@ -38,6 +38,14 @@ def test_examples_for_the_openai_package_run(example: Example, url: str, capsys:
 def test_the_example_of_the_readme_runs(url: str) -> None:
     [code] = [each for each in test_readme.EXAMPLES if SERVER in each]
     exec(compile(code.replace(SERVER, f"{url}/v1"), "readme", "exec"), {"Person": Person})
+
+
+@pytest.mark.slow
+def test_the_example_of_streamed_fields_runs(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    page = (DOCS / "guides" / "streaming.md").read_text(encoding="utf-8")
+    (code,) = (each for each in re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE) if SERVER in each)
+    exec(compile(code.replace(SERVER, f"{url}/v1"), "guide", "exec"), {"__name__": "guide"})
+    assert "complete () name=" in capsys.readouterr().out
 
 
 def test_the_flags_that_the_guide_tells_of_are_those_there_are() -> None:

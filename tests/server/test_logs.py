@@ -8,25 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from constrain.server.app import Application
 from constrain.server.http.account import Account, current
 from constrain.server.logs import JsonLines, TextLines, escape_line, log_config
-from constrain.server.settings import Settings
-from tests.support.server.asking import ask, served_as
+from tests.support.server.asking import ask
+from tests.support.server.asking import idle as application
 
 if TYPE_CHECKING:
     import httpx
 
 HOSTILE = "\x1b[31m\n2026-01-01 INFO forged\r\x00\u2028\u202e\x9b"
-
-
-class NoModel:
-    parallel = 1
-
-
-def application(**settings: Any) -> Application:
-    model: Any = NoModel()
-    return Application(served_as(model, "small"), Settings(**settings))
 
 
 def record(message: str = "", *, error: Exception | None = None, **facts: Any) -> logging.LogRecord:

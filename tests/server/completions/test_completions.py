@@ -18,7 +18,6 @@ from tests.support.server.asking import ask, chunks_of, error_of
 
 if TYPE_CHECKING:
     import httpx
-    import openai
 
     import constrain
     from constrain.server.app import Application
@@ -119,11 +118,6 @@ def test_the_best_answers_are_those_that_the_model_finds_likeliest(application: 
     assert best.usage.completion_tokens == 24
 
 
-def test_more_prompts_than_there_is_room_for_are_refused(application: Application) -> None:
-    error = error_of(complete(application, prompt=["a"] * 1000))
-    assert (error["param"], error["code"]) == ("prompt", "array_above_max_length")
-
-
 @pytest.mark.slow
 def test_an_echo_is_the_prompt_in_front_of_the_answer(application: Application, model: constrain.Model) -> None:
     text = "Eins, zwei, drü,"
@@ -197,15 +191,3 @@ def test_a_token_begins_in_a_character_that_may_be_unfinished() -> None:
 def test_a_prompt_that_overflows_the_context_is_refused(application: Application) -> None:
     error = error_of(complete(application, prompt=["a", "word " * 2000]))
     assert (error["code"], error["param"]) == ("context_length_exceeded", "prompt")
-
-
-@pytest.mark.slow
-def test_the_openai_package_reads_it(client: openai.OpenAI) -> None:
-    prompt = ["One, two,", "Monday,"]
-    whole = client.completions.create(model="small", prompt=prompt, max_tokens=3, temperature=0)
-    assert all(choice.text for choice in whole.choices)
-    chunks = client.completions.create(model="small", prompt=prompt, max_tokens=3, temperature=0, stream=True)
-    texts = dict.fromkeys(range(len(whole.choices)), "")
-    for chunk in chunks:
-        texts[chunk.choices[0].index] += chunk.choices[0].text
-    assert list(texts.values()) == [choice.text for choice in whole.choices]

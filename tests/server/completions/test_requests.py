@@ -30,12 +30,7 @@ def test_what_clients_send_is_accepted(case: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(
     ("prompt", "read_as"),
-    [
-        ("a", ("a",)),
-        (["a", "b"], ("a", "b")),
-        ([1, 2], ((1, 2),)),
-        ([[1, 2], [3]], ((1, 2), (3,))),
-    ],
+    [("a", ("a",)), (["a", "b"], ("a", "b")), ([1, 2], ((1, 2),)), ([[1, 2], [3]], ((1, 2), (3,)))],
 )
 def test_a_prompt_is_texts_or_tokens(prompt: object, read_as: tuple[Any, ...]) -> None:
     assert read({"prompt": prompt}).prompts == read_as

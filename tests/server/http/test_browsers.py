@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from constrain.server.app import Application
 from constrain.server.http.cors import origin_of
 from constrain.server.http.hosts import Hosts, host_of, hosts_for
-from constrain.server.settings import Settings
-from tests.support.server.asking import CHAT, JSON, SECONDS, ask, error_of, served_as, serving
+from tests.support.server.asking import CHAT, JSON, SECONDS, ask, error_of, serving
+from tests.support.server.asking import idle as application
 
 if TYPE_CHECKING:
     import httpx
@@ -20,17 +19,6 @@ if TYPE_CHECKING:
 BROWSER = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 
 ORIGIN = "https://my.example"
-
-
-class NoModel:
-    """Stands where no model is asked."""
-
-    parallel = 1
-
-
-def application(**settings: Any) -> Application:
-    model: Any = NoModel()
-    return Application(served_as(model, "small"), Settings(**settings))
 
 
 def named(host: str | None, **settings: Any) -> httpx.Response:
@@ -43,31 +31,12 @@ def status_for(hosts: Hosts, host: str) -> int:
     return named(host, hosts=hosts).status_code
 
 
-STRANGERS = [
-    "evil.example",
-    "evil.example:8080",
-    "EVIL.example.",
-    "localhost.evil.example",
-    "127.0.0.1.evil.example:8080",
-    "127.0.0.1@evil.example",
-    "evil.example#localhost",
-    "localhost, evil.example",
-    "localhost evil.example",
-    "localhost:8080:8080",
-    "localhost:http",
-    "evil.example/localhost",
-    "[evil.example]",
-    "[::1",
-    "[::1]evil.example",
-    "127.0.0.1..",
-    "",
-    "internal",
-    "box",
-    "evil-internal",
-    "host.docker.internal.evil.example",
-    "host.docker.internal@evil.example",
-    "a.xlocal",
-]
+STRANGERS = ["evil.example", "evil.example:8080", "EVIL.example.", "localhost.evil.example"]
+STRANGERS += ["127.0.0.1.evil.example:8080", "127.0.0.1@evil.example", "evil.example#localhost"]
+STRANGERS += ["localhost, evil.example", "localhost evil.example", "localhost:8080:8080", "localhost:http"]
+STRANGERS += ["evil.example/localhost", "[evil.example]", "[::1", "[::1]evil.example", "127.0.0.1..", ""]
+STRANGERS += ["internal", "box", "evil-internal", "host.docker.internal.evil.example"]
+STRANGERS += ["host.docker.internal@evil.example", "a.xlocal", "10.0.0.1", "0.0.0.0", "[fe80::1]"]
 OWN = ["localhost", "localhost:8080", "LocalHost:1", "localhost.", "127.0.0.1:8080", "127.1.2.3", "[::1]", "[::1]:8080"]
 OWN += ["[0:0:0:0:0:0:0:1]:80", "[::ffff:127.0.0.1]:8080", "localhost:"]
 OWN += ["host.docker.internal:8080", "host.containers.internal", "box.local.", "App.LocalHost:3000", "nas.home.arpa"]
@@ -93,20 +62,12 @@ def test_another_name_leads_nowhere(method: str, path: str) -> None:
     assert error_of(response)["code"] == "host_not_allowed"
 
 
-@pytest.mark.parametrize("address", ["10.0.0.1", "0.0.0.0", "[fe80::1]", "8.8.8.8"])
-def test_a_server_of_this_machine_answers_to_no_address_of_another(address: str) -> None:
-    assert named(address).status_code == 403
-
-
 def test_more_names_can_be_allowed() -> None:
     hosts = hosts_for("127.0.0.1", ["127.0.0.1"], ["LLM.example.", "2001:db8::1"], has_keys=False)
     found = {host: status_for(hosts, host) for host in ("llm.example:443", "[2001:db8:0::1]", "x.llm.example", "llm")}
     assert found == {"llm.example:443": 200, "[2001:db8:0::1]": 200, "x.llm.example": 403, "llm": 403}
-
-
-def test_every_name_can_be_allowed() -> None:
-    hosts = hosts_for("127.0.0.1", ["127.0.0.1"], ["*"], has_keys=False)
-    assert {status_for(hosts, host) for host in STRANGERS} == {200}
+    every = hosts_for("127.0.0.1", ["127.0.0.1"], ["*"], has_keys=False)
+    assert {status_for(every, host) for host in STRANGERS} == {200}
 
 
 def test_the_name_that_a_server_listens_on_is_its_own() -> None:
@@ -128,11 +89,8 @@ def test_a_server_of_a_network_answers_to_names_that_are_no_sites() -> None:
     assert {status_for(hosts, host) for host in [*ours, socket.gethostname()]} == {200}
     strangers = ["evil.example", "192.168.1.5.evil.example", "local.evil.example", "a.xlocal"]
     assert {status_for(hosts, host) for host in strangers} == {403}
-
-
-def test_a_server_of_a_network_that_asks_for_a_key_answers_to_all_names() -> None:
-    hosts = hosts_for("192.168.1.5", ["192.168.1.5"], [], has_keys=True)
-    assert status_for(hosts, "llm.example") == 200
+    with_keys = hosts_for("192.168.1.5", ["192.168.1.5"], [], has_keys=True)
+    assert status_for(with_keys, "llm.example") == 200
 
 
 @pytest.mark.parametrize(
@@ -307,16 +265,8 @@ def test_an_origin_is_written_as_browsers_write_it(text: str, found: str) -> Non
     assert origin_of(text) == found
 
 
-NO_ORIGINS = [
-    "my.example",
-    "https://my.example/a",
-    "https://",
-    "",
-    "None",
-    "*://my.example",
-    "https://a.*",
-    "*.my.example",
-]
+NO_ORIGINS = ["my.example", "https://my.example/a", "https://", "", "None", "*://my.example", "https://a.*"]
+NO_ORIGINS += ["*.my.example"]
 NO_ORIGINS += [
     "https://a*.my.example",
     "https://*my.example",

@@ -119,10 +119,7 @@ def test_a_process_goes_on_after_its_first_turn() -> None:
 @pytest.mark.slow(only=("time",))
 @pytest.mark.parametrize(
     ("function", "argument", "limit"),
-    [
-        (sum, ENDLESS, r"0\.2 seconds"),
-        (bytearray, 1 << 30, "256 MiB of memory"),
-    ],
+    [(sum, ENDLESS, r"0\.2 seconds"), (bytearray, 1 << 30, "256 MiB of memory")],
     ids=["time", "memory"],
 )
 def test_a_process_that_takes_too_much_is_told_which_limit_it_met(function: Any, argument: Any, limit: str) -> None:

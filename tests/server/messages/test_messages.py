@@ -87,11 +87,7 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
         "start 0 tool_use, input_json_delta 0, stop 0, message_delta tool_use",
     ),
     "a call of any tool": (
-        {
-            "messages": QUESTION,
-            "tools": TOOLS,
-            "tool_choice": {"type": "any", "disable_parallel_tool_use": True},
-        },
+        {"messages": QUESTION, "tools": TOOLS, "tool_choice": {"type": "any", "disable_parallel_tool_use": True}},
         "start 0 tool_use, input_json_delta 0, stop 0, message_delta tool_use",
     ),
 }
@@ -156,13 +152,7 @@ def count(application: Application, **fields: Any) -> int:
 
 
 @pytest.mark.parametrize(
-    "fields",
-    [
-        {},
-        {"system": "Be brief."},
-        {"messages": QUESTION, "tools": TOOLS},
-        {"output_config": BOOK_FORMAT},
-    ],
+    "fields", [{}, {"system": "Be brief."}, {"messages": QUESTION, "tools": TOOLS}, {"output_config": BOOK_FORMAT}]
 )
 def test_the_count_is_that_of_the_prompt_that_is_read(application: Application, fields: dict[str, Any]) -> None:
     usage = message(application, **fields, max_tokens=20)["usage"]

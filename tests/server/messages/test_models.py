@@ -6,26 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from constrain.server.app import Application
-from constrain.server.serving.models import Models, ModelSource
-from constrain.server.settings import Settings
 from tests.support.server import asking
-from tests.support.server.asking import ask
+from tests.support.server.asking import ask, idle
 from tests.support.server.messages import VERSION, error_of
 
 if TYPE_CHECKING:
-    import constrain
-
-NAMES = ("a", "b", "c", "folder/d")
-
-
-def not_loaded() -> constrain.Model:
-    raise AssertionError("no model is needed")
+    from constrain.server.app import Application
 
 
 @pytest.fixture(scope="module")
 def served() -> Application:
-    return Application(Models([ModelSource(NAMES, 1_700_000_000, 4, 0, not_loaded)]), Settings())
+    return idle("a", "b", "c", "folder/d")
 
 
 def page(served: Application, query: str) -> dict[str, Any]:

@@ -182,15 +182,10 @@ def events_for(answer: Answer) -> list[Event]:
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-def test_events_come_in_the_recorded_order(name: str) -> None:
-    order = order_of(events_for(ANSWERS[name]))
-    assert ", ".join(order) == f"message_start, {ANSWERS[name].order}, message_stop"
-
-
-@pytest.mark.parametrize("name", ANSWERS)
-def test_events_add_up_to_the_message(name: str) -> None:
-    answer = ANSWERS[name]
-    assert joined(events_for(answer)) == MessageWriter(answer.heading).response([answer.completion])
+def test_events_come_in_the_recorded_order_and_add_up_to_the_message(name: str) -> None:
+    answer, events = ANSWERS[name], events_for(ANSWERS[name])
+    assert ", ".join(order_of(events)) == f"message_start, {answer.order}, message_stop"
+    assert joined(events) == MessageWriter(answer.heading).response([answer.completion])
 
 
 @pytest.mark.parametrize("name", ANSWERS)

@@ -11,7 +11,6 @@ from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT202012
 from starlette.routing import Route
 
-from constrain.server.app import Application
 from constrain.server.chat.request import read_chat_request
 from constrain.server.completions.request import read_completion_request
 from constrain.server.embeddings.request import read_embedding_request
@@ -41,7 +40,7 @@ from constrain.server.requests.refusals import (
 )
 from constrain.server.responses.request import read_request
 from constrain.server.settings import Settings
-from tests.support.server.asking import ask, served_as
+from tests.support.server.asking import ask, idle
 from tests.support.server.messages import VERSION
 
 if TYPE_CHECKING:
@@ -49,7 +48,8 @@ if TYPE_CHECKING:
 
     import httpx
 
-    import constrain
+    from constrain.server.app import Application
+
 
 MESSAGES = [{"role": "user", "content": "Say hello."}]
 TOOL = {"type": "function", "function": {"name": "add", "parameters": {"properties": {"a": {"type": "integer"}}}}}
@@ -118,23 +118,15 @@ ASKED: tuple[tuple[tuple[str, str, str, str], dict[str, Any]], ...] = (
 WRONG: tuple[tuple[str, dict[str, Any]], ...] = (
     ("ChatRequest", {}),
     ("ChatRequest", {"model": "other"}),
-    ("ChatRequest", {"messages": []}),
     ("ChatRequest", {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]}),
     ("ChatRequest", {"temperature": 2.5}),
-    ("ChatRequest", {"n": 0}),
-    ("ChatRequest", {"n": 2, "vote": 2}),
     ("ChatRequest", {"stop": ["a"] * 65}),
     ("ChatRequest", {"tools": [{"type": "function"}]}),
     ("ResponsesRequest", {"input": [{"type": "function_call"}]}),
-    ("ResponsesRequest", {"input": "x", "max_output_tokens": 0}),
     ("ResponsesRequest", {"input": "x", "tool_choice": {"type": "file_search"}}),
     ("MessagesRequest", {}),
-    ("MessagesRequest", {"model": "other"}),
-    ("MessagesRequest", {"max_tokens": 0}),
     ("MessagesRequest", {"temperature": 1.5}),
-    ("MessagesRequest", {"system": [{"type": "image"}]}),
     ("MessagesRequest", {"messages": [{"role": "user", "content": [{"type": "image", "source": {}}]}]}),
-    ("MessagesRequest", {"tools": [{"name": "web_search"}]}),
     ("MessagesRequest", {"thinking": {"type": "enabled"}}),
     ("MessagesRequest", {"tool_choice": "auto"}),
 )
@@ -362,14 +354,10 @@ def test_what_is_refused_is_not_described(
     validator(description, error).validate(response.json())
 
 
-def test_the_models_are_those_that_are_served(description: dict[str, Any]) -> None:
+def test_a_key_is_described_where_one_is_needed(description: dict[str, Any]) -> None:
     assert description["components"]["schemas"]["ModelName"]["enum"] == ["small", "other-name"]
     assert "security" not in description
-
-
-@pytest.mark.slow
-def test_a_key_is_described_where_one_is_needed(model: constrain.Model) -> None:
-    application = Application(served_as(model, "small"), Settings(api_keys=("secret",)))
+    application = idle(api_keys=("secret",))
     description = ask(application, "GET", "/openapi.json", headers={"Authorization": "Bearer secret"}).json()
     assert description["security"] == [{"key": []}, {"keyHeader": []}]
     assert description["components"]["securitySchemes"] == {

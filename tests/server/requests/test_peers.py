@@ -71,10 +71,7 @@ CASES: dict[str, tuple[dict[str, Any], Callable[[str], bool]]] = {
     "structured_outputs.json": ({"structured_outputs": {"json": PERSON}}, is_person),
     "guided_regex": ({"guided_regex": "[A-Z]{2}-[0-9]{2}"}, is_code),
     "regex": ({"regex": "[A-Z]{2}-[0-9]{2}"}, is_code),
-    "regex of another dialect": (
-        {"regex": {"pattern": r"\u0041{2}-\d{2}", "dialect": "ecma"}},
-        is_code,
-    ),
+    "regex of another dialect": ({"regex": {"pattern": r"\u0041{2}-\d{2}", "dialect": "ecma"}}, is_code),
     "structured_outputs.regex": ({"structured_outputs": {"regex": "[A-Z]{2}-[0-9]{2}"}}, is_code),
     "guided_choice": ({"guided_choice": ["red", "green (dark)"]}, is_colour),
     "structured_outputs.choice": ({"structured_outputs": {"choice": ["red", "green (dark)"]}}, is_colour),
@@ -190,8 +187,7 @@ def test_any_json(application: Application) -> None:
 
 
 @pytest.mark.parametrize(
-    "fields",
-    [{"guided_json": None, "grammar": "", "structured_outputs": {}}, {"structured_outputs": None}],
+    "fields", [{"guided_json": None, "grammar": "", "structured_outputs": {}}, {"structured_outputs": None}]
 )
 def test_what_says_nothing_is_accepted(application: Application, fields: dict[str, Any]) -> None:
     assert asked(application, CHAT, fields).status_code == 200

@@ -50,13 +50,6 @@ def _kinds(events: Events) -> list[str]:
     return [event["type"].removeprefix("response.") for event in events]
 
 
-def _status(name: str) -> str:
-    return str(_events(ANSWERS[name])[-1]["response"]["status"])
-
-
-COMPLETED = [name for name in ANSWERS if _status(name) == "completed"]
-
-
 @pytest.mark.slow(only=("text",))
 @pytest.mark.parametrize("name", ANSWERS)
 def test_every_event_is_one_of_openais_type(name: str) -> None:
@@ -66,16 +59,12 @@ def test_every_event_is_one_of_openais_type(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-def test_sequence_numbers_have_no_gaps(name: str) -> None:
-    events = _events(ANSWERS[name])
-    assert [event["sequence_number"] for event in events] == list(range(len(events)))
-
-
-@pytest.mark.parametrize("name", ANSWERS)
 def test_a_stream_ends_in_the_response_that_is_not_streamed(name: str) -> None:
     answer = ANSWERS[name]
     whole = finished_response(answer.head, answer.completion, completed_at=1_763_800_002.0, reasoning_tokens=3)
-    assert _events(answer)[-1]["response"] == response_json(whole)
+    events = _events(answer)
+    assert events[-1]["response"] == response_json(whole)
+    assert [event["sequence_number"] for event in events] == list(range(len(events)))
 
 
 @pytest.mark.parametrize("name", ANSWERS)
@@ -83,15 +72,6 @@ def test_openais_accumulator_takes_every_stream(name: str) -> None:
     events = _events(ANSWERS[name])
     with _client(events).responses.stream(model="tiny", input="Hello", tools=TOOLS) as stream:
         assert [event.type for event in stream] == [event["type"] for event in events]
-
-
-@pytest.mark.parametrize("name", COMPLETED)
-def test_openais_accumulator_ends_with_the_response(name: str) -> None:
-    events = _events(ANSWERS[name])
-    with _client(events).responses.stream(model="tiny", input="Hello") as stream:
-        final = stream.get_final_response()
-    assert [item.id for item in final.output] == [item["id"] for item in events[-1]["response"]["output"]]
-    assert final.output_text == ANSWERS[name].completion.text
 
 
 def test_openais_accumulator_parses_the_value() -> None:
@@ -124,6 +104,7 @@ def test_items_are_the_same_when_added_done_and_completed(name: str) -> None:
     assert done == events[-1]["response"]["output"]
     assert [(item["id"], item["type"]) for item in added] == [(item["id"], item["type"]) for item in done]
     assert {item["status"] for item in added} <= {"in_progress"}
+    assert not any(item.get("content") or item.get("arguments") or item.get("input") for item in added)
 
 
 def test_text_is_streamed_as_one_part_of_one_message() -> None:
@@ -141,32 +122,16 @@ def test_text_is_streamed_as_one_part_of_one_message() -> None:
     ]
 
 
-def test_an_item_begins_empty() -> None:
-    events = _events(ANSWERS["everything"])
-    added = [event["item"] for event in events if event["type"] == "response.output_item.added"]
-    assert [item.get("content", item.get("arguments", item.get("input"))) for item in added] == [[], [], "", "", ""]
-
-
 def test_a_call_is_finished_before_the_next_begins() -> None:
     call = ["output_item.added", "function_call_arguments.delta", "function_call_arguments.delta"]
     call += ["function_call_arguments.done", "output_item.done"]
+    done = [event for event in _events(ANSWERS["calls"]) if event["type"] == "response.function_call_arguments.done"]
+    assert [event["name"] for event in done] == ["weather", "weather"]
     custom = [kind.replace("function_call_arguments", "custom_tool_call_input") for kind in call]
     assert _kinds(_events(ANSWERS["calls"]))[2:-1] == [*call, *call, *custom]
 
 
-def test_the_end_of_arguments_names_the_function() -> None:
-    done = [event for event in _events(ANSWERS["calls"]) if event["type"] == "response.function_call_arguments.done"]
-    assert [(event["name"], event["arguments"]) for event in done] == [
-        ("weather", '{"city": "Oslo"}'),
-        ("weather", '{"city": "Rome"}'),
-    ]
-
-
-def test_cut_text_ends_with_an_incomplete_response() -> None:
-    assert _kinds(_events(ANSWERS["cut text"]))[-1] == "incomplete"
-
-
-@pytest.mark.parametrize("size", [1, 7, 1000])
+@pytest.mark.parametrize("size", [1, 7])
 @pytest.mark.parametrize(
     ("form", "written"),
     [

@@ -13,7 +13,6 @@ from constrain.server.responses.output import (
     count_reasoning,
     failed_response,
     finished_response,
-    new_response_id,
     response_json,
     unfinished_response,
 )
@@ -42,18 +41,11 @@ def test_every_response_is_one_of_openais_type(name: str) -> None:
     document = _finished(ANSWERS[name])
     again = TypeAdapter(Response).validate_python(document, strict=True)
     assert response_json(again) == document
-
-
-@pytest.mark.parametrize("name", ANSWERS)
-def test_every_response_has_all_fields_that_clients_expect(name: str) -> None:
-    assert _finished(ANSWERS[name]).keys() >= set(REQUIRED.split())
-
-
-@pytest.mark.parametrize("name", ANSWERS)
-def test_ids_of_items_differ_and_say_their_kind(name: str) -> None:
-    items = _finished(ANSWERS[name])["output"]
+    items = document["output"]
     assert all(item["id"].startswith(PREFIXES[item["type"]]) for item in items)
     assert len({item["id"] for item in items}) == len(items)
+    assert document.keys() >= set(REQUIRED.split())
+    assert [type(document[name]) for name in ("created_at", "completed_at")] == [int, int]
 
 
 def test_text_is_a_message_with_one_part() -> None:
@@ -72,10 +64,6 @@ def test_items_stand_in_the_order_reasoning_message_calls() -> None:
     assert _kinds(_finished(ANSWERS["everything"])) == kinds
 
 
-def test_calls_alone_come_without_a_message() -> None:
-    assert _kinds(_finished(ANSWERS["calls"])) == ["function_call", "function_call", "custom_tool_call"]
-
-
 def test_a_function_call_has_its_arguments_as_the_model_wrote_them() -> None:
     call = _finished(ANSWERS["calls"])["output"][0]
     assert {**call, "id": ""} == {
@@ -86,11 +74,6 @@ def test_a_function_call_has_its_arguments_as_the_model_wrote_them() -> None:
         "arguments": '{"city": "Oslo"}',
         "status": "completed",
     }
-
-
-def test_a_custom_call_has_its_input() -> None:
-    call = _finished(ANSWERS["calls"])["output"][2]
-    assert (call["call_id"], call["name"], call["input"], call["status"]) == ("call_3", "sum", "1+2", "completed")
 
 
 def test_reasoning_is_content_and_no_summary() -> None:
@@ -169,17 +152,6 @@ def test_the_request_is_repeated() -> None:
     assert document["tools"] == TOOLS
 
 
-def test_the_format_is_repeated_with_its_schema() -> None:
-    answer = ANSWERS["JSON"]
-    assert _finished(answer)["text"]["format"] == answer.body["text"]["format"]
-
-
-def test_times_are_whole_seconds() -> None:
-    document = _finished(ANSWERS["text"])
-    assert (document["created_at"], document["completed_at"]) == (1_763_800_000, 1_763_800_002)
-    assert type(document["created_at"]) is int
-
-
 def test_an_unfinished_response_has_no_output_and_no_usage() -> None:
     document = response_json(unfinished_response(ANSWERS["text"].head))
     assert (document["status"], document["output"], document["usage"]) == ("in_progress", [], None)
@@ -188,9 +160,3 @@ def test_an_unfinished_response_has_no_output_and_no_usage() -> None:
 def test_a_failed_response_says_why() -> None:
     document = response_json(failed_response(ANSWERS["text"].head, "The model is gone.", []))
     assert (document["status"], document["error"]["message"]) == ("failed", "The model is gone.")
-
-
-def test_ids_of_responses_are_new_each_time() -> None:
-    first, second = new_response_id(), new_response_id()
-    assert first != second
-    assert first.startswith("resp_")

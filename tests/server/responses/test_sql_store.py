@@ -152,20 +152,16 @@ def test_a_response_in_a_database_is_continued_by_another_server(model: constrai
 
 
 def test_a_request_that_is_sent_again_stores_one_response(model: constrain.Model, tmp_path: Path) -> None:
-    settings = Settings(response_store=f"sqlite:///{tmp_path}/responses.db")
-    one, other = (Application(served_as(model, "small"), settings) for _ in range(2))
+    application = Application(served_as(model, "small"), Settings(response_store=f"sqlite:///{tmp_path}/responses.db"))
 
-    def sent_by_front(application: Application) -> Any:
-        async def send_on(scope: Any, receive: Any, send: Any) -> None:
-            await application({**scope, RESPONSE_ID: "resp_chosen"}, receive, send)
+    async def sent_by_front(scope: Any, receive: Any, send: Any) -> None:
+        await application({**scope, RESPONSE_ID: "resp_chosen"}, receive, send)
 
-        return send_on
-
-    assert [respond(sent_by_front(each)).json()["id"] for each in (one, other)] == ["resp_chosen"] * 2
-    assert ask(one, "DELETE", "/v1/responses/resp_chosen").json()["deleted"] is True
-    assert ask(other, "GET", "/v1/responses/resp_chosen").status_code == 404
-    for application in (one, other):
-        application.close()
+    front: Any = sent_by_front
+    assert [respond(front).json()["id"] for _ in range(2)] == ["resp_chosen"] * 2
+    assert ask(application, "DELETE", "/v1/responses/resp_chosen").json()["deleted"] is True
+    assert ask(application, "GET", "/v1/responses/resp_chosen").status_code == 404
+    application.close()
 
 
 def test_the_environment_names_the_store_unless_the_configuration_does(monkeypatch: pytest.MonkeyPatch) -> None:

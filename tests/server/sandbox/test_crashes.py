@@ -23,24 +23,22 @@ from constrain.server.sandbox.session import Session, Turns
 from constrain.server.sandbox.worker import Limits
 from constrain.server.sandbox.workers import Workers, workers
 from tests.support.server import crash
-from tests.support.server.asking import SECONDS, ask, chat, error_of
+from tests.support.server.asking import SECONDS, chat, error_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-    import httpx
 
     from constrain.server.app import Application
 
 LIMITS = Limits(SECONDS, 256 << 20)
 
 WAYS = [
-    (partial(crash.end_by, signal.SIGSEGV), "by SIGSEGV"),
-    (partial(crash.end_by, signal.SIGABRT), "by SIGABRT"),
-    (partial(crash.end_by, signal.SIGKILL), "by SIGKILL"),
-    (crash.read_nothing, "by SIGSEGV"),
-    (partial(crash.exit_with, 3), "with exit status 3"),
+    (partial(crash.end_by, signal.SIGABRT), "by SIGABRT", False),
+    (partial(crash.end_by, signal.SIGKILL), "by SIGKILL", True),
+    (crash.read_nothing, "by SIGSEGV", False),
+    (partial(crash.exit_with, 3), "with exit status 3", True),
 ]
+"""How a process ends, the log of it, and whether the request is for a stream."""
 
 
 @pytest.fixture
@@ -56,35 +54,20 @@ def schema_named(name: str) -> dict[str, Any]:
     return {"type": "json_schema", "json_schema": {"name": "x", "schema": {"enum": [name]}}}
 
 
-def responses(application: Application, name: str) -> httpx.Response:
-    form = {"type": "json_schema", **schema_named(name)["json_schema"]}
-    body = {"model": "small", "input": "Say hello.", "text": {"format": form}}
-    return ask(application, "POST", "/v1/responses", json=body)
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(("way", "told"), WAYS, ids=[f"{number} {told}" for number, (_, told) in enumerate(WAYS)])
-@pytest.mark.parametrize("endpoint", ["chat", "responses"])
+@pytest.mark.parametrize(("way", "told", "stream"), WAYS, ids=[told for _, told, _ in WAYS])
 def test_a_crash_is_a_500_that_is_logged_and_the_next_request_is_served(
     application: Application,
     logged: Callable[[], list[dict[str, Any]]],
     monkeypatch: pytest.MonkeyPatch,
     way: Callable[..., None],
     told: str,
-    endpoint: str,
+    stream: bool,
 ) -> None:
-
-    def answer() -> httpx.Response:
-        name = f"{endpoint} {way} {told}"
-        return (
-            responses(application, name)
-            if endpoint == "responses"
-            else chat(application, response_format=schema_named(name))
-        )
-
+    form = schema_named(f"{way} {told}")
     with monkeypatch.context() as patch:
         patch.setattr(compiling, "compile_here", way)
-        response = answer()
+        response = chat(application, response_format=form, stream=stream)
     assert response.status_code == 500
     error = error_of(response)
     assert (error["type"], error["code"], error["param"]) == ("server_error", "internal_error", None)
@@ -92,17 +75,7 @@ def test_a_crash_is_a_500_that_is_logged_and_the_next_request_is_served(
     [line] = logged()
     assert line["message"] == f"the process that compiles for this request was ended {told}"
     assert line["request_id"] == response.headers["x-request-id"]
-    assert answer().status_code == 200
-
-
-@pytest.mark.slow
-def test_a_crash_before_a_stream_is_a_500_and_no_stream(
-    application: Application, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(compiling, "compile_here", crash.read_nothing)
-    response = chat(application, response_format=schema_named("stream"), stream=True)
-    assert response.status_code == 500
-    assert error_of(response)["type"] == "server_error"
+    assert chat(application, response_format=form, stream=stream).status_code == 200
 
 
 @pytest.mark.slow
@@ -131,16 +104,6 @@ def test_a_process_that_is_killed_from_outside_has_met_no_limit(logged: Callable
         asyncio.run(killed())
     assert caught.value.status == 500
     assert [line["message"].rpartition(" ")[2] for line in logged()] == ["SIGKILL"]
-
-
-def test_a_session_goes_on_after_a_crash() -> None:
-    async def ran() -> int:
-        with contextlib.closing(Session(Turns(), LIMITS)) as session:
-            with pytest.raises(ApiError):
-                await session.run(None, os._exit, 1)
-            return await session.run(None, len, "abc")
-
-    assert asyncio.run(ran()) == 3
 
 
 def test_the_log_has_the_traceback_of_a_mistake_in_a_process() -> None:

@@ -170,11 +170,3 @@ def test_a_process_too_many_waits_for_no_turn(on: Callable[..., Session]) -> Non
         asyncio.run(outcome_of(on(machine, turns), lambda: None))
     assert (caught.value.status, caught.value.headers) == (429, {"Retry-After": "16"})
     assert turns.standing == session_module._STANDING
-
-
-def test_turns_that_were_taken_are_the_pace_of_the_next() -> None:
-    turns = Turns()
-    for _ in range(20):
-        turns.pace.add(6.0)
-    turns.standing = 3
-    assert turns.busy().headers == {"Retry-After": "18"}

@@ -75,10 +75,7 @@ def new_schema() -> dict[str, Any]:
     """Another one for each client, so that it has to be compiled, and its answer is no other's."""
     return {
         "type": "object",
-        "properties": {
-            "name": {"const": next(_numbers)},
-            "note": {"type": "string", "pattern": "^[a-z ]{12,16}$"},
-        },
+        "properties": {"name": {"const": next(_numbers)}, "note": {"type": "string", "pattern": "^[a-z ]{12,16}$"}},
         "required": ["name", "note"],
         "additionalProperties": False,
     }
@@ -149,12 +146,7 @@ def resources() -> dict[str, int]:
     computing = [child for child in process.children(recursive=True) if child.status() != psutil.STATUS_ZOMBIE]
     own = [thread for thread in threading.enumerate() if thread.name.startswith("constrain")]
     contexts = sum(one._context.ctx is not None for one in made_contexts)
-    return {
-        "processes": len(computing),
-        "threads": len(own),
-        "descriptors": process.num_fds(),
-        "contexts": contexts,
-    }
+    return {"processes": len(computing), "threads": len(own), "descriptors": process.num_fds(), "contexts": contexts}
 
 
 def settled(model: constrain.Model, before: dict[str, int]) -> dict[str, int]:

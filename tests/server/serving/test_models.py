@@ -336,13 +336,6 @@ def test_a_model_that_is_broken_at_start_is_an_error_and_nothing_is_left() -> No
     assert stage.story == ["load b", "close b"]
 
 
-def test_models_are_listed_loaded_or_not() -> None:
-    stage = Stage()
-    listed = ask(Application(stage.models, Settings()), "GET", "/v1/models").json()["data"]
-    assert [model["id"] for model in listed] == ["a", "b", "c"]
-    assert stage.story == []
-
-
 def test_a_request_whose_time_is_up_while_its_model_is_loaded_is_asked_to_come_again() -> None:
     stage = Stage()
     stage.each["a"].gate.clear()
@@ -353,14 +346,6 @@ def test_a_request_whose_time_is_up_while_its_model_is_loaded_is_asked_to_come_a
         response = ask(application, "POST", CHAT, json=body)
     assert (response.status_code, error_of(response)["code"]) == (503, "timeout")
     assert int(response.headers["retry-after"]) > 0
-
-
-def test_a_request_for_a_broken_model_is_an_error_in_the_same_shape() -> None:
-    stage = Stage()
-    stage.each["a"].fails = True
-    body = {"model": "a", "messages": [{"role": "user", "content": "Hello"}]}
-    response = ask(Application(stage.models, Settings()), "POST", CHAT, json=body)
-    assert (response.status_code, error_of(response)["code"]) == (500, "model_load_failed")
 
 
 def test_a_server_that_can_load_no_model_is_not_healthy() -> None:

@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
+from constrain.server.app import Application
 from constrain.server.http.listening import listen
 from constrain.server.run import Server
 from constrain.server.serving.models import Models, ModelSource
+from constrain.server.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import constrain
-    from constrain.server.app import Application
 
 SECONDS = 240.0
 """Longer than anything here takes, on however slow a machine."""
@@ -31,6 +32,18 @@ JSON = {"Content-Type": "application/json"}
 
 def served_as(model: constrain.Model, *names: str) -> Models:
     return Models([ModelSource(names, 1_700_000_000, model.parallel, 0, lambda: model)])
+
+
+class NoModel:
+    """Stands where no model is asked."""
+
+    parallel = 1
+
+
+def idle(*names: str, **settings: Any) -> Application:
+    """An application whose model, "small" unless it has other names, is asked nothing."""
+    model: Any = NoModel()
+    return Application(served_as(model, *(names or ("small",))), Settings(**settings))
 
 
 def ask(application: Application, method: str, path: str, **options: Any) -> httpx.Response:

@@ -127,9 +127,7 @@ ANSWERS = {
         completion(Refusal("I will not."), ""),
     ),
     "refusal in a reply": Answer(
-        {"text": {"format": PERSON}, **_WITH_TOOLS},
-        (RefusalDelta("No."),),
-        completion(Reply(refusal="No."), ""),
+        {"text": {"format": PERSON}, **_WITH_TOOLS}, (RefusalDelta("No."),), completion(Reply(refusal="No."), "")
     ),
     "calls": Answer(_WITH_TOOLS, _CALLS, completion(Reply((_OSLO, _ROME, _SUM)), "")),
     "everything": Answer(
