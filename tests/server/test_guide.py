@@ -8,16 +8,22 @@ from __future__ import annotations
 import inspect
 import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from pydantic import BaseModel
 
 from constrain.cli.serve import serve
 from constrain.server import config
+from constrain.server.messages.errors import _TYPES
+from constrain.server.messages.response import StopReason
 from tests import test_readme
 from tests.support.guide import API, DOCS, RUNNING, SECURITY, SERVER, Example, examples
 
 SOURCES = sorted(Path(inspect.getfile(config)).parent.rglob("*.py"))
+
+
+HOST = SERVER.removesuffix("/v1")
 
 
 class Person(BaseModel):
@@ -67,3 +73,34 @@ def test_every_code_of_an_error_is_told() -> None:
     table = API[API.index("## Errors") : API.index("## What differs from OpenAI")]
     assert answered
     assert answered <= set(re.findall(r"`([a-z_]+)`", table))
+
+
+# Messages.
+
+
+MESSAGES_PAGE = (DOCS / "guides" / "server-anthropic.md").read_text(encoding="utf-8")
+MESSAGES_EXAMPLES = re.findall(r"^```python\n(.*?)^```", MESSAGES_PAGE, re.DOTALL | re.MULTILINE)
+
+
+def column(section: str, number: int) -> set[str]:
+    """The names in a column of the table of a section, without its head."""
+    text = MESSAGES_PAGE.partition(f"\n## {section}\n")[2].partition("\n## ")[0]
+    rows = [line.split("|") for line in text.splitlines() if line.startswith("| ")][1:]
+    return {row[number].strip(" `") for row in rows}
+
+
+def test_the_example_without_a_package_runs(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    [code] = [each for each in MESSAGES_EXAMPLES if "urlopen" in each]
+    assert HOST in code
+    exec(compile(code.replace(HOST, url), "guide", "exec"), {"__name__": "guide"})
+    said = capsys.readouterr().out
+    assert "'name'" in said
+    assert "end_turn" in said
+
+
+def test_every_reason_for_the_end_is_told() -> None:
+    assert column("How an answer ends", 1) == set(get_args(StopReason))
+
+
+def test_every_type_of_error_is_told() -> None:
+    assert column("Errors", 2) == {*_TYPES.values(), "api_error", "invalid_request_error"}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from constrain.server.http.account import Account, current
-from constrain.server.logs import JsonLines, TextLines, escape_line, log_config
+from constrain.server.logs import JsonLines, TextLines, log_config
 from tests.support.server.asking import ask
 from tests.support.server.asking import idle as application
 
@@ -111,22 +111,9 @@ def test_a_traceback_is_part_of_the_json_object() -> None:
     assert HOSTILE in json.loads(written)["exc_info"]
 
 
-def test_json_lines_tell_time_level_and_event() -> None:
-    facts = json.loads(JsonLines().format(record("hello", color_message="\x1b[1mhello")))
-    assert list(facts)[:4] == ["time", "level", "event", "message"]
-    assert facts["time"].endswith("+00:00")
-    assert (facts["level"], facts["event"], facts["message"]) == ("info", "message", "hello")
-    assert "color_message" not in facts
-
-
 def test_paths_that_clients_make_up_are_escaped(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "constrain.server"):
         response = ask(application(), "GET", "/v1/%1b%5b31m%0aINFO%20forged")
     logged = logged_of(caplog, response)
     assert r"GET /v1/\x1b[31m\nINFO forged 404" in TextLines().format(logged)
     assert json.loads(JsonLines().format(logged))["path"] == "/v1/\x1b[31m\nINFO forged"
-
-
-@pytest.mark.parametrize("text", ["plain", "ümlaut ✓ 漢字", ""])
-def test_texts_that_print_stay_as_they_are(text: str) -> None:
-    assert escape_line(text) == text

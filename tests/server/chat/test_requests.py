@@ -10,9 +10,7 @@ import pytest
 from constrain.server.chat.request import ChatRequest, read_chat_request
 from constrain.server.http.errors import ApiError
 from constrain.server.settings import Settings
-from tests.support.server.tables import require_refused, table
 
-TABLE = table("chat_requests")
 BASE = {"model": "small", "messages": [{"role": "user", "content": "Hello"}]}
 OPEN_SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}}
 
@@ -28,16 +26,6 @@ def schema_of(request: ChatRequest) -> dict[str, Any]:
 
 def strict_format(schema: dict[str, Any]) -> dict[str, Any]:
     return {"type": "json_schema", "json_schema": {"name": "x", "strict": True, "schema": schema}}
-
-
-@pytest.mark.parametrize("case", TABLE["refused"])
-def test_what_cannot_be_had_is_refused_with_its_place(case: dict[str, Any]) -> None:
-    require_refused(case, read)
-
-
-@pytest.mark.parametrize("case", TABLE["accepted"])
-def test_what_clients_send_is_accepted(case: dict[str, Any]) -> None:
-    assert read(json.loads(case["fields"])).model == "small"
 
 
 def test_a_result_may_have_what_is_no_text() -> None:

@@ -12,7 +12,9 @@ from openai.types import Completion, CompletionChoice
 
 from constrain.llama.decoding.token_logprob import TokenLogprob
 from constrain.server.completions.logprobs import TextLogprobs
+from constrain.server.completions.request import CompletionRequest, read_completion_request
 from constrain.server.logs import JsonLines
+from constrain.server.settings import Settings
 from tests.server.chat.test_chat import BOOK, BOOK_FORMAT
 from tests.support.server.asking import ask, chunks_of, error_of
 
@@ -191,3 +193,27 @@ def test_a_token_begins_in_a_character_that_may_be_unfinished() -> None:
 def test_a_prompt_that_overflows_the_context_is_refused(application: Application) -> None:
     error = error_of(complete(application, prompt=["a", "word " * 2000]))
     assert (error["code"], error["param"]) == ("context_length_exceeded", "prompt")
+
+
+# What requests ask for.
+
+
+def read(fields: dict[str, Any]) -> CompletionRequest:
+    return read_completion_request({"model": "small", "prompt": "Hello", **fields}, Settings())
+
+
+@pytest.mark.parametrize(
+    ("prompt", "read_as"),
+    [("a", ("a",)), (["a", "b"], ("a", "b")), ([1, 2], ((1, 2),)), ([[1, 2], [3]], ((1, 2), (3,)))],
+)
+def test_a_prompt_is_texts_or_tokens(prompt: object, read_as: tuple[Any, ...]) -> None:
+    assert read({"prompt": prompt}).prompts == read_as
+
+
+def test_a_text_is_short_unless_asked_for_more() -> None:
+    assert read({}).options["max_tokens"] == 16
+    assert read({"max_tokens": 0}).options["max_tokens"] == 0
+
+
+def test_a_format_is_not_cut_where_nobody_asked_for_that() -> None:
+    assert "max_tokens" not in read({"response_format": {"type": "json_object"}}).options

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -12,23 +11,15 @@ import pytest
 from openai.types import CreateEmbeddingResponse
 
 from constrain.server.app import Application
-from constrain.server.embeddings.request import EmbeddingRequest, read_embedding_request
 from constrain.server.settings import Settings
 from tests.support.llama.small import WIDTH
 from tests.support.server.asking import SECONDS, ask, chat, error_of, served_as, serving
-from tests.support.server.tables import require_refused, table
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
     import openai
 
     import constrain
-
-TABLE = table("embedding_requests")
-
-
-def read(fields: dict[str, Any]) -> EmbeddingRequest:
-    return read_embedding_request({"model": "small", "input": "Hello", **fields})
 
 
 def embed(application: Application, **fields: Any) -> httpx.Response:
@@ -40,16 +31,6 @@ def vectors_of(response: httpx.Response) -> Any:
     parsed = CreateEmbeddingResponse.model_validate_json(response.text)
     assert [one.index for one in parsed.data] == list(range(len(parsed.data)))
     return np.array([one.embedding for one in parsed.data])
-
-
-@pytest.mark.parametrize("case", TABLE["refused"])
-def test_what_cannot_be_had_is_refused_with_its_place(case: dict[str, Any]) -> None:
-    require_refused(case, read)
-
-
-@pytest.mark.parametrize("case", TABLE["accepted"])
-def test_what_clients_send_is_accepted(case: dict[str, Any]) -> None:
-    assert read(json.loads(case["fields"])).model == "small"
 
 
 def test_the_response_has_all_that_clients_require(application: Application, model: constrain.Model) -> None:

@@ -489,17 +489,6 @@ def test_a_connection_on_which_nothing_comes_is_closed(url: str, monkeypatch: py
         assert idle.recv(1) == b""
 
 
-def test_a_new_connection_takes_the_place_of_an_idle_one(
-    url: str, attacker: httpx.Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(protocol, "MAX_CONNECTIONS", 3)
-    idle = [connect(url) for _ in range(5)]
-    request = b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
-    assert send(attacker, Hostile("request", 0, pieces=(request,))).status == 200
-    for one in idle:
-        one.close()
-
-
 def send_for_ever(client: socket.socket, data: bytes) -> None:
     while True:
         client.sendall(data)

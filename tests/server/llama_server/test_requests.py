@@ -18,9 +18,6 @@ from constrain.server.llama_server.request import (
 )
 from constrain.server.requests.limits import MAX_STOP_SEQUENCES
 from constrain.server.settings import Settings
-from tests.support.server.tables import require_refused, table
-
-TABLE = table("llama_requests")
 
 
 def completion(fields: dict[str, Any]) -> ContinuationRequest:
@@ -36,22 +33,6 @@ def refusal(read: Any, fields: dict[str, Any]) -> ApiError:
         read(fields)
     assert caught.value.status == 400
     return caught.value
-
-
-@pytest.mark.parametrize("read", [completion, infill])
-@pytest.mark.parametrize("case", TABLE["both"])
-def test_what_cannot_be_had_is_refused_with_its_place(read: Any, case: dict[str, Any]) -> None:
-    require_refused(case, read)
-
-
-@pytest.mark.parametrize("case", TABLE["completion"])
-def test_what_a_continuation_cannot_have_is_refused(case: dict[str, Any]) -> None:
-    require_refused(case, completion)
-
-
-@pytest.mark.parametrize("case", TABLE["infill"])
-def test_what_a_gap_cannot_have_is_refused(case: dict[str, Any]) -> None:
-    require_refused(case, infill)
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,7 @@ from constrain.server.http.errors import ApiError
 from constrain.server.messages.request import MessagesRequest, read_count_request, read_messages_request
 from constrain.server.requests.limits import MAX_STOP_SEQUENCES
 from constrain.server.settings import Settings
-from tests.support.server.tables import require_refused, table
 
-TABLE = table("messages_requests")
 BASE = {"model": "small", "max_tokens": 100, "messages": [{"role": "user", "content": "Hello"}]}
 OPEN_SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}}
 TOOLS = [{"name": "f", "input_schema": OPEN_SCHEMA}, {"name": "g", "input_schema": {"type": "object"}}]
@@ -28,16 +26,6 @@ def read(fields: dict[str, Any]) -> MessagesRequest:
 
 def options(**fields: Any) -> dict[str, Any]:
     return dict(read(fields).question.options)
-
-
-@pytest.mark.parametrize("case", TABLE["refused"])
-def test_what_cannot_be_had_is_refused_with_its_place(case: dict[str, Any]) -> None:
-    require_refused(case, read)
-
-
-@pytest.mark.parametrize("case", TABLE["accepted"])
-def test_what_clients_send_is_accepted(case: dict[str, Any]) -> None:
-    assert read(json.loads(case["fields"])).model == "small"
 
 
 def test_a_count_needs_no_limit() -> None:

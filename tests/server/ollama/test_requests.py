@@ -17,9 +17,6 @@ from constrain.server.ollama.texts import read_embed, read_old_embeddings
 from constrain.server.settings import Settings
 from tests.support.processor_time import finishes_within
 from tests.support.server.ollama import USER
-from tests.support.server.tables import require_refused, table
-
-TABLE = table("ollama_requests")
 
 CALL = {"function": {"name": "add", "arguments": {"a": 1}}}
 CALLER = {"role": "assistant", "content": "", "tool_calls": [CALL]}
@@ -52,27 +49,6 @@ def refusal(read: Any, fields: dict[str, Any]) -> ApiError:
         read(fields)
     assert caught.value.status == 400
     return caught.value
-
-
-@pytest.mark.parametrize("read", [read_chat, read_generate])
-@pytest.mark.parametrize("case", TABLE["both"])
-def test_what_cannot_be_had_is_refused_with_its_place(read: Any, case: dict[str, Any]) -> None:
-    require_refused(case, read)
-
-
-@pytest.mark.parametrize("case", TABLE["chat"])
-def test_what_chat_cannot_do_is_refused_with_its_place(case: dict[str, Any]) -> None:
-    require_refused(case, read_chat)
-
-
-@pytest.mark.parametrize("case", TABLE["generate"])
-def test_what_generate_cannot_do_is_refused_with_its_place(case: dict[str, Any]) -> None:
-    require_refused(case, read_generate)
-
-
-@pytest.mark.parametrize("case", TABLE["embed"])
-def test_texts_that_get_no_vectors_are_refused(case: dict[str, Any]) -> None:
-    require_refused(case, lambda fields: read_embed({"model": "small", "input": "a", **fields}))
 
 
 @pytest.mark.parametrize("read", [read_chat, read_generate])

@@ -279,18 +279,6 @@ def test_the_value_has_its_fields_with_confidence(shown: Shown) -> None:
     shown.picture("value")
 
 
-def test_a_value_grows_as_its_keys_and_positions_say(shown: Shown) -> None:
-    shown.page.evaluate(
-        """() => {
-          let value;
-          for (const [steps, part] of [[[], null], [["7"], null], [["7", 0], 5], [["__proto__", "a"], "x"]])
-            value = Playground.setAt(value, steps, part);
-          document.title = JSON.stringify(value);
-        }"""
-    )
-    assert shown.page.title() == '{"7":[5],"__proto__":{"a":"x"}}'
-
-
 def test_texts_of_languages_are_kept_while_others_are_shown(shown: Shown) -> None:
     shown.pick("json_schema", SCHEMA)
     shown.pick("lark", 'start: "mine"')

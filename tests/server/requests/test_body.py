@@ -110,7 +110,7 @@ def test_a_body_that_is_refused_anyway_has_no_room(size: int, headers: dict[str,
     room = Room(10 * LIMIT)
     with pytest.raises(ApiError) as caught:
         read(room, size, headers=headers)
-    assert (caught.value.status, room.reserved) == (status, [])
+    assert (caught.value.status, room.reserved, room.sent) == (status, [], size)
 
 
 @pytest.mark.parametrize("declared", [True, False])

@@ -12,7 +12,6 @@ from constrain import Regex
 from constrain.fields.values import FieldError
 from constrain.gbnf import Gbnf
 from constrain.lark import Lark
-from constrain.server.http.errors import ApiError
 from constrain.server.requests.formats import RESPONSE_FORMAT, TEXT_FORMAT, read_format, text_of_schema
 from constrain.server.requests.peers import PEERS
 from constrain.server.responses.repeated import repeat_text
@@ -43,42 +42,6 @@ BOTH: dict[str, tuple[dict[str, Any], Any]] = {
 }
 """Formats of both endpoints, and what they say."""
 
-OF_CHAT: dict[str, tuple[dict[str, Any], Any]] = {
-    "no name": ({"type": "json_schema", "json_schema": {"schema": AGE}}, AGE),
-    "strict as a text": ({"type": "json_schema", "json_schema": {"name": "a b", "strict": "true", "schema": AGE}}, AGE),
-    "a name with brackets": ({"type": "json_schema", "json_schema": {"name": "Page[User]", "schema": AGE}}, AGE),
-}
-
-REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "two schemas": ({"type": "json_object", "schema": AGE, "value": AGE}, "response_format.value"),
-    "a schema beside OpenAI's": (
-        {"type": "json_schema", "json_schema": {"schema": AGE}, "schema": AGE},
-        "response_format.schema",
-    ),
-    "a strict schema without a name": (
-        {"type": "json_schema", "json_schema": {"strict": True, "schema": AGE}},
-        "response_format.json_schema.name",
-    ),
-    "a strict schema with another name": (
-        {"type": "json_schema", "json_schema": {"name": "a b", "strict": True, "schema": AGE}},
-        "response_format.json_schema.name",
-    ),
-    "a bare schema": ({"type": "object", "properties": {}}, "response_format"),
-    "a bare schema without a type": ({"anyOf": [AGE, LIST]}, "response_format"),
-    "a bare schema of several types": ({"type": ["object", "null"]}, "response_format"),
-    "no schema": ({"type": "json_schema"}, "response_format.json_schema"),
-    "no schema in OpenAI's form": ({"type": "json_schema", "json_schema": {}}, "response_format.json_schema.schema"),
-    "a value that is no schema": ({"type": "json_object", "value": 3}, "response_format.value"),
-    "strict as another text": (
-        {"type": "json_schema", "json_schema": {"strict": "yes", "schema": AGE}},
-        "response_format.json_schema.strict",
-    ),
-    "no pattern": ({"type": "regex"}, "response_format.pattern"),
-    "a wrong pattern": ({"type": "regex", "value": "(a"}, "response_format.value"),
-    "a schema beside a pattern": ({"type": "regex", "value": "a", "schema": AGE}, "response_format.schema"),
-    "a value beside text": ({"type": "text", "value": AGE}, "response_format.value"),
-}
-
 
 def plain(schema: object) -> Any:
     return json.loads(schema) if isinstance(schema, str) else schema
@@ -93,20 +56,6 @@ def test_formats_of_other_servers_are_read_by_both_endpoints(given: dict[str, An
     shown = repeat_text({"format": given})["format"]
     assert shown["type"] == {"json": "json_object"}.get(given["type"], given["type"]) or shown == {"type": "text"}
     assert "schema" not in shown or shown["schema"] in (AGE, LIST, {"required": ["a"]})
-
-
-@pytest.mark.parametrize(("given", "meant"), OF_CHAT.values(), ids=OF_CHAT)
-def test_names_are_free_where_nothing_is_strict(given: dict[str, Any], meant: Any) -> None:
-    found = read_format(given, RESPONSE_FORMAT, "structural")
-    assert found is not None
-    assert plain(found.schema) == meant
-
-
-@pytest.mark.parametrize(("given", "param"), REFUSED.values(), ids=REFUSED)
-def test_what_says_nothing_or_two_things_is_refused(given: dict[str, Any], param: str) -> None:
-    with pytest.raises((ApiError, ValueError)) as caught:
-        read_format(given, RESPONSE_FORMAT, "structural")
-    assert getattr(caught.value, "param", None) == param
 
 
 def test_a_bare_schema_is_told_how_a_format_has_it() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,44 +13,12 @@ from constrain.server.http.errors import ApiError
 from constrain.server.responses.memory_store import MemoryStore
 from constrain.server.responses.output import ResponseHead, response_json, unfinished_response
 from constrain.server.responses.request import read_request
-from tests.support.server.response_answers import PERSON, TOOLS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-BODY: dict[str, Any] = {
-    "model": "tiny",
-    "input": [
-        {"type": "message", "id": "msg_1", "role": "user", "content": [{"type": "input_text", "text": "Hello"}]},
-        {"type": "reasoning", "id": "rs_1", "summary": [], "content": [{"type": "reasoning_text", "text": "Hm."}]},
-        {"type": "function_call", "id": "fc_1", "call_id": "a", "name": "weather", "arguments": '{"city": "Oslo"}'},
-        {"type": "function_call_output", "call_id": "a", "output": [{"type": "input_text", "text": "fine"}]},
-        {"type": "custom_tool_call", "call_id": "b", "name": "sum", "input": "1+2"},
-        {"type": "custom_tool_call_output", "call_id": "b", "output": "3"},
-        {
-            "role": "assistant",
-            "content": [{"type": "output_text", "text": "Fine."}, {"type": "refusal", "refusal": ""}],
-        },
-    ],
-    "instructions": "Be brief.",
-    "tools": TOOLS,
-    "tool_choice": {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "custom", "name": "sum"}]},
-    "text": {"format": PERSON, "verbosity": "low"},
-    "reasoning": {"effort": "low", "summary": "auto"},
-    "metadata": {"a": "b"},
-    "include": ["reasoning.encrypted_content"],
-    "parallel_tool_calls": True,
-    "temperature": 1.0,
-    "top_p": 0.5,
-    "top_logprobs": 0,
-    "seed": 1,
-    "max_output_tokens": 20,
-    "store": True,
-    "stream": False,
-    "user": "me",
-    "background": False,
-    "previous_response_id": None,
-}
+BODY: dict[str, Any] = json.loads((Path(__file__).parents[1] / "data" / "response_request.json").read_text())
+"""A request with nearly every field and every kind of item."""
 
 ODD: dict[str, Any] = {
     "null": None,

@@ -10,9 +10,7 @@ import pytest
 from constrain.server.http.errors import ApiError
 from constrain.server.responses.request import ResponsesRequest, read_request
 from tests.support.server.response_answers import PERSON, TOOLS
-from tests.support.server.tables import require_refused, table
 
-TABLE = table("responses_requests")
 FUNCTION, CUSTOM = TOOLS
 OPEN = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}, "required": ["a"]}
 
@@ -121,10 +119,6 @@ def test_a_schema_is_what_the_text_must_match(strict: bool | None) -> None:
     assert request.repeated["text"]["format"] == {**PERSON, "strict": strict is True, "description": "Somebody."}
 
 
-def test_json_object_is_any_object() -> None:
-    assert _schema(_read(text={"format": {"type": "json_object"}})) == {"type": "object"}
-
-
 def test_a_format_of_text_is_none() -> None:
     request = _read(text={"format": {"type": "text"}, "verbosity": "low"})
     assert (request.content, request.repeated["text"]["verbosity"]) == (None, "low")
@@ -174,38 +168,19 @@ def test_a_forced_tool_and_a_schema_go_together() -> None:
     assert _schema(request) == PERSON["schema"]
 
 
-def test_encrypted_reasoning_may_be_asked_for() -> None:
-    assert _read(include=["reasoning.encrypted_content"]) == _read()
-
-
 def test_a_previous_response_stands_before_the_input_and_after_the_instructions() -> None:
     before = _read(input=[{"role": "user", "content": "One?"}, {"role": "assistant", "content": "1"}]).items
     request = _read(instructions="Be brief.", previous_response_id="resp_1")
     assert [message["content"] for message in request.messages(before)] == ["Be brief.", "One?", "1", "Hello"]
 
 
-def test_empty_instructions_are_none() -> None:
-    assert _read(instructions="").messages() == _read().messages()
-
-
 def test_a_previous_response_may_be_all_the_input() -> None:
     assert read_request({"model": "tiny", "previous_response_id": "resp_1"}).items == ()
-
-
-@pytest.mark.parametrize("case", TABLE["refused"])
-def test_what_cannot_be_honoured_is_refused_by_field(case: dict[str, Any]) -> None:
-    require_refused(case, lambda fields: _read(**fields))
 
 
 def test_too_many_tools_are_refused() -> None:
     error = _error(tools=[FUNCTION] * 129)
     assert (error.param, error.code) == ("tools", "array_above_max_length")
-
-
-def test_a_missing_input_is_named() -> None:
-    with pytest.raises(ApiError) as caught:
-        read_request({"model": "tiny"})
-    assert caught.value.message == "Missing required parameter: 'input'."
 
 
 def test_all_breaches_of_strict_mode_are_listed_in_openais_words() -> None:

@@ -1,20 +1,23 @@
-"""The member ``constrain`` of answers: warnings, and JSON that a limit has brought to its end."""
+"""What answers have beyond the APIs: warnings, limits, confidence, quotes, and drafts as reasoning."""
 
 from __future__ import annotations
 
 import json
 import logging
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import jsonschema
 import pytest
 
-import constrain
-from constrain import choice
-from constrain.lark.source import Lark
-from constrain.server.logs import JsonLines
+from constrain.generation.completion import Completion, Finished, Timings, Usage, limits_object
+from constrain.server.chat.response import Heading, Shape
+from constrain.server.chat.stream import ChunkWriter
+from constrain.server.completions.response import CompletionWriter
+from constrain.server.http.account import Account
+from constrain.server.logs import JsonLines, log_request
 from constrain.server.serving.extension import MAX_WARNINGS, log_warnings
-from tests.support import byte_vocabulary
-from tests.support.server.asking import ask, chat, chunks_of
+from tests.support.server.asking import ask, chat, chunks_of, error_of
 from tests.support.server.response_answers import completion
 
 if TYPE_CHECKING:
@@ -132,15 +135,240 @@ def test_warnings_are_bounded(caplog: pytest.LogCaptureFixture) -> None:
     assert record.getMessage().endswith(f"and {50 - MAX_WARNINGS} more")
 
 
+# Limits.
+
+
+WHOLE = Completion("a", "a", (1,), Usage(3, 0, 1), Timings(0, 0, 0, 0), "stop", None)
+LIMITED = replace(WHOLE, limited_masks=2, limits_met=("MAX_MASK_WORK",))
+TOLD = {"masks": 2, "limits": ["MAX_MASK_WORK"]}
+
+
+def writers() -> list[Any]:
+    shape = Shape(is_text=True)
+    return [
+        ChunkWriter(Heading("m"), [], shape, include_usage=False, logprobs=False),
+        CompletionWriter("m", [""], 2, 2, is_text=True, logprobs=False, include_usage=False),
+    ]
+
+
+@pytest.mark.parametrize("which", [0, 1], ids=["chat", "completions"])
+def test_each_answer_tells_its_own_limits(which: int) -> None:
+    choices = writers()[which].response([LIMITED, WHOLE])["choices"]
+    assert choices[0]["constrain"]["limited"] == TOLD
+    assert "constrain" not in choices[1]
+
+
+@pytest.mark.parametrize("which", [0, 1], ids=["chat", "completions"])
+def test_the_last_chunk_of_an_answer_tells_them(which: int) -> None:
+    writer = writers()[which]
+    assert '"limited":' in "".join(writer.write(0, Finished(LIMITED))).replace(" ", "")
+    assert '"limited":' not in "".join(writer.write(1, Finished(WHOLE))).replace(" ", "")
+
+
+def test_an_answer_that_met_none_tells_nothing() -> None:
+    assert limits_object(WHOLE) == {}
+
+
+def test_an_answer_without_its_captures_tells_the_limit() -> None:
+    assert limits_object(replace(WHOLE, limits_met=("MAX_CAPTURE_WORK",))) == {
+        "limited": {"masks": 0, "limits": ["MAX_CAPTURE_WORK"]}
+    }
+
+
+def test_the_log_tells_them(caplog: pytest.LogCaptureFixture) -> None:
+    account = Account(until=0)
+    account.add(LIMITED, is_first=True)
+    account.add(replace(LIMITED, limits_met=("MAX_CALL_WORK",)), is_first=False)
+    with caplog.at_level("INFO", logger="constrain.server.requests"):
+        log_request(account, {"method": "POST", "path": "/v1/chat/completions"})
+    assert "4 masks limited by MAX_MASK_WORK and MAX_CALL_WORK" in caplog.text
+    (record,) = caplog.records
+    assert (record.limited_masks, record.limits_met) == (4, ["MAX_MASK_WORK", "MAX_CALL_WORK"])  # type: ignore[attr-defined]
+
+
+# Confidence.
+
+
+ADA = [{"role": "user", "content": "Ada is 36 and happy."}]
+MOODY = {
+    "type": "object",
+    "properties": {"age": {"type": "integer"}, "mood": {"enum": ["happy", "sad"]}},
+    "required": ["age", "mood"],
+    "additionalProperties": False,
+}
+MOOD = {"type": "json_schema", "json_schema": {"name": "it", "schema": MOODY, "strict": True}}
+
+
+def check(fields: dict[str, Any], text: str) -> None:
+    value = json.loads(text)
+    assert list(fields) == ["", "/age", "/mood"]
+    for pointer, field in fields.items():
+        part = value[pointer[1:]] if pointer else value
+        assert json.loads(text[field["begin"] : field["end"]]) == part
+        assert 0 <= field["mass"] <= 1
+        assert 0 <= field["probability"] <= 1
+        assert field["logprob"] <= 0
+    assert {each["value"] for each in fields["/mood"]["alternatives"]} <= {"happy", "sad"}
+
+
+def test_choices_have_the_probabilities_of_their_parts(application: Application) -> None:
+    answer = chat(application, messages=ADA, response_format=MOOD, confidence=True, n=2, max_tokens=40).json()
+    for choice in answer["choices"]:
+        check(choice["constrain"]["fields"], choice["message"]["content"])
+
+
+def test_responses_have_them_too(application: Application) -> None:
+    text = {"format": {"type": "json_schema", "name": "it", "schema": MOODY, "strict": True}}
+    body = {"model": "small", "input": "Ada is 36 and happy.", "text": text, "confidence": True, "temperature": 0}
+    answer = ask(application, "POST", "/v1/responses", json=body).json()
+    check(answer["constrain"]["fields"], answer["output"][0]["content"][0]["text"])
+
+
+def test_a_wrong_value_is_refused(application: Application) -> None:
+    assert error_of(chat(application, messages=ADA, confidence="yes"))["param"] == "confidence"
+
+
+# Quotes.
+
+
+PROMPT = "Ada Lovelace was born in London."
+SAID = [{"role": "user", "content": PROMPT}]
+SOURCES = {"notes": ["First note.", "Second note."]}
+
+
+def asked_for(quote: Any) -> dict[str, Any]:
+    schema = {
+        "type": "object",
+        "properties": {"quote": {"type": "string", "x-quote": quote}},
+        "required": ["quote"],
+        "additionalProperties": False,
+    }
+    return {"type": "json_schema", "json_schema": {"name": "it", "schema": schema, "strict": True}}
+
+
+def test_quotes_of_given_sources(application: Application) -> None:
+    wanted = asked_for({"source": "notes", "min_length": 6})
+    (choice,) = chat(application, messages=SAID, response_format=wanted, sources=SOURCES, seed=1).json()["choices"]
+    quote = json.loads(choice["message"]["content"])["quote"]
+    (place,) = choice["constrain"]["quotes"]
+    assert SOURCES["notes"][place["text"]][place["start"] : place["end"]] == quote
+
+
+def test_a_source_that_is_not_there_is_named(application: Application) -> None:
+    error = error_of(chat(application, messages=SAID, response_format=asked_for("notes")))
+    assert "there is no source 'notes'" in error["message"]
+
+
 @pytest.mark.parametrize(
-    "source",
-    [
-        choice(WARNED, "none"),
-        Lark(f"start: %json {json.dumps(WARNED)}"),
-        Lark(f'start: %json {json.dumps(WARNED)}\n%ignore " "'),
-    ],
-    ids=["composition", "lark", "lark that ignores"],
+    ("sources", "param"), [([], "sources"), ({"a": 1}, "sources.a"), ({"a": ["", 1]}, "sources.a[1]")]
 )
-def test_a_schema_within_a_language_is_warned_of(source: Any) -> None:
-    warnings = constrain.compile(source, byte_vocabulary(), cache=False).report.warnings
-    assert any("shoe-size" in warning for warning in warnings)
+def test_malformed_sources_are_refused(application: Application, sources: Any, param: str) -> None:
+    error = error_of(chat(application, messages=SAID, response_format=asked_for("a"), sources=sources))
+    assert error["param"] == param
+
+
+def test_sources_without_a_schema_are_refused(application: Application) -> None:
+    for format_ in ({}, {"guided_regex": "[ab]"}):
+        error = error_of(chat(application, messages=SAID, sources=SOURCES, **format_))
+        assert (error["param"], error["code"]) == ("sources", "invalid_value")
+
+
+PARAMETERS = {
+    "type": "object",
+    "properties": {"a/b": {"type": "string", "x-quote": {"min_length": 3}}},
+    "required": ["a/b"],
+    "additionalProperties": False,
+}
+
+
+def test_quotes_of_arguments_in_a_chat(application: Application) -> None:
+    function = {"name": "look_up", "parameters": PARAMETERS, "strict": True}
+    tools = [{"type": "function", "function": function}]
+    answer = chat(application, messages=SAID, tools=tools, tool_choice="required", seed=1, max_tokens=80).json()
+    (choice,) = answer["choices"]
+    calls = choice["message"]["tool_calls"]
+    places = choice["constrain"]["quotes"]
+    assert [place["path"] for place in places] == [f"/calls/{number}/arguments/a~1b" for number in range(len(calls))]
+    for place, call in zip(places, calls, strict=True):
+        assert PROMPT[place["start"] : place["end"]] == json.loads(call["function"]["arguments"])["a/b"]
+
+
+# Drafts.
+
+
+PERSON = {
+    "type": "object",
+    "properties": {"name": {"type": "string", "maxLength": 12}, "age": {"type": "integer", "maximum": 120}},
+    "required": ["name", "age"],
+}
+PERSON_FORMAT = {"type": "json_schema", "json_schema": {"name": "person", "schema": PERSON}}
+GREET = {"name": "greet", "parameters": {"type": "object", "properties": {"loud": {"type": "boolean"}}}}
+QUESTION = "Ada is 36 years old. Who is she?"
+MESSAGES: Any = [{"role": "user", "content": QUESTION}]
+BUDGET = 80
+
+
+def check_usage(usage: dict[str, Any], details: str, name: str, most: int = BUDGET) -> None:
+    drafted = usage[details]["reasoning_tokens"]
+    assert 0 < drafted < usage[name] <= most
+
+
+def test_a_chat_completion_has_the_draft_as_reasoning_in_front(application: Application) -> None:
+    asked: dict[str, Any] = {"messages": MESSAGES, "response_format": PERSON_FORMAT, "draft": 16, "max_tokens": BUDGET}
+    chunks = chunks_of(chat(application, **asked, stream=True, stream_options={"include_usage": True}))
+    deltas = [choice["delta"] for chunk in chunks for choice in chunk["choices"]]
+    thoughts = [index for index, delta in enumerate(deltas) if delta.get("reasoning_content")]
+    content = [index for index, delta in enumerate(deltas) if delta.get("content")]
+    assert thoughts[-1] < content[0]
+    body = chat(application, **asked).json()
+    whole = body["choices"][0]["message"]
+    jsonschema.validate(json.loads(whole["content"]), PERSON)
+    assert body["usage"]["completion_tokens_details"]["reasoning_tokens"] <= 16
+    assert "".join(deltas[index]["reasoning_content"] for index in thoughts) == whole["reasoning_content"]
+    assert "".join(deltas[index]["content"] for index in content) == whole["content"]
+    check_usage(chunks[-1]["usage"], "completion_tokens_details", "completion_tokens")
+
+
+@pytest.mark.parametrize("choice", ["auto", "required"])
+def test_calls_follow_a_draft(choice: Any, application: Application) -> None:
+    tools = [{"type": "function", "function": GREET}]
+    body = chat(application, tools=tools, tool_choice=choice, draft=8, max_tokens=BUDGET, n=2).json()
+    for each in body["choices"]:
+        assert each["message"]["reasoning_content"]
+        if choice != "auto":
+            assert each["message"]["tool_calls"][0]["function"]["name"] == "greet"
+    check_usage(body["usage"], "completion_tokens_details", "completion_tokens", 2 * BUDGET)
+
+
+def test_a_response_has_the_draft_as_an_item_of_its_own(application: Application) -> None:
+    body = respond(application, response_format=PERSON_FORMAT, draft=16, max_tokens=BUDGET).json()
+    reasoning, message = body["output"]
+    assert (reasoning["type"], reasoning["status"]) == ("reasoning", "completed")
+    assert reasoning["content"][0]["text"]
+    jsonschema.validate(json.loads(message["content"][0]["text"]), PERSON)
+    assert body["status"] == "completed"
+    check_usage(body["usage"], "output_tokens_details", "output_tokens")
+    assert body["usage"]["output_tokens_details"]["reasoning_tokens"] <= 16
+
+
+ERRORS: dict[str, tuple[dict[str, Any], str, str]] = {
+    "another type": ({"response_format": PERSON_FORMAT, "draft": "yes"}, "draft", "invalid_type"),
+    "none": ({"response_format": PERSON_FORMAT, "draft": 0}, "draft", "integer_below_min_value"),
+    "all": ({"response_format": PERSON_FORMAT, "draft": 30, "max_tokens": 30}, "draft", "invalid_value"),
+    "too much": (
+        {"response_format": PERSON_FORMAT, "draft": 30, "max_tokens": 32},
+        "max_tokens",
+        "integer_below_min_value",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", ERRORS)
+def test_errors_name_the_field(case: str, application: Application) -> None:
+    fields, param, code = ERRORS[case]
+    error = error_of(chat(application, messages=MESSAGES, **{"draft": True, **fields}))
+    assert (error["param"], error["code"]) == (param, code)
+    if param == "max_tokens":
+        assert "too few for any answer after a draft" in error["message"]
+    else:
+        assert "'draft'" in error["message"]

@@ -9,8 +9,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
-import os
-import signal
 import threading
 import time
 from collections import Counter
@@ -26,15 +24,13 @@ from constrain.llama.contexts import sequences
 from constrain.llama.contexts.sequences import Sequences
 from constrain.llama.scheduling.scheduler import Scheduler
 from constrain.server.app import Application
-from constrain.server.sandbox.session import Session
-from constrain.server.sandbox.workers import workers
 from constrain.server.settings import Settings
 from tests.support import LONG
 from tests.support.judging import validation_error
 from tests.support.server.asking import CHAT, error_of, served_as, serving
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
 CLIENTS = 8
@@ -160,107 +156,40 @@ def settled(model: constrain.Model, before: dict[str, int]) -> dict[str, int]:
         time.sleep(0.01)  # there is no event for the end of a connection or a process
 
 
-@pytest.fixture
-def suffer(model: constrain.Model, application: Application, url: str) -> Callable[..., Counter[str]]:
-    """Lets eight clients meet a fault, some times; how they ended, all together."""
-
-    def repeat(fault: Callable[[], Any], *, leaving: int = 0) -> Counter[str]:
-        before = settled(model, resources())
-        ends: Counter[str] = Counter()
-        for _ in range(ROUNDS):
-            with fault():
-                ends += everybody(url, leaving=leaving)
-            assert client(url) == "whole"
-        now = settled(model, before)
-        assert all(now[name] <= before[name] for name in now), (before, now)
-        assert not any(slot.busy for slot in model.scheduler.slots)
-        assert application.generator._admitted == 0
-        return ends
-
-    return repeat
-
-
-class Countdown:
-    """Fails once, when it has been asked so often."""
-
-    def __init__(self, calls: int, error: Callable[[], Any]) -> None:
-        self._left = calls
-        self._error = error
-        self._lock = threading.Lock()
-
-    def __call__(self) -> None:
-        with self._lock:
-            self._left -= 1
-            fails = self._left == 0
-        if fails:
-            self._error()
-
-
 @contextlib.contextmanager
-def failing_step(owner: Any, name: str, fail: Callable[[], Any]) -> Iterator[None]:
-    """Has a method fail in its fourth call, when all clients are there."""
-    submitted = threading.Semaphore(0)
-    submit, method = Scheduler.submit, getattr(owner, name)
+def failing_evaluation() -> Iterator[None]:
+    """Has llama.cpp fail in its fourth evaluation, when all clients are there."""
+    submitted, calls = threading.Semaphore(0), itertools.count(1)
+    submit, decode = Scheduler.submit, sequences.llama_cpp.llama_decode
 
     def note(scheduler: Scheduler, request: Any) -> None:
         submit(scheduler, request)
         submitted.release()
 
-    def when_all_are_there() -> None:
-        for _ in range(CLIENTS):
+    def evaluate(*arguments: Any) -> Any:
+        number = next(calls)
+        for _ in range(CLIENTS if number == 2 else 0):
             assert submitted.acquire(timeout=PATIENCE)
-
-    counts = Countdown(2, when_all_are_there), Countdown(4, lambda: failures.append(1))
-    failures: list[int] = []
-
-    def once(*arguments: Any) -> Any:
-        for count in counts:
-            count()
-        return fail() if failures and not failures.clear() else method(*arguments)
+        return -3 if number == 4 else decode(*arguments)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Scheduler, "submit", note)
-        patch.setattr(owner, name, once)
+        patch.setattr(sequences.llama_cpp, "llama_decode", evaluate)
         yield
 
 
-def test_an_evaluation_that_fails(suffer: Any) -> None:
-    ends = suffer(lambda: failing_step(sequences.llama_cpp, "llama_decode", lambda: -3))
-    assert set(ends) == {"error", "whole"}
-    assert ROUNDS <= ends["error"] <= PARALLEL * ROUNDS
-
-
-def test_a_process_or_program_that_is_killed(suffer: Any) -> None:
-    send = Session._send
-
-    def kill_program() -> None:
-        program = workers()._program
-        assert program is not None
-        program.kill()
-
-    @contextlib.contextmanager
-    def fault() -> Iterator[None]:
-        calls = 0
-
-        def send_and_kill(session: Session, value: object) -> None:
-            nonlocal calls
-            send(session, value)
-            if isinstance(value, tuple):
-                calls += 1
-                if calls in (2, 5, 8):
-                    os.kill(session._process, signal.SIGKILL)
-                elif calls == 6:
-                    kill_program()
-
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Session, "_send", send_and_kill)
-            yield
-
-    ends = suffer(fault)
-    assert {"500", "whole"} <= set(ends) <= {"500", "503", "whole"}  # 503: the program was killed before it forked
-    assert ends["500"] == 3 * ROUNDS
-
-
-def test_sockets_that_are_closed(suffer: Any) -> None:
-    ends = suffer(contextlib.nullcontext, leaving=5)
-    assert ends == {"left": 5 * ROUNDS, "whole": (CLIENTS - 5) * ROUNDS}
+def test_whatever_fails_or_leaves_the_next_one_is_served_and_nothing_stays_behind(
+    model: constrain.Model, application: Application, url: str
+) -> None:
+    before = settled(model, resources())
+    for _ in range(ROUNDS):
+        with failing_evaluation():
+            ends = everybody(url)
+        assert set(ends) == {"error", "whole"}
+        assert ends["error"] <= PARALLEL
+        assert client(url) == "whole"
+        assert everybody(url, leaving=5) == {"left": 5, "whole": CLIENTS - 5}
+    now = settled(model, before)
+    assert all(now[name] <= before[name] for name in now), (before, now)
+    assert not any(slot.busy for slot in model.scheduler.slots)
+    assert application.generator._admitted == 0

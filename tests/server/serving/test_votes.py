@@ -89,31 +89,6 @@ def test_answers_to_each_text_vote_by_themselves(application: Application) -> No
     assert voted["usage"]["prompt_tokens"] == several["usage"]["prompt_tokens"]
 
 
-def city_of(call: dict[str, Any]) -> str:
-    city: str = json.loads(call["function"]["arguments"])["city"]
-    return city
-
-
-@pytest.mark.slow
-def test_calls_are_voted_on(application: Application) -> None:
-    parameters = {"properties": {"city": {"enum": ["Oslo", "Rome"]}}, "required": ["city"]}
-    tool = {"type": "function", "function": {"name": "f", "parameters": parameters}}
-    asked: dict[str, Any] = {"tools": [tool], "tool_choice": "required", "parallel_tool_calls": False, **SAMPLED}
-    (choice,) = chat(application, vote=True, **asked).json()["choices"]
-    several = chat(application, **asked).json()["choices"]
-    (call,) = choice["message"]["tool_calls"]
-    counts = Counter(city_of(each["message"]["tool_calls"][0]) for each in several)
-    assert counts[city_of(call)] == max(counts.values())
-    assert choice["constrain"]["agreement"]["/calls/0/arguments/city"] == max(counts.values()) / 5
-
-
-@pytest.mark.slow
-def test_texts_are_voted_on(application: Application) -> None:
-    (choice,) = chat(application, vote=True, max_tokens=4, **{**SAMPLED, "n": 3}).json()["choices"]
-    assert choice["constrain"]["agreement"].keys() == {""}
-    assert choice["message"]["content"]
-
-
 def test_more_voters_than_there_is_room_for_are_refused(model: constrain.Model) -> None:
     application = Application(served_as(model, "small"), Settings(max_queue=0))
     fields = {"model": "small", "vote": True, "n": 100}
