@@ -9,6 +9,7 @@ import pytest
 
 import constrain
 from constrain.server.app import Application
+from constrain.server.http.account import Account, current
 from constrain.server.settings import Settings
 from tests.support.llama.small import write_small_model
 from tests.support.server.asking import SECONDS, served_as, serving
@@ -45,3 +46,12 @@ def url(model: constrain.Model) -> Iterator[str]:
 def client(url: str) -> Iterator[openai.OpenAI]:
     with openai.OpenAI(base_url=f"{url}/v1", api_key="any", max_retries=0, timeout=SECONDS) as found:
         yield found
+
+
+@pytest.fixture
+def account() -> Iterator[Account]:
+    """The record of a request that is being read, with its warnings."""
+    made = Account(0.0)
+    token = current.set(made)
+    yield made
+    current.reset(token)

@@ -125,14 +125,6 @@ def test_a_limit_of_the_servers_own_that_is_too_small_for_any_answer_says_so(mod
     assert "The model's 2 tokens are too few" in error["message"]
 
 
-def test_a_schema_without_values_is_refused(application: Application) -> None:
-    schema = {"type": "object", "properties": {"a": {"type": "integer", "minimum": 2, "maximum": 1}}, "required": ["a"]}
-    asked = {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
-    response = chat(application, response_format=asked, stream=True)
-    error = error_of(response)
-    assert (response.status_code, error["code"], error["param"]) == (400, "invalid_json_schema", "response_format")
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_required_calls_match_their_tools(application: Application, seed: int) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from constrain.server.http.account import Account, current
 from constrain.server.messages.conversation import read_conversation
+
+if TYPE_CHECKING:
+    from constrain.server.http.account import Account
 
 TEXT = {"type": "text", "text": "Hi"}
 
@@ -38,16 +40,6 @@ def answer(identifier: str, content: str) -> dict[str, Any]:
 
 def converted(*messages: dict[str, Any], system: Any = None) -> list[dict[str, Any]]:
     return read_conversation({"messages": list(messages), "system": system})
-
-
-def told(*messages: dict[str, Any]) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
-    """The chat messages of a conversation, and the warnings about it."""
-    account = Account(until=0.0)
-    token = current.set(account)
-    try:
-        return converted(*messages), account.warnings
-    finally:
-        current.reset(token)
 
 
 @pytest.mark.parametrize(
@@ -133,10 +125,10 @@ def test_thinking_is_reasoning_and_what_nobody_can_read_is_left_out() -> None:
     }
 
 
-def test_a_misspelt_member_of_a_block_is_a_warning() -> None:
+def test_a_misspelt_member_of_a_block_is_a_warning(account: Account) -> None:
     block = {"type": "tool_use", "id": "x", "name": "f", "inptu": {}, "caller": {"type": "direct"}}
-    _, warnings = told(assistant(block), user(result("x")))
-    assert list(warnings) == ["messages[0].content[0].inptu is not read; is 'input' meant?"]
+    converted(assistant(block), user(result("x")))
+    assert list(account.warnings) == ["messages[0].content[0].inptu is not read; is 'input' meant?"]
 
 
 def test_results_are_read_before_the_texts_around_them() -> None:
@@ -153,20 +145,21 @@ def test_results_are_read_before_the_texts_around_them() -> None:
         ({"type": "a_block_of_next_year"}, "[a_block_of_next_year omitted]", True),
     ],
 )
-def test_a_result_may_have_what_is_no_text(block: Any, text: str, *, is_told: bool) -> None:
-    found, warnings = told(assistant(use("x")), user(result("x", [TEXT, block])))
+def test_a_result_may_have_what_is_no_text(account: Account, block: Any, text: str, *, is_told: bool) -> None:
+    found = converted(assistant(use("x")), user(result("x", [TEXT, block])))
     assert found[-1] == answer("x", f"Hi\n\n{text}")
-    assert any(text in warning for warning in warnings) == is_told
+    assert any(text in warning for warning in account.warnings) == is_told
 
 
 @pytest.mark.parametrize("kind", ["server_tool_use", "web_search_tool_result", "mcp_tool_use", "compaction", "image"])
-def test_blocks_that_the_model_cannot_read_are_left_out_of_answers(kind: str) -> None:
-    found, [warning] = told(user("a"), assistant({"type": kind, "id": "s"}, TEXT), user("b"))
+def test_blocks_that_the_model_cannot_read_are_left_out_of_answers(account: Account, kind: str) -> None:
+    found = converted(user("a"), assistant({"type": kind, "id": "s"}, TEXT), user("b"))
+    [warning] = account.warnings
     assert found[1] == {"role": "assistant", "content": "Hi"}
     assert f"'{kind}'" in warning
 
 
-def test_unknown_blocks_of_the_user_are_left_out() -> None:
-    found, [warning] = told(user({"type": "a_block_of_next_year"}, TEXT))
-    assert found == [{"role": "user", "content": "Hi"}]
+def test_unknown_blocks_of_the_user_are_left_out(account: Account) -> None:
+    assert converted(user({"type": "a_block_of_next_year"}, TEXT)) == [{"role": "user", "content": "Hi"}]
+    [warning] = account.warnings
     assert "'a_block_of_next_year'" in warning

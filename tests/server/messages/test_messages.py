@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import TYPE_CHECKING, Any
 
 import jsonschema
@@ -121,10 +120,6 @@ def test_a_stop_sequence_is_named_and_left_out(application: Application) -> None
     found = message(application, stop_sequences=["\0never", word])
     assert (found["stop_reason"], found["stop_sequence"]) == ("stop_sequence", word)
     assert text_of(found) == whole[: whole.index(word)]
-
-
-def test_a_grammar_of_another_server_is_enforced(application: Application) -> None:
-    assert re.fullmatch("[0-9]{3}", text_of(message(application, structured_outputs={"regex": "[0-9]{3}"})))
 
 
 def test_tools_and_a_format_may_stand_in_one_request(application: Application) -> None:

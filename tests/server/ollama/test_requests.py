@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from constrain.chat.prompt.messages import Call, check_messages
-from constrain.server.http.account import Account, current
 from constrain.server.http.errors import ApiError
 from constrain.server.ollama.messages import convert_messages
 from constrain.server.ollama.names import full_name
@@ -17,6 +16,9 @@ from constrain.server.ollama.texts import read_embed, read_old_embeddings
 from constrain.server.settings import Settings
 from tests.support.processor_time import finishes_within
 from tests.support.server.ollama import USER
+
+if TYPE_CHECKING:
+    from constrain.server.http.account import Account
 
 CALL = {"function": {"name": "add", "arguments": {"a": 1}}}
 CALLER = {"role": "assistant", "content": "", "tool_calls": [CALL]}
@@ -69,13 +71,8 @@ def test_fields_that_change_no_answer_are_accepted(read: Any) -> None:
 
 
 @pytest.mark.parametrize("read", [read_chat, read_generate])
-def test_unknown_options_are_warnings(read: Any) -> None:
-    account = Account(0)
-    token = current.set(account)
-    try:
-        assert read({"options": {"temprature": 1, "yarn": 1e6, "x" * 100: 1}}).options == {}
-    finally:
-        current.reset(token)
+def test_unknown_options_are_warnings(account: Account, read: Any) -> None:
+    assert read({"options": {"temprature": 1, "yarn": 1e6, "x" * 100: 1}}).options == {}
     assert account.warnings == (
         "'options.temprature' is no option (did you mean temperature?); it has no effect.",
         "'options.yarn' is no option; it has no effect.",
@@ -206,11 +203,6 @@ def test_several_types_in_one_text_are_several_types() -> None:
     assert tool.parameters["properties"] == {  # type: ignore[union-attr]
         **properties, "a": {"type": ["integer", "string"], "description": "d"}
     }  # fmt: skip
-
-
-def test_tools_may_be_demanded() -> None:
-    options = read_chat({"tools": [ADD], "tool_choice": "required", "parallel_tool_calls": False}).options
-    assert (options["tool_choice"], options["parallel_tool_calls"]) == ("required", False)
 
 
 def test_a_prompt_is_a_message_of_the_user() -> None:

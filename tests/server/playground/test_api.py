@@ -9,17 +9,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import constrain
-from constrain.llama.model import default_model_path
 from constrain.server.app import Application
 from constrain.server.playground.endpoint import API
-from constrain.server.serving.models import Models, ModelSource
 from constrain.server.settings import Settings
 from tests.support import LONG
 from tests.support.server.asking import ask, chunks_of, error_of, served_as
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import httpx
 
 PERSON = """{
@@ -60,13 +56,6 @@ def test_it_says_what_can_be_asked(application: Application) -> None:
     name = about["grammars"][0]
     assert "start:" in ask(application, "GET", f"{API}/grammars/{name}").json()["text"]
     assert ask(application, "GET", f"{API}/grammars/none").status_code == 404
-
-
-def test_it_says_which_model_is_that_of_the_demo(model: constrain.Model, tmp_path: Path) -> None:
-    paths = {"demo": default_model_path(), "other": tmp_path / "other.gguf", "unknown": None}
-    sources = [ModelSource((name,), 0, 1, 0, lambda: model, path=path) for name, path in paths.items()]
-    about = ask(Application(Models(sources), Settings()), "GET", API).json()
-    assert [each["is_demo"] for each in about["models"]] == [True, False, False]
 
 
 LANGUAGES: list[tuple[dict[str, Any] | None, Any]] = [

@@ -268,14 +268,6 @@ def test_tools_are_called(shown: Shown) -> None:
     assert "forecast" in value
     assert "city" in value
     shown.page.wait_for_selector('[data-path="/calls/0/arguments/city"] .confidence')
-
-
-def test_the_value_has_its_fields_with_confidence(shown: Shown) -> None:
-    shown.pick("json_schema", SCHEMA)
-    shown.generate()
-    shown.page.click("#tab-value")
-    shown.page.wait_for_selector('[data-path="/name"] .confidence')
-    assert re.search('"(low|high)"', shown.page.inner_text('[data-path="/level"]'))
     shown.picture("value")
 
 
@@ -290,15 +282,6 @@ def test_texts_of_languages_are_kept_while_others_are_shown(shown: Shown) -> Non
         assert shown.page.input_value("#language-text") == text
     shown.page.click("#load-grammar")
     wait_for(shown.page, "!document.querySelector('#language-text').value.includes('mine')")
-
-
-def test_a_schema_that_is_not_valid_is_not_copied(shown: Shown) -> None:
-    shown.page.click("#tab-take")
-    for kind in ("json_schema", "short"):
-        shown.pick(kind, "{")
-        shown.page.select_option("#snippet-kind", "curl")
-        assert "schema" in shown.page.inner_text("#snippet")
-        assert shown.page.is_disabled("#copy")
 
 
 def test_the_prompt_is_what_was_sent(shown: Shown) -> None:

@@ -10,7 +10,6 @@ import pytest
 
 from constrain.server.chat.request import read_chat_request
 from constrain.server.completions.request import read_completion_request
-from constrain.server.http.account import Account, current
 from constrain.server.http.errors import ApiError
 from constrain.server.llama_server.request import read_completion, read_infill
 from constrain.server.messages.request import read_messages_request
@@ -21,6 +20,8 @@ from tests.support.server.tables import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from constrain.server.http.account import Account
 
 READERS: dict[str, Callable[[dict[str, Any]], object]] = {
     "/v1/responses": read_request,
@@ -40,19 +41,15 @@ READERS: dict[str, Callable[[dict[str, Any]], object]] = {
 
 
 @pytest.mark.parametrize("case", table("clients")["request"])
-def test_what_known_programs_send(case: dict[str, Any]) -> None:
+def test_what_known_programs_send(account: Account, case: dict[str, Any]) -> None:
     read = partial(READERS[case["path"]], json.loads(case["body"]))
     if "refused" in case:
         with pytest.raises(ApiError) as caught:
             read()
         assert caught.value.param == case["refused"]
         return
-    account, told = Account(0.0), case.get("told", [])
-    token = current.set(account)
-    try:
-        read()
-    finally:
-        current.reset(token)
+    told = case.get("told", [])
+    read()
     assert len(account.warnings) == len(told), account.warnings
     for part in told:
         assert any(part in warning for warning in account.warnings), account.warnings

@@ -9,7 +9,6 @@ import jsonschema
 import pytest
 from openai.types.chat import ChatCompletionChunk
 
-from constrain.server.http.account import Account, current
 from constrain.server.requests.messages import convert_function_calls, read_messages
 from tests.support.server.asking import chat, chunks_of
 
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     import openai
 
     from constrain.server.app import Application
+    from constrain.server.http.account import Account
 
 PARAMETERS = {
     "type": "object",
@@ -83,14 +83,9 @@ def test_calls_of_functions_are_shown_to_the_model_as_those_of_tools() -> None:
     assert convert_function_calls([QUESTION, *old]) == [QUESTION, *new]
 
 
-def test_misspelt_members_of_messages_are_warnings_and_no_unread_one_goes_on() -> None:
-    account = Account(0.0)
-    token = current.set(account)
-    try:
-        told = {"role": "assistant", "content": "Hi", "tool_call": [1], "id": "1", "reasoning_details": []}
-        found = read_messages({"messages": [{**QUESTION, "metadata": {}}, told, QUESTION]})
-    finally:
-        current.reset(token)
+def test_misspelt_members_of_messages_are_warnings_and_no_unread_one_goes_on(account: Account) -> None:
+    told = {"role": "assistant", "content": "Hi", "tool_call": [1], "id": "1", "reasoning_details": []}
+    found = read_messages({"messages": [{**QUESTION, "metadata": {}}, told, QUESTION]})
     assert found == [QUESTION, {"role": "assistant", "content": "Hi"}, QUESTION]
     assert account.warnings == ("messages[1].tool_call is not read; is 'tool_calls' meant?",)
 

@@ -9,7 +9,6 @@ from openai.types.responses import Response
 
 from constrain.chat.answers.choice import read_choice
 from constrain.server.chat.request import read_chat_request
-from constrain.server.http.account import Account, current
 from constrain.server.http.errors import ApiError
 from constrain.server.messages.request import read_messages_request
 from constrain.server.ollama.request import read_ollama_chat
@@ -19,6 +18,8 @@ from constrain.server.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from constrain.server.http.account import Account
 
 USER = [{"role": "user", "content": "Hello"}]
 PARAMETERS = {"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]}
@@ -57,15 +58,6 @@ PROTOCOLS: dict[str, tuple[Callable[[dict[str, Any]], dict[str, Any]], dict[str,
     "ollama": (ollama, NESTED),
 }
 """The reader of each protocol, and a tool in its form."""
-
-
-@pytest.fixture
-def account() -> Any:
-    """The record of the request that is read, with its warnings."""
-    found = Account(until=0.0)
-    token = current.set(found)
-    yield found
-    current.reset(token)
 
 
 def named(options: dict[str, Any]) -> list[str]:

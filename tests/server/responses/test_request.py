@@ -64,8 +64,8 @@ def test_unknown_fields_are_ignored() -> None:
 
 
 def test_sampling_and_the_limit_are_passed_on() -> None:
-    request = _read(max_output_tokens=50, temperature=2, top_p=0.5)
-    assert request.options == {"max_tokens": 50, "temperature": 2, "top_p": 0.5}
+    same = {"temperature": 2, "top_p": 0.5, "presence_penalty": 0.5, "frequency_penalty": -2.0}
+    assert _read(max_output_tokens=50, **same).options == {"max_tokens": 50, **same}
 
 
 @pytest.mark.parametrize(("seed", "taken"), [(7, 7), (-1, None), (-2, 2**32 - 3), (2**32, 1)])
@@ -89,11 +89,6 @@ def test_log_probabilities_are_told_where_they_are_included_or_counted(
     request = _read(**fields)
     assert request.options == options
     assert request.repeated["top_logprobs"] == options.get("top_logprobs", 0)
-
-
-def test_penalties_are_passed_on() -> None:
-    penalties = {"presence_penalty": 0.5, "frequency_penalty": -2.0}
-    assert _read(**penalties).options == penalties
 
 
 def test_a_limit_beyond_any_context_is_none_of_the_samplers_concern() -> None:

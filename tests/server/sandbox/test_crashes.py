@@ -183,21 +183,3 @@ def test_where_the_program_that_forks_has_ended_another_one_is_started(
     [line] = logged()
     assert "a reason that is not known" in line["message"]
     assert workers() is not own
-
-
-@pytest.mark.slow
-def test_the_program_that_forks_ends_without_a_word(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    own = Workers()
-    monkeypatch.setattr(session_module, "workers", lambda: own)
-
-    async def ran() -> None:
-        with contextlib.ExitStack() as stack:
-            sessions = [stack.enter_context(contextlib.closing(Session(Turns(), LIMITS))) for _ in range(8)]
-            for session in sessions:
-                assert await session.run(None, len, "ab") == 2
-            own.close()
-
-    asyncio.run(ran())
-    assert capfd.readouterr().err == ""

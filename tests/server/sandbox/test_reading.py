@@ -9,7 +9,6 @@ import pytest
 
 from constrain.server.chat.request import read_chat_request
 from constrain.server.completions.request import read_completion_request
-from constrain.server.http.account import Account, current
 from constrain.server.llama_server.request import read_completion
 from constrain.server.messages.request import read_messages_request
 from constrain.server.ollama.request import read_ollama_chat
@@ -19,6 +18,8 @@ from constrain.server.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from constrain.server.http.account import Account
 
 MESSAGES = [{"role": "user", "content": "Hi"}]
 SETTINGS = Settings()
@@ -33,16 +34,17 @@ READERS: dict[str, tuple[Callable[..., object], dict[str, Any]]] = {
 }
 
 
-def warnings_of(endpoint: str, **fields: Any) -> tuple[str, ...]:
-    """The warnings of a request with these fields, which is read."""
-    read, body = READERS[endpoint]
-    account = Account(0.0)
-    token = current.set(account)
-    try:
+@pytest.fixture
+def warnings_of(account: Account) -> Callable[..., list[str]]:
+    """A function that reads a request with some fields, and returns its new warnings."""
+
+    def read_with(endpoint: str, **fields: Any) -> list[str]:
+        read, body = READERS[endpoint]
+        before = len(account.warnings)
         read_again(read, {"model": "m", **body, **fields})
-    finally:
-        current.reset(token)
-    return account.warnings
+        return list(account.warnings[before:])
+
+    return read_with
 
 
 @pytest.mark.parametrize(
@@ -62,21 +64,25 @@ def warnings_of(endpoint: str, **fields: Any) -> tuple[str, ...]:
         ("llama-server's", "n_predcit", "n_predict"),
     ],
 )
-def test_a_field_with_nearly_the_name_of_a_read_one_is_a_warning(endpoint: str, name: str, meant: str) -> None:
-    assert warnings_of(endpoint, **{name: 1}) == (f"'{name}' is not read; is '{meant}' meant?",)
-    assert warnings_of(endpoint, **{name: None}) == ()
+def test_a_field_with_nearly_the_name_of_a_read_one_is_a_warning(
+    warnings_of: Callable[..., list[str]], endpoint: str, name: str, meant: str
+) -> None:
+    assert warnings_of(endpoint, **{name: 1}) == [f"'{name}' is not read; is '{meant}' meant?"]
+    assert warnings_of(endpoint, **{name: None}) == []
 
 
 @pytest.mark.parametrize("endpoint", READERS)
-def test_fields_that_say_nothing_here_are_accepted_in_silence(endpoint: str) -> None:
+def test_fields_that_say_nothing_here_are_accepted_in_silence(
+    warnings_of: Callable[..., list[str]], endpoint: str
+) -> None:
     """Among them are fields of other servers, and of other endpoints, with similar names."""
     names = ["conversation_id", "id", "k", "mode", "models", "n_keep", "prompt_cache_key", "reasoning_format", "speed"]
-    assert warnings_of(endpoint, **dict.fromkeys(names, "x")) == ()
+    assert warnings_of(endpoint, **dict.fromkeys(names, "x")) == []
 
 
-def test_fields_of_a_changed_body_are_read() -> None:
+def test_fields_of_a_changed_body_are_read(warnings_of: Callable[..., list[str]]) -> None:
     """Beside ``mirostat_mode``, which is refused, ``mirostat`` would seem misspelt."""
-    assert warnings_of("llama-server's with a random seed", mirostat=0, temperature=1) == ()
+    assert warnings_of("llama-server's with a random seed", mirostat=0, temperature=1) == []
 
 
 def test_few_of_many_unread_fields_are_compared() -> None:

@@ -326,16 +326,6 @@ def test_the_description_of_a_model_has_its_own_name() -> None:
         assert ask(application, "GET", "/v1/models/B:latest", headers=headers).json()["id"] == "b"
 
 
-def test_a_model_that_is_broken_at_start_is_an_error_and_nothing_is_left() -> None:
-    stage = Stage()
-    stage.models.load("b")
-    stage.each["a"].fails = True
-    with pytest.raises(ValueError, match="broken"):
-        stage.models.load("a")
-    stage.models.close()
-    assert stage.story == ["load b", "close b"]
-
-
 def test_a_request_whose_time_is_up_while_its_model_is_loaded_is_asked_to_come_again() -> None:
     stage = Stage()
     stage.each["a"].gate.clear()
