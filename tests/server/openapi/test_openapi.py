@@ -42,6 +42,7 @@ from constrain.server.responses.request import read_request
 from constrain.server.settings import Settings
 from tests.support.server.asking import ask, idle
 from tests.support.server.messages import VERSION
+from tests.support.server.tables import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -52,84 +53,19 @@ if TYPE_CHECKING:
 
 
 MESSAGES = [{"role": "user", "content": "Say hello."}]
-TOOL = {"type": "function", "function": {"name": "add", "parameters": {"properties": {"a": {"type": "integer"}}}}}
-GRAMMAR = {"type": "grammar", "grammar": {"syntax": "regex", "definition": "[0-9]{3}"}}
-CUSTOM = {"type": "custom", "custom": {"name": "number", "format": GRAMMAR}}
-CALLS = [{"id": "c", "type": "function", "function": {"name": "add", "arguments": "{}"}}]
+TABLE = table("described_requests")
 
-YES = {"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "boolean"}}}}
-CALLED = {"role": "assistant", "tool_calls": CALLS}
-RESULT = {"role": "tool", "tool_call_id": "c", "content": [{"type": "text", "text": "1"}]}
-FORMAT = {"format": {"type": "json_schema", "name": "x", "schema": {"type": "boolean"}}}
-NUMBER = {"type": "custom", "name": "number", "format": {"type": "grammar", **GRAMMAR["grammar"]}}  # type: ignore[dict-item]
-ADD = {"name": "add", "input_schema": {"properties": {"a": {"type": "integer"}}}}
-USE = [{"type": "tool_use", "id": "c", "name": "add", "input": {"a": 1}}]
-FAILED = [{"type": "tool_result", "tool_use_id": "c", "is_error": True}]
-
-CHAT = ("/v1/chat/completions", "ChatRequest", "ChatCompletion", "ChatCompletionChunk")
-RESPONSE = ("/v1/responses", "ResponsesRequest", "Response", "")
-COMPLETION = ("/v1/completions", "CompletionRequest", "Completion", "CompletionChunk")
-MESSAGE = ("/v1/messages", "MessagesRequest", "Message", "MessageEvent")
-OLLAMA_CHAT = ("/api/chat", "OllamaChatRequest", "OllamaChatAnswer", "OllamaChatAnswer")
-OLLAMA_TEXT = ("/api/generate", "OllamaGenerateRequest", "OllamaGenerateAnswer", "OllamaGenerateAnswer")
-LLAMA = ("/completion", "LlamaCompletionRequest", "LlamaCompletion", "LlamaCompletionPiece")
-EMBEDDING = ("/v1/embeddings", "EmbeddingRequest", "Embeddings", "")
-
-BASES: dict[str, dict[str, Any]] = {
-    "/v1/chat/completions": {"model": "small", "messages": MESSAGES, "max_tokens": 40},
-    "/v1/responses": {"model": "small", "max_output_tokens": 40},
-    "/v1/completions": {"model": "small", "max_tokens": 2},
-    "/v1/messages": {"model": "small", "messages": MESSAGES, "max_tokens": 40},
-    "/api/chat": {"model": "small:latest", "messages": MESSAGES, "options": {"num_predict": 40, "seed": -1}},
-    "/api/generate": {"model": "small:latest", "prompt": "Hi", "options": {"num_predict": 8, "num_ctx": 64}},
-    "/completion": {"prompt": ["One,", 5], "n_predict": 8},
-    "/v1/embeddings": {"model": "small"},
+SCHEMAS = {
+    "/v1/chat/completions": ("ChatRequest", "ChatCompletion", "ChatCompletionChunk"),
+    "/v1/responses": ("ResponsesRequest", "Response", ""),
+    "/v1/completions": ("CompletionRequest", "Completion", "CompletionChunk"),
+    "/v1/messages": ("MessagesRequest", "Message", "MessageEvent"),
+    "/api/chat": ("OllamaChatRequest", "OllamaChatAnswer", "OllamaChatAnswer"),
+    "/api/generate": ("OllamaGenerateRequest", "OllamaGenerateAnswer", "OllamaGenerateAnswer"),
+    "/completion": ("LlamaCompletionRequest", "LlamaCompletion", "LlamaCompletionPiece"),
+    "/v1/embeddings": ("EmbeddingRequest", "Embeddings", ""),
 }
-ASKED: tuple[tuple[tuple[str, str, str, str], dict[str, Any]], ...] = (
-    (CHAT, {"stream": True, "stream_options": {"include_usage": True}, "n": 2, "max_tokens": 3}),
-    (CHAT, {"logprobs": True, "top_logprobs": 2, "max_tokens": 3}),
-    (CHAT, {"tools": [TOOL, CUSTOM], "tool_choice": {"type": "function", "function": {"name": "add"}}}),
-    (CHAT, {"tools": [TOOL, CUSTOM], "tool_choice": {"type": "custom", "custom": {"name": "number"}}, "stream": True}),
-    (CHAT, {**YES, "n": 2, "vote": True}),
-    (CHAT, {"messages": [*MESSAGES, CALLED, RESULT], "max_tokens": 3}),
-    (RESPONSE, {"input": "Say hello.", "reasoning": {"effort": "low"}, "truncation": "disabled"}),
-    (RESPONSE, {"input": [{"role": "user", "content": [{"type": "input_text", "text": "Hi"}]}], "instructions": "Go."}),
-    (RESPONSE, {"input": "3", "tools": [NUMBER], "tool_choice": "required", "store": False}),
-    (RESPONSE, {"input": "3", "text": FORMAT, "n": 2, "vote": True}),
-    (COMPLETION, {"prompt": "One, two,", "logprobs": 1}),
-    (COMPLETION, {"prompt": ["One,", "Two,"], "stream": True, "stream_options": {"include_usage": True}, "echo": True}),
-    (COMPLETION, {"prompt": "Yes or no?", **YES, "n": 2, "vote": True, "max_tokens": 10}),
-    (MESSAGE, {"system": [{"type": "text", "text": "Be brief."}], "stop_sequences": ["."]}),
-    (MESSAGE, {"stream": True, "output_config": {"format": {"type": "json_schema", "schema": {"type": "boolean"}}}}),
-    (MESSAGE, {"tools": [ADD], "tool_choice": {"type": "tool", "name": "add"}, "confidence": True}),
-    (MESSAGE, {"tools": [ADD], "tool_choice": {"type": "any"}, "stream": True, "thinking": {"type": "adaptive"}}),
-    (MESSAGE, {"messages": [*MESSAGES, {"role": "assistant", "content": USE}, {"role": "user", "content": FAILED}]}),
-    (EMBEDDING, {"input": "Hello"}),
-    (EMBEDDING, {"input": [[1, 2], [3]], "encoding_format": "base64"}),
-    (OLLAMA_CHAT, {"format": {"type": "boolean"}}),
-    (OLLAMA_CHAT, {"tools": [TOOL], "tool_choice": "required", "stream": False}),
-    (OLLAMA_TEXT, {"logprobs": True, "top_logprobs": 1, "keep_alive": "5m"}),
-    (OLLAMA_TEXT, {"raw": True, "stream": False}),
-    (LLAMA, {"stream": True, "return_tokens": True}),
-    (LLAMA, {"json_schema": {"type": "boolean"}}),
-)
-"""What is asked: the path, the schemas of the request, of a whole answer and of a piece of a stream, and the fields."""
-
-WRONG: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("ChatRequest", {}),
-    ("ChatRequest", {"model": "other"}),
-    ("ChatRequest", {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]}),
-    ("ChatRequest", {"temperature": 2.5}),
-    ("ChatRequest", {"stop": ["a"] * 65}),
-    ("ChatRequest", {"tools": [{"type": "function"}]}),
-    ("ResponsesRequest", {"input": [{"type": "function_call"}]}),
-    ("ResponsesRequest", {"input": "x", "tool_choice": {"type": "file_search"}}),
-    ("MessagesRequest", {}),
-    ("MessagesRequest", {"temperature": 1.5}),
-    ("MessagesRequest", {"messages": [{"role": "user", "content": [{"type": "image", "source": {}}]}]}),
-    ("MessagesRequest", {"thinking": {"type": "enabled"}}),
-    ("MessagesRequest", {"tool_choice": "auto"}),
-)
+"""The schemas of a path: of its requests, of a whole answer, and of a piece of a stream."""
 
 
 @pytest.fixture(scope="module")
@@ -277,12 +213,12 @@ def objects_of(response: httpx.Response) -> list[Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("names", "fields"), ASKED, ids=range(len(ASKED)))
+@pytest.mark.parametrize("case", TABLE["asked"])
 def test_requests_and_their_answers_are_as_described(
-    application: Application, description: dict[str, Any], names: tuple[str, str, str, str], fields: dict[str, Any]
+    application: Application, description: dict[str, Any], case: dict[str, str]
 ) -> None:
-    path, request, whole, piece = names
-    body = {**BASES[path], **fields}
+    path, body = case["path"], json.loads(case["fields"])
+    request, whole, piece = SCHEMAS[path]
     validator(description, request).validate(body)
     if request == "MessagesRequest":
         validator(description, "CountRequest").validate(body)
@@ -334,24 +270,15 @@ def test_errors_of_ollamas_api_are_as_described(application: Application, descri
         validator(description, "OllamaError").validate(response.json())
 
 
-@pytest.mark.parametrize(("name", "fields"), WRONG, ids=range(len(WRONG)))
+@pytest.mark.parametrize("case", TABLE["wrong"])
 def test_what_is_refused_is_not_described(
-    application: Application, description: dict[str, Any], name: str, fields: dict[str, Any]
+    application: Application, description: dict[str, Any], case: dict[str, str]
 ) -> None:
-    start: dict[str, Any] = {"model": "small"}
-    if name != "ResponsesRequest" and fields:
-        start |= {"messages": MESSAGES, "max_tokens": 9}
-    path = {
-        "ChatRequest": "/v1/chat/completions",
-        "ResponsesRequest": "/v1/responses",
-        "MessagesRequest": "/v1/messages",
-    }[name]
-    body = {**start, **fields}
-    assert not validator(description, name).is_valid(body)
+    path, body = case["path"], json.loads(case["fields"])
+    assert not validator(description, SCHEMAS[path][0]).is_valid(body)
     response = ask(application, "POST", path, json=body)
     assert response.status_code in (400, 404)
-    error = "MessagesError" if name == "MessagesRequest" else "Error"
-    validator(description, error).validate(response.json())
+    validator(description, "MessagesError" if path == "/v1/messages" else "Error").validate(response.json())
 
 
 def test_a_key_is_described_where_one_is_needed(description: dict[str, Any]) -> None:

@@ -10,30 +10,12 @@ from openai import BadRequestError, NotFoundError, OpenAI
 from constrain.server.app import Application
 from constrain.server.settings import Settings
 from tests.support.server.asking import ask, error_of, served_as
+from tests.support.server.response_answers import TOOLS
 
 if TYPE_CHECKING:
     import httpx
 
     import constrain
-
-PERSON = {
-    "type": "object",
-    "properties": {"name": {"type": "string", "maxLength": 10}, "age": {"type": "integer", "maximum": 130}},
-    "required": ["name", "age"],
-    "additionalProperties": False,
-}
-FORMAT = {"format": {"type": "json_schema", "name": "person", "strict": True, "schema": PERSON}}
-WEATHER = {
-    "type": "function",
-    "name": "weather",
-    "strict": False,
-    "parameters": {"type": "object", "properties": {"city": {"enum": ["Rome", "Oslo"]}}, "required": ["city"]},
-}
-SUM = {
-    "type": "custom",
-    "name": "sum",
-    "format": {"type": "grammar", "syntax": "regex", "definition": r"[0-9]{1,2}\+[0-9]{1,2}"},
-}
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +34,7 @@ def test_streams_hold_what_the_response_does(client: OpenAI) -> None:
         "input": "Is it warm in Oslo?",
         "temperature": 0,
         "max_output_tokens": 120,
-        "tools": [WEATHER, SUM],
+        "tools": TOOLS,
     }
     with client.responses.stream(**asked, tool_choice="required") as stream:
         for _ in stream:
@@ -108,20 +90,15 @@ def test_a_response_is_there_for_its_key_alone(model: constrain.Model) -> None:
     assert error_of(refused)["code"] == "previous_response_not_found"
 
 
+WRONG_FORMAT = {"type": "json_schema", "name": "x", "schema": {"type": "string", "pattern": "("}}
+WRONG_TOOL = {"type": "function", "name": "f", "strict": False, "parameters": {"type": "strin"}}
+
+
 @pytest.mark.parametrize(
     ("fields", "code", "param"),
     [
-        ({"text": FORMAT, "max_output_tokens": 2}, "integer_below_min_value", "max_output_tokens"),
-        (
-            {"text": {"format": {**FORMAT["format"], "strict": False, "schema": {"type": "string", "pattern": "("}}}},
-            "invalid_json_schema",
-            "text.format.schema",
-        ),
-        (
-            {"tools": [{**WEATHER, "parameters": {"type": "strin"}}]},
-            "invalid_function_parameters",
-            "tools[0].parameters",
-        ),
+        ({"text": {"format": WRONG_FORMAT}}, "invalid_json_schema", "text.format.schema"),
+        ({"tools": [WRONG_TOOL]}, "invalid_function_parameters", "tools[0].parameters"),
         ({"input": "word " * 3000}, "context_length_exceeded", "input"),
     ],
 )
