@@ -1,4 +1,4 @@
-"""Chat completions of a real model: everything asked for is enforced, and said in OpenAI's shapes."""
+"""Chat completions: everything asked for is enforced, and said in OpenAI's shapes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Completions of texts, of a real model: prompts are gone on with as they are, and formats are kept."""
+"""Completions of texts: prompts are gone on with as they are, and formats are kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Embeddings, of a real model: which requests are refused, and what clients get for the others."""
+"""Embeddings: which requests are refused, and what clients get for the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages of a real model: what is asked for is enforced, and streams tell the same as whole answers."""
+"""Messages: what is asked for is enforced, and streams tell the same as whole answers."""
 
 from __future__ import annotations
 

@@ -8,11 +8,16 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
-from tests.support.server.asking import ask
-from tests.support.server.ollama import answer_of, chat, error_of, lines_of, post
+import constrain
+from constrain.server.app import Application
+from constrain.server.settings import Settings
+from tests.support.server.asking import ask, served_as
+from tests.support.server.ollama import ALWAYS_THINKING, THINKING, answer_of, chat, error_of, lines_of, post
 
 if TYPE_CHECKING:
-    from constrain.server.app import Application
+    from collections.abc import Iterator
+    from pathlib import Path
+
 
 BOOK = {
     "type": "object",
@@ -175,3 +180,20 @@ def test_the_form_of_errors_is_that_of_the_path(application: Application) -> Non
         assert response.status_code == status
         assert path in error_of(response)
     assert set(ask(application, "GET", "/apinothing").json()["error"]) == {"message", "type", "param", "code"}
+
+
+# Models that reason.
+
+
+@pytest.fixture(scope="module")
+def thinker(model_file: Path) -> Iterator[Application]:
+    """A model whose template turns reasoning on and off."""
+    with constrain.Model(model_file, n_ctx=512, n_threads=1, parallel=1, chat_template=THINKING) as model:
+        yield Application(served_as(model, "thinker"), Settings())
+
+
+@pytest.fixture(scope="module")
+def always_thinker(model_file: Path) -> Iterator[Application]:
+    """A model whose template begins every answer with reasoning."""
+    with constrain.Model(model_file, n_ctx=512, n_threads=1, parallel=1, chat_template=ALWAYS_THINKING) as model:
+        yield Application(served_as(model, "always"), Settings())

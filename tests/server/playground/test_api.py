@@ -191,13 +191,6 @@ def test_a_branch_goes_on_from_its_prefix(application: Application) -> None:
     assert error_of(refused)["param"] == "prefix"
 
 
-def test_a_draft_is_told_as_reasoning(application: Application) -> None:
-    events = run(application, language=language("yes bool", "short"), draft=10, max_tokens=60)
-    assert of(events, "reasoning")
-    assert of(events, "prompt")[0]["request"]
-    assert "".join(token["text"] for token in tokens_of(events)) == of(events, "done")[0]["text"]
-
-
 @pytest.mark.parametrize(
     ("kind", "text", "place", "words"),
     [

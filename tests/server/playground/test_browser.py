@@ -271,19 +271,6 @@ def test_tools_are_called(shown: Shown) -> None:
     shown.picture("value")
 
 
-def test_texts_of_languages_are_kept_while_others_are_shown(shown: Shown) -> None:
-    shown.pick("json_schema", SCHEMA)
-    shown.pick("lark", 'start: "mine"')
-    shown.page.select_option("#grammars", index=1)
-    assert shown.page.input_value("#language-text") == 'start: "mine"'
-    for kind, text in (("json_schema", SCHEMA), ("lark", 'start: "mine"')):
-        shown.page.select_option("#kind", "none")
-        shown.page.select_option("#kind", kind)
-        assert shown.page.input_value("#language-text") == text
-    shown.page.click("#load-grammar")
-    wait_for(shown.page, "!document.querySelector('#language-text').value.includes('mine')")
-
-
 def test_the_prompt_is_what_was_sent(shown: Shown) -> None:
     shown.pick("json_schema", SCHEMA)
     shown.page.fill("#prompt-0", "Who was the first programmer?")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import httpx2
 import openai
@@ -11,23 +11,13 @@ import pytest
 from openai.types.responses import ResponseStreamEvent
 from pydantic import BaseModel, TypeAdapter
 
-from constrain import TextDelta, tool_to_json
-from constrain.chat.answers.choices import Reasoning
+from constrain import TextDelta
 from constrain.server.http.errors import ApiError
 from constrain.server.responses.events import EventWriter, server_sent
 from constrain.server.responses.output import finished_response, response_json
-from tests.chat.reading.test_reply import NOTE, WEATHER, progress
-from tests.support.chat.forms import LIST, TAGS
-from tests.support.server.response_answers import ANSWERS, TOOLS, Answer, completion
-
-if TYPE_CHECKING:
-    from constrain.chat.families.format import ToolFormat
+from tests.support.server.response_answers import ANSWERS, TOOLS, Answer
 
 Events = list[dict[str, Any]]
-
-CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo", "days": 2}}\n</tool_call>'
-NOTE_CALL = '<tool_call>\n{"name": "note", "input": "a\\n\\u2603"}\n</tool_call>'
-LISTED = '{"name": "get_weather", "arguments": {"city": "Oslo"}, "id": "%s"}'
 
 
 def _events(answer: Answer) -> Events:
@@ -129,33 +119,6 @@ def test_a_call_is_finished_before_the_next_begins() -> None:
     assert [event["name"] for event in done] == ["weather", "weather"]
     custom = [kind.replace("function_call_arguments", "custom_tool_call_input") for kind in call]
     assert _kinds(_events(ANSWERS["calls"]))[2:-1] == [*call, *call, *custom]
-
-
-@pytest.mark.parametrize("size", [1, 7])
-@pytest.mark.parametrize(
-    ("form", "written"),
-    [
-        (TAGS, "Just ☃ text"),
-        (TAGS, f"<think>\nWell ☃</think>Let me see.{CALL}\n{NOTE_CALL}"),
-        (TAGS, f"<think>\nWell</think>{CALL}\n{CALL}"),
-        (LIST, f"Hi[TOOL_CALLS][{LISTED % 'abc'}, {LISTED % 'abd'}]"),
-    ],
-)
-def test_what_a_model_writes_is_the_same_response_in_any_pieces(form: ToolFormat, written: str, size: int) -> None:
-    reader = progress(form, reasoning=Reasoning.NONE if form.thinking is None else Reasoning.OPTIONAL)
-    tools = [tool_to_json(tool, "responses") for tool in (WEATHER, NOTE)]
-    data, events = written.encode(), []
-    for start in range(0, len(data), size):
-        reader.feed(data[start : start + size])
-        events += reader.take()
-    events += reader.finish()
-    found = reader.outcome()
-    answer = Answer({"tools": tools}, tuple(events), completion(found.value, found.text, reasoning=found.reasoning))
-    whole = finished_response(answer.head, answer.completion, completed_at=1_763_800_002.0, reasoning_tokens=3)
-    streamed = _events(answer)
-    assert streamed[-1]["response"] == response_json(whole)
-    with _client(streamed).responses.stream(model="tiny", input="Hello") as stream:
-        assert [item.id for item in stream.get_final_response().output] == [item.id for item in whole.output]
 
 
 def test_an_error_amid_a_stream_is_flat_and_the_response_failed() -> None:

@@ -1,4 +1,4 @@
-"""The endpoint for responses, of a real model: what is made, kept, gone on from, and seen by whom."""
+"""The endpoint for responses: what is made, kept, gone on from, and seen by whom."""
 
 from __future__ import annotations
 

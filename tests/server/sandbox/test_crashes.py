@@ -8,9 +8,7 @@ import json
 import logging
 import os
 import signal
-import time
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -126,31 +124,6 @@ def test_all_that_is_called_in_a_process_is_imported_before_it_begins() -> None:
             return await session.run(None, crash.not_imported, names)
 
     assert asyncio.run(ran()) == []
-
-
-def state_of(process: int) -> str:
-    """``Z`` for a process that has ended and is not reaped; empty for none."""
-    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
-    return ""
-
-
-def test_a_process_keeps_its_number_until_its_session_is_closed() -> None:
-    async def ran() -> int:
-        session = Session(Turns(), LIMITS)
-        assert await session.run(None, len, "abc") == 3
-        process = session._process
-        os.kill(process, signal.SIGKILL)
-        assert session._report is not None
-        assert await asyncio.get_running_loop().sock_recv(session._report, 4) == (-9).to_bytes(4, "big", signed=True)
-        assert state_of(process) == "Z"
-        session.close()
-        return process
-
-    process = asyncio.run(ran())
-    until = time.monotonic() + SECONDS
-    while state_of(process) == "Z":
-        assert time.monotonic() < until
 
 
 @pytest.mark.slow

@@ -1,22 +1,39 @@
-"""Turns of processes with scripted clocks: what a process computes is limited, and how long it waits for others."""
+"""Processes of requests: turns with scripted clocks, refusals that are remembered, and captures."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
+from collections import OrderedDict
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+import constrain
+from constrain.engine import constraint as engine
 from constrain.errors import LimitError
-from constrain.server.http.errors import ApiError
+from constrain.generation.capturing import Capturing
+from constrain.generation.completion import Completion, Timings, Usage
+from constrain.generation.job import Language
+from constrain.generation.options import AnswerSettings
+from constrain.language.policies import CompileOptions
+from constrain.regex.source import Regex
+from constrain.server.http.errors import ApiError, too_busy
+from constrain.server.requests.formats import Format
+from constrain.server.requests.places import Place
+from constrain.server.sandbox import compiling
 from constrain.server.sandbox import session as session_module
+from constrain.server.sandbox.capturing import find_captures
 from constrain.server.sandbox.session import Session, Turns
 from constrain.server.sandbox.worker import TIME_IS_UP, Done, Ended, Limits
 from constrain.server.sandbox.workers import PATIENCE
+from tests.support import byte_vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
 
 LIMITS = Limits(3.0, 1 << 28)
 
@@ -170,3 +187,128 @@ def test_a_process_too_many_waits_for_no_turn(on: Callable[..., Session]) -> Non
         asyncio.run(outcome_of(on(machine, turns), lambda: None))
     assert (caught.value.status, caught.value.headers) == (429, {"Retry-After": "16"})
     assert turns.standing == session_module._STANDING
+
+
+# What was refused.
+
+
+class Refusing:
+    """A session whose process raises an error; counts its calls."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+        self.calls = 0
+        self.refusals: OrderedDict[bytes, ApiError] = OrderedDict()
+
+    async def run(self, *_: object) -> None:
+        self.calls += 1
+        raise self.error
+
+
+def refusal(session: Refusing, pattern: str = "a*", name: str = "regex") -> ApiError:
+    schema = Regex(pattern)
+    question: Any = SimpleNamespace(
+        content=Format(schema, Place(name, "invalid_grammar", f"pattern in '{name}'")), places=None
+    )
+    plan: Any = SimpleNamespace(
+        language=Language(schema), model=SimpleNamespace(vocabulary=byte_vocabulary()), settings=AnswerSettings()
+    )
+    compiled: Any = compiling._compile_in_sandbox(plan, question, session)  # type: ignore[arg-type]
+    with pytest.raises(ApiError) as caught:
+        asyncio.run(compiled)
+    return caught.value
+
+
+@pytest.mark.parametrize("error", [LimitError("it takes more than 3 seconds"), ApiError("Invalid pattern", param="a")])
+def test_what_was_refused_is_not_compiled_again(error: Exception) -> None:
+    session = Refusing(error)
+    first, second = refusal(session), refusal(session)
+    assert session.calls == 1
+    assert (first.status, first.body()) == (400, second.body())
+    assert first is not second
+    assert refusal(session, "b*").status == 400
+    assert session.calls == 2
+    assert refusal(session, name="guided_regex").status == 400
+    assert session.calls == 3
+
+
+@pytest.mark.parametrize("error", [too_busy("a test", 1), ApiError("a fault", status=500)])
+def test_what_may_pass_later_is_compiled_again(error: Exception) -> None:
+    session = Refusing(error)
+    for calls in (1, 2):
+        refusal(session)
+        assert session.calls == calls
+
+
+def test_the_oldest_refusals_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiling, "_REMEMBERED", 2)
+    session = Refusing(LimitError("too much"))
+    for pattern in "abc":
+        refusal(session, pattern)
+    refusal(session, "c")
+    assert (session.calls, len(session.refusals)) == (3, 2)
+    refusal(session, "a")
+    assert session.calls == 4
+
+
+# Captures.
+
+
+ANSWER = Completion("ab", "ab", (1,), Usage(3, 0, 1), Timings(0, 0, 0, 0), "stop", None)
+NAMED = constrain.Regex("(?P<first>a)b")
+
+
+def part(schema: object, text: bytes) -> Capturing:
+    return Capturing(schema, CompileOptions(), text, None)
+
+
+def found(parts: list[Capturing], limits: Limits) -> Completion:
+    async def ask() -> Completion:
+        with contextlib.closing(Session(Turns(), limits)) as session:
+            return await find_captures(ANSWER, parts, byte_vocabulary(), session)
+
+    return asyncio.run(ask())
+
+
+def test_another_process_finds_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    here = os.getpid()
+    reads: Any = engine.read_captures
+
+    def only_there(*args: object) -> object:
+        assert os.getpid() != here
+        return reads(*args)
+
+    monkeypatch.setattr(engine, "read_captures", only_there)
+    completion = found([part(NAMED, b"ab")], Limits(5, 1 << 30))
+    assert completion.captures == {"first": "a"}
+    assert completion.limits_met == ()
+
+
+def test_beyond_the_time_limit_there_are_none(caplog: pytest.LogCaptureFixture) -> None:
+    deep = constrain.Lark("start: a\na: x a | x x a | x\nx[capture]: /b/")
+    completion = found([part(deep, b"b" * 4_000)], Limits(0.05, 1 << 30))
+    assert completion.captures is None
+    assert completion.limits_met == ("MAX_CAPTURE_WORK",)
+    assert "an answer has no captures: it takes more than 0.05 seconds" in caplog.text
+
+
+@pytest.mark.parametrize("error", [LimitError("too much"), too_busy("it compiles other large schemas", 1)])
+def test_an_answer_is_not_lost_where_none_can_be_found(error: Exception) -> None:
+    class Refusing:
+        def another(self, _: float) -> Refusing:
+            return self
+
+        async def run(self, *_: object) -> None:
+            raise error
+
+        def close(self) -> None:
+            pass
+
+    asked: Callable[..., Any] = find_captures
+    completion = asyncio.run(asked(ANSWER, [part(NAMED, b"ab")], byte_vocabulary(), cast("Session", Refusing())))
+    assert (completion.text, completion.captures) == ("ab", None)
+    assert completion.limits_met == ("MAX_CAPTURE_WORK",)
+
+
+def test_a_text_that_was_cut_has_none() -> None:
+    assert found([part(NAMED, b"a")], Limits(5, 1 << 30)).captures == {}

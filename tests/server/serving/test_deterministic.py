@@ -24,7 +24,7 @@ SCHEMA = {"type": "object", "properties": {"a": {"type": "string", "maxLength": 
 
 
 def body(number: int) -> dict[str, Any]:
-    """One of 20 requests: many begin alike, and all draw random numbers; every fourth names no seed."""
+    """One of 12 requests: many begin alike, and all draw random numbers; every fourth names no seed."""
     asked: dict[str, Any] = {
         "model": "small",
         "messages": [{"role": "user", "content": PROMPTS[number % len(PROMPTS)]}],
@@ -59,8 +59,8 @@ async def answers(application: Application, numbers: Sequence[int], *, together:
 
 @pytest.mark.slow
 def test_requests_together_get_the_answers_that_they_get_one_by_one(application: Application) -> None:
-    numbers = list(range(20))
+    numbers = list(range(12))
     alone = asyncio.run(answers(application, numbers, together=False))
     random.Random(1).shuffle(numbers)
     assert asyncio.run(answers(application, numbers, together=True)) == alone
-    assert len({text for texts in alone.values() for text in texts}) > 10
+    assert len({text for texts in alone.values() for text in texts}) > 6

@@ -1,9 +1,10 @@
-"""What answers have beyond the APIs: warnings, limits, confidence, quotes, and drafts as reasoning."""
+"""What answers have beyond the APIs: warnings, limits, confidence, quotes, drafts as reasoning, and votes."""
 
 from __future__ import annotations
 
 import json
 import logging
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,19 +12,22 @@ import jsonschema
 import pytest
 
 from constrain.generation.completion import Completion, Finished, Timings, Usage, limits_object
+from constrain.server.app import Application
 from constrain.server.chat.response import Heading, Shape
 from constrain.server.chat.stream import ChunkWriter
 from constrain.server.completions.response import CompletionWriter
 from constrain.server.http.account import Account
 from constrain.server.logs import JsonLines, log_request
 from constrain.server.serving.extension import MAX_WARNINGS, log_warnings
-from tests.support.server.asking import ask, chat, chunks_of, error_of
+from constrain.server.settings import Settings
+from tests.support.server.asking import ask, chat, chunks_of, error_of, served_as
 from tests.support.server.response_answers import completion
 
 if TYPE_CHECKING:
     import httpx
 
-    from constrain.server.app import Application
+    import constrain
+
 
 WARNED = {"type": "object", "properties": {"a": {"enum": [1], "format": "shoe-size"}}, "required": ["a"], "x-mine": 1}
 LONG = {"type": "array", "items": {"type": "string", "minLength": 8}, "minItems": 1}
@@ -372,3 +376,89 @@ def test_errors_name_the_field(case: str, application: Application) -> None:
         assert "too few for any answer after a draft" in error["message"]
     else:
         assert "'draft'" in error["message"]
+
+
+# Votes.
+
+
+COLOURS = ["red", "green", "blue"]
+SCHEMA = {
+    "type": "object",
+    "properties": {"sky": {"enum": COLOURS}, "gr/ass": {"enum": COLOURS}},
+    "required": ["sky", "gr/ass"],
+}
+NAMED = {"name": "x", "schema": SCHEMA}
+COLOURS_FORMAT = {"type": "json_schema", "json_schema": NAMED}
+SAMPLED = {"temperature": 1.5, "seed": 5, "n": 5}
+COLOURS_PROMPT = "The colours of the sky and of grass?"
+COLOURS_ASKED = [{"role": "user", "content": COLOURS_PROMPT}]
+
+
+def respond_colours(application: Application, **fields: Any) -> dict[str, Any]:
+    body = {"model": "small", "input": COLOURS_PROMPT, "text": {"format": {"type": "json_schema", **NAMED}}, **fields}
+    response = ask(application, "POST", "/v1/responses", json=body)
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+def require_majority(text: str, agreement: dict[str, float], samples: list[str]) -> None:
+    value, others = json.loads(text), [json.loads(each) for each in samples]
+    for name, pointer in (("sky", "/sky"), ("gr/ass", "/gr~1ass")):
+        counts = Counter(each[name] for each in others)
+        assert counts[value[name]] == max(counts.values())
+        assert agreement[pointer] == counts[value[name]] / len(others)
+    assert agreement[""] == sum(each == value for each in others) / len(others)
+    assert agreement.keys() == {"", "/sky", "/gr~1ass"}
+
+
+@pytest.mark.slow
+def test_a_chat_completion_is_what_n_answers_agree_on(application: Application) -> None:
+    asked: dict[str, Any] = {"messages": COLOURS_ASKED, "response_format": COLOURS_FORMAT, **SAMPLED}
+    several, voted = chat(application, **asked).json(), chat(application, vote=True, **asked).json()
+    (choice,) = voted["choices"]
+    assert (choice["index"], choice["finish_reason"]) == (0, "stop")
+    samples = [each["message"]["content"] for each in several["choices"]]
+    assert len(set(samples)) > 1
+    require_majority(choice["message"]["content"], choice["constrain"]["agreement"], samples)
+    for name in ("prompt_tokens", "completion_tokens", "total_tokens"):
+        assert voted["usage"][name] == several["usage"][name]
+
+
+@pytest.mark.slow
+def test_a_response_is_what_n_answers_agree_on(application: Application) -> None:
+    several = chat(application, messages=COLOURS_ASKED, response_format=COLOURS_FORMAT, **SAMPLED).json()
+    voted = respond_colours(application, vote=True, **SAMPLED)
+    text = voted["output"][0]["content"][0]["text"]
+    samples = [each["message"]["content"] for each in several["choices"]]
+    require_majority(text, voted["constrain"]["agreement"], samples)
+    assert voted["usage"]["output_tokens"] == several["usage"]["completion_tokens"]
+    stored = ask(application, "GET", f"/v1/responses/{voted['id']}").json()
+    assert stored == voted
+
+
+def test_more_voters_than_there_is_room_for_are_refused(model: constrain.Model) -> None:
+    application = Application(served_as(model, "small"), Settings(max_queue=0))
+    fields = {"model": "small", "vote": True, "n": 100}
+    for path, body in (("chat/completions", {"messages": COLOURS_ASKED}), ("responses", {"input": "x"})):
+        error = error_of(ask(application, "POST", f"/v1/{path}", json={**fields, **body}))
+        assert (error["param"], error["code"]) == ("n", "integer_above_max_value")
+
+
+@pytest.mark.slow
+def test_answers_that_cannot_be_read_do_not_vote(application: Application, monkeypatch: pytest.MonkeyPatch) -> None:
+    def asked(schema: Any, **fields: Any) -> httpx.Response:
+        form = {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
+        return chat(application, messages=COLOURS_ASKED, response_format=form, **fields)
+
+    options: dict[str, Any] = {"schema": {"enum": ["red", [[["deep"]]], "blue"]}, "temperature": 1, "seed": 1, "n": 6}
+    samples = [json.loads(choice["message"]["content"]) for choice in asked(**options).json()["choices"]]
+    counts = Counter(each for each in samples if isinstance(each, str))
+    assert 0 < counts.total() < 6
+    monkeypatch.setattr("constrain.types.answer_text.MAX_ANSWER_NESTING", 2)
+    (choice,) = asked(vote=True, **options).json()["choices"]
+    winner = json.loads(choice["message"]["content"])
+    assert counts[winner] == max(counts.values())
+    assert choice["constrain"]["agreement"][""] == counts[winner] / counts.total()
+    response = asked({"const": [[[]]]}, vote=True, n=2)
+    assert response.status_code == 400
+    assert "The answer cannot be read: the answer is nested more than 2 levels" in error_of(response)["message"]
