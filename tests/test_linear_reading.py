@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from constrain import ConstrainError, Gbnf, Lark
-from constrain.grammars import convert
 from constrain.json_schema.lint.linter import lint_schema
 from tests.test_import_order import sources
 
@@ -101,9 +100,6 @@ READ: dict[str, Callable[[], object]] = {
     "blanks": lambda: Lark('start: "a"' + " " * 100_000 + '\nA: "b"').grammar(),
     "empty lines": lambda: Lark('start: "a"' + "\n" * 100_000 + 'A: "b"').grammar(),
     "comments of GBNF": lambda: Gbnf('root ::= "a"\r\n' + "# a\r\n" * 4_000 + 'x ::= "b"').grammar(),
-    "comments to convert": lambda: convert('root ::= "a"\r\n' + "# a\r\n" * 2_000 + 'x ::= "b"', "gbnf"),
-    "comments of EBNF": lambda: convert('a = "b";' + "(* c *)\r\n" * 2_000, "ebnf"),
-    "comments of EBNF without an end": lambda: convert('a = "b";' + "(*" * 2_000, "ebnf"),
     "a description": lambda: lint_schema({"type": "string", "description": "one of " * 30_000}),
     "quotes in a description": lambda: lint_schema({"type": "string", "description": "'a " * 30_000}),
     "backslashes in a pattern": lambda: lint_schema({"type": "string", "pattern": "\\\\" * 20_000}),

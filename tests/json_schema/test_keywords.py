@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import constrain
 from constrain.errors import SchemaError, UnsupportedSchemaError
 from constrain.json_schema.compiler import compile_schema
 from constrain.json_schema.documents.vocabularies import declared_vocabulary
@@ -14,7 +15,7 @@ from constrain.json_schema.keywords.table import KEYWORDS, Keyword
 from constrain.json_schema.lint.linter import lint_schema
 from constrain.json_schema.shapes.strings import StringShape, pattern_expression
 from constrain.json_schema.strict.merging import merged
-from tests.support.json_schema.grammar_interpreter import Interpreter
+from tests.support import byte_vocabulary
 
 
 @pytest.fixture(autouse=True)
@@ -41,9 +42,9 @@ def start(_: Any, at: Any, value: object, found: Any) -> None:
 def test_a_keyword_that_is_added_is_enforced(schema: object, accepted: str, rejected: str) -> None:
     Keyword("x-start", "string", hint=None, merge=None)(start)
     KEYWORDS.derive()
-    interpreter = Interpreter(compile_schema(schema, whitespace="compact").grammar)
-    assert interpreter.accepts(accepted.encode())
-    assert not interpreter.accepts(rejected.encode())
+    constraint = constrain.compile(compile_schema(schema, whitespace="compact").grammar, byte_vocabulary())
+    assert constraint.accepts(accepted)
+    assert not constraint.accepts(rejected)
 
 
 def test_a_keyword_that_is_added_is_checked_shown_merged_and_listed() -> None:
