@@ -112,6 +112,7 @@ def whole(completion: Completion) -> FieldConfidence:
     return completion.fields[()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_fields_have_the_spans_and_tokens_of_their_values(model: constrain.Model, seed: int) -> None:
     asked: dict[str, Any] = {"schema": Person, "seed": seed, "max_tokens": 120, "max_string_tokens": 8}
@@ -140,6 +141,7 @@ def test_fields_have_the_spans_and_tokens_of_their_values(model: constrain.Model
     assert completion.fields["alive",].choices > 0
 
 
+@pytest.mark.slow
 def test_several_answers_are_the_same_with_confidence_and_alone(model: constrain.Model) -> None:
     """Also where more tokens are forced than are evaluated together."""
     note = "Nobody has said anything at all about where the person lives. " * 4
@@ -238,6 +240,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [{}, {"draft": 8}], ids=["plain", "draft"])
 def test_alternatives_that_share_tokens_are_told_apart(
     model: constrain.Model, asked: Asked, more: dict[str, Any]
@@ -266,6 +269,7 @@ def test_alternatives_that_share_tokens_are_told_apart(
     assert told >= 4
 
 
+@pytest.mark.slow
 def test_answers_after_questions_are_what_they_would_be_without(model: constrain.Model, asked: Asked) -> None:
     options: dict[str, Any] = {"schema": WINDS, "max_tokens": 240, "temperature": 2, "seed": 1}
     plain = constrain.complete(model, WINDY, **options)
@@ -305,6 +309,7 @@ def test_nothing_is_asked_after_the_deadline(
     assert told_apart(writing.completion(0, constrain.Timings(0, 0, 0, 0)))
 
 
+@pytest.mark.slow
 def test_questions_have_a_bound(model: constrain.Model, asked: Asked) -> None:
     schema = {"type": "array", "items": WIND["properties"]["wind"], "minItems": 30, "maxItems": 30}
     constrain.complete(model, WINDY, schema=schema, confidence=True, temperature=2, seed=1, max_tokens=500)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.llama.babbler import babbler
+from tests.support.llama.babbler import shared_babbler
 
 if TYPE_CHECKING:
     import constrain
@@ -14,4 +14,4 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def model() -> constrain.Model:
-    return babbler()
+    return shared_babbler()

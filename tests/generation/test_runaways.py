@@ -77,6 +77,7 @@ def test_all_ways_to_generate_are_cut_alike(model: constrain.Model, options: dic
     assert asyncio.run(constrain.agenerate(model, PROMPT, **options)) == json.loads(text)
 
 
+@pytest.mark.slow
 def test_within_a_budget_both_hold(model: constrain.Model, options: dict[str, Any]) -> None:
     for max_tokens in (18, 20, 23, 28, 33, 40):
         completion = constrain.complete(model, PROMPT, **{**options, "max_tokens": max_tokens})

@@ -130,6 +130,7 @@ def test_answers_of_a_batch_have_traces(model: constrain.Model) -> None:
     assert constrain.complete(model, "Hello", max_tokens=3).trace is None
 
 
+@pytest.mark.slow
 def test_calls_have_traces(model: constrain.Model) -> None:
     def weather(city: str) -> str:
         """Returns the weather in a city."""
@@ -139,6 +140,7 @@ def test_calls_have_traces(model: constrain.Model) -> None:
     assert any(each.expected for each in completion.trace or ())
 
 
+@pytest.mark.slow
 def test_a_prefix_is_kept_and_gone_on_with(model: constrain.Model) -> None:
     whole = traced(model, "Describe somebody.", PERSON, temperature=0)
     for size in range(1, len(whole.tokens) + 1):

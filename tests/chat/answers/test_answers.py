@@ -13,7 +13,7 @@ import constrain
 from constrain.chat.answers.choices import Calls, CustomCalls, FunctionCalls, Reasoning, Value
 from constrain.chat.answers.language import AnswerLanguage
 from constrain.chat.reading.reader import Event, Reader
-from tests.support import allowed
+from tests.support import LONG, allowed
 from tests.support.chat.forms import CHANNELS, ELEMENTS, FORMS, LIST, NAMES, OBJECT, PYTHON, TAGS
 from tests.support.chat.parsed import gathered, read_answer
 from tests.support.chat.walks import MODES, SCHEMA, SCHEMAS, TOOLS, VOCABULARY, assert_calls_hold, walked
@@ -100,7 +100,7 @@ def merged(events: list[Event]) -> list[tuple[Any, ...]]:
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
 def test_answers_that_are_cut_short_read_as_far_as_they_go(form: ToolFormat) -> None:
     answer = AnswerLanguage(form, tools=TOOLS)
-    for text in walked(answer, 5, leads(form, calls=True), count=6):
+    for text in walked(answer, 5, leads(form, calls=True), count=6 if LONG else 3):
         whole = read_answer(answer, text)
         for length in range(len(text)):
             part = read_answer(answer, text[:length])

@@ -72,6 +72,7 @@ def test_text_beside_a_call_stands_in_front_of_it(name: str) -> None:
     assert answer.index("Let me look.") < answer.index("weather")
 
 
+@pytest.mark.slow
 def test_no_content_is_shown_as_nothing() -> None:
     for name in FAMILIES:
         text = prompt(name, [*TWO_CALLS[:2], calling(), result()], TOOLS)
@@ -86,6 +87,7 @@ def test_custom_tools_are_shown_and_called_as_functions_with_one_argument() -> N
     assert 'weather(input="say \\"hi\\"")' in prompt("llama-pythonic", said)
 
 
+@pytest.mark.slow
 def test_a_template_gets_no_tools_where_there_are_none() -> None:
     for name in FAMILIES:
         assert "weather" not in prompt(name, TWO_CALLS[:2])
@@ -140,6 +142,7 @@ def test_custom_tools_tell_what_their_input_is() -> None:
     assert function_of(Free())["parameters"]["properties"] == {"input": {"type": "string"}}
 
 
+@pytest.mark.slow
 def test_what_the_developer_says_is_shown_as_the_systems() -> None:
     said = [{"role": "developer", "content": "Be brief."}, {"role": "user", "content": "Hi"}]
     for name in FAMILIES:
@@ -162,6 +165,7 @@ def test_instructions_stand_with_the_user_where_a_template_shows_none() -> None:
     assert write_prompt(template, check_messages(TWO_CALLS[:2]), [], form, able, {}) == "[Be brief.\n\nParis and Rome?]"
 
 
+@pytest.mark.slow
 def test_results_come_in_the_order_of_the_calls() -> None:
     for name in FAMILIES:
         text = prompt(name, TWO_CALLS, TOOLS)

@@ -1,7 +1,6 @@
 """A tiny LLaMA of random weights with the vocabulary and the chat template of the ``demo`` extra's model.
 
-Its answers are nonsense, and each token depends on all before it. It evaluates a token in a hundredth of the time that
-the model of the ``demo`` extra takes.
+Its answers are nonsense, and each token depends on all before it. A token takes about a millisecond.
 """
 
 from __future__ import annotations
@@ -32,6 +31,12 @@ ALIGNMENT = 32
 def babbler(*, n_ctx: int = 1024, parallel: int = 1, **options: object) -> constrain.Model:
     """A model that babbles, new at every call."""
     return constrain.Model(babbler_file(), n_ctx=n_ctx, n_threads=1, parallel=parallel, **options)  # type: ignore[arg-type]
+
+
+@cache
+def shared_babbler() -> constrain.Model:
+    """The model that the tests of a process share, where none of them closes it."""
+    return babbler()
 
 
 @cache
