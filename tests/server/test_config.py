@@ -42,11 +42,13 @@ def test_a_file_says_what_flags_say(tmp_path: Path) -> None:
     assert (found.allowed_host, found.shared_cache) == (["llm.example", "::1"], True)
 
 
-def test_a_byte_order_mark_in_front_of_files_is_ignored(tmp_path: Path) -> None:
+def test_a_byte_order_mark_in_front_of_files_is_ignored(tmp_path: Path, model_file: Path) -> None:
     (tmp_path / "template").write_text("\ufeffQ: {{ messages[0].content }}", encoding="utf-8")
-    found = config(tmp_path, f'\ufeffport = 9000\n[[models]]\npath = "{MODEL}"\nchat_template = "template"\nctx = 64')
+    found = config(
+        tmp_path, f'\ufeffport = 9000\n[[models]]\npath = "{model_file}"\nchat_template = "template"\nctx = 64'
+    )
     assert found.port == 9000
-    source = find_models(found, None, []).find(MODEL.stem)
+    source = find_models(found, None, []).find("small")
     assert source is not None
     with source.load() as model:
         assert model.chat_template == "Q: {{ messages[0].content }}"

@@ -370,10 +370,11 @@ def test_none_is_named_where_two_are_too_much(limited: Application) -> None:
 
 
 @pytest.mark.slow
-def test_the_format_that_is_too_much_is_named(limited: Application) -> None:
+def test_the_format_that_is_too_much_is_named(model: constrain.Model) -> None:
+    application = Application(served_as(model, "small"), Settings(compile_seconds=2))
     tools = [{"type": "function", "function": function("easy", EASY)}]
     asked = {"type": "json_schema", "json_schema": {"name": "hard", "schema": HARD}}
-    error = error_of(chat(limited, response_format=asked, tools=tools))
+    error = error_of(chat(application, response_format=asked, tools=tools))
     assert (error["param"], error["code"]) == ("response_format", "invalid_json_schema")
     assert error["message"].startswith("Invalid schema for response_format 'hard': it takes ")
 

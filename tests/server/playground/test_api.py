@@ -113,7 +113,13 @@ def _closed(schema: Any) -> Any:
 
 
 def test_fields_and_pointers_tell_the_places_of_values(application: Application) -> None:
-    events = run(application, language=language("person str, tags list[str]", "short"), temperature=0)
+    tags = {"type": "array", "items": {"type": "string", "maxLength": 5}, "minItems": 1}
+    schema = {
+        "type": "object",
+        "properties": {"person": {"type": "string"}, "tags": tags},
+        "required": ["person", "tags"],
+    }
+    events = run(application, language=language(json.dumps(schema)), temperature=0)
     fields = of(events, "field")
     value = of(events, "done")[0]["value"]
     assert [event["value"] for event in fields if event["kind"] == "complete" and event["path"] == ""] == [value]

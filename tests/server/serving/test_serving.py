@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     import constrain
 
-LONGEST = 3000
+LONGEST = 2000
 LONG = {"type": "object", "properties": {"a": {"type": "string", "maxLength": LONGEST}}, "required": ["a"]}
 
 pytestmark = pytest.mark.slow

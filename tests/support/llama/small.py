@@ -1,7 +1,7 @@
 """A model with the vocabulary and the chat template of the demo model, and so few weights that a token takes a
 millisecond: for tests of what is done with a model, not of what it says.
 
-It likes short words of lower-case letters best, sometimes ends a string, and seldom ends its answer.
+It likes words of lower-case letters, sometimes begins or ends a string or a list, and seldom ends its answer.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ _F32, _F16 = 0, 1
 _UINT32 = 4
 _ALIGNMENT = 32
 
-_LIKED = ((rb"<\|im_end\|>", 1.75), (rb'"[,}\]]?', 3.2), (rb"[}\]]", 2.5), (rb" ?[a-z]{1,9}|[0-9]", 0.0))
+_QUOTE = 2.7
+_LIKED = ((rb"<\|im_end\|>", 1.1), (rb'"[,}\]]?', _QUOTE), (rb"[\[{}\]]", 1.1), (rb" ?[a-z]{1,9}|[0-9]", 0.0))
 """Patterns of tokens, and by how much their logits exceed those of words; other tokens have far smaller logits."""
 
 
@@ -74,9 +75,10 @@ def _tensors() -> dict[str, np.ndarray]:
         return (scale * rng.standard_normal(shape)).astype(np.float16)
 
     embedding, output = made(len(tokens), WIDTH, scale=1.0), made(len(tokens), WIDTH, scale=0.25)
-    embedding[:, 0] = 3
+    embedding[:, 0] = 12
     liked = [next((much for pattern, much in _LIKED if re.fullmatch(pattern, text)), -8.0) for text in tokens]
     output[:, 0] = np.array(liked, np.float16) / 2
+    output[np.equal(liked, _QUOTE), 1:] = 0  # a string ends where no word is liked very much
     norm = np.ones(WIDTH, np.float32)
     block = {"attn_norm": norm, "ffn_norm": norm}
     block |= {name: made(WIDTH, WIDTH) for name in ("attn_q", "attn_k", "attn_v", "attn_output")}
