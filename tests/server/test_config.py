@@ -42,6 +42,7 @@ def test_a_file_says_what_flags_say(tmp_path: Path) -> None:
     assert (found.allowed_host, found.shared_cache) == (["llm.example", "::1"], True)
 
 
+@pytest.mark.slow
 def test_a_byte_order_mark_in_front_of_files_is_ignored(tmp_path: Path, model_file: Path) -> None:
     (tmp_path / "template").write_text("\ufeffQ: {{ messages[0].content }}", encoding="utf-8")
     found = config(

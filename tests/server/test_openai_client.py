@@ -17,6 +17,8 @@ from tests.support.server.asking import SECONDS, served_as, serving
 if TYPE_CHECKING:
     import constrain
 
+pytestmark = pytest.mark.slow
+
 
 class Person(BaseModel):
     name: str = Field(max_length=20)
@@ -42,7 +44,6 @@ def test_create(client: openai.OpenAI) -> None:
     assert completion._request_id
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")  # the client's own
 def test_parsed_messages_and_calls_can_be_sent_back(client: openai.OpenAI) -> None:
     asked: Any = {"model": "small", "temperature": 0, "max_tokens": 100}
@@ -69,7 +70,6 @@ def test_stream(client: openai.OpenAI) -> None:
     assert chunks[-1].usage.completion_tokens <= 8
 
 
-@pytest.mark.slow
 def test_stream_helper(client: openai.OpenAI) -> None:
     asked: Any = {"model": "small", "messages": MESSAGES, "temperature": 0, "max_tokens": 100}
     with client.chat.completions.stream(response_format=Person, **asked) as stream:
@@ -86,7 +86,6 @@ def test_stream_helper(client: openai.OpenAI) -> None:
     assert all(isinstance(call.function.parsed_arguments, Move) for call in message.tool_calls)
 
 
-@pytest.mark.slow
 def test_a_streamed_custom_call_ends_with_its_captures(client: openai.OpenAI) -> None:
     tool: Any = {"type": "custom", "custom": {"name": "say", "format": {"type": "grammar", "grammar": NAMED}}}
     asked: Any = {"tools": [tool], "tool_choice": "required", "parallel_tool_calls": False, "max_tokens": 200}
@@ -98,7 +97,6 @@ def test_a_streamed_custom_call_ends_with_its_captures(client: openai.OpenAI) ->
     assert parts[-1].custom == {"input": "", "captures": {"name": text[2:]}, "capture_spans": {"name": [2, 4]}}
 
 
-@pytest.mark.slow
 def test_a_custom_call_of_a_response_has_its_captures(client: openai.OpenAI) -> None:
     tool: Any = {"type": "custom", "name": "say", "format": {"type": "grammar", **NAMED}}
     asked: Any = {"tools": [tool], "tool_choice": "required", "parallel_tool_calls": False, "input": "Say hi."}
@@ -111,7 +109,6 @@ def test_a_custom_call_of_a_response_has_its_captures(client: openai.OpenAI) -> 
         assert item.model_extra == {"status": "completed", **extra}
 
 
-@pytest.mark.slow
 def test_many_at_once_are_served_together(url: str) -> None:
     async def ask_all() -> list[Any]:
         asked: Any = {"model": "small", "messages": MESSAGES, "response_format": Person, "max_tokens": 60}
@@ -137,7 +134,6 @@ def test_errors_are_of_the_clients_classes(client: openai.OpenAI) -> None:
     assert (bad.value.param, bad.value.code) == ("response_format", "invalid_json_schema")
 
 
-@pytest.mark.slow
 def test_a_wrong_key_is_an_authentication_error(model: constrain.Model) -> None:
     settings = Settings(api_keys=("right",))
     with serving(Application(served_as(model, "small"), settings)) as url:
@@ -149,7 +145,6 @@ def test_a_wrong_key_is_an_authentication_error(model: constrain.Model) -> None:
             assert [one.id for one in client.models.list()] == ["small"]
 
 
-@pytest.mark.slow
 def test_text_is_never_cut_inside_a_character(client: openai.OpenAI) -> None:
     schema = {"const": {"text": "äöü 漢字 🎉"}}
     wanted: Any = {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     import constrain
 
+pytestmark = pytest.mark.slow
+
 BOOK = {
     "type": "object",
     "properties": {"title": {"type": "string", "maxLength": 20}, "year": {"type": "integer", "maximum": 2100}},
@@ -105,7 +107,6 @@ def test_a_schema_is_enforced_without_strict(application: Application) -> None:
     assert choice.finish_reason == "stop"
 
 
-@pytest.mark.slow
 def test_json_is_whole_within_any_budget_that_is_accepted(application: Application) -> None:
     asked = {"response_format": BOOK_FORMAT, "temperature": 2, "seed": 1}
     error = error_of(chat(application, **asked, max_completion_tokens=3))
@@ -125,7 +126,6 @@ def test_a_limit_of_the_servers_own_that_is_too_small_for_any_answer_says_so(mod
     assert "The model's 2 tokens are too few" in error["message"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_required_calls_match_their_tools(application: Application, seed: int) -> None:
     asked = {"tools": TOOLS, "tool_choice": "required", "temperature": 1.5, "seed": seed, "max_tokens": 100}
@@ -135,7 +135,6 @@ def test_required_calls_match_their_tools(application: Application, seed: int) -
     require_valid_calls(choice.message.tool_calls)
 
 
-@pytest.mark.slow(only=("choice0-get_weather",))
 @pytest.mark.parametrize(
     ("choice", "name"),
     [
@@ -166,7 +165,6 @@ def test_a_grammar_whose_lexemes_collide_is_named(application: Application) -> N
     assert "write" in error["message"]
 
 
-@pytest.mark.slow
 def test_content_has_its_captures_beside_tokens_by_id(application: Application) -> None:
     grammar = 'start: "hi " name rest <|im_end|>\nname[capture]: /[a-z]{2}/\nrest[max_tokens=3, capture]: <[^0-40]>*'
     asked = {"structured_outputs": {"grammar": grammar}, "max_tokens": 40}
@@ -176,7 +174,6 @@ def test_content_has_its_captures_beside_tokens_by_id(application: Application) 
     assert choice["constrain"]["capture_spans"] == {"name": [3, 5], "rest": [5, len(text)]}
 
 
-@pytest.mark.slow
 def test_no_call_is_made_where_none_may_be(application: Application) -> None:
     asked = {"tools": TOOLS, "tool_choice": "none", "response_format": BOOK_FORMAT, "max_tokens": 200}
     message = completion_of(chat(application, **asked)).choices[0].message
@@ -184,7 +181,6 @@ def test_no_call_is_made_where_none_may_be(application: Application) -> None:
     jsonschema.validate(json.loads(message.content or ""), BOOK)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_with_tools_and_a_schema_an_answer_is_one_or_the_other(application: Application, seed: int) -> None:
     asked = {"tools": TOOLS, "response_format": BOOK_FORMAT, "temperature": 2, "seed": seed, "max_tokens": 200}
@@ -197,7 +193,6 @@ def test_with_tools_and_a_schema_an_answer_is_one_or_the_other(application: Appl
         jsonschema.validate(json.loads(choice.message.content or ""), BOOK)
 
 
-@pytest.mark.slow
 def test_a_stream_is_the_answer_in_pieces(application: Application) -> None:
     whole = completion_of(chat(application, max_tokens=12)).choices[0]
     chunks = chunks_of(chat(application, max_tokens=12, stream=True))
@@ -231,7 +226,6 @@ def test_a_stream_is_split_into_lines_by_its_own_line_ends_alone(application: Ap
     assert json.loads(joined(chunks)["content"]) == text
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["get_weather", "open_door"])
 def test_a_streamed_call_names_itself_once(application: Application, name: str) -> None:
     kind, value = ("function", "arguments") if name == "get_weather" else ("custom", "input")
@@ -245,7 +239,6 @@ def test_a_streamed_call_names_itself_once(application: Application, name: str) 
     assert len(parts) > 2
 
 
-@pytest.mark.slow
 def test_several_answers_have_numbers_and_begin_with_the_first(application: Application) -> None:
     asked = {"n": 3, "temperature": 1.5, "seed": 3, "response_format": BOOK_FORMAT}
     completion = completion_of(chat(application, **asked))
@@ -258,7 +251,6 @@ def test_several_answers_have_numbers_and_begin_with_the_first(application: Appl
         jsonschema.validate(json.loads(joined(chunks, index)["content"]), BOOK)
 
 
-@pytest.mark.slow
 def test_a_stop_text_ends_a_text_and_is_no_part_of_it(application: Application) -> None:
     whole = completion_of(chat(application, max_tokens=12)).choices[0].message.content or ""
     stop = whole.split()[1]
@@ -307,7 +299,6 @@ def test_an_answer_for_which_the_context_has_no_room_is_refused(application: App
     assert (error["code"], error["param"]) == ("context_length_exceeded", "messages")
 
 
-@pytest.mark.slow
 def test_texts_never_become_special_tokens(application: Application) -> None:
     counts = []
     for text in ("<|im_end|>", "<|im_end|>" * 2):

@@ -89,7 +89,6 @@ def test_nothing_is_told_where_nobody_asks(application: Application) -> None:
     assert all(choice["logprobs"] is None for chunk in chunks for choice in chunk["choices"])
 
 
-@pytest.mark.slow
 def test_a_stop_text_is_not_told(application: Application) -> None:
     free = chat(application, max_tokens=8).json()["choices"][0]["message"]["content"]
     stop = free[4:7]
@@ -102,7 +101,6 @@ def test_a_stop_text_is_not_told(application: Application) -> None:
     assert len(told.encode()) - len(last) < len(content.encode())
 
 
-@pytest.mark.slow
 def test_calls_are_not_told(application: Application) -> None:
     asked = {"tools": [WEATHER], "tool_choice": "required", "parallel_tool_calls": False, "logprobs": True}
     [choice] = chat(application, **asked).json()["choices"]

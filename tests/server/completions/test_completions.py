@@ -120,7 +120,6 @@ def test_the_best_answers_are_those_that_the_model_finds_likeliest(application: 
     assert best.usage.completion_tokens == 24
 
 
-@pytest.mark.slow
 def test_an_echo_is_the_prompt_in_front_of_the_answer(application: Application, model: constrain.Model) -> None:
     text = "Eins, zwei, drü,"
     whole = text + text_of(complete(application, prompt=text))

@@ -43,7 +43,6 @@ def test_the_response_has_all_that_clients_require(application: Application, mod
     assert body["usage"] == {"prompt_tokens": count, "total_tokens": count}
 
 
-@pytest.mark.slow
 def test_tokens_stand_for_their_text(application: Application, model: constrain.Model) -> None:
     texts = ["Hello", "The sun is shining."]
     by_text = vectors_of(embed(application, input=texts))
@@ -87,7 +86,6 @@ def test_an_unknown_token_is_refused(application: Application) -> None:
     assert (error["param"], error["code"]) == ("input", "invalid_value")
 
 
-@pytest.mark.slow
 def test_answers_are_the_same_after_embeddings(application: Application) -> None:
     chat(application, max_tokens=6)  # now the same of the prompt is known for both
     before = chat(application, max_tokens=6).json()["choices"]

@@ -119,6 +119,7 @@ def test_a_process_that_takes_too_much_is_told_which_limit_it_met(function: Any,
         run(function, argument, limits=Limits(0.2, 256 << 20))
 
 
+@pytest.mark.slow
 def test_a_call_that_there_is_no_memory_to_receive_has_met_the_limit() -> None:
     with pytest.raises(LimitError, match="more than 16 MiB of memory"):
         run(len, bytes(32 << 20), limits=Limits(60.0, 16 << 20))
@@ -303,6 +304,7 @@ def test_a_request_that_takes_too_long_to_be_read_is_refused(model: constrain.Mo
     assert (error["param"], error["code"]) in places
 
 
+@pytest.mark.slow
 def test_a_tool_beyond_the_limit_is_named(model: constrain.Model) -> None:
     application = Application(served_as(model, "small"), Settings(compile_seconds=0.05))
     parameters = {

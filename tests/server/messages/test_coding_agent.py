@@ -34,6 +34,7 @@ def question() -> Question:
     return read_messages_request(body(tools=TOOLS), Settings()).question
 
 
+@pytest.mark.slow
 def test_they_compile_together_for_the_vocabulary_of_a_model(model: constrain.Model) -> None:
     asked = question()
     job = prepare(model, asked.prompt, None, asked.options)  # type: ignore[arg-type]

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 WEATHER = {
     "name": "get_weather",
     "description": "The weather of a city.",

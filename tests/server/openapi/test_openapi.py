@@ -281,6 +281,7 @@ def test_what_is_refused_is_not_described(
     validator(description, "MessagesError" if path == "/v1/messages" else "Error").validate(response.json())
 
 
+@pytest.mark.slow
 def test_a_key_is_described_where_one_is_needed(description: dict[str, Any]) -> None:
     assert description["components"]["schemas"]["ModelName"]["enum"] == ["small", "other-name"]
     assert "security" not in description

@@ -18,6 +18,8 @@ from tests.support.server.asking import ask, chunks_of, error_of, served_as
 if TYPE_CHECKING:
     import httpx
 
+pytestmark = pytest.mark.slow
+
 PERSON = """{
   "type": "object",
   "properties": {"name": {"type": "string", "maxLength": 12}, "age": {"type": "integer"}}
@@ -68,7 +70,6 @@ LANGUAGES: list[tuple[dict[str, Any] | None, Any]] = [
 ]
 
 
-@pytest.mark.slow(but=("4",))
 @pytest.mark.parametrize("number", [*range(6), 11, 16] if not LONG else range(50))
 def test_a_run_tells_what_complete_tells(application: Application, model: constrain.Model, number: int) -> None:
     given, schema = LANGUAGES[number % len(LANGUAGES)]
@@ -116,7 +117,7 @@ def test_fields_and_pointers_tell_the_places_of_values(application: Application)
     tags = {"type": "array", "items": {"type": "string", "maxLength": 5}, "minItems": 1}
     schema = {
         "type": "object",
-        "properties": {"person": {"type": "string"}, "tags": tags},
+        "properties": {"person": {"type": "string", "minLength": 4}, "tags": tags},
         "required": ["person", "tags"],
     }
     events = run(application, language=language(json.dumps(schema)), temperature=0)

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from constrain.server.app import Application
 
+pytestmark = pytest.mark.slow
+
 CHAT, RESPONSES, COMPLETIONS = "/v1/chat/completions", "/v1/responses", "/v1/completions"
 TABLE = table("peer_requests")
 ENDPOINTS = (CHAT, RESPONSES, COMPLETIONS)
@@ -90,7 +92,6 @@ def text_of(answer: Any) -> str:
     return choice["text"] if "text" in choice else choice["message"]["content"]
 
 
-@pytest.mark.slow(but=("guided_json", "regex", "grammar", "guided_choice"))
 @pytest.mark.parametrize("case", TABLE["answered"])
 def test_the_answer_is_what_the_field_says(application: Application, case: dict[str, Any]) -> None:
     endpoint = ENDPOINTS[len(case["name"]) % len(ENDPOINTS)]
@@ -99,7 +100,6 @@ def test_the_answer_is_what_the_field_says(application: Application, case: dict[
     assert RIGHT[case["is"]](text_of(response.json())), (endpoint, text_of(response.json()))
 
 
-@pytest.mark.slow(but=("new",))
 @pytest.mark.parametrize(
     "tag",
     [
@@ -127,7 +127,6 @@ def test_a_response_format_may_be_a_structural_tag(application: Application, tag
             assert response.json()["text"]["format"] == {"type": "text"}
 
 
-@pytest.mark.slow
 def test_arguments_of_a_structural_tag_have_a_style(application: Application) -> None:
     content = {"type": "json_schema", "json_schema": PERSON, "style": "qwen_xml"}
     tag = {"type": "structural_tag", "format": {**CALL, "content": content}}

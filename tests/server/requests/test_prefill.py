@@ -90,7 +90,6 @@ NAMED = {"type": "json_schema", "json_schema": {"name": "x", "schema": SCHEMA}}
 SENT = [*USER, {"role": "assistant", "content": '{"colour": "b'}]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "fields"),
     [

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from constrain.server.app import Application
 
+pytestmark = pytest.mark.slow
+
 CHAT = "/v1/chat/completions"
 RESPONSES = "/v1/responses"
 ENDPOINTS = (CHAT, RESPONSES)
@@ -109,7 +111,6 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
 }
 
 
-@pytest.mark.slow(but=("do_sample", "repeat_penalty", "min_p"))
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_one_refuses_the_other_refuses_in_its_spelling(application: Application, case: str) -> None:
     fields, *params = REFUSED[case]
@@ -133,7 +134,6 @@ def test_a_field_of_the_other_endpoint_is_refused_with_the_one_to_use(
     assert case["says"] in error["message"]
 
 
-@pytest.mark.slow(only=("4",))
 @pytest.mark.parametrize(
     "fields",
     [
@@ -171,7 +171,6 @@ def test_sampling_is_read_alike() -> None:
     assert chat["repeat_penalty"] == 1.3
 
 
-@pytest.mark.slow(only=("/v1/chat/completions",))
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 def test_a_schema_beside_json_object_is_kept(application: Application, endpoint: str) -> None:
     response = asked(application, endpoint, {"format": {"type": "json_object", "schema": PERSON}})
@@ -180,7 +179,6 @@ def test_a_schema_beside_json_object_is_kept(application: Application, endpoint:
         assert response.json()["text"]["format"] == {"type": "json_object", "schema": PERSON}
 
 
-@pytest.mark.slow(only=("/v1/chat/completions",))
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 def test_the_only_model_needs_no_name(application: Application, endpoint: str) -> None:
     for none in ({}, {"model": None}, {"model": ""}):
@@ -192,7 +190,6 @@ def test_the_only_model_needs_no_name(application: Application, endpoint: str) -
         assert response.json()["model"] == "small"
 
 
-@pytest.mark.slow(only=("/v1/responses",))
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 def test_a_schema_that_is_not_shown_takes_no_room(application: Application, endpoint: str) -> None:
     schema = {"type": "object", "properties": {f"key_{index}": {"type": "integer"} for index in range(300)}}
@@ -203,7 +200,6 @@ def test_a_schema_that_is_not_shown_takes_no_room(application: Application, endp
     assert isinstance(json.loads(text_of(asked(application, endpoint, {**asking, "show_schema": False}))), dict)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("endpoint", "stream"), [(CHAT, False), (RESPONSES, True)])
 def test_the_deepest_schema_is_answered(application: Application, endpoint: str, stream: bool) -> None:
     form = {"type": "json_schema", "name": "x", "schema": nested(MAX_SCHEMA_NESTING)}
@@ -212,7 +208,6 @@ def test_the_deepest_schema_is_answered(application: Application, endpoint: str,
     assert "error" not in response.text.rpartition("data:")[2].replace('"error":null', "")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("endpoint", "stream"), [(CHAT, True), (CHAT, False), (RESPONSES, True)])
 def test_an_answer_that_is_too_deep_says_so(
     application: Application,

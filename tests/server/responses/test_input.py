@@ -126,6 +126,7 @@ def test_text_after_calls_stays_in_their_message() -> None:
     assert messages[0]["content"] == "A moment."
 
 
+@pytest.mark.slow
 def test_results_find_their_calls_from_far_away() -> None:
     names = [f"c{number}" for number in range(2000)]
     turns = [item for name in names for item in (_call(name), {"role": "user", "content": "Well?"})]

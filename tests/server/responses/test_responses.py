@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     import constrain
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def client(url: str) -> OpenAI:
@@ -46,7 +48,6 @@ def test_streams_hold_what_the_response_does(client: OpenAI) -> None:
     assert kept.usage == streamed.usage
 
 
-@pytest.mark.slow
 def test_a_response_is_gone_on_from_and_its_tokens_are_not_read_again(client: OpenAI) -> None:
     first = client.responses.create(model="small", input="My name is Ada.", max_output_tokens=8, temperature=0)
     second = client.responses.create(
@@ -61,7 +62,6 @@ def test_a_response_is_gone_on_from_and_its_tokens_are_not_read_again(client: Op
     assert [item.content[0].text for item in listed] == ["What is my name?"]  # type: ignore[union-attr]
 
 
-@pytest.mark.slow
 def test_what_is_not_kept_or_deleted_is_not_there(client: OpenAI) -> None:
     gone = client.responses.create(model="small", input="Hi", max_output_tokens=4, store=False)
     kept = client.responses.create(model="small", input="Hi", max_output_tokens=4)

@@ -309,6 +309,7 @@ def test_what_one_server_keeps_the_others_read_and_remove(stores: list[SqlStore]
     assert all(store.read("me", "resp_1") is None for store in stores)
 
 
+@pytest.mark.slow
 def test_servers_write_at_the_same_time(stores: list[SqlStore]) -> None:
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda number: stores[number % 4].write("me", stored(f"resp_{number}", "x")), range(80)))
@@ -351,6 +352,7 @@ def respond(application: Application, **fields: Any) -> Any:
     return ask(application, "POST", "/v1/responses", json=body)
 
 
+@pytest.mark.slow
 def test_a_server_may_keep_none(model: constrain.Model) -> None:
     application = Application(served_as(model, "small"), Settings(response_store="none"))
     made = respond(application)
@@ -364,6 +366,7 @@ def test_a_server_may_keep_none(model: constrain.Model) -> None:
         assert (refused.status_code, error_of(refused)["code"]) == (400, "responses_not_kept")
 
 
+@pytest.mark.slow
 def test_a_full_database_is_told_before_anything_is_generated(
     model: constrain.Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -386,6 +389,7 @@ def test_a_full_database_is_told_before_anything_is_generated(
     application.close()
 
 
+@pytest.mark.slow
 def test_a_response_in_a_database_is_continued_by_another_server(model: constrain.Model, tmp_path: Path) -> None:
     settings = Settings(response_store=f"sqlite:///{tmp_path}/responses.db")
     one, other = (Application(served_as(model, "small"), settings) for _ in range(2))
@@ -399,6 +403,7 @@ def test_a_response_in_a_database_is_continued_by_another_server(model: constrai
         application.close()
 
 
+@pytest.mark.slow
 def test_a_request_that_is_sent_again_stores_one_response(model: constrain.Model, tmp_path: Path) -> None:
     application = Application(served_as(model, "small"), Settings(response_store=f"sqlite:///{tmp_path}/responses.db"))
 

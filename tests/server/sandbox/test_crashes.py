@@ -88,6 +88,7 @@ def test_a_crash_while_a_request_is_read_is_a_500(
     assert [line["message"].rpartition(" ")[2] for line in logged()] == ["SIGBUS"]
 
 
+@pytest.mark.slow
 def test_a_process_that_is_killed_from_outside_has_met_no_limit(logged: Callable[[], list[dict[str, Any]]]) -> None:
     async def killed() -> None:
         turns = Turns()
@@ -114,6 +115,7 @@ def test_the_log_has_the_traceback_of_a_mistake_in_a_process() -> None:
     assert "worker.py" in str(caught.value.__cause__)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("application")
 def test_all_that_is_called_in_a_process_is_imported_before_it_begins() -> None:
     endpoints = ("chat", "completions", "embeddings", "responses")

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
     import constrain
 
+pytestmark = pytest.mark.slow
+
 
 WARNED = {"type": "object", "properties": {"a": {"enum": [1], "format": "shoe-size"}}, "required": ["a"], "x-mine": 1}
 LONG = {"type": "array", "items": {"type": "string", "minLength": 8}, "minItems": 1}
@@ -78,7 +80,6 @@ def extensions(application: Application, **fields: Any) -> list[dict[str, Any] |
     return [one.get("constrain") for one in (whole, last, response, streamed["response"])]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("fields", [{"response_format": FORMAT}, {"tools": [TOOL], "tool_choice": "required"}])
 def test_warnings_of_a_constraint_are_told_and_logged(
     application: Application, caplog: pytest.LogCaptureFixture, fields: dict[str, Any]
@@ -96,7 +97,6 @@ def test_warnings_of_a_constraint_are_told_and_logged(
     assert lines[0]["warnings"] == told[0]["warnings"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "fields", [{"response_format": LONG_FORMAT}, {"tools": [LONG_TOOL], "tool_choice": "required"}]
 )
@@ -107,7 +107,6 @@ def test_json_that_the_limit_has_closed_says_so(application: Application, fields
         assert one["ended_early"] == "length"
 
 
-@pytest.mark.slow
 def test_completions_have_it_too(application: Application) -> None:
     fields = {"response_format": LONG_FORMAT, "max_tokens": 8}
     assert complete(application, **fields).json()["choices"][0]["constrain"]["ended_early"] == "length"
@@ -115,7 +114,6 @@ def test_completions_have_it_too(application: Application) -> None:
     assert (last["finish_reason"], last["constrain"]["ended_early"]) == ("stop", "length")
 
 
-@pytest.mark.slow
 def test_where_the_api_says_it_nothing_is_added(application: Application) -> None:
     assert extensions(application, max_tokens=2) == [None] * 4
     assert chat(application, max_tokens=2).json()["choices"][0]["finish_reason"] == "length"
@@ -411,7 +409,6 @@ def require_majority(text: str, agreement: dict[str, float], samples: list[str])
     assert agreement.keys() == {"", "/sky", "/gr~1ass"}
 
 
-@pytest.mark.slow
 def test_a_chat_completion_is_what_n_answers_agree_on(application: Application) -> None:
     asked: dict[str, Any] = {"messages": COLOURS_ASKED, "response_format": COLOURS_FORMAT, **SAMPLED}
     several, voted = chat(application, **asked).json(), chat(application, vote=True, **asked).json()
@@ -424,7 +421,6 @@ def test_a_chat_completion_is_what_n_answers_agree_on(application: Application) 
         assert voted["usage"][name] == several["usage"][name]
 
 
-@pytest.mark.slow
 def test_a_response_is_what_n_answers_agree_on(application: Application) -> None:
     several = chat(application, messages=COLOURS_ASKED, response_format=COLOURS_FORMAT, **SAMPLED).json()
     voted = respond_colours(application, vote=True, **SAMPLED)
@@ -444,7 +440,6 @@ def test_more_voters_than_there_is_room_for_are_refused(model: constrain.Model) 
         assert (error["param"], error["code"]) == ("n", "integer_above_max_value")
 
 
-@pytest.mark.slow
 def test_answers_that_cannot_be_read_do_not_vote(application: Application, monkeypatch: pytest.MonkeyPatch) -> None:
     def asked(schema: Any, **fields: Any) -> httpx.Response:
         form = {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
