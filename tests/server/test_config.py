@@ -76,12 +76,6 @@ def test_what_a_file_cannot_say_is_named(tmp_path: Path, case: dict[str, str]) -
     assert case["says"] in str(error.value)
 
 
-def test_all_that_is_wrong_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"server\.toml") as error:
-        config(tmp_path, "a = 1\nb = 2\nport = false")
-    assert len(str(error.value).splitlines()) == 3
-
-
 def test_what_a_flag_cannot_say_is_named() -> None:
     with pytest.raises(ValueError, match="--memory-limit: Value error, a size is a number of bytes"):
         read_config(None, {"memory_limit": "much"})

@@ -85,11 +85,6 @@ def test_a_grammar_and_a_schema_are_enforced(application: Application, fields: d
     assert answer["stop_type"] == "eos"
 
 
-def test_a_grammar_that_is_none_is_refused(application: Application) -> None:
-    response = complete(application, grammar="root ::= (")
-    assert (response.status_code, error_of(response)["code"]) == (400, "invalid_grammar")
-
-
 def test_a_stop_text_is_told(application: Application) -> None:
     whole = answer_of(complete(application, n_predict=8))["content"]
     answer = answer_of(complete(application, stop=[whole[3:6]], n_predict=8))

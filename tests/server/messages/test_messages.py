@@ -206,11 +206,6 @@ def test_thinking_may_stand_in_front_of_json_and_be_sent_back(thinker: Applicati
     assert message(thinker, messages=turns, max_tokens=10, thinking={"type": "disabled"})["content"]
 
 
-def test_thinking_may_be_turned_off(thinker: Application) -> None:
-    found = message(thinker, thinking={"type": "disabled"}, max_tokens=20)
-    assert [block["type"] for block in found["content"]] == ["text"]
-
-
 def test_what_has_no_field_of_its_own_is_in_the_member_constrain(application: Application) -> None:
     asked: dict[str, Any] = {"output_config": BOOK_FORMAT, "confidence": True}
     found = message(application, **asked)["constrain"]["fields"]

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from constrain import FunctionTool
 from constrain.chat.answers.choice import read_choice
 from constrain.chat.answers.choices import Calls
 from constrain.server.http.errors import ApiError
@@ -93,13 +92,6 @@ def test_every_tool_choice_is_one_of_the_library(given: Any, calls: Calls, allow
     found = options(tools=TOOLS, tool_choice=given)
     choice = read_choice(found.get("tool_choice"), found["tools"])
     assert (choice.calls, choice.allowed, found["parallel_tool_calls"]) == (calls, allowed, parallel)
-
-
-@pytest.mark.parametrize("strict", [None, False, True])
-def test_schemas_are_the_same_with_and_without_strict(strict: bool | None) -> None:
-    (tool,) = options(tools=[{"name": "f", "input_schema": OPEN_SCHEMA, "strict": strict}])["tools"]
-    assert isinstance(tool, FunctionTool)
-    assert tool.parameters == OPEN_SCHEMA
 
 
 def test_the_model_sees_the_examples_of_a_tool() -> None:

@@ -13,7 +13,6 @@ import pytest
 from constrain.llama.model import default_model_path
 from constrain.server.app import Application
 from constrain.server.config import read_config
-from constrain.server.ollama.facts import read_facts
 from constrain.server.serving.model_files import find_models
 from constrain.server.serving.models import Models, ModelSource
 from constrain.server.settings import Settings
@@ -88,12 +87,6 @@ def test_loaded_models_are_listed(application: Application, model: constrain.Mod
         [found] = answer_of(ask(application, "GET", "/api/ps"))["models"]
     assert (found["name"], found["model"], found["context_length"]) == ("small:latest", "small:latest", model.n_ctx)
     assert datetime.fromisoformat(found["expires_at"].replace("Z", "+00:00")).year == 9999
-
-
-def test_a_model_without_a_file_has_no_facts() -> None:
-    model: Any = NoModel()
-    facts = read_facts(ModelSource(("x",), 1, 1, 0, lambda: model))
-    assert (facts.digest, facts.size, facts.capabilities) == ("", 0, ())
 
 
 def test_a_file_that_cannot_be_read_is_an_error_of_the_server() -> None:

@@ -9,12 +9,9 @@ import pytest
 
 from constrain.chat.prompt.messages import Call, check_messages
 from constrain.server.http.errors import ApiError
-from constrain.server.ollama.messages import convert_messages
-from constrain.server.ollama.names import full_name
 from constrain.server.ollama.request import OllamaRequest, read_ollama_chat, read_ollama_generate
 from constrain.server.ollama.texts import read_embed, read_old_embeddings
 from constrain.server.settings import Settings
-from tests.support.processor_time import finishes_within
 from tests.support.server.ollama import USER
 
 if TYPE_CHECKING:
@@ -168,17 +165,6 @@ def test_history_is_taken_as_it_is(said: list[dict[str, Any]]) -> None:
     assert len(messages_of(*said)) == len(said)
 
 
-@pytest.mark.slow
-def test_many_results_find_their_calls_in_linear_time() -> None:
-    count = 5_000
-    result = {"role": "tool", "content": "1", "tool_name": "add"}
-    calls = {"role": "assistant", "content": "", "tool_calls": [CALL] * count}
-    with finishes_within(5):
-        found = convert_messages([*USER, calls, *[result] * count])
-        checked = check_messages(found)
-        assert [message.call_id for message in checked[2:]] == [f"call_1_{number}" for number in range(count)]
-
-
 def test_a_result_may_have_images() -> None:
     result = {"role": "tool", "content": "Look:", "images": ["AAAA"]}
     assert messages_of(*USER, CALLER, result)[-1]["content"] == "Look:\n[image omitted]"
@@ -255,9 +241,3 @@ def test_texts_are_one_or_several_or_none() -> None:
         (),
         (),
     ]
-
-
-def test_names_have_tags() -> None:
-    names = ("demo", "demo:latest", "qwen3:8b", "library/demo", "host:80/demo")
-    found = ["demo:latest", "demo:latest", "qwen3:8b", "library/demo:latest", "host:80/demo:latest"]
-    assert [full_name(name) for name in names] == found

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from constrain.server.playground.assets import FOLDER, read_assets
+from constrain.server.playground.assets import read_assets
 from constrain.server.playground.exporting import export_run, export_template
 from tests.support.server.asking import ask
 
@@ -69,10 +69,6 @@ def test_scripts_make_no_markup_and_reach_no_other_host() -> None:
             name
         )
         assert not re.search(r"https?://(?!127\.0\.0\.1|localhost)", text.replace("http://www.w3.org", "")), name
-
-
-def test_licences_of_the_libraries_are_there() -> None:
-    assert {path.name for path in (FOLDER / "vendor").iterdir()} >= {"LICENSE-htm", "LICENSE-preact"}
 
 
 def test_an_exported_run_has_no_markup_of_its_own() -> None:

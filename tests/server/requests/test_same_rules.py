@@ -226,18 +226,6 @@ def test_an_answer_that_is_too_deep_says_so(
     assert "invalid_value" in response.text
 
 
-@pytest.mark.parametrize("endpoint", ENDPOINTS)
-@pytest.mark.parametrize("levels", [500, 100_000])
-def test_a_body_of_any_depth_is_a_400(application: Application, endpoint: str, levels: int) -> None:
-    deep = "[" * levels + "]" * levels
-    start = json.dumps(body(endpoint, {}))[:-1]
-    for field in ("metadata", "tools", "some_new_field"):
-        content = f'{start}, "{field}": {deep}}}'
-        response = ask(application, "POST", endpoint, content=content, headers={"Content-Type": "application/json"})
-        assert response.status_code == 400
-        assert "levels" in error_of(response)["message"]
-
-
 def test_a_field_is_measured_without_recursion() -> None:
     with pytest.raises(ApiError) as caught:
         parse_body(b'{"a": ' + b"[" * (MAX_FIELD_NESTING + 1) + b"]" * (MAX_FIELD_NESTING + 1) + b"}")

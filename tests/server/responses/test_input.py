@@ -126,14 +126,6 @@ def test_text_after_calls_stays_in_their_message() -> None:
     assert messages[0]["content"] == "A moment."
 
 
-@pytest.mark.slow
-def test_results_find_their_calls_from_far_away() -> None:
-    names = [f"c{number}" for number in range(2000)]
-    turns = [item for name in names for item in (_call(name), {"role": "user", "content": "Well?"})]
-    messages = _messages([*turns, *map(_result, names)])
-    assert [message["tool_call_id"] for message in messages if message["role"] == "tool"] == names
-
-
 def test_an_id_may_be_used_again_in_a_later_turn() -> None:
     messages = _messages([_call("a"), _result("a", "1"), _call("a"), _result("a", "2")])
     assert [message["content"] for message in messages if message["role"] == "tool"] == ["1", "2"]

@@ -173,11 +173,6 @@ def test_a_previous_response_may_be_all_the_input() -> None:
     assert read_request({"model": "tiny", "previous_response_id": "resp_1"}).items == ()
 
 
-def test_too_many_tools_are_refused() -> None:
-    error = _error(tools=[FUNCTION] * 129)
-    assert (error.param, error.code) == ("tools", "array_above_max_length")
-
-
 def test_all_breaches_of_strict_mode_are_listed_in_openais_words() -> None:
     subject = "Invalid schema for response_format 'person': In context=(),"
     closed = "'additionalProperties' is required to be supplied and to be false."

@@ -72,7 +72,7 @@ if TYPE_CHECKING:
 Make = Callable[..., ResponseStore]
 
 
-@pytest.fixture(params=["memory", "sqlite", "postgresql"])
+@pytest.fixture(params=["memory", "sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
 def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
     """A function that makes a store of each kind; its limits hold at each call."""
     made: list[ResponseStore] = []
@@ -274,7 +274,7 @@ def test_a_response_that_no_store_can_keep_is_refused_before_it_is_made(make: Ma
 # Databases.
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
 def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The address of an empty database."""
     if request.param == "sqlite":

@@ -93,19 +93,6 @@ def test_a_model_is_loaded_when_it_is_first_asked_for_and_once() -> None:
     assert stage.story == ["load a"]
 
 
-def test_a_model_is_loaded_where_the_system_has_no_more_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    stage = Stage()
-
-    def fail(_: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
-
-    monkeypatch.setattr(threading.Thread, "start", fail)
-    play(stage.use("a"))
-    assert stage.story == ["load a"]
-    with pytest.raises(RuntimeError, match="can't start"):
-        Stage()  # a server that lacks threads does not start at all
-
-
 def test_other_models_are_served_while_one_is_loaded() -> None:
     stage = Stage()
 
