@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from constrain.language.schema_text import parse_schema
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -73,8 +71,3 @@ def counted_passes(monkeypatch: pytest.MonkeyPatch) -> Iterator[Passes]:
         patched.setattr(json, "dumps", counting_dumps)
         patched.setattr(json, "loads", counting_loads)
         yield passes
-
-
-def enter_other_process() -> None:
-    """Forgets all parsed schemas, as if what follows were done in another process."""
-    parse_schema.memory.clear()  # type: ignore[attr-defined]
