@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import struct
-import subprocess
-import sys
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import gguf
 import pytest
 
 import constrain
 from constrain.vocabulary.gguf.metadata import read_metadata
-from tests.support import REAL_VOCABULARIES, data_folder, demo_model
+from tests.support import LONG, REAL_VOCABULARIES, data_folder, demo_model
 from tests.support.gguf_files import BYTE, CONTROL, NORMAL, UNKNOWN, UNUSED, USER_DEFINED, write_gguf
 
 if TYPE_CHECKING:
@@ -30,40 +28,44 @@ def real_file(name: str) -> Path:
     return demo_model() if name == "smollm2" else data_folder() / "vocabs" / f"ggml-vocab-{name}.gguf"
 
 
-@pytest.fixture(scope="module", params=["smollm2", *REAL_VOCABULARIES])
+@pytest.fixture(scope="module", params=["smollm2", *(REAL_VOCABULARIES if LONG else ("phi-3", "gemma-4"))])
 def loaded(request: pytest.FixtureRequest) -> llama_cpp.Llama:
     import llama_cpp
 
     return llama_cpp.Llama(str(real_file(request.param)), vocab_only=True, verbose=False)
 
 
-@pytest.mark.slow(only=("gemma-4", "llama-bpe", "qwen35"))
-def test_token_bytes_are_those_of_llama_cpp(loaded: llama_cpp.Llama) -> None:
+@pytest.fixture(scope="module")
+def plain(loaded: llama_cpp.Llama) -> constrain.Vocabulary:
+    return constrain.Vocabulary.from_gguf(loaded.model_path)
+
+
+@pytest.fixture(scope="module")
+def full(loaded: llama_cpp.Llama) -> constrain.Vocabulary:
+    return constrain.Vocabulary.from_llama(loaded)
+
+
+@pytest.mark.slow(but=("smollm2", "phi-3"))
+def test_token_bytes_and_ends_of_generation_are_those_of_llama_cpp(
+    loaded: llama_cpp.Llama, plain: constrain.Vocabulary
+) -> None:
     import llama_cpp
 
-    vocabulary = constrain.Vocabulary.from_gguf(loaded.model_path)
-    pointer = loaded._model.vocab
+    vocabulary, pointer = plain, loaded._model.vocab
     assert vocabulary.n_vocab == llama_cpp.llama_vocab_n_tokens(pointer)
     buffer = ctypes.create_string_buffer(4096)
     for token in range(vocabulary.n_vocab):
         length = llama_cpp.llama_token_to_piece(pointer, token, buffer, len(buffer), 0, False)
         assert vocabulary.token_bytes(token) == buffer.raw[:length], token
-
-
-@pytest.mark.slow(only=("gemma-4", "llama-bpe"))
-def test_ends_of_generation_are_those_of_llama_cpp(loaded: llama_cpp.Llama) -> None:
-    import llama_cpp
-
-    vocabulary = constrain.Vocabulary.from_gguf(loaded.model_path)
-    ends = [token for token in range(vocabulary.n_vocab) if llama_cpp.llama_vocab_is_eog(loaded._model.vocab, token)]
+    ends = [token for token in range(vocabulary.n_vocab) if llama_cpp.llama_vocab_is_eog(pointer, token)]
     assert vocabulary.eos == tuple(ends)
     assert vocabulary.special.issuperset(ends)
 
 
-@pytest.mark.slow(only=("gemma-4", "llama-bpe", "qwen35"))
-def test_from_llama_is_from_gguf_with_encode(loaded: llama_cpp.Llama) -> None:
-    plain, full = constrain.Vocabulary.from_gguf(loaded.model_path), constrain.Vocabulary.from_llama(loaded)
+@pytest.mark.slow(but=("smollm2", "phi-3"))
+def test_from_llama_is_from_gguf_with_encode(plain: constrain.Vocabulary, full: constrain.Vocabulary) -> None:
     assert (plain.n_vocab, plain.eos, plain.special) == (full.n_vocab, full.eos, full.special)
+    assert plain.fingerprint == full.fingerprint
     assert texts(plain) == texts(full)
     assert plain.encode is None
     assert full.encode is not None
@@ -88,17 +90,16 @@ SPELLED = [
 
 @pytest.mark.parametrize("text", SPELLED)
 @pytest.mark.slow(but=("smollm2", "phi-3"))
-def test_encode_spells_exactly_and_never_with_special_tokens(loaded: llama_cpp.Llama, text: bytes) -> None:
-    vocabulary = constrain.Vocabulary.from_llama(loaded)
-    assert vocabulary.encode is not None
-    tokens = vocabulary.encode(text)
-    assert b"".join(map(vocabulary.token_bytes, tokens)) == text
-    assert not vocabulary.special.intersection(tokens)
+def test_encode_spells_exactly_and_never_with_special_tokens(full: constrain.Vocabulary, text: bytes) -> None:
+    assert full.encode is not None
+    tokens = full.encode(text)
+    assert b"".join(map(full.token_bytes, tokens)) == text
+    assert not full.special.intersection(tokens)
 
 
-@pytest.mark.slow(only=("gemma-4", "llama-bpe"))
-def test_encode_is_the_usual_tokenization(loaded: llama_cpp.Llama) -> None:
-    vocabulary = constrain.Vocabulary.from_llama(loaded)
+@pytest.mark.slow(but=("smollm2", "phi-3"))
+def test_encode_is_the_usual_tokenization(loaded: llama_cpp.Llama, full: constrain.Vocabulary) -> None:
+    vocabulary = full
     assert vocabulary.encode is not None
     text = 'Sure, here it is: {"city": "Paris", "population": 2102650}'
     usual = loaded.tokenize(text.encode(), add_bos=False, special=False)
@@ -129,11 +130,7 @@ class Tokenizer(NamedTuple):
     pre: str | None = None
 
 
-SPACES = (
-    ["▁a", "<0x41>", "é", "<eos>"],
-    [NORMAL, BYTE, NORMAL, CONTROL],
-    [b" a", b"A", b"\xc3\xa9", b""],
-)
+SPACES = (["▁a", "<0x41>", "é", "<eos>"], [NORMAL, BYTE, NORMAL, CONTROL], [b" a", b"A", b"\xc3\xa9", b""])
 
 TOKENIZERS = {
     "byte-level BPE": Tokenizer(
@@ -154,11 +151,7 @@ TOKENIZERS = {
     "BPE with spaces as in SentencePiece": Tokenizer("gemma4", *SPACES, {3}),
     "the same, by its pre-tokenizer": Tokenizer("gpt2", *SPACES, {3}, pre="sarvam-moe"),
     "escapes of RWKV": Tokenizer(
-        "rwkv",
-        [r"a\n\t\r\x00\xfF\\\'", "b", "<s>"],
-        [NORMAL, NORMAL, CONTROL],
-        [b"a\n\t\r\x00\xff\\'", b"b", b""],
-        {2},
+        "rwkv", [r"a\n\t\r\x00\xfF\\\'", "b", "<s>"], [NORMAL, NORMAL, CONTROL], [b"a\n\t\r\x00\xff\\'", b"b", b""], {2}
     ),
     "text as it is, of PLaMo 2": Tokenizer(
         "plamo2", ["a▁ b", "<0x00>", "<|plamo:eos|>"], [NORMAL, BYTE, CONTROL], ["a▁ b".encode(), b"\0", b""], {2}
@@ -228,14 +221,10 @@ def test_a_tokenizer_that_cannot_be_used_is_refused_with_the_file(
     assert str(path) in str(caught.value)
 
 
-def test_a_file_without_a_tokenizer_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "v.gguf").write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 0, 0))
-    with pytest.raises(constrain.ModelError, match="no tokenizer"):
-        constrain.Vocabulary.from_gguf(tmp_path / "v.gguf")
-
-
-@pytest.mark.parametrize(("version", "message"), [(1, "version 1 "), (0x03000000, "big-endian")])
-def test_other_versions_of_the_format_are_refused(tmp_path: Path, version: int, message: str) -> None:
+@pytest.mark.parametrize(("version", "message"), [(1, "version 1 "), (0x03000000, "big-endian"), (3, "no tokenizer")])
+def test_other_versions_of_the_format_and_files_without_a_tokenizer_are_refused(
+    tmp_path: Path, version: int, message: str
+) -> None:
     (tmp_path / "v.gguf").write_bytes(b"GGUF" + struct.pack("<IQQ", version, 0, 0))
     with pytest.raises(constrain.ModelError, match=message):
         constrain.Vocabulary.from_gguf(tmp_path / "v.gguf")
@@ -245,7 +234,7 @@ def test_other_versions_of_the_format_are_refused(tmp_path: Path, version: int, 
 def test_every_truncation_is_an_error(tmp_path: Path) -> None:
     whole = write_gguf(tmp_path / "v.gguf", "llama", [b"a", b"", b"b" * 300, b"c"], [1, 1, 1, 3], rows=4)
     metadata = whole.read_bytes()[: -4 * 4 * 4 - 32]
-    for size in range(len(metadata)):
+    for size in range(0, len(metadata), 1 if LONG else 7):
         (tmp_path / "cut.gguf").write_bytes(metadata[:size])
         with pytest.raises(constrain.ModelError, match=r"truncated|not a GGUF file"):
             read_metadata(tmp_path / "cut.gguf", arrays=("tokenizer.ggml.tokens",), tensors=("token_embd.weight",))
@@ -256,7 +245,7 @@ STRINGS = {
     "long": [b"x" * 255, b"y" * 256, b"z" * 70_000, b"a"],
     "empty": [b"", b"", b"", b"a", b"", b"b", b"", b""],
     "zero bytes": [b"\0" * 7, b"a\0\0\0\0\0\0\0\0b", b"\1" + b"\0" * 15, b"c"],
-    "more than a window": [b"%07d" % number for number in range(200_000)],
+    "more than a window": [b"%07d" % number for number in range(100_000)],
     "one too long in between": [*[b"ab"] * 2000, b"x" * 1000, *[b"cd"] * 2000],
 }
 
@@ -277,16 +266,13 @@ def test_string_arrays_are_read_and_skipped(tmp_path: Path, case: str) -> None:
     assert "skipped" not in metadata.values
 
 
-def test_from_tokens_drops_the_bytes_of_special_ids() -> None:
-    vocabulary = constrain.Vocabulary.from_tokens([b"a", b"<pad>", b"</s>", b"a"], eos=[2], special=[1])
-    assert texts(vocabulary) == [b"a", b"", b"", b"a"]
-    assert (vocabulary.n_vocab, vocabulary.eos, vocabulary.special) == (4, (2,), {1, 2})
-
-
-def test_from_tokens_keeps_encode() -> None:
-    vocabulary = constrain.Vocabulary.from_tokens([b"a", b""], eos=[1], encode=lambda text: [0] * len(text))
+def test_from_tokens_drops_the_bytes_of_special_ids_and_keeps_encode() -> None:
+    given: dict[str, Any] = {"eos": [2], "special": [1], "encode": lambda text: [0] * len(text)}
+    vocabulary = constrain.Vocabulary.from_tokens([b"a", b"<pad>", b"</s>", b"a"], **given)
     assert vocabulary.encode is not None
     assert vocabulary.encode(b"aa") == [0, 0]
+    assert texts(vocabulary) == [b"a", b"", b"", b"a"]
+    assert (vocabulary.n_vocab, vocabulary.eos, vocabulary.special) == (4, (2,), {1, 2})
 
 
 @pytest.mark.parametrize(
@@ -311,23 +297,3 @@ def test_token_bytes_refuses_an_id_out_of_range() -> None:
     for token in (-1, 2, 1 << 40):
         with pytest.raises(IndexError, match=f"token id {token} is out of range"):
             vocabulary.token_bytes(token)
-
-
-MEASURE = """
-import resource, sys, time
-import numpy, constrain
-constrain.Vocabulary
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-start = time.process_time()
-vocabulary = constrain.Vocabulary.from_gguf(sys.argv[1])
-print(time.process_time() - start, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
-"""
-
-
-@pytest.mark.slow
-def test_llama_3_takes_at_most_1_second_and_120_mb() -> None:
-    path = real_file("llama-bpe")
-    done = subprocess.run([sys.executable, "-c", MEASURE, path], capture_output=True, text=True, check=True)
-    seconds, megabytes = map(float, done.stdout.split())
-    assert seconds <= 1
-    assert megabytes <= 120

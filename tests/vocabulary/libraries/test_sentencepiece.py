@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import constrain
-from tests.support import allowed
 from tests.support.tokenizers_made import EXACT_PIECES, sentence_pieces
 
 if TYPE_CHECKING:
@@ -47,22 +45,6 @@ def test_the_pieces_of_a_text_join_to_it(processor: Any) -> None:
         assert joined(vocabulary, vocabulary.encode(text.encode())) == text.encode()
 
 
-def test_whatever_the_masks_allow_is_decoded_to_its_bytes(processor: Any) -> None:
-    vocabulary = constrain.Vocabulary.from_sentencepiece(processor)
-    constraint = constrain.compile(constrain.Regex(r"[a-z ö日]{3,20}"), vocabulary, cache=False)
-    row = constraint.allocate_bitmask()[0]
-    before = processor.encode("you")
-    for seed in range(30):
-        rng, matcher, tokens = Random(seed), constraint.matcher(max_tokens=60), []
-        while not matcher.is_finished:
-            tokens.append(rng.choice(allowed(matcher, row)))
-            assert matcher.accept(tokens[-1])
-        tokens = [token for token in tokens if token not in vocabulary.eos]
-        text = processor.decode([*before, *tokens]).removeprefix("you")
-        assert text.encode() == joined(vocabulary, tokens)
-        assert constraint.accepts(text)
-
-
 def test_pieces_are_bytes_and_special_by_their_kind() -> None:
     processor = sentencepiece.SentencePieceProcessor(model_proto=sentence_pieces(**EXACT_PIECES, **KINDS["as Gemma"]))
     vocabulary = constrain.Vocabulary.from_sentencepiece(processor, n_vocab=512)
@@ -72,15 +54,6 @@ def test_pieces_are_bytes_and_special_by_their_kind() -> None:
     assert vocabulary.special == {0, 1, 2, processor.piece_to_id("<turn>")}
     assert vocabulary.eos == (2,)
     assert vocabulary.n_vocab == 512
-
-
-def test_encode_spells_any_bytes() -> None:
-    model = sentence_pieces(**EXACT_PIECES, **KINDS["as Llama 2"])
-    vocabulary = constrain.Vocabulary.from_sentencepiece(sentencepiece.SentencePieceProcessor(model_proto=model))
-    assert vocabulary.encode is not None
-    rng = Random(0)
-    for text in [b"a</s>b", b" x", "▁".encode(), b"\0", *(rng.randbytes(8) for _ in range(100))]:
-        assert joined(vocabulary, vocabulary.encode(text)) == text
 
 
 def test_a_file_is_read(tmp_path: Path) -> None:

@@ -36,17 +36,6 @@ def test_encode_is_the_usual_tokenization_of_any_bytes() -> None:
         assert not vocabulary.special.intersection(tokens)
 
 
-def test_an_answer_is_decoded_to_its_bytes() -> None:
-    made = encoding()
-    vocabulary = constrain.Vocabulary.from_tiktoken(made)
-    matcher = constrain.compile({"const": "hello 日"}, vocabulary, cache=False).matcher()
-    assert vocabulary.encode is not None
-    tokens = vocabulary.encode('"hello 日"'.encode())
-    assert matcher.accept_many(tokens) == len(tokens)
-    assert matcher.is_accepting
-    assert made.decode(tokens) == '"hello 日"'
-
-
 def test_an_encoding_that_drops_text_is_refused() -> None:
     import tiktoken
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import unicodedata
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-import jsonschema
 import pytest
 
 import constrain
 from constrain.vocabulary.libraries.checks import TEXTS
-from tests.support import allowed
 from tests.support.tokenizers_made import BYTE_TOKENS, byte_fallback, byte_level, unigram, untrained
 
 if TYPE_CHECKING:
@@ -47,23 +44,6 @@ def test_the_tokens_of_a_text_join_to_it(tokenizer: Any) -> None:
         assert joined(vocabulary, vocabulary.encode(text.encode())) == text.encode()
 
 
-def test_whatever_the_masks_allow_is_decoded_to_its_bytes(tokenizer: Any) -> None:
-    vocabulary = constrain.Vocabulary.from_tokenizers(tokenizer)
-    schema = {"type": "array", "items": {"enum": ["hello", "a b", "the  fox", "Größe", 1.5, True]}, "minItems": 2}
-    constraint = constrain.compile(schema, vocabulary, cache=False)
-    row = constraint.allocate_bitmask()[0]
-    before = tokenizer.encode("you", add_special_tokens=False).ids
-    for seed in range(30):
-        rng, matcher, tokens = Random(seed), constraint.matcher(max_tokens=60), []
-        while not matcher.is_finished:
-            tokens.append(rng.choice(allowed(matcher, row)))
-            assert matcher.accept(tokens[-1])
-        tokens = [token for token in tokens if token not in vocabulary.eos]
-        text = tokenizer.decode([*before, *tokens]).lstrip(" ").removeprefix("you")
-        assert text.encode() == joined(vocabulary, tokens)
-        jsonschema.validate(json.loads(text), schema)
-
-
 def test_the_bytes_of_byte_level_tokens() -> None:
     vocabulary = constrain.Vocabulary.from_tokenizers(byte_level(add_prefix_space=False))
     texts = {vocabulary.token_bytes(token) for token in range(vocabulary.n_vocab)}
@@ -92,13 +72,6 @@ def test_encode_spells_any_bytes_without_special_tokens_or_a_space(make: Callabl
         tokens = vocabulary.encode(text)
         assert joined(vocabulary, tokens) == text
         assert not vocabulary.special.intersection(tokens)
-
-
-def test_encode_goes_on_as_the_tokenizer_does_within_a_text() -> None:
-    tokenizer = byte_fallback()
-    vocabulary = constrain.Vocabulary.from_tokenizers(tokenizer)
-    assert vocabulary.encode is not None
-    assert vocabulary.encode(b" hello") == tokenizer.encode("hello", add_special_tokens=False).ids
 
 
 def test_the_tokenizer_stays_as_it_is() -> None:
@@ -223,10 +196,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: untrained(model=models.BPE({"a": 0, "b</w>": 1}, [], end_of_word_suffix="</w>")),
         "end_of_word_suffix is '</w>'",
     ),
-    "no byte-level reading": (
-        lambda: untrained(pre_tokenizer=pre_tokenizers.Digits()),
-        r"the text ' ' join to ''",
-    ),
+    "no byte-level reading": (lambda: untrained(pre_tokenizer=pre_tokenizers.Digits()), r"the text ' ' join to ''"),
     "a part written in Python": (
         lambda: untrained(pre_tokenizer=pre_tokenizers.PreTokenizer.custom(object())),
         r"^tokenizers\.Tokenizer: its parts cannot be read: .*Custom",
