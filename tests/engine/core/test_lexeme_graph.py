@@ -30,6 +30,7 @@ def paths(found: tuple[list[int], list[tuple[int, int, list[int]]]]) -> set[tupl
     return ways[-1]
 
 
+@pytest.mark.slow
 def test_without_detours_there_are_the_lexemes_of_the_longest_match() -> None:
     checked = 0
     for seed in range(60):

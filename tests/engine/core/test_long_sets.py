@@ -41,7 +41,7 @@ def written(schema: dict[str, Any], members: Sequence[object]) -> bytes:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("count", [31, 32, 33, 63, 65, 97])
+@pytest.mark.parametrize("count", [31, 32, 33, 65])
 def test_no_member_of_many_may_come_again_and_a_new_one_may(kind: str, count: int) -> None:
     schema, member = KINDS[kind]
     grammar = compiled(schema)
@@ -70,8 +70,7 @@ def table_bytes(schema: dict[str, Any], member: Callable[[int], object], count: 
     return grammar.stats()["memory_bytes"] - before
 
 
-@pytest.mark.slow(only=("strings and numbers",))
 @pytest.mark.parametrize("kind", KINDS)
 def test_tables_grow_about_as_the_text_does(kind: str) -> None:
     schema, member = KINDS[kind]
-    assert table_bytes(schema, member, 2_000) < 2 * 8 * table_bytes(schema, member, 250)
+    assert table_bytes(schema, member, 800) < 2 * 8 * table_bytes(schema, member, 100)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from itertools import product
-from random import Random
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
@@ -151,34 +150,6 @@ def test_the_text_before_an_example_is_one_of_the_terminal_that_the_follower_goe
     name = tree.Repetition(tree.ByteClass(((97, 122),)), 1, None)
     assert core.matches(name, text)
     assert core.matches(name, text + said.next)
-
-
-PATTERNS = ["a+", "a*b", "[ab]+", "ab?", "b", "a", "(?:ab)+", "a{2}", "b+a", "a?b{1,2}", "[ab]{2}", "é+a"]
-
-
-def random_grammar(rng: Random) -> Grammar:
-    """A few terminals in a few orders, maybe around the rule itself."""
-    names = "XYZ"
-    terminals = "\n".join(f"{name}: /{rng.choice(PATTERNS)}/" for name in names)
-    ways = [rng.choices(names, k=rng.randint(1, 3)) for _ in range(rng.randint(1, 3))]
-    if rng.random() < 0.4:
-        ways.append([rng.choice(names), "start", rng.choice(names)])
-    return grammar_of_lexemes(Lark(f"start: {' | '.join(map(' '.join, ways))}\n{terminals}"))[0]
-
-
-@pytest.mark.slow
-def test_examples_of_random_grammars_are_what_they_are_said_to_be() -> None:
-    stranded, others = 0, 0
-    for seed in range(500):
-        grammar = random_grammar(Random(seed))
-        said = refusal(grammar)
-        if said is None:
-            continue
-        check(grammar, said, "abé".encode())
-        stranded += said.stranded is not None
-        others += said.is_of_language and said.stranded is None
-    assert stranded > 50
-    assert others > 50
 
 
 def test_an_example_far_from_the_beginning_is_one_of_expressions_alone() -> None:

@@ -56,8 +56,7 @@ FREE_KEYS: list[Any] = [
 ]
 
 
-@pytest.mark.slow(only=("closed-usual-llama-bpe",))
-@pytest.mark.parametrize("vocabulary", ["llama-bpe", "gpt-2"])
+@pytest.mark.slow(only=("usual",))
 @pytest.mark.parametrize(
     "whitespace", [{}, {"indent": 2}, {"separators": (",", ":")}], ids=["usual", "indented", "compact"]
 )
@@ -71,9 +70,9 @@ FREE_KEYS: list[Any] = [
     ids=["closed", "free keys", "counted"],
 )
 def test_masks_are_those_of_a_grammar_that_has_met_nothing(
-    vocabulary: str, whitespace: dict[str, Any], point: dict[str, Any], documents: list[Any]
+    whitespace: dict[str, Any], point: dict[str, Any], documents: list[Any]
 ) -> None:
-    vocab = real_vocabulary(vocabulary)
+    vocab = real_vocabulary("gpt-2")
     split = Tokens(vocab).split
     grammar = compile_schema(schema(point)).grammar
     shared = core.CompiledGrammar(grammar, vocab._core)

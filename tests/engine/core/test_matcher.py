@@ -61,23 +61,6 @@ def test_tokens_may_end_a_lexeme_and_begin_the_next(constraint: constrain.Constr
     assert constraint.accepts(b"a;ab;")
 
 
-def test_accept_many_stops_at_the_first_refused_token(constraint: constrain.Constraint) -> None:
-    matcher = constraint.matcher()
-    assert matcher.accept_many([FIRST_A, END_MARK, B, FIRST_A]) == 2
-    assert allowed_tokens(matcher) == allowed_tokens(constraint.matcher())
-
-
-def test_refused_tokens_change_nothing(constraint: constrain.Constraint) -> None:
-    matcher = constraint.matcher()
-    matcher.accept(AB)
-    before = allowed_tokens(matcher)
-    for token in set(range(len(TOKENS))) - before:
-        assert not matcher.accept(token)
-        assert allowed_tokens(matcher) == before
-    matcher.rollback(1)
-    assert allowed_tokens(matcher) == allowed_tokens(constraint.matcher())
-
-
 def test_end_of_generation_finishes_and_can_be_taken_back(constraint: constrain.Constraint) -> None:
     matcher = constraint.matcher()
     assert matcher.accept(OTHER_STOP)
@@ -103,37 +86,6 @@ def test_rollback_beyond_the_first_token_is_an_error_and_changes_nothing(constra
     with pytest.raises(ValueError, match="3"):
         matcher.rollback(3)
     assert allowed_tokens(matcher) == {B, END_MARK, B_MARK, MARK_A}
-
-
-def test_forks_go_their_own_ways(constraint: constrain.Constraint) -> None:
-    matcher = constraint.matcher()
-    matcher.accept(FIRST_A)
-    fork = matcher.fork()
-    assert fork.accept(END_MARK)
-    assert not matcher.is_accepting
-    assert fork.is_accepting
-    matcher.reset()
-    fork.rollback(2)
-    assert allowed_tokens(fork) == allowed_tokens(matcher)
-
-
-def test_forced_bytes_stop_where_there_is_a_choice_or_the_text_may_end(vocabulary: constrain.Vocabulary) -> None:
-    choice = tree.Alternation((literal(b"b"), literal(b";")))
-    matcher = constrain.compile(sequence_of(literal(b"ab"), choice, literal(b"a")), vocabulary).matcher()
-    assert matcher.forced_bytes() == b"ab"
-    assert matcher.accept_many([AB, B]) == 2
-    assert matcher.forced_bytes() == b"a"
-    assert matcher.accept(FIRST_A)
-    assert matcher.forced_bytes() == b""
-
-
-def test_shortest_completion_is_a_shortest_one(constraint: constrain.Constraint) -> None:
-    matcher = constraint.matcher()
-    assert matcher.shortest_completion() == b""
-    assert matcher.min_tokens_left == 0
-    matcher.accept(FIRST_A)
-    assert matcher.shortest_completion() == b";"
-    assert matcher.min_tokens_left == 1
 
 
 @pytest.mark.parametrize(

@@ -138,7 +138,7 @@ def test_masks_are_those_of_a_letter_in_the_tokens_place() -> None:
     for token, letter in STAND_INS.items():
         tokens[token] = letter
     vocabulary = Vocabulary.from_tokens(tokens, eos=[END])
-    for seed in range(60):
+    for seed in range(30):
         rng = Random(seed)
         text = Repetition(ByteClass(((3, 0xFD),)), 1, rng.choice([2, None]))
         symbols = [text, LETTERS, Literal(b"ab"), Literal(b"c"), *STAND_INS]

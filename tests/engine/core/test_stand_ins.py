@@ -75,7 +75,7 @@ def test_masks_are_what_the_tokens_say_one_by_one(name: str, escapes: str) -> No
     vocab, rng = vocabulary(), Random(name)
     constraint = constrain.compile(SCHEMAS[name], vocab, escapes=escapes)
     row = constraint.allocate_bitmask()[0]
-    for _ in range(60 if LONG else 12):
+    for _ in range(60 if LONG else 6):
         matcher, text = constraint.matcher(), b""
         for _ in range(30):
             tokens = allowed(matcher, row).tolist()
@@ -178,13 +178,6 @@ def test_masks_of_grammars_made_in_code(name: str) -> None:
     [
         (FREE, [{"river stone": 1, "cloud": 22}, {"lion of town": 3, "zebra": 4, "fish number": 567}]),
         (
-            {"type": "object", "additionalProperties": {"type": "object", "additionalProperties": {"type": "string"}}},
-            [
-                {"river stone": {"a key": "b", "some more": "c d"}, "cloud": {"other": "e"}},
-                {"lion of town": {"third key": "b", "fish number": "c d"}, "zebra": {"last": "e"}},
-            ],
-        ),
-        (
             {
                 "type": "object",
                 "patternProperties": {"^x-": {"type": "integer"}, "^v[0-9]$": {"type": "integer"}},
@@ -193,10 +186,10 @@ def test_masks_of_grammars_made_in_code(name: str) -> None:
             [{"river stone": 1, "x-cloud": 22}, {"lion of town": 3, "x-fish number": 4}],
         ),
     ],
-    ids=["flat", "nested", "classes of keys"],
+    ids=["flat", "classes of keys"],
 )
 def test_keys_that_nobody_has_met_find_the_masks_of_others(schema: dict[str, Any], documents: list[Any]) -> None:
-    vocab = real_vocabulary("llama-bpe")
+    vocab = real_vocabulary("gpt-2")
     split = Tokens(vocab).split
     grammar = core.CompiledGrammar(constrain.compile(schema, vocab).grammar, vocab._core)
     row = np.zeros(grammar.n_words, np.uint32)

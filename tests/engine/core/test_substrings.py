@@ -83,7 +83,7 @@ def vocabulary() -> constrain.Vocabulary:
     return constrain.Vocabulary.from_tokens([*tokens, b""], eos=[len(tokens)])
 
 
-@pytest.mark.parametrize("seed", range(150))
+@pytest.mark.parametrize("seed", range(60))
 def test_exactly_the_parts_match_and_masks_allow_exactly_their_beginnings(seed: int) -> None:
     rng = random.Random(seed)
     node = random_node(rng)
@@ -107,7 +107,7 @@ def test_exactly_the_parts_match_and_masks_allow_exactly_their_beginnings(seed: 
         assert allowed_by(matcher, len(pieces)) == expected | ({len(pieces) - 1} if text in quoted else set()), text
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(30))
 def test_parts_combine_with_other_expressions(seed: int) -> None:
     rng = random.Random(seed)
     one, two = (random_node(rng) for _ in range(2))
@@ -125,27 +125,7 @@ def test_parts_combine_with_other_expressions(seed: int) -> None:
             assert constraint.matcher().shortest_completion()[1:-1] in expected
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_an_answer_is_complete_within_any_budget_that_has_one(seed: int) -> None:
-    rng = random.Random(seed)
-    node = random_node(rng)
-    texts = {written(part, json_=node.json) for part in parts_of(node)}
-    if not texts:
-        return
-    constraint = constrain.compile(grammar_of(bracketed(node)), byte_vocabulary())
-    least = 2 + min(map(len, texts))
-    for budget in range(least, least + 4):
-        matcher, text = constraint.matcher(max_tokens=budget), b""
-        while True:
-            token = rng.choice(sorted(allowed_by(matcher, 257)))
-            if token == 256:
-                break
-            text += bytes([token])
-            assert matcher.accept(token)
-        assert text[1:-1] in texts
-        assert len(text) <= budget
-
-
+@pytest.mark.slow
 def test_long_texts_are_linear_and_go_through_storage_and_pickles() -> None:
     node = Substring(("ab" * 60_000 + "c",), 2, 90_000)
     assert pickle.loads(pickle.dumps(node)) == node

@@ -17,11 +17,11 @@ pytestmark = pytest.mark.threads
 def test_threads_see_the_masks_of_a_single_thread(memory_limit: int) -> None:
     alone = small_vocabulary(more=300)
     grammar = core.CompiledGrammar(members(), alone._core)
-    expected = [walk_masks(grammar, alone, seed) for seed in range(100)]
+    expected = [walk_masks(grammar, alone, seed) for seed in range(40)]
     vocabulary = small_vocabulary(more=300)
     shared = core.CompiledGrammar(members(), vocabulary._core, memory_limit=memory_limit)
     with ThreadPoolExecutor(8) as pool:
-        assert list(pool.map(lambda seed: walk_masks(shared, vocabulary, seed), range(100))) == expected
+        assert list(pool.map(lambda seed: walk_masks(shared, vocabulary, seed), range(40))) == expected
 
 
 def test_threads_may_fill_one_vocabularys_masks_from_several_grammars() -> None:
@@ -51,4 +51,4 @@ def test_threads_may_fork_one_matcher() -> None:
         return completion
 
     with ThreadPoolExecutor(8) as pool:
-        assert len(set(pool.map(finish, range(200)))) == 1
+        assert len(set(pool.map(finish, range(80)))) == 1
