@@ -105,7 +105,7 @@ def test_llama_cpp_reads_the_schemas_of_maskbench(is_closed: bool, model: constr
         counts["texts"] += require_same(model, original, gbnf, found)
         counts["accepted"] += sum(map(original.accepts, found))
     print(f"\n{SAMPLE} schemas, {'closed' if is_closed else 'open'}: {counts}; refused: {refused}")
-    assert counts["exported"] > counts["compiled"] // (2 if is_closed else 10)
+    assert counts["exported"] >= counts["compiled"] // (2 if is_closed else 10)
 
 
 def instances(entry: dict[str, Any]) -> Iterator[str]:

@@ -25,7 +25,7 @@ def require_same(original: constrain.Constraint, lark: str, found: Iterable[str]
 
 def walks(original: constrain.Constraint, name: str) -> list[str]:
     rng = Random(name)
-    found = [walked(original, rng) for _ in range(6)]
+    found = [walked(original, rng) for _ in range(2)]
     found += [changed(text, rng) for text in found]
     return [text.decode() for text in found if text.decode(errors="replace").encode() == text]
 
@@ -35,7 +35,7 @@ def walks(original: constrain.Constraint, name: str) -> list[str]:
 def test_llguidance_reads_exported_schemas(name: str) -> None:
     schema: Any = {**SCHEMAS, **RECURSIVE}[name]
     original = closed(schema)
-    require_same(original, constrain.export(schema, "lark"), (*texts(schema)[::3], *walks(original, name)))
+    require_same(original, constrain.export(schema, "lark"), (*texts(schema)[::9], *walks(original, name)))
 
 
 @pytest.mark.parametrize("name", RECURSIVE_LARK)

@@ -8,7 +8,7 @@ import pytest
 
 import constrain
 from constrain import grammars
-from tests.support.command_line import run
+from constrain.cli.program import main
 
 
 def test_a_name_that_is_not_there_gets_an_error_with_near_names() -> None:
@@ -23,7 +23,7 @@ def test_a_name_that_is_like_none_gets_an_error_with_all_names() -> None:
 
 
 def test_the_examples_of_the_docstrings_run() -> None:
-    assert doctest.testmod(grammars) == (0, 5)
+    assert doctest.testmod(grammars) == (0, 4)
 
 
 def test_a_path_is_no_name() -> None:
@@ -48,22 +48,19 @@ def test_descriptions_hold_examples_of_several_lines() -> None:
 
 
 @pytest.mark.slow
-def test_the_command_lists_every_grammar_with_its_example() -> None:
-    listed = run("grammars")
-    assert listed.returncode == 0
-    for name in grammars.names():
-        assert name in listed.stdout
-        assert grammars.describe(name).example.splitlines()[0][:20] in listed.stdout
+def test_the_command_lists_grammars_and_prints_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(*arguments: str) -> tuple[int | str | None, str, str]:
+        monkeypatch.setattr("sys.argv", ["constrain", "grammars", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return (ended.value.code, *capsys.readouterr())
 
-
-@pytest.mark.slow
-def test_the_command_prints_a_grammar_as_it_is() -> None:
-    assert run("grammars", "uuid").stdout == grammars.load("uuid").text
-
-
-@pytest.mark.slow
-def test_the_command_fails_for_an_unknown_name() -> None:
-    failed = run("grammars", "jsn")
-    assert failed.returncode == 1
-    assert failed.stdout == ""
-    assert "near it are json" in failed.stderr
+    status, listed, _ = run()
+    assert status == 0
+    assert [name for name in grammars.names() if name not in listed] == []
+    assert run("uuid")[1] == grammars.load("uuid").text
+    status, printed, told = run("jsn")
+    assert (status, printed) == (1, "")
+    assert "near it are json" in told

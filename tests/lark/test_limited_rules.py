@@ -20,7 +20,7 @@ from tests.support.oracles.lark.generator import make_case
 if TYPE_CHECKING:
     from pathlib import Path
 
-SEEDS = range(240 if LONG else 25)
+SEEDS = range(240 if LONG else 40)
 OPEN, THINK, CLOSE, WORD = 257, 258, 259, 260
 
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 LETTERS = "abc"
-LONGEST = 5
-SEEDS = range(12 if LONG else 3)
+LONGEST = 6 if LONG else 5
+SEEDS = range(12 if LONG else 6)
 
 
 class Way(NamedTuple):

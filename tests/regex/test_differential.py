@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from constrain.regex.parsing.scanner import Dialect
 
-PATTERNS = 5_000 if LONG else 80
+PATTERNS = 5_000 if LONG else 150
 BLOCKS = 10 if LONG else 2
 
 _NESTED_LOOPS = re.compile(r"\)[*+{?].*[*+{?]|[*+{?].*\)[*+{?]", re.DOTALL)

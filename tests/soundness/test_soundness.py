@@ -26,7 +26,7 @@ def assert_sound(tally: Tally) -> None:
 @pytest.mark.slow(but=("0",))
 @pytest.mark.parametrize("block", range(4))
 def test_accepted_texts_are_valid_and_rejected_ones_explained(block: int) -> None:
-    schemas = 1_000 if LONG else 12
+    schemas = 1_000 if LONG else 80
     tally = search("schemas", schemas, 40, "", range(SEED + 10_000 * block, SEED + 10_000 * (block + 1)))
     assert_sound(tally)
     counts = tally.counts

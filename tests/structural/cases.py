@@ -252,6 +252,11 @@ CASES = {
         ("", "x", "<a>1", "x<b>2y<a>1"),
         ("<a>", "<a>2", "<b>1"),
     ),
+    "dispatch with two ways behind one pattern": Case(
+        dispatch(["<a>", const("1")], ["<b>", const("2")], ["<a>", const("3")]),
+        ("<a>1", "<a>3<b>2<a>1"),
+        ("<a>", "<a>2", "<b>1", "<b>3"),
+    ),
     "dispatch without loop": Case(
         dispatch(["<a>", const("1")], loop=False), ("", "x", "<a>1", "x<a>1"), ("<a>1x", "<a>1<a>1")
     ),

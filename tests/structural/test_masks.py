@@ -17,7 +17,7 @@ from tests.support.matching import mask_of
 
 LETTERS = "ab<1"
 LONGEST = 5
-SEEDS = 400 if LONG else 20
+SEEDS = 400 if LONG else 40
 PER_BLOCK = 10
 
 TOKENS = ["".join(letters) for length in (1, 2) for letters in product(LETTERS, repeat=length)]

@@ -19,6 +19,16 @@ def test_the_outermost_anchor_in_the_dynamic_scope_counts() -> None:
     check(schema, [[], ["a"]], [[1], ["a", 1], "a"])
 
 
+def test_the_outermost_anchor_counts_where_a_resource_inside_has_others_too() -> None:
+    pair = {
+        "$id": "pair",
+        "prefixItems": [{"$dynamicRef": "#item"}, {"$dynamicRef": "#other"}],
+        "$defs": {"i": {**ITEMS, **INTEGER}, "o": {"$dynamicAnchor": "other", **INTEGER}},
+    }
+    schema = {"$id": "http://e.x/r", "type": "array", "$ref": "pair", "$defs": {"p": pair, "s": {**ITEMS, **STRING}}}
+    check(schema, [["a", 1]], [[1, 1], ["a", "a"]])
+
+
 def test_one_schema_means_different_things_on_different_ways() -> None:
     strings = {"$id": "strings", "$ref": "list", "$defs": {"s": {**ITEMS, **STRING}}}
     integers = {"$id": "integers", "$ref": "list", "$defs": {"s": {**ITEMS, **INTEGER}}}

@@ -234,6 +234,20 @@ def test_the_local_part_has_64_octets() -> None:
     assert _may_be("idn-email", "é" * 33 + "@a.b")
 
 
+def test_labels_are_as_long_as_the_bounds_allow() -> None:
+    """The bounds are those for which the longest Punycode was computed: see the next test."""
+    scripts = "ñбγბձñбγბձñбγბձñбγბձ"  # letters of several blocks
+    for most, label in (
+        (14, lambda length: scripts[:length]),
+        (22, lambda length: "б" * length),
+        (44, lambda length: "éñü" + "a" * (length - 3)),
+        (14, lambda length: "éбγձ" + "a" * (length - 4)),
+    ):
+        assert _encodes(label(most))
+        assert _writes("idn-hostname", label(most))
+        assert not _writes("idn-hostname", label(most + 1))
+
+
 @pytest.mark.long
 def test_bounds_on_code_points_suffice_for_punycode() -> None:
     octets = idn_formats.MAX_LABEL_OCTETS
