@@ -50,10 +50,13 @@ class _Reading(Earley):
         self._number = {start: number for number, start in enumerate(starts)}
 
     def remember(self, item: Item, edge: Edge, begin: int, end: int, inner: Item | None) -> tuple[Any, ...] | None:
-        symbol, memory, text = edge.symbol, item.memory, self._text[begin:end]
+        symbol, memory = edge.symbol, item.memory
         limit = self._grammar.terminals[symbol].max_tokens if symbol is not EPSILON and symbol >= 0 else None
         if limit is not None and sum(begin <= start < end for start in self._number) > limit:
             return None
+        if edge.excluding < 0 and edge.distinct < 0 and not edge.actions:
+            return memory
+        text = self._text[begin:end]
         if edge.excluding >= 0 and self._label(text) in memory[edge.excluding]:
             return None
         if edge.distinct >= 0:

@@ -5,8 +5,8 @@
 ``report`` the facts about one. ``forced`` writes forced text, which ``core`` finds, in the tokenizer's own tokens.
 ``special`` finds the tokens that a grammar asks for, ``classes`` divides a vocabulary by them, and ``readings`` follows
 every way to read a token, as itself and as text, and to read the rules that limit their tokens, which are ``scopes``.
-``cache`` keeps constraints on disk. ``captures`` finds the named parts of a finished text: ``earley``
-reads its lexemes, and ``derivation`` takes one way.
+``cache`` keeps constraints on disk. ``captures`` finds the named parts of a finished text, which
+``earley`` reads.
 ``logits`` applies masks in the decode loops of other libraries. ``export`` writes a schema or grammar for other
 programs. ``core`` is the native kernel: it computes and remembers masks, keeps to ``max_tokens`` and compares distinct
 values (its README.md describes each class); of the package it imports only errors and trees.

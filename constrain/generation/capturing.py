@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from constrain.chat.reading.reply import Reply
 from constrain.chat.tools.calls import CustomCall
 from constrain.engine import compiling as _compiling
-from constrain.engine.captures import Captures
-from constrain.engine.derivation import CAPTURES_LIMIT
+from constrain.engine.captures import CAPTURES_LIMIT, Captures
 from constrain.errors import LimitError
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import pytest
 
 import constrain
 from constrain import Lark, Regex, engine
-from constrain.engine import derivation
+from constrain.engine import captures as capturing
 from constrain.engine.captures import Captures, captures_object
 from tests.support import byte_vocabulary
 from tests.support.oracles.lark.generator import make_case
@@ -105,7 +105,7 @@ def test_special_tokens_are_not_part_of_the_text() -> None:
 
 
 def test_a_long_second_reading_meets_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(derivation, "MAX_CAPTURE_WORK", 1_000)
+    monkeypatch.setattr(capturing, "MAX_CAPTURE_WORK", 1_000)
     constraint = compiled('start: e\ne[capture]: e e | "x"')
     assert len(constraint.captures("x" * 5)["e"]) == 9
     with pytest.raises(constrain.LimitError, match="MAX_CAPTURE_WORK"):
@@ -115,7 +115,7 @@ def test_a_long_second_reading_meets_its_limit(monkeypatch: pytest.MonkeyPatch) 
 def test_the_search_for_ignored_text_meets_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     constraint = compiled('start: "x" a\na[capture]: /[ab ]+b/\n%ignore " "')
     assert constraint.captures("x" + " " * 40 + "b")["a"] == " " * 40 + "b"
-    monkeypatch.setattr(derivation, "MAX_CAPTURE_WORK", 1_000)
+    monkeypatch.setattr(capturing, "MAX_CAPTURE_WORK", 1_000)
     other = compiled('start: "x" a\na[capture]: /b+/\n%ignore " "')
     assert other.captures("x" + " " * 10 + "b")["a"] == "b"
     with pytest.raises(constrain.LimitError, match="MAX_CAPTURE_WORK"):
@@ -294,7 +294,7 @@ def test_a_kept_constraint_has_the_captures_beside_tokens(tmp_path: Path) -> Non
 
 
 def test_many_ways_to_divide_a_text_meet_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(derivation, "MAX_CAPTURE_WORK", 500)
+    monkeypatch.setattr(capturing, "MAX_CAPTURE_WORK", 500)
     constraint = beside_tokens("start: t*\nt[capture]: <[*]>")
     assert len(constraint.captures("the")["t"]) == 3  # a list of single tokens, or one text
     with pytest.raises(constrain.LimitError, match="MAX_CAPTURE_WORK"):

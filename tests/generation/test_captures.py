@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import constrain
 from constrain import CustomTool, Finished, Lark, Regex
-from constrain.engine import derivation
+from constrain.engine import captures as capturing
 
 if TYPE_CHECKING:
     import pytest
@@ -98,7 +98,7 @@ def test_answers_without_names_have_none(model: constrain.Model) -> None:
 def test_a_limit_takes_the_captures_and_leaves_the_answer(
     model: constrain.Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(derivation, "MAX_CAPTURE_WORK", 3)
+    monkeypatch.setattr(capturing, "MAX_CAPTURE_WORK", 3)
     completion = constrain.complete(model, "Order some drinks.", schema=ORDER, max_tokens=30, seed=1)
     assert completion.captures is None
     assert "MAX_CAPTURE_WORK" in completion.limits_met
