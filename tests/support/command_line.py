@@ -1,21 +1,69 @@
-"""The command line as a program of its own: with pipes, and on a terminal."""
+"""The command line: within this process, which is quick; as a program of its own, with pipes or on a terminal."""
 
 from __future__ import annotations
 
+import io
 import os
 import pty
 import signal
 import subprocess
 import sys
 import time
+import warnings
 from select import select
 from typing import TYPE_CHECKING
+
+import pytest
+
+from constrain.cli.program import main
 
 if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
     from typing_extensions import Self
+
+
+class _Stream(io.TextIOWrapper):
+    """A standard stream of a command within this process."""
+
+    def __init__(self, encoding: str = "utf-8", content: bytes = b"", *, is_terminal: bool = False) -> None:
+        super().__init__(io.BytesIO(content), encoding, newline="\n", write_through=True)
+        self._is_terminal = is_terminal
+
+    def isatty(self) -> bool:
+        return self._is_terminal
+
+    def written(self) -> str:
+        content: bytes = self.buffer.getvalue()  # type: ignore[attr-defined]
+        return content.decode()
+
+
+def call(
+    *arguments: str | Path, text: str = "", on_terminal: bool = False, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """What a command writes, and its exit status, within this process; a terminal shows both of its streams."""
+    # a pipe is opened with the encoding of the locale, whatever that is
+    output = _Stream("utf-8" if on_terminal else "ascii", is_terminal=on_terminal)
+    errors = _Stream(is_terminal=on_terminal)
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for kind in (UserWarning, RuntimeWarning):
+            warnings.simplefilter("default", kind)
+        for name, value in {"COLUMNS": "200", "NO_COLOR": "1", **variables}.items():
+            patch.setenv(name, value)
+        patch.setattr(sys, "argv", ["constrain", *map(str, arguments)])
+        patch.setattr(sys, "stdin", _Stream(content=text.encode(errors="surrogateescape")))
+        patch.setattr(sys, "stdout", output)
+        patch.setattr(sys, "stderr", errors)
+        try:
+            main()
+            status = 0
+        except SystemExit as ended:
+            if isinstance(ended.code, str):
+                errors.write(f"{ended.code}\n")
+            status = 1 if isinstance(ended.code, str) else ended.code or 0
+    return subprocess.CompletedProcess(sys.argv, status, output.written(), errors.written())
 
 
 def run(*arguments: str | Path, text: str = "") -> subprocess.CompletedProcess[str]:

@@ -18,11 +18,13 @@ from constrain.cli.chat.screen import Screen, _end_of_block
 from constrain.cli.chat.stop import Stop
 from constrain.cli.chat.talk import REFUSED, Talk
 from constrain.generation.completion import Finished
-from tests.support.command_line import Terminal, run
+from tests.support.command_line import Terminal, call
 from tests.support.judging import require_valid
 
 if TYPE_CHECKING:
     from subprocess import CompletedProcess
+
+pytestmark = pytest.mark.usefixtures("tiny_model")
 
 PERSON = {
     "type": "object",
@@ -35,7 +37,7 @@ FAST = ("--seed", "1", "--max-tokens", "40", "--threads", "1")
 
 
 def chat(*lines: str, options: tuple[str, ...] = ()) -> CompletedProcess[str]:
-    return run("chat", *FAST, *options, text="".join(f"{line}\n" for line in lines))
+    return call("chat", *FAST, *options, text="".join(f"{line}\n" for line in lines))
 
 
 def test_each_line_is_a_question(tmp_path: Path) -> None:
@@ -114,28 +116,30 @@ def test_an_answer_that_does_not_fit_is_refused() -> None:
     assert done.stderr.startswith("error: max_tokens is 3")
 
 
-def test_tools_run_only_if_they_may() -> None:
-    asked = ("/call shout", "Shout the word hello.")
-    only = ("--mcp", SERVER, "--max-tokens", "60")
-    refused = chat(*asked, options=only)
-    assert "-> shout(" in refused.stderr, refused.stderr
+@pytest.fixture
+def server(tmp_path: Path) -> str:
+    """The command of a server with one tool, which shouts hello."""
+    word = {"type": "object", "properties": {"word": {"enum": ["hello"]}}, "required": ["word"]}
+    (tmp_path / "tools.json").write_text(json.dumps([{"name": "shout", "inputSchema": word}]))
+    return f"{SERVER} {tmp_path / 'tools.json'}"
+
+
+@pytest.mark.slow
+def test_tools_run_only_if_they_may(server: str) -> None:
+    asked = ("/tools", "/call shout", "Shout the word hello.")
+    only = ("--mcp", server, "--max-tokens", "120")
+    refused = chat(*asked, f"/mcp {server}", options=only)
+    assert (refused.returncode, "error: there is a tool 'shout' already" in refused.stderr) == (1, True)
+    assert "-> shout(word='hello')" in refused.stderr, refused.stderr
     assert "(not run: there is no terminal to ask at; --yes runs all calls)" in refused.stderr
     assert f"<- {REFUSED}" in refused.stderr
-    done = chat("/tools", *asked, options=(*only, "--yes"))
-    assert "shout: In capitals." in done.stderr
-    called = done.stderr.partition("-> shout(word='")[2].partition("'")[0]
-    assert f"<- {called.upper()}" in done.stderr
-    twice = chat(f"/mcp {SERVER}", options=only)
-    assert twice.returncode == 1
-    assert "error: there is a tool 'shout' already" in twice.stderr
+    assert "<- HELLO" in chat(*asked, options=(*only, "--yes")).stderr
 
 
-def test_on_a_terminal_markdown_calls_and_a_history(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_on_a_terminal_markdown_calls_and_a_history(tmp_path: Path, server: str) -> None:
     home = {"HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path / "state")}
-    word = {"type": "object", "properties": {"word": {"enum": ["hello"]}}, "required": ["word"]}
-    listed = tmp_path / "tools.json"
-    listed.write_text(json.dumps([{"name": "shout", "inputSchema": word}]))
-    with Terminal("chat", *FAST, "--max-tokens", "60", "--mcp", f"{SERVER} {listed}", **home) as terminal:
+    with Terminal("chat", *FAST, "--max-tokens", "120", "--mcp", server, **home) as terminal:
         terminal.expect(">>> ", 120)
         terminal.type("/call\n")
         terminal.expect(">>> ")
@@ -160,10 +164,11 @@ def test_on_a_terminal_markdown_calls_and_a_history(tmp_path: Path) -> None:
     assert stat.S_IMODE(history.parent.stat().st_mode) == 0o700
 
 
+@pytest.mark.slow
 def test_an_interrupt_ends_the_answer_and_not_the_program(tmp_path: Path) -> None:
     with Terminal("chat", "--seed", "1", "--threads", "1", "--no-history", HOME=str(tmp_path)) as terminal:
         terminal.expect(">>> ", 120)
-        terminal.type("/regex (ab){1500}\n")
+        terminal.type("/regex abab[ab]{3000}\n")
         terminal.expect(">>> ")
         terminal.type("Write.\n")
         terminal.expect("abab", 60)
@@ -221,7 +226,7 @@ def test_no_call_runs_after_an_interrupt() -> None:
         return number
 
     talk = Talk(
-        constrain.Model(), {"max_tokens": 60, "seed": 1}, schema=None, system="", find_tools=lambda: [count],
+        constrain.Model(), {"max_tokens": 120, "seed": 1}, schema=None, system="", find_tools=lambda: [count],
         allow=lambda _: True,
     )  # fmt: skip
     talk.must_call = "count"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import tempfile
+from functools import cache
+from pathlib import Path
 
 import gguf
 import numpy as np
 
-if TYPE_CHECKING:
-    from pathlib import Path
+from tests.support import demo_model
 
 WIDTH, INNER, HEADS, LAYERS = 256, 512, 4, 2
 
@@ -56,3 +57,21 @@ def write_transformer(path: Path, *, seed: int = 0, tied: bool = False, half: bo
     writer.write_tensors_to_file()
     writer.close()
     return path
+
+
+@cache
+def tiny_file() -> Path:
+    """A model of this kind, in a package that has the name of the ``demo`` extra's; it answers in milliseconds.
+
+    Where the folder of the package comes first on Python's path, no model named means this one.
+    """
+    folder = tempfile.TemporaryDirectory()
+    _kept.append(folder)
+    package = Path(folder.name) / demo_model().parent.name
+    package.mkdir()
+    (package / "__init__.py").touch()
+    return write_transformer(package / demo_model().name)
+
+
+_kept: list[tempfile.TemporaryDirectory[str]] = []
+"""Folders that are removed when the process ends."""
