@@ -14,10 +14,12 @@ from constrain.batch.files import BatchFiles
 from constrain.batch.inputs import JsonLines
 from constrain.batch.run import run
 from tests.support.batch_files import records
-from tests.support.command_line import run as run_command
+from tests.support.command_line import call
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+pytestmark = pytest.mark.usefixtures("tiny_model")
 
 SCHEMA = '{"type": "object", "properties": {"old": {"type": "boolean"}}, "required": ["old"]}'
 OPTIONS: dict[str, Any] = {"max_tokens": 30, "certificate": True}
@@ -55,21 +57,20 @@ def test_each_certificate_names_the_one_before_it(model: constrain.Model, tmp_pa
     assert all(record["certificate"]["text"] == record["text"] for record in found)
 
 
-@pytest.mark.slow
 def test_the_command_adds_them_and_verify_sees_removed_rows(tmp_path: Path) -> None:
     (tmp_path / "in.jsonl").write_text('"a"\n"b"\n"c"\n{"prompt": "d", "schema": null}\n')
     command = ["batch", str(tmp_path / "in.jsonl"), "--schema", SCHEMA, "--max-tokens", "20", "--ctx", "512"]
-    done = run_command(*command, "--certificates", "-o", str(tmp_path / "out.jsonl"))
+    done = call(*command, "--certificates", "-o", str(tmp_path / "out.jsonl"))
     assert done.returncode == 3, done.stderr
     (error,) = records(tmp_path / "out.errors.jsonl")
     assert "certificate needs" in error["message"]
-    assert run_command("verify", str(tmp_path / "out.jsonl")).returncode == 0
+    assert call("verify", str(tmp_path / "out.jsonl")).returncode == 0
     assert verifier.main([str(tmp_path / "out.jsonl")]) == 0
     lines = (tmp_path / "out.jsonl").read_text().splitlines()
     assert len(lines) == 3
     for kept in (lines[1:], [lines[0], lines[2]], [lines[1], lines[0], lines[2]]):
         (tmp_path / "kept.jsonl").write_text("\n".join(kept) + "\n")
-        refused = run_command("verify", str(tmp_path / "kept.jsonl"))
+        refused = call("verify", str(tmp_path / "kept.jsonl"))
         assert refused.returncode == 1
         assert verifier.main([str(tmp_path / "kept.jsonl")]) == 1
         assert "before" in refused.stderr + refused.stdout
@@ -105,14 +106,3 @@ def test_rows_of_a_table_have_them() -> None:
     require_chain([json.loads(row["certificate"]) for row in (rows[0], rows[2])])
     with pytest.raises(ValueError, match="vote"):
         Answers(n=3, vote=True, **options)
-
-
-def test_a_vote_has_none(tmp_path: Path) -> None:
-    (tmp_path / "in.jsonl").write_text('"a"\n')
-    done = run_command(
-        "batch", str(tmp_path / "in.jsonl"), "--certificates", "--vote", "3", "-o", str(tmp_path / "out.jsonl")
-    )
-    assert done.returncode == 2
-    assert "certificate" in done.stderr
-    more = run_command("batch", str(tmp_path / "in.jsonl"), "--certificate-prompts", "-o", str(tmp_path / "out.jsonl"))
-    assert "--certificates" in more.stderr

@@ -55,7 +55,6 @@ def certificate_of(body: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.slow(but=("chat",))
 @pytest.mark.parametrize("endpoint", REQUESTS)
 def test_endpoints_answer_with_a_certificate(
     application: Application, model: constrain.Model, endpoint: str, monkeypatch: pytest.MonkeyPatch
