@@ -3,44 +3,29 @@
 from __future__ import annotations
 
 import json
-import os
 import re
+import runpy
 import shlex
 import subprocess
 import sys
 import textwrap
-from concurrent.futures import Future
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from typing_extensions import Self
 
+from tests.support.command_line import call
 from tests.support.guide import SERVER
-from tests.support.server import attack as attacks
-from tests.support.server.attack import Fate, Report, attack
+from tests.support.server.attack import Fate, Report
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"^```python\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
 PAGES = [README, *(path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").rglob("*.md")))]
-FILES = {
-    "person.json": ("docs/guides/schemas.md", "json"),
-    "people.jsonl": ("docs/guides/batch.md", "jsonl"),
-    "people.csv": ("docs/guides/batch-files.md", "csv"),
-    "customers.csv": ("docs/guides/batch-files.md", "csv"),
-    "answer.json": ("docs/reference/certificate-format.md", "json"),
-    "colour.json": ("docs/guides/exporting.md", "json"),
-}
-"""The files that commands read, each with the page and the language of the block that shows it."""
-
-COMMANDS = dict.fromkeys(
-    command for page in PAGES for command in re.findall(r"^    constrain (.*)$", page, re.MULTILINE)
-)
-"""The commands of all pages."""
-
-
-RUN_ELSEWHERE = re.compile(r"^serve |^play|s3://|--fetch")
-"""Commands that run until they are stopped, or need a hub, or a store, which ``tests/batch/test_remote.py`` has."""
+COMMANDS = re.findall(r"^    constrain (.*)$", README, re.MULTILINE)
 
 
 def run(folder: Path, *arguments: str) -> str:
@@ -73,95 +58,64 @@ def test_the_first_command_prints_what_the_readme_says(tmp_path: Path) -> None:
     assert run(tmp_path, "-m", "constrain", command[1]).startswith(said[1])
 
 
-def test_commands_of_every_kind_are_shown() -> None:
-    shown = {command.split()[0] for command in COMMANDS}
-    assert shown >= {"batch", "check", "compile", "example", "explain", "generate", "grammars", "serve"}
+@pytest.mark.usefixtures("tiny_model")
+def test_command_lines_run() -> None:
+    assert {command.split()[0] for command in COMMANDS} >= {"generate", "explain", "grammars"}
+    for command in COMMANDS:
+        done = call(*shlex.split(command))
+        assert (done.returncode, done.stdout != "") == (0, True), done.stderr
+
+
+@pytest.fixture
+def tables(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """A function that calls ``benchmarks/readme.py`` and returns what it says, or fails with it."""
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+
+    def said(*arguments: object) -> str:
+        monkeypatch.setattr(sys, "argv", ["readme.py", *map(str, arguments)])
+        runpy.run_path(str(ROOT / "benchmarks/readme.py"), run_name="__main__")
+        return capsys.readouterr().out
+
+    return said
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", [each for each in COMMANDS if not RUN_ELSEWHERE.search(each)])
-def test_command_lines_run(command: str, tmp_path: Path) -> None:
-    for name, (page, language) in FILES.items():
-        text = (ROOT / page).read_text(encoding="utf-8")
-        begin = text.index(f"`{name}`") if language == "csv" else 0  # the page has several
-        content = re.search(rf"```{language}\n(.*?)```", text[begin:], re.DOTALL)
-        assert content is not None
-        (tmp_path / name).write_text(content[1], encoding="utf-8")
-    shown, output = run(tmp_path, "-m", "constrain", *shlex.split(command)), shlex.split(command)[-1]
-    assert shown or (tmp_path / output).stat().st_size
-
-
-TABLES = str(ROOT / "benchmarks/readme.py")
-
-
-@pytest.mark.slow
-def test_tables_are_those_of_the_kept_reports(tmp_path: Path) -> None:
+def test_tables_are_those_of_the_kept_reports(tables: Callable[..., str]) -> None:
     marks = re.compile(r"^<!-- (\w+): benchmarks/", re.MULTILINE)
     kept = {path.stem for path in (ROOT / "benchmarks/results").glob("*.json")}
     assert sorted(name for page in PAGES for name in marks.findall(page)) == sorted({*kept, "comparison", "right"})
     assert marks.findall(README) == ["comparison", "right"]
-    run(tmp_path, TABLES, "--check")
+    tables("--check")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["processes", "comparison", "accuracy", "right"])
-def test_a_table_that_is_not_its_report_is_told_and_written(name: str, tmp_path: Path) -> None:
+def test_a_table_that_is_not_its_report_is_told_and_written(
+    name: str, tmp_path: Path, tables: Callable[..., str]
+) -> None:
     pages = {tmp_path / f"{number}.md": page for number, page in enumerate(PAGES) if "<!-- /" in page}
     for path, text in pages.items():
         path.write_text(
             re.sub(rf"^(<!-- {name}: .*-->)$", r"\1\nNo table.", text, flags=re.MULTILINE), encoding="utf-8"
         )
-    chosen = [argument for path in pages for argument in ("--page", str(path))]
-    checked = subprocess.run([sys.executable, TABLES, *chosen, "--check"], capture_output=True, text=True, check=False)
-    assert checked.returncode == 1
-    assert f"not those of their reports: {name};" in checked.stderr
-    assert f"written: {name}\n" in run(tmp_path, TABLES, *chosen, "--write")
+    chosen = [argument for path in pages for argument in ("--page", path)]
+    with pytest.raises(SystemExit, match=f"not those of their reports: {name};"):
+        tables(*chosen, "--check")
+    assert tables(*chosen, "--write") == f"written: {name}\n"
     assert {path: path.read_text(encoding="utf-8") for path in pages} == pages
 
 
 @pytest.mark.slow
-def test_the_table_of_an_attack_has_its_numbers(tmp_path: Path) -> None:
+def test_the_table_of_an_attack_has_its_numbers(tmp_path: Path, tables: Callable[..., str]) -> None:
     fates = [Fate("first", 400, 0.5), Fate("second", 429, 7.25)]
     report = Report(fates, [1.0, 1.0, 1.0], [1.5, 2.0, 1.5], (500.0, 512.0))
     origin = {"commit": "1234567", "date": "2026-11-25", "processor": "One", "cores": 2}
     written = {**origin, "server": ["--threads", "1"], **report.numbers()}
     (tmp_path / "attack.json").write_text(json.dumps(written), encoding="utf-8")
     (tmp_path / "README.md").write_text("<!-- attack: benchmarks/attack.py -->\n<!-- /attack -->\n", encoding="utf-8")
-    run(tmp_path, TABLES, "--write", "--results", str(tmp_path), "--page", str(tmp_path / "README.md"))
+    tables("--write", "--results", tmp_path, "--page", tmp_path / "README.md")
     table = (tmp_path / "README.md").read_text(encoding="utf-8")
     assert "during 2 hostile requests, 4 at a time; refused within 5 seconds: 1, the slowest after 7.2 s" in table
     assert "options of the server: --threads 1. 2 cores (One); commit 1234567, 2026-11-25." in table
     assert "| alone | 3 | 1.00 s (1.00) | 1.00 s (1.00) | 500 MiB |" in table
     assert "| attacked | 3 | 1.50 s (1.50) | 1.95 s (1.95) | 512 MiB |" in table
-
-
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        ({"alone": 1}, "1 requests before the attack tell no quantiles: 2 are needed"),
-        ({"requests": 0}, "0 hostile requests are no attack: one is needed"),
-    ],
-)
-def test_an_attack_that_is_too_short_says_what_is_needed(options: dict[str, int], says: str) -> None:
-    with pytest.raises(ValueError, match=says):
-        attack("http://127.0.0.1:9", 0, **options)
-
-
-def test_an_attack_that_ends_at_once_says_what_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Done:
-        """An attacker whose work is done once it is given any."""
-
-        def __init__(self, *_: object) -> None: ...
-        def __enter__(self) -> Self:
-            return self
-
-        def __exit__(self, *_: object) -> None: ...
-        def submit(self, *_: object) -> Future[list[Fate]]:
-            done: Future[list[Fate]] = Future()
-            done.set_result([Fate("only", 400, 0.1)])
-            return done
-
-    monkeypatch.setattr(attacks, "ProcessPoolExecutor", Done)
-    monkeypatch.setattr(attacks, "_ask", lambda _: 1.0)
-    with pytest.raises(ValueError, match=r"1 hostile requests was over .* had had 0 answers beside it: 2 are needed"):
-        attack("http://127.0.0.1:9", os.getpid())

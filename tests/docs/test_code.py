@@ -3,31 +3,40 @@
 All Python blocks of a page are one program, and so are all its calls of ``constrain``. A file that a page shows below
 its name (`` `person.json`: ``) is there for every page. Where a block cannot run here, ``<!-- not run: REASON -->``
 stands above it; these blocks are skipped, and the summary of pytest has their reasons.
+
+A tiny model answers, in this process; with ``CONSTRAIN_LONG=1`` and on the page that tries the model of the ``demo``
+extra, this model.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import runpy
 import shlex
-import signal
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.support import LONG
+from tests.support.command_line import call
 from tests.support.pages import DOCS, Block, blocks, blocks_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 SECONDS = 300
-"""Wall-clock seconds that the blocks of one page may take."""
+"""Wall-clock seconds that a page may take which runs as a program of its own."""
+
+APART = {"guides/llm.md", "guides/ray-spark.md"}
+"""Pages with libraries that keep models for the rest of a process: programs of their own."""
 
 BLOCKS = blocks()
 PYTHON = [block for block in BLOCKS if block.language == "python" and block.file is None]
 SHELL = [block for block in BLOCKS if block.is_shell]
+DEMO = "guides/machine.md"
 NOT_RUN = [block for block in (*PYTHON, *SHELL) if block.not_run is not None]
 
 
@@ -36,63 +45,44 @@ def pages_of(some: list[Block]) -> list[str]:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A folder with the files that pages show, and a program ``constrain`` of this interpreter."""
-    program = tmp_path / "bin" / "constrain"
-    program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m constrain "$@"\n')
-    program.chmod(0o755)
+def folder(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    """The folder in which tests run, with the files that pages show."""
+    if not LONG and request.node.callspec.params["page"] != DEMO:
+        request.getfixturevalue("tiny_model")
     for block in BLOCKS:
         if block.file is not None:
             (tmp_path / block.file).write_text(block.code, encoding="utf-8")
     return tmp_path
 
 
-def run(folder: Path, *command: str) -> None:
-    path = os.pathsep.join((str(folder / "bin"), os.environ["PATH"]))
-    done = subprocess.run(
-        command,
-        cwd=folder,
-        env={**os.environ, "PATH": path, "CONSTRAIN_CACHE": str(folder / "cache")},
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-
-
 @pytest.mark.slow
+@pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("page", pages_of(PYTHON))
 def test_python_on_a_page_runs(page: str, folder: Path) -> None:
-    parts = [block.code for block in PYTHON if block.page == page and block.not_run is None]
     program = folder / "page.py"
+    parts = [block.code for block in PYTHON if block.page == page and block.not_run is None]
     program.write_text("\n\n".join(parts), encoding="utf-8")
-    run(folder, sys.executable, str(program))
+    if page in APART:
+        environment = {**os.environ, "CONSTRAIN_CACHE": str(folder / "cache")}
+        subprocess.run([sys.executable, program], env=environment, timeout=SECONDS, check=True)
+    else:
+        runpy.run_path(str(program), run_name="__main__")
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("page", pages_of(SHELL))
-def test_command_lines_on_a_page_run(page: str, folder: Path) -> None:
+@pytest.mark.usefixtures("folder")
+def test_command_lines_on_a_page_run(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    served: list[Any] = []
+    monkeypatch.setattr("constrain.cli.serve.run_server", lambda *given: served.append(given))
+    monkeypatch.setattr("constrain.server.http.listening.listen", lambda *_: [])
     parts = [block.code for block in SHELL if block.page == page and block.not_run is None]
-    lines = [line for part in parts for line in part.splitlines(keepends=True)]
-    serving = [line for line in lines if line.startswith("constrain serve")]
-    run(folder, "bash", "-euc", "".join(line for line in lines if line not in serving))
-    for line in serving:
-        require_serving(folder, shlex.split(line)[1:])
-
-
-def require_serving(folder: Path, arguments: list[str]) -> None:
-    """Starts the server at a free port, waits until it says where it is, and stops it as Ctrl-C does."""
-    command = [sys.executable, "-m", "constrain", *arguments, "--port", "0"]
-    with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True) as server:
-        assert server.stderr is not None
-        try:
-            said = next(line for line in server.stderr if " at http://" in line)
-        finally:
-            server.send_signal(signal.SIGINT)
-        server.communicate(timeout=SECONDS)
-    assert "/v1" in said
+    lines = [shlex.split(line) for part in parts for line in part.splitlines()]
+    for line in lines:
+        done = call(*line[1:])
+        assert done.returncode == 0, done.stderr
+    assert len(served) == sum(line[1] == "serve" for line in lines)
 
 
 @pytest.mark.parametrize("block", NOT_RUN, ids=str)

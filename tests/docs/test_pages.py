@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 import pytest
 import typer.main
@@ -16,10 +15,6 @@ from constrain.cli.program import app
 from tools.pages import command_line
 from tools.pages.__main__ import DOCS, outdated
 from tools.pages.keywords import KEYWORDS, REFUSALS, is_refused
-from tools.plots import PLOTS, draw
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 LONGEST = 1_200
 """Words of a page that is read from beginning to end."""
@@ -77,11 +72,3 @@ def test_pages_that_are_read_are_short() -> None:
     texts = {path: path.read_text(encoding="utf-8") for path in DOCS.rglob("*.md") if path.parent.name != "reference"}
     words = {str(path.relative_to(DOCS)): len(re.findall(r"\S*\w\S*", text)) for path, text in texts.items()}
     assert {name: number for name, number in words.items() if number > LONGEST} == {}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", PLOTS)
-def test_a_plot_is_the_same_each_time_it_is_drawn(name: str, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib", reason="the extra docs draws plots")
-    first = draw(name, tmp_path).read_bytes()
-    assert draw(name, tmp_path).read_bytes() == first

@@ -10,16 +10,7 @@ from tests.clients.environments import CLIENTS, HERE, NODE, PYTHON
 from tests.support.guide import folder_of, recipes
 from tests.support.pages import DOCS, blocks
 
-LONGEST = 600
-"""Words of a recipe."""
-
 PAGES = sorted(path.name for path in (DOCS / "recipes").glob("*.md") if path.name != "index.md")
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_a_recipe_is_short(page: str) -> None:
-    text = (DOCS / "recipes" / page).read_text(encoding="utf-8")
-    assert len(re.findall(r"\S*\w\S*", text)) <= LONGEST
 
 
 @pytest.mark.parametrize("page", PAGES)
