@@ -75,10 +75,6 @@ def test_every_cache_has_a_limit_in_bytes_or_a_reason_to_have_none() -> None:
     assert sorted(unbounded_caches().keys() - SMALL.keys()) == []
 
 
-def test_there_are_such_caches() -> None:
-    assert sorted(SMALL.keys() - unbounded_caches().keys()) == []
-
-
 def memories() -> dict[str, Memory]:
     found = {}
     for module_name in modules():
