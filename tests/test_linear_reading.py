@@ -30,7 +30,7 @@ FRAGMENTS = [
 PAIRED = "\\\"/'<>[](){*|: \n\ra1"
 """Characters that are repeated in pairs."""
 
-LENGTH, SECONDS = 8_000, 0.1
+LENGTH, SECONDS = 8_000, 0.5
 """Characters of a text, and seconds of a search in it: a linear search takes less than a millisecond."""
 
 SEARCHES = re.compile(r"\b(_?[A-Z][A-Z_0-9]*)\.(?:search|finditer|findall|sub|split)\(")
@@ -70,7 +70,7 @@ def is_slow(read: Callable[[Any], object], text: str) -> bool:
     subject = text if isinstance(owner.__self__.pattern, str) else text.encode("utf-8", "replace")
     begun = time.process_time()
     try:
-        with alarm(20 * SECONDS):
+        with alarm(4 * SECONDS):
             read(subject)
     except TimeoutError:
         return True

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
 import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 import constrain
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 def run_python(*arguments: str) -> str:
@@ -65,67 +60,20 @@ def test_names_of_the_design_are_there() -> None:
     assert set(expected.split()) <= set(constrain.__all__)
 
 
-PRIVATE_TYPES = {
-    "CallSignature": "of FunctionTool.signature, which only this package reads",
-    "Context": "of Model.turn, which only this package calls",
-    "Dialect": "a Literal of three texts",
-    "Embedder": "of Model.embedder, which only this package uses",
-    "EventKind": "a Literal of three texts",
-    "EndedBy": "a Literal of six texts",
-    "FinishReason": "a Literal of three texts",
-    "Masking": "a protocol that Constraint fulfils",
-    "Origin": "a Literal whose values TokenTrace lists",
-    "Rule": "public in constrain.language.grammar",
-    "Scheduler": "of Model.scheduler, which only this package uses",
-    "Speculation": "of Model.speculation, which only this package calls",
-    "Terminal": "public in constrain.language.grammar",
-    "TokenTrees": "of Model.trees, which only this package uses",
-    "Tool": "FunctionTool | CustomTool",
-}
-"""Types of this package that public annotations name and that ``constrain`` does not have, with the reason."""
-
-
-def annotations() -> Iterator[str]:
-    """Yields what public functions and methods return, and the types of public attributes, as their sources have it."""
-    for value in (getattr(constrain, name) for name in constrain.__all__ if name != "__version__"):
-        if inspect.isfunction(value):
-            yield str(inspect.signature(value).return_annotation)
-        if not isinstance(value, type) or not value.__module__.startswith("constrain"):
-            continue
-        for part in value.__mro__:
-            if not part.__module__.startswith("constrain"):
-                continue
-            yield from (str(kind) for name, kind in vars(part).get("__annotations__", {}).items() if name[0] != "_")
-            for name, member in vars(part).items():
-                function = member.fget if isinstance(member, property) else getattr(member, "__func__", member)
-                if name[0] != "_" and inspect.isfunction(function):
-                    yield str(inspect.signature(function).return_annotation)
-
-
-def test_types_that_users_receive_can_be_imported() -> None:
-    words = {word for annotation in annotations() for word in re.findall(r"\b[A-Z]\w+", annotation)}
-    ours = {
-        node.name if isinstance(node, ast.ClassDef) else node.targets[0].id
-        for path in Path(constrain.__file__).parent.rglob("*.py")
-        for node in ast.parse(path.read_text(encoding="utf-8")).body
-        if isinstance(node, ast.ClassDef) or (isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name))
-    }
-    ours -= {"Path", "Sequence", "Literal"}  # also names of the standard library, which are meant here
-    assert words & ours - set(constrain.__all__) == set(PRIVATE_TYPES)
-
-
 def test_public_things_say_where_they_are_public() -> None:
     for name in constrain.__all__:
         if name != "__version__":
             assert getattr(constrain, name).__doc__, name
 
 
+@pytest.mark.slow
 def test_import_brings_in_nothing_heavy() -> None:
     code = "import sys, constrain; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
     heavy = {"llama_cpp", "numpy", "pydantic", "lark", "interegular", "rich", "typer", "jinja2", "asyncio"}
     assert not heavy & set(run_python("-c", code).split())
 
 
+@pytest.mark.slow
 def test_import_takes_less_than_100_ms() -> None:
     """On a machine that reads modules slowly: less than twice the time of a few modules of Python's own."""
 
