@@ -4,8 +4,8 @@ All Python blocks of a page are one program, and so are all its calls of ``const
 its name (`` `person.json`: ``) is there for every page. Where a block cannot run here, ``<!-- not run: REASON -->``
 stands above it; these blocks are skipped, and the summary of pytest has their reasons.
 
-A tiny model answers, in this process; with ``CONSTRAIN_LONG=1`` and on the page that tries the model of the ``demo``
-extra, this model.
+A tiny model answers, in this process; with ``CONSTRAIN_LONG=1`` and on the pages in ``DEMO``, the model of the ``demo``
+extra.
 """
 
 from __future__ import annotations
@@ -33,10 +33,12 @@ SECONDS = 300
 APART = {"guides/llm.md", "guides/ray-spark.md"}
 """Pages with libraries that keep models for the rest of a process: programs of their own."""
 
+DEMO = {"explanation/budgets.md", "guides/llm.md", "guides/machine.md"}
+"""Pages that need the words of this model's vocabulary, or try the model itself."""
+
 BLOCKS = blocks()
 PYTHON = [block for block in BLOCKS if block.language == "python" and block.file is None]
 SHELL = [block for block in BLOCKS if block.is_shell]
-DEMO = "guides/machine.md"
 NOT_RUN = [block for block in (*PYTHON, *SHELL) if block.not_run is not None]
 
 
@@ -47,7 +49,7 @@ def pages_of(some: list[Block]) -> list[str]:
 @pytest.fixture
 def folder(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     """The folder in which tests run, with the files that pages show."""
-    if not LONG and request.node.callspec.params["page"] != DEMO:
+    if not LONG and request.node.callspec.params["page"] not in DEMO:
         request.getfixturevalue("tiny_model")
     for block in BLOCKS:
         if block.file is not None:
