@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import fields, replace
 from datetime import date
 from enum import Enum
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import BaseModel, Field, TypeAdapter, create_model
@@ -17,11 +18,8 @@ from constrain.language import tree
 from constrain.language.digest import grammar_digest
 from constrain.language.grammar import Capture, Grammar, Rule, Terminal
 from constrain.language.result import result_type
+from constrain.remembering import Memory
 from tests.support import byte_vocabulary
-from tests.test_caches import memories, unbounded_caches
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 # Types.
 
@@ -105,20 +103,17 @@ ANSWERS = ["1", "2", "true", "1.0", "1.5", "1.50", "1e0", "-0", "0", '"1"', "a",
 ANSWERS += ['{"a":1,"b":2}', '{"b":2,"a":1}', '{"a":1,"b":1.0}', "[1,1.0]"]
 
 
-@pytest.fixture(scope="module")
-def forget() -> Callable[[], None]:
-    """A function that empties all caches of the package."""
-    clearing: list[Callable[[], None]] = [memory.clear for memory in memories().values()]
-    clearing += [cache.cache_clear for cache in unbounded_caches().values() if hasattr(cache, "cache_clear")]
-
-    def clear_all() -> None:
-        for clear in clearing:
-            clear()
-
-    return clear_all
+def forget() -> None:
+    """Empties all caches of the package."""
+    modules = [module for name, module in [*sys.modules.items()] if name.startswith("constrain.")]
+    for value in [value for module in modules for value in vars(module).values()]:
+        if isinstance(memory := getattr(value, "memory", None), Memory):
+            memory.clear()
+        elif hasattr(value, "cache_clear"):
+            value.cache_clear()
 
 
-def require_own(languages: list[tuple[Any, dict[str, Any]]], forget: Callable[[], None]) -> None:
+def require_own(languages: list[tuple[Any, dict[str, Any]]]) -> None:
     """Each language accepts after others what it accepts alone."""
 
     def answers(language: Any, options: dict[str, Any], vocabulary: constrain.Vocabulary) -> list[bool]:
@@ -138,8 +133,8 @@ def require_own(languages: list[tuple[Any, dict[str, Any]]], forget: Callable[[]
 
 
 @pytest.mark.parametrize("schemas", SCHEMAS)
-def test_each_schema_has_its_own_constraint(schemas: list[Any], forget: Callable[[], None]) -> None:
-    require_own([(schema, {}) for schema in schemas], forget)
+def test_each_schema_has_its_own_constraint(schemas: list[Any]) -> None:
+    require_own([(schema, {}) for schema in schemas])
 
 
 @pytest.mark.parametrize(
@@ -153,10 +148,10 @@ def test_each_schema_has_its_own_constraint(schemas: list[Any], forget: Callable
         ("property_order", ("schema", "any")),
     ],
 )
-def test_each_policy_has_its_own_constraint(policy: str, values: tuple[str, ...], forget: Callable[[], None]) -> None:
+def test_each_policy_has_its_own_constraint(policy: str, values: tuple[str, ...]) -> None:
     members = {"a": {"multipleOf": 0.5}, "b": {"type": "integer"}}
     schema = {"type": ["number", "string", "object", "array"], "properties": members, "uniqueItems": True}
-    require_own([(schema, {policy: value}) for value in values], forget)
+    require_own([(schema, {policy: value}) for value in values])
 
 
 # Digests.

@@ -6,8 +6,9 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Iterator, MutableMapping, MutableSequence, MutableSet
-from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary, WeakValueDictionary
+
+import pytest
 
 import constrain
 from constrain.json_schema.emission.number_spellings import SPELLING_BYTES, all_spellings
@@ -15,9 +16,6 @@ from constrain.json_schema.shapes.numeric import NumberShape
 from constrain.language.tree import tree_bytes
 from constrain.regex.unicode.properties import _property, property_ranges
 from constrain.remembering import Memory
-
-if TYPE_CHECKING:
-    import pytest
 
 SMALL = {
     "constrain.batch.stores.locks._held": "eight letters for each lock that this process holds",
@@ -71,6 +69,7 @@ def unbounded_caches() -> dict[str, object]:
     return found
 
 
+@pytest.mark.slow
 def test_every_cache_has_a_limit_in_bytes_or_a_reason_to_have_none() -> None:
     assert sorted(unbounded_caches().keys() - SMALL.keys()) == []
 
@@ -85,6 +84,7 @@ def memories() -> dict[str, Memory]:
     return found
 
 
+@pytest.mark.slow
 def test_all_limits_together_are_bounded() -> None:
     assert sum({id(memory): memory.max_bytes for memory in memories().values()}.values()) < 512 << 20
 
