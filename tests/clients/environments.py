@@ -1,7 +1,7 @@
 """An environment of its own for every client: its packages, and how its tests and examples are run there.
 
-A client's folder has either a ``requirements.txt`` and tests for pytest or a ``package.json`` and tests for Node's own
-runner, which stand beside its packages.
+A client's folder has either a ``requirements.txt``, an ``adapter.py`` for the scenarios in ``common`` and tests for
+pytest, or a ``package.json`` and tests for Node's own runner, which stand beside its packages.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 DOCS = HERE.parents[1] / "docs"
+COMMON = HERE / "common"
 PYTHON, NODE = "requirements.txt", "package.json"
 CLIENTS = sorted(folder.name for folder in HERE.iterdir() if (folder / PYTHON).exists() or (folder / NODE).exists())
 
@@ -53,7 +54,8 @@ def command_for(client: str, environment: Path, report: Path) -> Sequence[str]:
     folder = HERE / client
     if (folder / PYTHON).exists():
         options = ["-c", str(HERE / "pytest.ini"), f"--confcutdir={folder}", f"--junitxml={report}"]
-        return [str(_interpreter(environment)), "-m", "pytest", *options, str(folder)]
+        shared = [str(COMMON / "scenarios.py")] if (folder / "adapter.py").exists() else []
+        return [str(_interpreter(environment)), "-m", "pytest", *options, *shared, str(folder)]
     for old in environment.glob("*.mjs"):
         old.unlink()
     shutil.copytree(folder, environment, dirs_exist_ok=True, ignore=shutil.ignore_patterns("node_modules"))
@@ -79,15 +81,14 @@ def root_of(server: str) -> str:
     return server.removesuffix("/v1")
 
 
-def variables_of(server: str, thinker: str = "") -> dict[str, str]:
+def variables_of(client: str, server: str, thinker: str = "") -> dict[str, str]:
     """The environment variables of a client's tests. ``thinker``: URL of the server with the model that reasons."""
     told = {"OPENAI_BASE_URL": server, "OPENAI_API_KEY": KEYS[0], "CONSTRAIN_OTHER_KEY": KEYS[1]}
     told |= {"ANTHROPIC_BASE_URL": root_of(server), "ANTHROPIC_API_KEY": KEYS[0]}
     told |= {"OLLAMA_HOST": root_of(server), "OLLAMA_API_KEY": KEYS[0], "CONSTRAIN_THINKER_URL": root_of(thinker)}
     told |= {"CONSTRAIN_MODEL": MODEL, "CONSTRAIN_DOCS": str(DOCS)}
-    inherited = {
-        name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "ANTHROPIC_AUTH_TOKEN")
-    }
+    told |= {"PYTHONPATH": os.pathsep.join(map(str, (COMMON, HERE / client)))}
+    inherited = {name: value for name, value in os.environ.items() if name != "ANTHROPIC_AUTH_TOKEN"}
     return {**inherited, **told}
 
 

@@ -5,7 +5,7 @@ under ``CONSTRAIN_CLIENT_ENVIRONMENTS`` if it shall be there the next time, too.
 ``OPENAI_BASE_URL``, ``OPENAI_API_KEY``, ``CONSTRAIN_OTHER_KEY``, which the server takes, too, ``ANTHROPIC_BASE_URL``,
 ``ANTHROPIC_API_KEY``, ``CONSTRAIN_MODEL``, the model's name, and ``CONSTRAIN_DOCS``, the folder of the documentation.
 Clients of Ollama find ``OLLAMA_HOST``, ``OLLAMA_API_KEY`` and ``CONSTRAIN_THINKER_URL``, where the model ``thinker``
-reasons. ``pytest -s`` shows them as they run.
+reasons. ``pytest -s`` shows them as they run. Clients in Python share the scenarios of ``common/scenarios.py``.
 """
 
 from __future__ import annotations
@@ -18,12 +18,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.clients.environments import CLIENTS, SECONDS, asks_ollama, command_for, install, variables_of
-from tests.support import LONG
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.skipif(not LONG, reason="installs the clients; CONSTRAIN_LONG=1")
+pytestmark = pytest.mark.long  # installs the clients
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,9 @@ def test_it_works_unchanged(
     thinker = request.getfixturevalue("thinker") if asks_ollama(client) else ""
     environment, report = install(client, environments), tmp_path / "report.xml"
     command = command_for(client, environment, report)
-    done = subprocess.run(command, env=variables_of(server, thinker), cwd=environment, timeout=SECONDS, check=False)
+    done = subprocess.run(
+        command, env=variables_of(client, server, thinker), cwd=environment, timeout=SECONDS, check=False
+    )
     assert report.exists(), f"{client}: nothing was run; status {done.returncode}"
     outcome = _read(report)
     with capsys.disabled():

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.clients.environments import KEYS, SECONDS, install, program_of, variables_of
-from tests.support import LONG
 from tests.support.guide import Example, examples, ollama_examples, recipes
 from tests.support.pages import blocks
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.skipif(not LONG, reason="installs the clients; CONSTRAIN_LONG=1")
+pytestmark = pytest.mark.long  # installs the clients
 
 FOLDERS = {
     "openai, in Python": "openai_python",
@@ -56,7 +55,7 @@ def run(client: str, code: str, server: str, environments: Path) -> None:
         code = code.replace("new Ollama({", f"new Ollama({{ headers: {{ authorization: 'Bearer {KEYS[0]}' }},")
     done = subprocess.run(
         program_of(client, environment, code),
-        env=variables_of(server),
+        env=variables_of(client, server),
         cwd=environment,
         capture_output=True,
         text=True,

@@ -7,14 +7,13 @@ import OpenAI from 'openai';
 import { zodFunction, zodResponseFormat } from 'openai/helpers/zod';
 import { z } from 'zod';
 
-import { MESSAGES, MODEL, MOVE, Move, Person, WAIT, chat, client, refusal } from './support.mjs';
+import { MESSAGES, MOVE, Move, Person, WAIT, chat, client, refusal } from './support.mjs';
 
 const ask = async (more) => (await client.chat.completions.create(chat(more))).choices[0];
 const lark = (definition) => ({ type: 'grammar', grammar: { syntax: 'lark', definition } });
 const regex = (definition) => ({ type: 'grammar', grammar: { syntax: 'regex', definition } });
 const custom = (name, format) => ({ type: 'custom', custom: { name, ...(format && { format }) } });
 const named = (name) => ({ type: 'function', function: { name } });
-const HI = custom('say', lark('start: "hi " NAME\nNAME: /[a-z]{2,5}/'));
 
 function checkCalls({ message, finish_reason }) {
   assert.equal(finish_reason, 'tool_calls');
@@ -38,55 +37,6 @@ test('tool_choice by name: that tool', async () => {
   const choice = await ask({ tools: [MOVE, WAIT], tool_choice: named('wait') });
   checkCalls(choice);
   assert.deepEqual([...new Set(choice.message.tool_calls.map((call) => call.function.name))], ['wait']);
-});
-
-test('tool_choice none: content', async () => {
-  const choice = await ask({ tools: [MOVE], tool_choice: 'none', max_tokens: 8 });
-  assert.equal(choice.message.tool_calls, undefined);
-  assert.equal(typeof choice.message.content, 'string');
-});
-
-test('tool_choice auto: content or calls that match', async () => {
-  for (const tool_choice of ['auto', undefined]) {
-    const choice = await ask({ tools: [MOVE], tool_choice, max_tokens: 60 });
-    if (choice.message.tool_calls) checkCalls(choice);
-    else assert.equal(typeof choice.message.content, 'string');
-  }
-});
-
-test('allowed_tools: one of these', async () => {
-  const allowed = (mode) => ({ type: 'allowed_tools', allowed_tools: { mode, tools: [named('wait')] } });
-  const choice = await ask({ tools: [MOVE, WAIT], tool_choice: allowed('required') });
-  checkCalls(choice);
-  assert.ok(choice.message.tool_calls.every((call) => call.function.name === 'wait'));
-  const free = await ask({ tools: [MOVE, WAIT], tool_choice: allowed('auto'), max_tokens: 60 });
-  assert.ok((free.message.tool_calls ?? []).every((call) => call.function.name === 'wait'));
-});
-
-test('allowed_tools takes custom tools, too', async () => {
-  const allowed_tools = { mode: 'required', tools: [{ type: 'custom', custom: { name: 'say' } }] };
-  const choice = await ask({ tools: [MOVE, HI], tool_choice: { type: 'allowed_tools', allowed_tools } });
-  assert.ok(choice.message.tool_calls.every((call) => call.type === 'custom' && call.custom.name === 'say'));
-});
-
-test('parallel_tool_calls false: one call', async () => {
-  const choice = await ask({ tools: [MOVE, WAIT], tool_choice: 'required', parallel_tool_calls: false });
-  checkCalls(choice);
-  assert.equal(choice.message.tool_calls.length, 1);
-});
-
-test('a function without parameters takes none', async () => {
-  const choice = await ask({ tools: [{ type: 'function', function: { name: 'ping' } }], tool_choice: 'required' });
-  assert.deepEqual(JSON.parse(choice.message.tool_calls[0].function.arguments), {});
-});
-
-test('n answers may each call', async () => {
-  const { choices } = await client.chat.completions.create(
-    chat({ tools: [MOVE], tool_choice: 'required', n: 2, temperature: 1, seed: 1 }),
-  );
-  choices.forEach(checkCalls);
-  const ids = choices.flatMap((choice) => choice.message.tool_calls.map((call) => call.id));
-  assert.equal(new Set(ids).size, ids.length);
 });
 
 test('zodFunction: parsed arguments', async () => {
@@ -143,18 +93,6 @@ for (const [what, [format, pattern]] of Object.entries(CUSTOM)) {
   });
 }
 
-test('custom calls and their results can be sent back', async () => {
-  const { message } = await ask({ tools: [HI, MOVE], tool_choice: { type: 'custom', custom: { name: 'say' } } });
-  const results = message.tool_calls.map((call) => ({ role: 'tool', tool_call_id: call.id, content: 'heard' }));
-  const choice = await ask({
-    messages: [...MESSAGES, message, ...results],
-    tools: [HI, MOVE],
-    tool_choice: 'none',
-    max_tokens: 4,
-  });
-  assert.equal(typeof choice.message.content, 'string');
-});
-
 test('runTools calls functions and sends their results', async () => {
   const seen = [];
   const runner = client.chat.completions.runTools(
@@ -210,21 +148,8 @@ test('runTools goes on for as many requests as it may', async () => {
   assert.equal(runner.allChatCompletions().length, 2);
 });
 
-test('functions and function_call, as older programs have them', async () => {
-  const { message, finish_reason } = await ask({ functions: [MOVE.function], function_call: { name: 'move' } });
-  assert.equal(finish_reason, 'function_call');
-  assert.equal(message.function_call.name, 'move');
-  Move.parse(JSON.parse(message.function_call.arguments));
-  const messages = [...MESSAGES, message, { role: 'function', name: 'move', content: 'done' }];
-  const next = await ask({ messages, functions: [MOVE.function], function_call: 'none', max_tokens: 4 });
-  assert.equal(typeof next.message.content, 'string');
-});
-
 const REFUSED = [
-  ['required without tools', { tool_choice: 'required' }, { param: 'tool_choice' }],
   ['the name of no tool', { tools: [MOVE], tool_choice: named('jump') }, { param: 'tool_choice' }],
-  ['two tools of one name', { tools: [MOVE, MOVE] }, { param: 'tools[1]' }],
-  ['a tool of another kind', { tools: [{ type: 'web_search' }], tool_choice: 'required' }, { param: 'tool_choice' }],
   [
     'a strict function that is open',
     { tools: [{ type: 'function', function: { name: 'f', strict: true, parameters: { type: 'object' } } }] },
@@ -235,16 +160,6 @@ const REFUSED = [
     { tools: [custom('g', lark('start: missing'))] },
     { code: 'invalid_grammar', param: /^tools\[0\]/, message: /line 1/ },
   ],
-  [
-    'a regex with lookahead',
-    { tools: [custom('g', regex('(?=a)b'))] },
-    { code: 'invalid_grammar', param: /^tools\[0\]/ },
-  ],
-  [
-    'a terminal with a priority',
-    { tools: [custom('g', lark('start: A\nA.2: /a/'))] },
-    { code: 'invalid_grammar' },
-  ],
 ];
 
 for (const [what, more, expected] of REFUSED) {
@@ -253,15 +168,3 @@ for (const [what, more, expected] of REFUSED) {
     await refusal(request, OpenAI.BadRequestError, { type: 'invalid_request_error', ...expected });
   });
 }
-
-test('a call is complete within max_tokens, or the request is refused', async () => {
-  const parameters = z.object({ text: z.string() });
-  const asked = { tools: [zodFunction({ name: 'note', parameters })], tool_choice: 'required', model: MODEL };
-  const error = await refusal(
-    client.chat.completions.create({ ...asked, messages: MESSAGES, max_tokens: 2 }),
-    OpenAI.BadRequestError,
-  );
-  const max_tokens = Number(error.message.match(/(\d+) are enough/)[1]);
-  const { message } = await ask({ ...asked, max_tokens });
-  parameters.parse(JSON.parse(message.tool_calls[0].function.arguments));
-});

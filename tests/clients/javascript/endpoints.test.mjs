@@ -30,35 +30,6 @@ test('embeddings come as numbers, which the package asks for in base64', async (
   assert.equal(usage.total_tokens, usage.prompt_tokens);
 });
 
-test('embeddings are the same in both encodings', async () => {
-  const [decoded, floats, base64] = await Promise.all([
-    embed({}),
-    embed({ encoding_format: 'float' }),
-    embed({ encoding_format: 'base64' }),
-  ]);
-  const { length } = decoded.data[0].embedding;
-  assert.equal(floats.data[0].embedding.length, length);
-  assert.equal(typeof base64.data[0].embedding, 'string');
-  floats.data[0].embedding.forEach((value, index) => {
-    assert.ok(Math.abs(value - decoded.data[0].embedding[index]) < 1e-3);
-  });
-});
-
-test('embeddings of several texts come in their order', async () => {
-  const { data } = await embed({ input: ['One.', 'Two.', 'One.'] });
-  assert.deepEqual(
-    data.map(({ index }) => index),
-    [0, 1, 2],
-  );
-  const distance = (a, b) => Math.max(...a.embedding.map((value, index) => Math.abs(value - b.embedding[index])));
-  assert.ok(distance(data[0], data[2]) < 1e-3);
-  assert.ok(distance(data[0], data[1]) > 1e-3);
-});
-
-test('embeddings of nothing are refused', async () => {
-  await refusal(embed({ input: [] }), OpenAI.BadRequestError, { param: 'input' });
-});
-
 test('a completion goes on with a text', async () => {
   const { choices, object, usage, id } = await complete({});
   assert.equal(object, 'text_completion');
@@ -67,13 +38,6 @@ test('a completion goes on with a text', async () => {
   assert.equal(typeof choices[0].text, 'string');
   assert.equal(choices[0].finish_reason, 'length');
   assert.equal(usage.completion_tokens, 5);
-});
-
-test('a streamed completion says the same', async () => {
-  const whole = await complete({});
-  const chunks = await all(await complete({ stream: true }));
-  assert.equal(chunks.map(({ choices }) => choices[0]?.text ?? '').join(''), whole.choices[0].text);
-  assert.ok(chunks.every(({ object }) => object === 'text_completion'));
 });
 
 test('a page in a browser may ask, with all headers of the package', async () => {
@@ -106,46 +70,6 @@ test('a wrong key is an authentication error', async () => {
   const expected = { status: 401, code: 'invalid_api_key' };
   await refusal(stranger.models.list(), OpenAI.AuthenticationError, expected);
   await refusal(stranger.chat.completions.create(chat({ stream: true })), OpenAI.AuthenticationError, expected);
-});
-
-test('the responses of one key are not there for another', async () => {
-  const other = client.withOptions({ apiKey: process.env.CONSTRAIN_OTHER_KEY });
-  const made = await client.responses.create({ model: MODEL, input: 'Hello.', max_output_tokens: 2 });
-  await refusal(other.responses.retrieve(made.id), OpenAI.NotFoundError);
-  await refusal(other.responses.delete(made.id), OpenAI.NotFoundError);
-  assert.equal((await client.responses.retrieve(made.id)).id, made.id);
-});
-
-test('every response has an id of its own, errors too', async () => {
-  const answers = await Promise.all(['models', 'nothing', 'models'].map((path) => fetch(`${BASE_URL}/${path}`)));
-  const ids = answers.map((answer) => answer.headers.get('x-request-id'));
-  await Promise.all(answers.map((answer) => answer.text()));
-  assert.equal(new Set(ids).size, 3);
-  const error = await refusal(client.get('/nothing'), OpenAI.NotFoundError);
-  assert.match(error.requestID, /^req_/);
-});
-
-test('endpoints that this server does not have are not found', async () => {
-  await refusal(client.fineTuning.jobs.list(), OpenAI.NotFoundError);
-  await refusal(client.moderations.create({ input: 'x' }), OpenAI.NotFoundError);
-  await refusal(client.images.generate({ prompt: 'x' }), OpenAI.NotFoundError);
-  await refusal(client.beta.assistants.list(), OpenAI.NotFoundError);
-});
-
-test('a body that is no JSON is refused in words', async () => {
-  const headers = { ...AUTHORIZED, 'content-type': 'application/json' };
-  for (const body of ['{"model": ', '[]', '']) {
-    const answer = await fetch(`${BASE_URL}/chat/completions`, { method: 'POST', headers, body });
-    assert.equal(answer.status, 400);
-    const { error } = await answer.json();
-    assert.equal(error.type, 'invalid_request_error');
-    assert.ok(error.message);
-  }
-});
-
-test('/health tells that the server is there', async () => {
-  const answer = await fetch(new URL('/health', BASE_URL));
-  assert.equal(answer.status, 200);
 });
 
 test('withOptions, default headers and queries do not disturb', async () => {

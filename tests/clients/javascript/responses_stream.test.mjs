@@ -7,7 +7,7 @@ import OpenAI from 'openai';
 import { ResponsesToolRunner, ResponsesToolRunnerError, runnerFunction } from 'openai/helpers/responses-tool-runner';
 import { zodResponsesFunction, zodTextFormat } from 'openai/helpers/zod';
 
-import { AUTHORIZED, BASE_URL, MODEL, Move, Person, all, client, refusal, response } from './support.mjs';
+import { Move, Person, all, client, response } from './support.mjs';
 
 const streamed = async (more) => all(await client.responses.create(response({ stream: true, ...more })));
 const kinds = (events) => events.map((event) => event.type.replace(/^response\./, ''));
@@ -114,16 +114,6 @@ test('.stream() is read with for await', async () => {
   assert.equal(events.at(-1).type, 'response.incomplete');
 });
 
-test('a streamed response is kept', async () => {
-  const final = await client.responses.stream(response({ max_output_tokens: 4 })).finalResponse();
-  const again = await client.responses.retrieve(final.id);
-  assert.equal(again.output_text, final.output_text);
-  const next = client.responses.stream(
-    response({ previous_response_id: final.id, input: 'Go on.', max_output_tokens: 3 }),
-  );
-  assert.equal((await next.finalResponse()).previous_response_id, final.id);
-});
-
 test('a tool runner runs functions and goes on with their results', async () => {
   const seen = [];
   const tool = zodResponsesFunction({
@@ -153,31 +143,4 @@ test('abort ends a stream', async () => {
   const stream = client.responses.stream(response({ max_output_tokens: 1000, temperature: 1 }));
   stream.once('response.output_text.delta', () => stream.abort());
   await assert.rejects(stream.finalResponse(), OpenAI.APIUserAbortError);
-});
-
-test('leaving a stream frees its place', async () => {
-  for (let round = 0; round < 10; round += 1) {
-    const stream = await client.responses.create(response({ stream: true, max_output_tokens: 1000, temperature: 1 }));
-    for await (const event of stream) if (event.type === 'response.output_text.delta') break;
-  }
-  assert.ok((await client.responses.create(response({ max_output_tokens: 2 }))).output_text);
-});
-
-test('what is refused is refused before the stream', async () => {
-  const stream = client.responses.stream({ model: 'no-such-model', input: 'Hello.' });
-  await refusal(stream.finalResponse(), OpenAI.NotFoundError, { code: 'model_not_found' });
-});
-
-test('every event is named by its type', async () => {
-  const answer = await fetch(`${BASE_URL}/responses`, {
-    method: 'POST',
-    headers: { ...AUTHORIZED, 'content-type': 'application/json' },
-    body: JSON.stringify({ model: MODEL, input: 'Hello.', stream: true, max_output_tokens: 3 }),
-  });
-  assert.match(answer.headers.get('content-type'), /^text\/event-stream/);
-  const events = (await answer.text()).trimEnd().split('\n\n');
-  for (const event of events) {
-    const [name, data] = event.split('\n');
-    assert.equal(name, `event: ${JSON.parse(data.slice('data: '.length)).type}`);
-  }
 });

@@ -1,246 +1,165 @@
-"""Models by themselves: chats, streams, events, batches, completions and embeddings."""
+"""What LangChain alone asks for: methods of structured output, kinds of tools, agents, versions of output, vectors."""
 
 from __future__ import annotations
 
-import asyncio  # noqa: TC003
-import os
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any, Literal
 
 import openai
 import pytest
 import tiktoken
+from adapter import WAYS, Chat, Responses
+from langchain.agents import create_agent
+from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
 from langchain.chat_models import init_chat_model
-from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, SystemMessage, trim_messages
-from langchain_core.output_parsers import StrOutputParser
-from langchain_core.prompts import ChatPromptTemplate
-from langchain_core.runnables import RunnableParallel
+from langchain_core.messages import FunctionMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.tools import tool
 from langchain_core.vectorstores import InMemoryVectorStore
-from langchain_openai import ChatOpenAI, OpenAI, OpenAIEmbeddings
+from langchain_openai import OpenAI, OpenAIEmbeddings, custom_tool
+from langgraph.errors import GraphRecursionError
+from shared import FUNCTIONS, MODEL, PROMPT, QUESTION, SUM, Note, Owner, Person, Plan
+from typing_extensions import TypedDict
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-MODEL = os.environ["CONSTRAIN_MODEL"]
-
-ASK = "Tell me about Oslo."
+EITHER = pytest.mark.parametrize("way", WAYS.values())
 
 
-def test_an_answer_is_a_message(model: ChatOpenAI) -> None:
-    message = model.invoke([("system", "You translate to French."), ("human", "I love programming.")])
-    assert isinstance(message, AIMessage)
-    assert message.text
-    assert message.usage_metadata["total_tokens"] > message.usage_metadata["input_tokens"] > 0
-    assert message.response_metadata["model_name"] == MODEL
-    assert message.id
+class Movie(TypedDict):
+    """A movie."""
+
+    title: Annotated[str, ..., "The title"]
+    year: Annotated[int, ..., "The year"]
 
 
-def test_roles_may_be_a_developers(model: ChatOpenAI) -> None:
-    messages = [SystemMessage("Be brief.", additional_kwargs={"__openai_role__": "developer"}), HumanMessage(ASK)]
-    assert model.invoke(messages).text
+CLOSED = {**Person.model_json_schema(), "additionalProperties": False}
+FUNCTION = {"name": "person", "description": "A person.", "parameters": CLOSED}
 
 
-def test_names_and_parts_are_taken(model: ChatOpenAI) -> None:
+@EITHER
+@pytest.mark.parametrize("strict", [None, True, False])
+@pytest.mark.parametrize("method", ["json_schema", "function_calling"])
+@pytest.mark.parametrize(
+    "schema", [Plan, Owner, Movie, CLOSED, FUNCTION], ids=["nested", "union", "dict", "json", "function"]
+)
+def test_structured_output_is_of_its_type(way: Any, method: Any, schema: Any, *, strict: bool | None) -> None:
+    answer = way().model.with_structured_output(schema, method=method, strict=strict).invoke(PROMPT)
+    if schema in (Plan, Owner):
+        assert isinstance(answer, schema)
+    else:
+        assert set(answer) == ({"title", "year"} if schema is Movie else {"name", "age", "mood"})
+
+
+@tool
+def weather(city: Literal["Oslo", "Rome"], unit: Literal["C", "F"] = "C") -> str:
+    """Tells the weather in a city."""
+    return f"20 {unit} in {city}"
+
+
+@EITHER
+@pytest.mark.parametrize("strict", [None, True, False])
+@pytest.mark.parametrize("kind", [weather, Note], ids=["function", "model"])
+def test_tools_of_every_kind_are_called_once_where_that_is_wanted(way: Any, kind: Any, *, strict: bool | None) -> None:
+    bound = way().model.bind_tools([kind], tool_choice="any", strict=strict, parallel_tool_calls=False)
+    [call] = bound.invoke(QUESTION).tool_calls
+    assert call["args"]
+
+
+def test_custom_tools_write_in_their_grammar() -> None:
+    @custom_tool(
+        format={
+            "type": "grammar",
+            "syntax": "lark",
+            "definition": 'start: NUMBER ("+" NUMBER)~0..3\nNUMBER: /[0-9]{1,3}/',
+        }
+    )
+    def add(text: str) -> int:
+        """Adds numbers."""
+        return sum(map(int, text.split("+")))
+
+    bound = Responses().model.bind_tools([add], tool_choice={"type": "custom", "name": "add"})
+    assert all(part.isdigit() for part in bound.invoke("1 + 2?").tool_calls[0]["args"]["__arg1"].split("+"))
+
+
+def run(agent: Any) -> dict[str, Any]:
+    """The last state of a graph, which may have ended for its number of steps: a small model may call for ever."""
+    state: dict[str, Any] = {}
+    try:
+        for state in agent.stream({"messages": [("human", QUESTION)]}, {"recursion_limit": 9}, stream_mode="values"):  # noqa: B007
+            pass
+    except GraphRecursionError:
+        assert len(state["messages"]) > 2
+    return state
+
+
+@EITHER
+def test_an_agent_calls_tools(way: Any) -> None:
+    messages = run(create_agent(way().model, [weather], system_prompt="Use tools."))["messages"]
+    ids = {call["id"] for message in messages for call in getattr(message, "tool_calls", ())}
+    assert {message.tool_call_id for message in messages if isinstance(message, ToolMessage)} <= ids
+
+
+@EITHER
+@pytest.mark.parametrize("strategy", [ToolStrategy, ProviderStrategy], ids=["tool", "provider"])
+def test_an_agent_has_an_answer_with_a_type(way: Any, strategy: Any) -> None:
+    agent = create_agent(way().model, [], response_format=strategy(Person))
+    assert isinstance(run(agent)["structured_response"], Person)
+
+
+def test_functions_in_the_older_way_are_called() -> None:
+    model = Chat().model
+    message = model.bind(functions=FUNCTIONS, function_call={"name": "note"}).invoke("Note milk.")
+    assert Note.model_validate_json(message.additional_kwargs["function_call"]["arguments"])
+    assert model.invoke([HumanMessage("Note milk."), message, FunctionMessage(name="note", content="noted")]).text
+
+
+def test_options_go_with_the_request() -> None:
     content: list[Any] = [{"type": "text", "text": "Hello,"}, {"type": "text", "text": "you"}]
-    assert model.invoke([HumanMessage(content=content, name="ada")]).text
+    developer = SystemMessage("Be brief.", additional_kwargs={"__openai_role__": "developer"})
+    chat = Chat().model.bind(
+        top_p=0.9, seed=3, presence_penalty=0.2, stop=["\n\n\n"], logit_bias={5: -100}, reasoning_effort="low",
+        service_tier="auto", user="somebody", extra_body={"unknown_field": 1}, logprobs=True, top_logprobs=2,
+    )  # fmt: skip
+    message = chat.invoke([developer, HumanMessage(content=content, name="ada")])
+    tokens = message.response_metadata["logprobs"]["content"]
+    assert "".join(token["token"] for token in tokens) == message.text
+    responses = Responses().model.bind(
+        store=False, reasoning={"effort": "low", "summary": "auto"}, include=["reasoning.encrypted_content"],
+        truncation="disabled", service_tier="auto",
+    )  # fmt: skip
+    assert responses.invoke([developer, HumanMessage(content=content)]).text
 
 
-def test_a_conversation_goes_on(model: ChatOpenAI) -> None:
-    first = model.invoke(ASK)
-    assert model.invoke([HumanMessage(ASK), first, HumanMessage("And Bergen?")]).text
-
-
-def test_a_conversation_may_be_kept_by_the_server(connect: Callable[..., ChatOpenAI]) -> None:
-    model = connect(use_responses_api=True)
-    first = model.invoke("The word is heron.")
+def test_a_conversation_is_kept_by_the_server() -> None:
+    model = Responses().model
+    first = model.invoke(SUM)
     second = model.invoke("Which?", previous_response_id=first.response_metadata["id"])
     assert second.usage_metadata["input_tokens"] > first.usage_metadata["input_tokens"]
-    keeping = connect(use_previous_response_id=True, output_version="responses/v1")
-    assert keeping.invoke([HumanMessage("The word?"), keeping.invoke("Hello"), HumanMessage("Well?")]).text
-
-
-def test_an_answer_is_streamed(model: ChatOpenAI) -> None:
-    chunks = list(model.stream(ASK))
-    whole = chunks[0]
-    for chunk in chunks[1:]:
-        whole += chunk
-    assert isinstance(whole, AIMessageChunk)
-    assert len(chunks) > 2
-    assert whole.text
-    assert whole.usage_metadata["output_tokens"] > 0
-
-
-def test_an_answer_is_streamed_to_asynchronous_code(model: ChatOpenAI, loop: asyncio.AbstractEventLoop) -> None:
-    async def read() -> list[str]:
-        return [chunk.text async for chunk in model.astream(ASK)]
-
-    assert "".join(loop.run_until_complete(read()))
-
-
-def test_events_are_streamed(model: ChatOpenAI, loop: asyncio.AbstractEventLoop) -> None:
-    async def read() -> list[str]:
-        chain = model | StrOutputParser()
-        return [event["event"] async for event in chain.astream_events(ASK, version="v2")]
-
-    events = loop.run_until_complete(read())
-    assert {"on_chat_model_start", "on_chat_model_stream", "on_chat_model_end", "on_parser_stream"} <= set(events)
-
-
-def test_usage_comes_with_a_stream_where_it_is_asked_for(connect: Callable[..., ChatOpenAI]) -> None:
-    assert sum(chunk.usage_metadata is not None for chunk in connect(stream_usage=True).stream("Hello")) == 1
-    chunks = list(connect(stream_usage=False).stream("Hello"))
-    assert all(chunk.usage_metadata is None for chunk in chunks)
-
-
-def test_batches_are_answered(model: ChatOpenAI, loop: asyncio.AbstractEventLoop) -> None:
-    assert len(model.batch(["Hello", "Hi", "Hey"])) == 3
-    assert len(loop.run_until_complete(model.abatch(["Hello", "Hi"]))) == 2
-
-
-def test_chains_run_beside_each_other(model: ChatOpenAI) -> None:
-    prompt = ChatPromptTemplate.from_messages([("human", "{text} in one word")])
-    chain = RunnableParallel(one=prompt | model | StrOutputParser(), two=prompt | model | StrOutputParser())
-    assert set(chain.invoke({"text": "Sky"})) == {"one", "two"}
-
-
-def test_several_answers_are_generated(chat: ChatOpenAI, connect: Callable[..., ChatOpenAI]) -> None:
-    result = connect(n=2, temperature=1).generate([[HumanMessage("A number?")]])
-    assert len(result.generations[0]) == 2
-    assert result.llm_output["token_usage"]["total_tokens"] > 0
-    assert len(chat.generate([[HumanMessage("A?")], [HumanMessage("B?")]]).generations) == 2
-
-
-def test_options_go_with_the_request(connect: Callable[..., ChatOpenAI]) -> None:
-    model = connect(
-        temperature=0.5,
-        top_p=0.9,
-        seed=3,
-        presence_penalty=0.2,
-        frequency_penalty=0.2,
-        stop_sequences=["\n\n\n"],
-        logit_bias={5: -100},
-        reasoning_effort="low",
-        service_tier="auto",
-        metadata={"a": "b"},
-        model_kwargs={"user": "somebody"},
-        extra_body={"unknown_field": 1},
-    )
-    assert model.invoke(ASK).text
-
-
-def test_a_stop_is_not_in_the_text(chat: ChatOpenAI) -> None:
-    assert "a" not in chat.invoke("Repeat: bbbabbb", stop=["a"]).text
-
-
-def test_log_probabilities_come_with_it(chat: ChatOpenAI) -> None:
-    message = chat.bind(logprobs=True, top_logprobs=2).invoke("Hello", max_tokens=5)
-    content = message.response_metadata["logprobs"]["content"]
-    assert [len(token["top_logprobs"]) for token in content] == [2] * len(content)
-    assert "".join(token["token"] for token in content) == message.text
-
-
-def test_a_text_that_is_cut_says_so(chat: ChatOpenAI) -> None:
-    assert chat.invoke("Tell a long story.", max_tokens=4).response_metadata["finish_reason"] == "length"
-
-
-def test_a_text_that_is_cut_is_incomplete(connect: Callable[..., ChatOpenAI]) -> None:
-    message = connect(use_responses_api=True).invoke("Tell a long story.", max_tokens=16)
-    assert message.response_metadata["status"] == "incomplete"
-    assert message.response_metadata["incomplete_details"] == {"reason": "max_output_tokens"}
-
-
-def test_output_may_be_of_any_version(connect: Callable[..., ChatOpenAI]) -> None:
     for version in ("v0", "responses/v1", "v1"):
-        assert connect(use_responses_api=True, output_version=version).invoke("Hello").text
+        keeping = model.model_copy(update={"output_version": version})
+        assert keeping.invoke([HumanMessage(SUM), keeping.invoke(SUM), HumanMessage("And?")]).text
 
 
-def test_a_model_may_be_named_by_its_provider() -> None:
-    model = init_chat_model(f"openai:{MODEL}", max_tokens=10, temperature=0)
-    assert model.invoke("Hello").text
-
-
-def test_an_unknown_model_is_not_found(connect: Callable[..., ChatOpenAI]) -> None:
-    with pytest.raises(openai.NotFoundError) as caught:
-        connect(model="no-such-model").invoke("Hello")
-    assert caught.value.code == "model_not_found"
-
-
-def test_images_are_refused_by_name(model: ChatOpenAI) -> None:
-    content: list[Any] = [
-        {"type": "text", "text": "What is it?"},
-        {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}},
-    ]
+def test_why_a_text_ends_and_what_is_refused() -> None:
+    assert Chat(max_tokens=4).model.invoke("Tell a story.").response_metadata["finish_reason"] == "length"
+    assert Responses(max_tokens=16).model.invoke("Tell a story.").response_metadata["status"] == "incomplete"
+    image = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
     with pytest.raises(openai.BadRequestError, match="image"):
-        model.invoke([HumanMessage(content=content)])
+        Chat().model.invoke([HumanMessage(content=[image])])
+    search = {"type": "web_search"}
+    with pytest.raises(openai.BadRequestError, match="web_search"):
+        Responses().model.bind_tools([search], tool_choice=search).invoke("Search.")
 
 
-def test_messages_may_be_trimmed(chat: ChatOpenAI) -> None:
-    messages = [SystemMessage("Be brief."), HumanMessage("One"), AIMessage("Two"), HumanMessage("Three")]
-    trimmed = trim_messages(messages, max_tokens=2, strategy="last", token_counter=len, include_system=True)
-    assert chat.invoke(trimmed).text
-
-
-def test_completions_are_answered() -> None:
-    model = OpenAI(model=MODEL, max_tokens=12, temperature=0)
-    assert model.invoke("Once upon a time")
-    assert "".join(model.stream("Once upon a time"))
-    result = model.generate(["One, two,", "A, b,"])
-    assert len(result.generations) == 2
-    assert result.llm_output["token_usage"]["total_tokens"] > 0
-
-
-def test_several_completions_are_answered() -> None:
-    model = OpenAI(model=MODEL, max_tokens=8, temperature=1, n=2, best_of=2, seed=1)
-    assert len(model.generate(["One, two,"]).generations[0]) == 2
-
-
-def test_completions_run_in_asynchronous_code(loop: asyncio.AbstractEventLoop) -> None:
+def test_models_by_name_and_completions() -> None:
+    assert init_chat_model(f"openai:{MODEL}", max_tokens=10).invoke("Hello").text
     model = OpenAI(model=MODEL, max_tokens=8, temperature=0)
-
-    async def read() -> list[str]:
-        return [piece async for piece in model.astream("One, two,")]
-
-    assert loop.run_until_complete(model.ainvoke("One, two,")) == "".join(loop.run_until_complete(read()))
+    assert model.invoke("One, two,") == "".join(model.stream("One, two,"))
+    several = OpenAI(model=MODEL, max_tokens=8, temperature=1, n=2, best_of=2)
+    assert [len(each) for each in several.generate(["One,", "A,"]).generations] == [2, 2]
 
 
-def embeddings(**options: Any) -> OpenAIEmbeddings:
-    return OpenAIEmbeddings(model=MODEL, **options)
-
-
-def test_texts_are_embedded(loop: asyncio.AbstractEventLoop) -> None:
-    model = embeddings(check_embedding_ctx_length=False)
-    vectors = model.embed_documents(["a cat", "a dog", "Oslo"])
-    assert len(vectors) == 3
-    assert len({len(vector) for vector in vectors}) == 1
-    assert model.embed_query("a cat") == pytest.approx(vectors[0], abs=1e-3)
-    assert len(loop.run_until_complete(model.aembed_query("a cat"))) == len(vectors[0])
-
-
-def test_tokens_are_embedded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tokens_are_embedded_and_searched(monkeypatch: pytest.MonkeyPatch) -> None:
     """LangChain sends numbers of tokens, in this test of an encoding that needs no download: the bytes."""
     ranks = {bytes([byte]): byte for byte in range(256)}
     encoding = tiktoken.Encoding("bytes", pat_str=r"[\s\S]+", mergeable_ranks=ranks, special_tokens={})
     monkeypatch.setattr(tiktoken, "encoding_for_model", lambda _: encoding)
-    model = embeddings()
-    vectors = model.embed_documents(["a cat", "a dog"])
-    assert len(vectors) == 2
-    assert len(vectors[0]) == len(model.embed_query("a cat")) > 1
-
-
-def test_vectors_are_searched() -> None:
-    store = InMemoryVectorStore.from_texts(["a cat", "Oslo"], embeddings(check_embedding_ctx_length=False))
+    store = InMemoryVectorStore.from_texts(["a cat", "Oslo"], OpenAIEmbeddings(model=MODEL))
     assert len(store.similarity_search("a cat", k=1)) == 1
-
-
-def test_options_of_responses_go_with_the_request(connect: Callable[..., ChatOpenAI]) -> None:
-    model = connect(
-        use_responses_api=True,
-        store=False,
-        reasoning={"effort": "low", "summary": "auto"},
-        include=["reasoning.encrypted_content"],
-        truncation="disabled",
-        verbosity="low",
-        service_tier="auto",
-        output_version="responses/v1",
-    )
-    first = model.invoke(ASK)
-    assert model.invoke([HumanMessage(ASK), first, HumanMessage("And Bergen?")]).text

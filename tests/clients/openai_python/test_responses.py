@@ -1,402 +1,175 @@
-"""``client.responses``: what comes back, what may be sent, what is kept."""
+"""Responses: what is kept and found, items, events and their order, custom tools, and errors."""
 
 from __future__ import annotations
 
-import json
 import os
-from typing import TYPE_CHECKING, Any
+import re
+from itertools import pairwise
+from typing import Any
 
+import openai
 import pytest
-from openai import BadRequestError, NotFoundError, OpenAI
-from samples import MOVE_SCHEMA, OPEN_SCHEMA, PROMPT, Person, text_format
+from adapter import Responses, said
+from shared import FUNCTIONS, PROMPT
 
-if TYPE_CHECKING:
-    from httpx2 import Client
-    from openai.types.responses import Response
-
-SHORT: Any = {"max_output_tokens": 16, "temperature": 0}
-
-
-def ask(client: OpenAI, model: str, given: Any = PROMPT, **options: Any) -> Response:
-    return client.responses.create(model=model, input=given, **{**SHORT, **options})
-
-
-def test_a_response_has_all_fields(client: OpenAI, model: str) -> None:
-    response = ask(client, model)
-    assert response.object == "response"
-    assert response.id.startswith("resp_")
-    assert response.model == model
-    assert response.error is None
-    assert response.status in ("completed", "incomplete")
-    required = {
-        "id", "object", "created_at", "error", "incomplete_details", "instructions", "metadata", "model", "output",
-        "parallel_tool_calls", "temperature", "tool_choice", "tools", "top_p", "status", "text", "usage",
-        "previous_response_id", "reasoning", "truncation", "store", "max_output_tokens",
-    }  # fmt: skip
-    assert required <= set(json.loads(response.model_dump_json(exclude_unset=True)))
+RESPONSES = Responses()
+CLIENT = RESPONSES.client
+SHORT: Any = {**RESPONSES.asked, "max_output_tokens": 4}
+MOVE: Any = {"type": "function", **FUNCTIONS[0]}
+WRITE: Any = {
+    "type": "custom",
+    "name": "write",
+    "format": {"type": "grammar", "syntax": "lark", "definition": 'start: "go " ("left" | "right")'},
+}
 
 
-def test_its_message(client: OpenAI, model: str) -> None:
-    response = ask(client, model)
-    (message,) = response.output
-    assert message.type == "message"
-    assert message.id.startswith("msg_")
-    assert message.role == "assistant"
-    (part,) = message.content
-    assert part.type == "output_text"
-    assert (part.annotations, part.logprobs) == ([], [])
-    assert part.text == response.output_text != ""
+def ask(given: Any = PROMPT, **more: Any) -> Any:
+    return CLIENT.responses.create(input=given, **{**SHORT, **more})
 
 
-def test_its_usage(client: OpenAI, model: str) -> None:
-    usage = ask(client, model).usage
-    assert usage
-    assert usage.total_tokens == usage.input_tokens + usage.output_tokens
-    assert usage.input_tokens_details.cached_tokens >= 0
-    assert usage.input_tokens_details.cache_write_tokens == 0
-    assert usage.output_tokens_details.reasoning_tokens == 0
-
-
-def test_a_text_that_is_cut_is_incomplete(client: OpenAI, model: str) -> None:
-    response = ask(client, model, max_output_tokens=3)
-    assert response.status == "incomplete"
-    assert response.incomplete_details
-    assert response.incomplete_details.reason == "max_output_tokens"
-    assert response.output[0].status == "incomplete"  # type: ignore[union-attr]
-
-
-def test_a_text_that_ends_is_completed(client: OpenAI, model: str) -> None:
-    response = ask(client, model, "Say hi.", max_output_tokens=400)
-    assert (response.status, response.incomplete_details) == ("completed", None)
-
-
-def test_what_was_asked_is_repeated(client: OpenAI, model: str) -> None:
-    response = ask(
-        client, model, instructions="Be brief.", temperature=0.5, top_p=0.9, metadata={"a": "b"}, user="emma",
-        parallel_tool_calls=False, truncation="disabled",
-    )  # fmt: skip
-    assert response.instructions == "Be brief."
-    assert (response.temperature, response.top_p, response.max_output_tokens) == (0.5, 0.9, 16)
-    assert response.metadata == {"a": "b"}
-    assert response.parallel_tool_calls is False
+def test_a_response_has_all_that_its_type_has() -> None:
+    response = ask(instructions="Be brief.", temperature=0.5, top_p=0.9, metadata={"a": "b"}, parallel_tool_calls=False)
+    assert (response.status, response.incomplete_details.reason) == ("incomplete", "max_output_tokens")
+    assert (response.instructions, response.temperature, response.top_p) == ("Be brief.", 0.5, 0.9)
+    assert (response.metadata, response.parallel_tool_calls) == ({"a": "b"}, False)
+    assert response.usage.total_tokens == response.usage.input_tokens + 4
+    assert response.usage.output_tokens_details.reasoning_tokens == 0
 
 
 INPUTS: dict[str, Any] = {
-    "easy messages": [{"role": "user", "content": "Hi."}],
     "messages": [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Hi."}]}],
     "several roles": [
-        {"role": "system", "content": "Be brief."},
-        {"role": "developer", "content": "Be kind."},
-        {"role": "user", "content": "Hi."},
-        {"role": "assistant", "content": "Hello."},
-        {"role": "user", "content": [{"type": "input_text", "text": "Bye."}]},
-    ],
-    "an answer": [
-        {"role": "user", "content": "Hi."},
-        {
-            "type": "message",
-            "id": "msg_1",
-            "role": "assistant",
-            "status": "completed",
-            "content": [{"type": "output_text", "text": "Hello.", "annotations": []}],
-        },
-        {"role": "user", "content": "Bye."},
-    ],
-    "a refusal": [
-        {"role": "user", "content": "Hi."},
-        {"type": "message", "role": "assistant", "content": [{"type": "refusal", "refusal": "No."}]},
-        {"role": "user", "content": "Please."},
-    ],
-    "a call and its result": [
-        {"role": "user", "content": "Go."},
-        {"type": "function_call", "call_id": "call_1", "name": "go", "arguments": "{}"},
-        {"type": "function_call_output", "call_id": "call_1", "output": "gone"},
+        said("Be brief.", "system"),
+        said("Be kind.", "developer"),
+        said("Hi."),
+        said("Hello.", "assistant"),
     ],
     "a result as a list": [
-        {"role": "user", "content": "Go."},
+        said("Go."),
         {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "go", "arguments": "{}"},
         {"type": "function_call_output", "call_id": "call_1", "output": [{"type": "input_text", "text": "gone"}]},
     ],
     "a custom call": [
-        {"role": "user", "content": "Go."},
+        said("Go."),
         {"type": "custom_tool_call", "call_id": "call_1", "name": "go", "input": "left"},
         {"type": "custom_tool_call_output", "call_id": "call_1", "output": "gone"},
     ],
     "reasoning": [
-        {"role": "user", "content": "Hi."},
+        said("Hi."),
         {"type": "reasoning", "id": "rs_1", "summary": [], "content": [{"type": "reasoning_text", "text": "Hm."}]},
-        {"role": "assistant", "content": "Hello."},
-        {"role": "user", "content": "Bye."},
-    ],
-    "reasoning without content": [
-        {"role": "user", "content": "Hi."},
-        {"type": "reasoning", "id": "rs_1", "summary": [], "content": []},
-        {"type": "reasoning", "id": "rs_2", "summary": [{"type": "summary_text", "text": "Hm."}]},
-        {"role": "assistant", "content": "Hello."},
-        {"role": "user", "content": "Bye."},
+        said("Hello.", "assistant"),
+        said("Bye."),
     ],
 }
 
 
 @pytest.mark.parametrize("name", INPUTS)
-def test_inputs(client: OpenAI, model: str, name: str) -> None:
-    assert ask(client, model, INPUTS[name], max_output_tokens=4).output
+def test_items_are_read(name: str) -> None:
+    assert ask(INPUTS[name]).output
 
 
-ACCEPTED: dict[str, Any] = {
-    "tools": [],
-    "include": [],
-    "store": True,
-    "user": "emma",
-    "service_tier": "auto",
-    "prompt_cache_key": "emma",
-    "safety_identifier": "emma",
-    "truncation": "auto",
-    "reasoning": {"effort": "low", "summary": "auto"},
-    "text": {"verbosity": "low"},
-    "top_p": 0.5,
-    "metadata": {"a": "b"},
-    "background": False,
-    "top_logprobs": 0,
-    "extra_body": {"some_field_of_tomorrow": True},
-}
+def test_all_parameters_of_the_package_are_taken() -> None:
+    given: Any = {
+        "tools": [], "include": ["reasoning.encrypted_content"], "user": "emma", "service_tier": "auto",
+        "prompt_cache_key": "emma",
+        "safety_identifier": "emma", "truncation": "auto", "reasoning": {"effort": "low", "summary": "auto"},
+        "text": {"verbosity": "low"}, "background": False, "top_logprobs": 0, "conversation": None,
+        "extra_body": {"some_field_of_tomorrow": True},
+    }  # fmt: skip
+    assert ask(**given).output
 
 
-@pytest.mark.parametrize("name", ACCEPTED)
-def test_accepted(client: OpenAI, model: str, name: str) -> None:
-    given: Any = {name: ACCEPTED[name]}
-    assert ask(client, model, max_output_tokens=2, **given).output
-
-
-def test_null_is_as_good_as_nothing(client: OpenAI, model: str) -> None:
-    names = (
-        "text", "reasoning", "tools", "tool_choice", "include", "instructions", "previous_response_id", "metadata",
-        "store", "truncation", "temperature", "top_p", "parallel_tool_calls", "user", "background", "conversation",
-    )  # fmt: skip
-    nothing: Any = dict.fromkeys(names)
-    assert client.responses.create(model=model, input=PROMPT, max_output_tokens=2, **nothing).output
-
-
-def test_encrypted_reasoning_may_be_included(client: OpenAI, model: str) -> None:
-    assert ask(client, model, include=["reasoning.encrypted_content"], max_output_tokens=2).output
-
-
-REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "background": ({"background": True}, "background"),
-    "a conversation": ({"conversation": "conv_1"}, "conversation"),
-    "heat": ({"temperature": 3}, "temperature"),
-    "no tokens": ({"max_output_tokens": 0}, "max_output_tokens"),
-    "something unknown to include": ({"include": ["everything"]}, "include[0]"),
-    "an image": (
-        {"input": [{"role": "user", "content": [{"type": "input_image", "image_url": "data:,"}]}]},
-        "input[0].content[0]",
-    ),
-    "a file": (
-        {"input": [{"role": "user", "content": [{"type": "input_file", "file_id": "f"}]}]},
-        "input[0].content[0]",
-    ),
-    "only an unknown item": ({"input": [{"type": "dream"}]}, "input"),
-    "an unknown role": ({"input": [{"role": "wizard", "content": "Hm."}]}, "input[0].role"),
-    "no content": ({"input": [{"role": "user", "content": []}]}, "input[0].content"),
-    "an unknown format": ({"text": {"format": {"type": "xml"}}}, "text.format.type"),
-    "required without tools": ({"tool_choice": "required"}, "tool_choice"),
-    "a tool of the provider": (
-        {"tools": [{"type": "web_search"}], "tool_choice": {"type": "web_search"}},
-        "tool_choice",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_refused(client: OpenAI, model: str, name: str) -> None:
-    options, param = REFUSED[name]
-    with pytest.raises(BadRequestError) as caught:
-        ask(client, model, **{"given": options.pop("input", PROMPT), **options})
+@pytest.mark.parametrize(
+    ("options", "param", "code"),
+    [
+        ({"background": True}, "background", None),
+        ({"temperature": 3}, "temperature", "decimal_above_max_value"),
+        ({"include": ["everything"]}, "include[0]", None),
+        ({"previous_response_id": "resp_gone"}, "previous_response_id", "previous_response_not_found"),
+        ({"tools": [{"type": "function", "function": {"name": "f"}}]}, "tools[0]", None),
+        ({"tools": [MOVE, MOVE]}, "tools[1]", None),
+        (
+            {"tools": [{**WRITE, "format": {**WRITE["format"], "definition": "start: gone"}}]},
+            "tools[0]",
+            "invalid_grammar",
+        ),
+        ({"given": [said("Go."), {"type": "function_call_output", "call_id": "call_9", "output": "x"}]}, "input", None),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_an_error_names_its_parameter(options: Any, param: str, code: str | None) -> None:
+    with pytest.raises(openai.BadRequestError) as caught:
+        ask(**options)
     assert str(caught.value.param).startswith(param)
-    assert caught.value.type == "invalid_request_error"
+    assert code is None or caught.value.code == code
 
 
-def test_no_input(client: OpenAI, model: str) -> None:
-    with pytest.raises(BadRequestError):
-        client.responses.create(model=model)
-
-
-@pytest.mark.parametrize("kind", ["function_call_output", "custom_tool_call_output"])
-def test_a_result_without_a_call(client: OpenAI, model: str, kind: str) -> None:
-    items = [{"role": "user", "content": "Go."}, {"type": kind, "call_id": "call_9", "output": "gone"}]
-    with pytest.raises(BadRequestError) as caught:
-        ask(client, model, items)
-    assert caught.value.param == "input"
-    words = kind.removesuffix("_output").replace("_", " ")
-    assert f"No tool call found for {words} output with call_id call_9" in caught.value.message
-
-
-def test_an_unknown_model(client: OpenAI) -> None:
-    with pytest.raises(NotFoundError) as caught:
-        ask(client, "gpt-5")
-    assert caught.value.code == "model_not_found"
-
-
-def test_a_prompt_that_is_too_long(client: OpenAI, model: str) -> None:
-    with pytest.raises(BadRequestError) as caught:
-        ask(client, model, "word " * 20_000)
-    assert caught.value.code == "context_length_exceeded"
-
-
-@pytest.mark.parametrize("strict", [True, False, None])
-def test_a_schema(client: OpenAI, model: str, strict: bool | None) -> None:
-    response = ask(client, model, text=text_format(MOVE_SCHEMA, strict=strict), max_output_tokens=60)
-    assert set(json.loads(response.output_text)) == {"to", "steps"}
-    assert response.status == "completed"
-    assert response.text
-    assert response.text.format
-    assert response.text.format.type == "json_schema"
-
-
-def test_an_open_schema(client: OpenAI, model: str) -> None:
-    response = ask(client, model, text=text_format(OPEN_SCHEMA), max_output_tokens=60)
-    assert set(json.loads(response.output_text)) == {"name", "age"}
-
-
-def test_any_object(client: OpenAI, model: str) -> None:
-    response = ask(client, model, text={"format": {"type": "json_object"}}, max_output_tokens=60)
-    assert isinstance(json.loads(response.output_text), dict)
-
-
-def test_a_strict_schema_that_breaks_the_rules(client: OpenAI, model: str) -> None:
-    with pytest.raises(BadRequestError) as caught:
-        ask(client, model, text=text_format(OPEN_SCHEMA, strict=True))
-    assert (caught.value.param, caught.value.code) == ("text.format.schema", "invalid_json_schema")
-    assert "In context=()" in caught.value.message
-
-
-def test_a_limit_that_is_too_small_names_one_that_works(client: OpenAI, model: str) -> None:
-    import re
-
-    with pytest.raises(BadRequestError) as caught:
-        ask(client, model, text=text_format(MOVE_SCHEMA), max_output_tokens=2)
-    assert (caught.value.param, caught.value.code) == ("max_output_tokens", "integer_below_min_value")
-    enough = max(map(int, re.findall("[0-9]+", caught.value.message)))
-    response = ask(client, model, text=text_format(MOVE_SCHEMA), max_output_tokens=enough)
-    assert set(json.loads(response.output_text)) == {"to", "steps"}
-
-
-def test_parse(client: OpenAI, model: str) -> None:
-    response = client.responses.parse(model=model, input=PROMPT, text_format=Person, max_output_tokens=90)
-    assert isinstance(response.output_parsed, Person)
-
-
-def test_instructions_are_read(client: OpenAI, model: str) -> None:
-    with_them, without = (ask(client, model, instructions=text, max_output_tokens=1).usage for text in ("A b c.", None))
-    assert with_them
-    assert without
-    assert with_them.input_tokens != without.input_tokens
-
-
-def test_a_conversation_goes_on_by_id(client: OpenAI, model: str) -> None:
-    first = ask(client, model, "My name is Emma.")
-    second = ask(client, model, "And I am 21.", previous_response_id=first.id)
-    third = ask(client, model, "Who am I?", previous_response_id=second.id)
-    assert (second.previous_response_id, third.previous_response_id) == (first.id, second.id)
-    tokens = [response.usage.input_tokens for response in (first, second, third) if response.usage]
-    assert tokens == sorted(tokens)
-    assert len(set(tokens)) == 3
-
-
-def test_instructions_are_not_inherited(client: OpenAI, model: str) -> None:
-    long = "Be brief. " * 30
-    first = ask(client, model, "Hi.", instructions=long)
-    second = ask(client, model, "Bye.", previous_response_id=first.id)
-    assert second.instructions is None
-    assert first.usage
-    assert second.usage
-    assert second.usage.input_tokens < first.usage.input_tokens
-
-
-def test_a_conversation_goes_on_by_items(client: OpenAI, model: str) -> None:
-    items: list[Any] = [{"role": "user", "content": "Hi."}]
-    for word in ("And?", "Bye."):
-        response = ask(client, model, items, store=False)
-        items += response.output
-        items.append({"role": "user", "content": word})
-    assert ask(client, model, items).output_text
-
-
-def test_an_unknown_previous_response(client: OpenAI, model: str) -> None:
-    with pytest.raises(BadRequestError) as caught:
-        ask(client, model, previous_response_id="resp_gone")
-    assert (caught.value.code, caught.value.param) == ("previous_response_not_found", "previous_response_id")
-
-
-def test_retrieve(client: OpenAI, model: str) -> None:
-    response = ask(client, model)
-    assert client.responses.retrieve(response.id).to_dict() == response.to_dict()
-
-
-def test_what_is_not_stored_is_not_there(client: OpenAI, model: str) -> None:
-    response = ask(client, model, store=False)
-    assert response.store is False
-    with pytest.raises(NotFoundError):
-        client.responses.retrieve(response.id)
-    with pytest.raises(BadRequestError) as caught:
-        ask(client, model, previous_response_id=response.id)
-    assert caught.value.code == "previous_response_not_found"
-
-
-def test_delete(client: OpenAI, model: str) -> None:
-    response = ask(client, model)
-    client.responses.delete(response.id)
-    for forget in (client.responses.retrieve, client.responses.delete):
-        with pytest.raises(NotFoundError):
-            forget(response.id)
-
-
-def test_deleting_says_so(client: OpenAI, raw: Client, model: str) -> None:
-    response = ask(client, model)
-    assert raw.delete(f"responses/{response.id}").json() == {
-        "id": response.id,
-        "object": "response",
-        "deleted": True,
-    }
-
-
-def test_input_items(client: OpenAI, model: str) -> None:
-    items: Any = [{"role": "user", "content": text} for text in ("One.", "Two.", "Three.")]
-    response = ask(client, model, items)
-    found = list(client.responses.input_items.list(response.id, order="asc"))
-    assert [item.content[0].text for item in found] == ["One.", "Two.", "Three."]  # type: ignore[union-attr]
-    assert len({item.id for item in found}) == 3
-
-
-def test_input_items_in_pages(client: OpenAI, model: str) -> None:
-    items: Any = [{"role": "user", "content": f"Line {number}."} for number in range(5)]
-    response = ask(client, model, items)
-    page = client.responses.input_items.list(response.id, limit=2)
+def test_responses_are_kept_found_and_deleted() -> None:
+    items = [said(f"Line {number}.") for number in range(5)]
+    first = ask(items)
+    assert CLIENT.responses.retrieve(first.id).to_dict() == first.to_dict()
+    page = CLIENT.responses.input_items.list(first.id, limit=2, order="asc")
     assert len(page.data) == 2
-    assert page.has_next_page()
-    assert len(list(page)) == 5
+    assert [item.content[0].text for item in page] == [item["content"] for item in items]  # type: ignore[union-attr]
+    second = ask("And?", previous_response_id=first.id)
+    assert second.usage.input_tokens > first.usage.input_tokens
+    other = openai.OpenAI(api_key=os.environ["CONSTRAIN_OTHER_KEY"], max_retries=0)
+    with other, pytest.raises(openai.NotFoundError):
+        other.responses.retrieve(first.id)
+    CLIENT.responses.delete(first.id)
+    for forget in (CLIENT.responses.retrieve, CLIENT.responses.delete):
+        with pytest.raises(openai.NotFoundError):
+            forget(first.id)
+    with pytest.raises(openai.NotFoundError):
+        CLIENT.responses.retrieve(ask(store=False).id)
+    with pytest.raises(openai.BadRequestError):
+        CLIENT.responses.cancel(second.id)
 
 
-def test_input_items_of_nothing(client: OpenAI) -> None:
-    with pytest.raises(NotFoundError):
-        list(client.responses.input_items.list("resp_gone"))
+BEGIN = ["response.created", "response.in_progress"]
+TEXT = [
+    "response.output_item.added",
+    "response.content_part.added",
+    "response.output_text.delta",
+    "response.output_text.done",
+    "response.content_part.done",
+    "response.output_item.done",
+]
+CALL = [TEXT[0], "response.function_call_arguments.delta", "response.function_call_arguments.done", TEXT[-1]]
+CUSTOM = [TEXT[0], "response.custom_tool_call_input.delta", "response.custom_tool_call_input.done", TEXT[-1]]
 
 
-def test_responses_belong_to_a_key(client: OpenAI, model: str) -> None:
-    response = ask(client, model)
-    with OpenAI(api_key=os.environ["CONSTRAIN_OTHER_KEY"], max_retries=0) as other:
-        with pytest.raises(NotFoundError):
-            other.responses.retrieve(response.id)
-        with pytest.raises(BadRequestError):
-            ask(other, model, previous_response_id=response.id)
-    assert client.responses.retrieve(response.id).id == response.id
+@pytest.mark.parametrize(
+    ("options", "kinds"),
+    [
+        ({"max_output_tokens": 5}, [*TEXT, "response.incomplete"]),
+        ({"text": {"format": {"type": "json_object"}}}, [*TEXT, "response.completed"]),
+        ({"tools": [MOVE], "tool_choice": "required"}, [*CALL, "response.completed"]),
+        ({"tools": [MOVE, WRITE], "tool_choice": {"type": "custom", "name": "write"}}, [*CUSTOM, "response.completed"]),
+    ],
+    ids=["text", "object", "call", "custom call"],
+)
+def test_events_come_in_their_order(options: Any, kinds: list[str]) -> None:
+    asked = {"max_output_tokens": 120, "parallel_tool_calls": False, **options}
+    events: list[Any] = list(ask(**asked, stream=True))
+    assert [event.sequence_number for event in events] == list(range(len(events)))
+    types = [event.type for event in events]
+    merged = types[:1] + [after for before, after in pairwise(types) if before != after or "delta" not in after]
+    assert merged == [*BEGIN, *kinds]
+    [done] = [event.item for event in events if event.type == "response.output_item.done"]
+    last = events[-1].response
+    assert [done.to_dict()] == [item.to_dict() for item in last.output]
+    whole = "".join(event.delta for event in events if event.type.endswith(".delta"))
+    if done.type == "custom_tool_call":
+        assert re.fullmatch("go (left|right)", done.input)
+    names = {"message": "content", "function_call": "arguments", "custom_tool_call": "input"}
+    found = getattr(done, names[done.type])
+    assert whole == (last.output_text if done.type == "message" else found)
+    assert CLIENT.responses.retrieve(last.id).output_text == last.output_text
 
 
-def test_cancelling_what_was_never_in_the_background(client: OpenAI, model: str) -> None:
-    with pytest.raises(BadRequestError):
-        client.responses.cancel(ask(client, model).id)
-
-
-def test_there_are_no_conversations(client: OpenAI) -> None:
-    with pytest.raises(NotFoundError):
-        client.conversations.create()
+def test_streams_that_are_left_free_their_places() -> None:
+    for _ in range(8):
+        with ask(stream=True, max_output_tokens=2000) as events:
+            next(iter(events))
+    assert ask().output
