@@ -77,6 +77,7 @@ def is_slow(read: Callable[[Any], object], text: str) -> bool:
     return time.process_time() - begun > SECONDS
 
 
+@pytest.mark.slow
 def test_patterns_take_linear_time() -> None:
     known = readers()
     assert len(known) > 40

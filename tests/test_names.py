@@ -67,19 +67,9 @@ def test_public_things_say_where_they_are_public() -> None:
 
 
 @pytest.mark.slow
-def test_import_brings_in_nothing_heavy() -> None:
-    code = "import sys, constrain; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
+def test_import_brings_in_little_and_nothing_heavy() -> None:
+    code = "import sys; before = {*sys.modules}; import constrain; print(*{*sys.modules} - before)"
+    loaded = run_python("-c", code).split()
     heavy = {"llama_cpp", "numpy", "pydantic", "lark", "interegular", "rich", "typer", "jinja2", "asyncio"}
-    assert not heavy & set(run_python("-c", code).split())
-
-
-@pytest.mark.slow
-def test_import_takes_less_than_100_ms() -> None:
-    """On a machine that reads modules slowly: less than twice the time of a few modules of Python's own."""
-
-    def seconds(wanted: str) -> float:
-        code = f"import time; start = time.process_time(); {wanted}; print(time.process_time() - start)"
-        return min(float(run_python("-c", code)) for _ in range(5))
-
-    took = seconds("import constrain; constrain.compile, constrain.Vocabulary")
-    assert took < 0.1 or took < 2 * seconds("import asyncio, http.client, email.mime.text, xml.dom.minidom")
+    assert not heavy & {name.partition(".")[0] for name in loaded}
+    assert len(loaded) < 200, "modules; 150 take less than 100 ms"

@@ -58,6 +58,7 @@ def test_the_first_command_prints_what_the_readme_says(tmp_path: Path) -> None:
     assert run(tmp_path, "-m", "constrain", command[1]).startswith(said[1])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("tiny_model")
 def test_command_lines_run() -> None:
     assert {command.split()[0] for command in COMMANDS} >= {"generate", "explain", "grammars"}

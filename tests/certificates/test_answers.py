@@ -64,6 +64,7 @@ def parsed(answer: constrain.Completion) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_answer_is_proved_and_repeated(model: constrain.Model, kind: str) -> None:
     answer = answered(model, **KINDS[kind])
@@ -110,6 +111,7 @@ def test_the_prompt_is_only_hashed_unless_it_is_asked_for(model: constrain.Model
     assert replay(model, found, ASKED) is None
 
 
+@pytest.mark.slow
 def test_all_ways_to_generate_have_it(model: constrain.Model) -> None:
     options: Any = {"schema": PERSON, "certificate": True, "max_tokens": 60}
     *_, last = constrain.stream(model, ASKED, **options)
@@ -161,6 +163,7 @@ def test_a_grammar_made_by_hand_has_no_other_source(model: constrain.Model) -> N
         recompile(found)
 
 
+@pytest.mark.slow
 def test_a_source_that_is_not_understood_is_told() -> None:
     for source, why in (
         ({"kind": "none"}, "a part of the unknown kind 'none'"),

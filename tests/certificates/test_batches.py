@@ -57,6 +57,7 @@ def test_each_certificate_names_the_one_before_it(model: constrain.Model, tmp_pa
     assert all(record["certificate"]["text"] == record["text"] for record in found)
 
 
+@pytest.mark.slow
 def test_the_command_adds_them_and_verify_sees_removed_rows(tmp_path: Path) -> None:
     (tmp_path / "in.jsonl").write_text('"a"\n"b"\n"c"\n{"prompt": "d", "schema": null}\n')
     command = ["batch", str(tmp_path / "in.jsonl"), "--schema", SCHEMA, "--max-tokens", "20", "--ctx", "512"]

@@ -35,6 +35,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_generate_writes_canonical_json(folder: Path) -> None:
     text = (folder / "c.json").read_text()
     certificate = json.loads(text)
@@ -45,6 +46,7 @@ def test_generate_writes_canonical_json(folder: Path) -> None:
     verify_signature(certificate, public_pem(KEY))
 
 
+@pytest.mark.slow
 def test_verify_says_what_holds_and_what_is_left_out(folder: Path) -> None:
     done = call("verify", folder / "c.json")
     assert done.returncode == 0, done.stderr
@@ -55,6 +57,7 @@ def test_verify_says_what_holds_and_what_is_left_out(folder: Path) -> None:
     assert "(--model)" in left_out
 
 
+@pytest.mark.slow
 def test_the_model_writes_the_same_answer_again(folder: Path) -> None:
     checks = ("--model", default_model_path(), "--prompt", folder / "prompt.txt", "--threads", "1")
     done = call("verify", folder / "c.json", *checks, "--recompile", "--public-key", folder / "public.pem")
@@ -63,6 +66,7 @@ def test_the_model_writes_the_same_answer_again(folder: Path) -> None:
     assert "the signature is by this key; the source gives this grammar; the model writes the same answer" in holds
 
 
+@pytest.mark.slow
 def test_another_answer_has_a_status_of_its_own(folder: Path) -> None:
     certificate: dict[str, Any] = json.loads((folder / "c.json").read_text())
     del certificate["signature"]
@@ -74,6 +78,7 @@ def test_another_answer_has_a_status_of_its_own(folder: Path) -> None:
     assert "is true all the same" in done.stdout
 
 
+@pytest.mark.slow
 def test_checks_that_fail_name_the_file_and_the_reason(folder: Path) -> None:
     (folder / "wrong.txt").write_text("Who is Bob?")
     for options, why in (
@@ -86,6 +91,7 @@ def test_checks_that_fail_name_the_file_and_the_reason(folder: Path) -> None:
         assert f"c.json: refused: {why}" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_chain_is_followed(tmp_path: Path) -> None:
     chain: list[dict[str, Any]] = []
     for number in range(3):

@@ -55,6 +55,7 @@ def certificate_of(body: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("endpoint", REQUESTS)
 def test_endpoints_answer_with_a_certificate(
     application: Application, model: constrain.Model, endpoint: str, monkeypatch: pytest.MonkeyPatch
@@ -84,6 +85,7 @@ def test_a_stream_ends_with_it(application: Application) -> None:
     constrain.verify_certificate(found)
 
 
+@pytest.mark.slow
 def test_tools_have_it_too(application: Application) -> None:
     tool = {"type": "function", "function": {"name": "look", "parameters": SCHEMA}}
     answer = chat(application, messages=MESSAGES, tools=[tool], tool_choice="required", certificate=True).json()

@@ -214,6 +214,7 @@ def test_a_pattern_may_be_nested_as_deep_as_the_compiler_allows() -> None:
     constrain.verify_certificate(json.loads(canonical(certify(constraint, list(text.encode())))))
 
 
+@pytest.mark.slow
 def test_expressions_that_are_nested_without_end_are_refused() -> None:
     deep: list[Any] = [["literal", ["ab"]], *(["all", [number]] for number in range(10_000))]
     with pytest.raises(ValueError, match="recursion"):
@@ -259,6 +260,7 @@ def test_malformed_certificates_are_value_errors() -> None:
         constrain.verify_certificate({})
 
 
+@pytest.mark.slow
 def test_changes_are_refused() -> None:
     good = made('{"n": 1, "s": "abc"}')
     constrain.verify_certificate(good)

@@ -52,6 +52,7 @@ def has_an_answer(output: Path) -> bool:
     return output.exists() and output.stat().st_size > 0
 
 
+@pytest.mark.slow
 def test_every_line_has_an_answer_of_its_schema(folder: Path) -> None:
     done = finished("--seed", "1")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "out.jsonl: 8 answers\n")
@@ -88,6 +89,7 @@ def test_the_command_goes_on_after_it_was_interrupted_or_killed(folder: Path) ->
     assert sorted(each["line"] for each in records(output)) == [*range(1, 151)]
 
 
+@pytest.mark.slow
 def test_the_command_and_its_lines_take_policies_and_limits(folder: Path) -> None:
     pair = {"type": "array", "items": {"type": "string"}, "minItems": 2, "maxItems": 2}
     lines: list[dict[str, Any]] = [
@@ -114,6 +116,7 @@ def test_the_command_and_its_lines_take_policies_and_limits(folder: Path) -> Non
     assert "was made with another max_number_tokens (it was not given)" in again.stderr
 
 
+@pytest.mark.slow
 def test_lines_may_have_drafts(folder: Path) -> None:
     lines: list[dict[str, Any]] = [
         {"prompt": "A number?", "schema": {"type": "integer"}, "max_tokens": 40},
@@ -134,6 +137,7 @@ def test_lines_may_have_drafts(folder: Path) -> None:
     assert found[3]["usage"]["draft_tokens"] <= 4
 
 
+@pytest.mark.slow
 def test_the_command_tells_of_lines_without_an_answer(folder: Path) -> None:
     long = "word " * 5_000
     wrong = [
@@ -159,6 +163,7 @@ def test_the_command_tells_of_lines_without_an_answer(folder: Path) -> None:
     assert [each["line"] for each in records(folder / "out.jsonl")] == [1]
 
 
+@pytest.mark.slow
 def test_lines_may_have_tools(folder: Path) -> None:
     weather = {"type": "object", "properties": {"city": {"type": "string", "maxLength": 9}}, "required": ["city"]}
     tools = [
@@ -225,6 +230,7 @@ def test_the_command_shows_on_a_terminal_how_far_it_is() -> None:
         assert expected in done.stderr
 
 
+@pytest.mark.slow
 def test_the_command_refuses_to_mix_answers(folder: Path) -> None:
     (folder / "in.jsonl").write_text('"Who is Ada?"\n')
     assert finished().returncode == 0
@@ -259,6 +265,7 @@ def test_the_command_cannot_begin(more: list[str], status: int, message: str) ->
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_answers_to_a_line_vote(folder: Path) -> None:
     lines: list[object] = ["Who is Ada?", {"prompt": "A colour?", "schema": {"enum": ["red", "blue"]}, "vote": False}]
     (folder / "in.jsonl").write_text("\n".join(map(json.dumps, lines)))
@@ -272,6 +279,7 @@ def test_answers_to_a_line_vote(folder: Path) -> None:
     assert "was made with another vote (it was 3)" in other.stderr
 
 
+@pytest.mark.slow
 def test_a_pattern_takes_the_place_of_a_schema(folder: Path) -> None:
     lines: list[object] = [
         "A plate?",

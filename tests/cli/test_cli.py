@@ -157,6 +157,7 @@ def test_generate_prints_json_and_nothing_else() -> None:
     assert again.stdout == done.stdout
 
 
+@pytest.mark.slow
 def test_schemas_stand_on_the_command_line(tmp_path: Path) -> None:
     written = {
         "type": "object",
@@ -183,6 +184,7 @@ def test_generate_shows_the_prompt_in_place_of_an_answer() -> None:
     assert "Make up a person." in shown
 
 
+@pytest.mark.slow
 def test_generate_thinks_first() -> None:
     done = call(*ASKED, "--draft")
     assert (done.returncode, done.stderr) == (0, "")
@@ -217,6 +219,7 @@ def test_generate_prints_fields_while_they_are_written() -> None:
     assert {line["path"] for line in lines} == {"", *(f"/{name}" for name in lines[-1]["value"])}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [(), ("--unbias",)])
 def test_generate_prints_the_answer_that_several_agree_on(more: tuple[str, ...]) -> None:
     asked = ("generate", "A colour?", "--schema", "colour.json", "--seed", "1", "--vote", "3", *more)
@@ -263,6 +266,7 @@ def test_generate_takes_policies_limits_and_a_registry() -> None:
     assert (done.stdout, done.stderr) == ('"red"\n', "")
 
 
+@pytest.mark.slow
 def test_a_byte_order_mark_in_front_of_files_is_ignored() -> None:
     for command in (
         ("explain", '"red"', "--schema", "marked.json", "--registry", "marked-registry.json"),
@@ -395,6 +399,7 @@ def test_warnings_of_a_schema_are_shown_once() -> None:
     assert (done.returncode, done.stderr.count("warning: the keyword 'minLenght'")) == (0, 1)
 
 
+@pytest.mark.slow
 def test_export_writes_grammars_for_other_programs(tmp_path: Path) -> None:
     done = call("export", "schema.json", "--to", "gbnf", "--whitespace", "compact")
     assert (done.returncode, done.stderr) == (0, "")
@@ -413,6 +418,7 @@ def test_export_refuses_what_the_notation_cannot_say(tmp_path: Path) -> None:
     assert call("export", "keys.json", "--repeated-keys").returncode == 0
 
 
+@pytest.mark.slow
 def test_generate_keeps_evaluated_prompts_unless_told(tmp_path: Path) -> None:
     kept = tmp_path / "cache" / "prompts-v1"
     asked = ("generate", "Books are good. " * 90, "--max-tokens", "2", "--threads", "1")

@@ -64,6 +64,7 @@ def test_an_interruption_while_modules_are_imported_is_no_traceback(tmp_path: Pa
     assert run("grammars", PYTHONPATH=path) == (130, "", "")
 
 
+@pytest.mark.slow
 def test_the_file_with_a_mistake_is_named(tmp_path: Path) -> None:
     unknown, rules = tmp_path / "unknown.json", tmp_path / "rules.lark"
     unknown.write_text('{"type": "strin"}')

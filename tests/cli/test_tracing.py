@@ -30,6 +30,7 @@ ASKED = (
 )
 
 
+@pytest.mark.slow
 def test_explain_prints_a_row_for_each_token() -> None:
     done = call(*ASKED, "--explain")
     assert done.returncode == 0, done.stderr
@@ -40,6 +41,7 @@ def test_explain_prints_a_row_for_each_token() -> None:
     assert any("✗" in row for row in rows)
 
 
+@pytest.mark.slow
 def test_trace_writes_a_page_with_the_run(tmp_path: Path) -> None:
     file = tmp_path / "run.html"
     done = call(*ASKED, "--trace", file)

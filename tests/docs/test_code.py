@@ -33,7 +33,7 @@ SECONDS = 300
 APART = {"guides/llm.md", "guides/ray-spark.md"}
 """Pages with libraries that keep models for the rest of a process: programs of their own."""
 
-DEMO = {"explanation/budgets.md", "guides/llm.md", "guides/machine.md"}
+DEMO = {"explanation/budgets.md", "guides/machine.md"}
 """Pages that need the words of this model's vocabulary, or try the model itself."""
 
 BLOCKS = blocks()

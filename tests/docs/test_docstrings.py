@@ -23,7 +23,6 @@ MODULES = [
 def test_the_examples_of_a_module_print_what_they_say(name: str) -> None:
     module = importlib.import_module(name)
     tests = [test for test in doctest.DocTestFinder(exclude_empty=True).find(module, name) if test.examples]
-    assert tests
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
     for test in tests:
         runner.run(test)

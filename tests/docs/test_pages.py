@@ -45,6 +45,7 @@ def test_every_public_name_has_one_place_in_the_reference() -> None:
     assert sorted(places) == sorted([*constrain.__all__, *of_packages, *INTEGRATIONS])
 
 
+@pytest.mark.slow
 def test_flags_on_the_page_are_those_that_the_program_takes() -> None:
     program = typer.main.get_command(app)
     for name, run in command_line._commands():

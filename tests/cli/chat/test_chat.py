@@ -40,6 +40,7 @@ def chat(*lines: str, options: tuple[str, ...] = ()) -> CompletedProcess[str]:
     return call("chat", *FAST, *options, text="".join(f"{line}\n" for line in lines))
 
 
+@pytest.mark.slow
 def test_each_line_is_a_question(tmp_path: Path) -> None:
     file = tmp_path / "talk.json"
     lines = (
