@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from dataclasses import replace
 from typing import Any
@@ -77,23 +76,6 @@ def test_a_stream_has_the_draft_before_the_answer(model: constrain.Model) -> Non
     assert "".join(event.text for event in events[begin:]) == completion.text  # type: ignore[union-attr]
     assert completion.logprobs is not None
     assert [each.token for each in completion.logprobs] == list(completion.tokens)
-
-
-def test_asynchronous_streams_and_answers(model: constrain.Model) -> None:
-    asked: dict[str, Any] = {"schema": Person, "draft": 12, "temperature": 0}
-
-    async def stream() -> list[Any]:
-        return [event async for event in constrain.astream(model, QUESTION, **asked)]
-
-    *events, last = asyncio.run(stream())
-    completion = last.completion
-    thoughts = [event.text for event in events if isinstance(event, ReasoningDelta)]
-    assert "".join(thoughts) == completion.draft
-    assert isinstance(events[len(thoughts)], TextDelta)
-    check(completion, model)
-    alone = constrain.complete(model, QUESTION, **asked)
-    assert (alone.draft, alone.text) == (completion.draft, completion.text)
-    assert asyncio.run(constrain.agenerate(model, QUESTION, **asked)) == alone.value
 
 
 def test_a_batch_with_errors_in_their_places(model: constrain.Model) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from decimal import Decimal  # noqa: TC003 - a model's field
 from typing import Any, Literal
 
@@ -11,7 +10,6 @@ from pydantic import BaseModel
 
 import constrain
 from constrain import ArgumentsDelta, CallEnded, CallStarted, FieldEvent, Finished, TextDelta
-from tests.support.llama.babbler import babbler
 
 
 class Item(BaseModel):
@@ -73,18 +71,6 @@ def test_arguments_of_calls_are_read_too(model: constrain.Model) -> None:
         call.arguments["city"],
         call.arguments["days"],
     )
-
-
-@pytest.mark.slow
-def test_asynchronous_streams_have_the_same_events(model: constrain.Model) -> None:
-    shared = babbler(n_ctx=512, parallel=2)
-    asked: dict[str, Any] = {"schema": Order, "partial": True, "temperature": 0, "max_tokens": 100}
-
-    async def read() -> list[Any]:
-        return [event async for event in constrain.astream(shared, PROMPT, **asked)]
-
-    events = asyncio.run(asyncio.wait_for(read(), 120))
-    assert fields_of(events) == fields_of(list(constrain.stream(model, PROMPT, **asked)))
 
 
 @pytest.mark.parametrize("schema", [None, constrain.Regex("[a-z]+")])

@@ -322,6 +322,22 @@ class Lenient(BaseModel):
     code: str
 
 
+class Priced(BaseModel):
+    amount: Decimal
+
+
+class Described(BaseModel):
+    amount: str
+    unit: str
+
+
+def test_a_part_of_a_union_that_is_not_decided_is_read_as_json() -> None:
+    for kind in (Priced | Described, Described | Priced):
+        events = read(kind, '{"amount": "1.5", "unit": "kg"}')
+        assert equal(next(each.value for each in events if each.kind == "complete"), "1.5")
+        assert events[-1].value == Described(amount="1.5", unit="kg")
+
+
 def test_settings_of_a_model_hold_for_its_parts() -> None:
     events = read(Lenient, '{"code": 12, "other": 1.10}')
     assert all(isinstance(event.partial, Lenient) for event in events)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from constrain import Regex
+from constrain import CustomTool, Regex, tool_from_json
 from constrain.chat.families.forms import detect_format, tool_format
 from constrain.chat.prompt.abilities import Abilities
 from constrain.chat.prompt.conversation import function_of, write_prompt
@@ -93,29 +93,8 @@ def test_a_template_gets_no_tools_where_there_are_none() -> None:
         assert "weather" not in prompt(name, TWO_CALLS[:2])
 
 
-class Custom:
-    """A custom tool, as ``constrain.chat.tools.kinds`` has it."""
-
-    name = "shout"
-    description = "Says it loudly."
-
-    format = Regex("[A-Z]+")
-
-
-class Free:
-    name = "note"
-    description = ""
-    format = None
-
-
-class Function:
-    name = "weather"
-    description = "Weather of a city."
-    parameters = TOOLS[0]["function"]["parameters"]
-
-
 def test_tools_are_objects_or_in_openais_shape() -> None:
-    assert function_of(Function()) == TOOLS[0]["function"] == function_of(TOOLS[0])
+    assert function_of(tool_from_json(TOOLS[0])) == TOOLS[0]["function"] == function_of(TOOLS[0])
     empty = {"type": "object", "properties": {}}
     assert function_of({"type": "function", "function": {"name": "f"}}) == {
         "name": "f",
@@ -125,21 +104,14 @@ def test_tools_are_objects_or_in_openais_shape() -> None:
 
 
 def test_custom_tools_tell_what_their_input_is() -> None:
-    assert function_of(Custom()) == {
+    letters = Regex("[A-Z]+")
+    properties = {"input": {"type": "string", "description": letters.describe()}}
+    assert function_of(CustomTool("shout", "Says it loudly.", letters)) == {
         "name": "shout",
         "description": "Says it loudly.",
-        "parameters": {
-            "type": "object",
-            "properties": {
-                "input": {
-                    "type": "string",
-                    "description": Regex("[A-Z]+").describe(),
-                }
-            },
-            "required": ["input"],
-        },
+        "parameters": {"type": "object", "properties": properties, "required": ["input"]},
     }
-    assert function_of(Free())["parameters"]["properties"] == {"input": {"type": "string"}}
+    assert function_of(CustomTool("note"))["parameters"]["properties"] == {"input": {"type": "string"}}
 
 
 @pytest.mark.slow

@@ -389,6 +389,10 @@ def test_constraints_and_json_defaults_are_shown() -> None:
     assert properties["c"]["default"] == "2020-01-01"
 
 
+def test_what_tells_items_apart_is_shown() -> None:
+    assert tool(of_pets).parameters["properties"]["pets"]["items"]["discriminator"]["propertyName"] == "kind"
+
+
 def test_defaults_that_are_no_json_are_not_shown() -> None:
     properties = tool(odd_defaults).parameters["properties"]
     assert {name for name, schema in properties.items() if "default" in schema} == {"e"}
