@@ -28,7 +28,7 @@ QUESTIONS = [f"Make up a book about {what}." for what in ("a cat", "the sea", "t
 
 @pytest.fixture(scope="module")
 def shared() -> constrain.Model:
-    return babbler(n_ctx=512, parallel=3)
+    return babbler(n_ctx=4096, parallel=3)
 
 
 def run(coroutine: Coroutine[Any, Any, Any]) -> Any:
@@ -92,7 +92,7 @@ def test_other_tasks_go_on_while_a_stream_is_not_read(shared: constrain.Model) -
 
 def test_a_stream_that_is_closed_leaves_the_model(shared: constrain.Model) -> None:
     async def leave() -> None:
-        events = constrain.astream(shared, QUESTIONS[0], max_tokens=400)
+        events = constrain.astream(shared, QUESTIONS[0], max_tokens=3000)
         await anext(events)
         await events.aclose()  # type: ignore[attr-defined]
 
@@ -124,7 +124,7 @@ def test_votes_are_those_of_one_at_a_time(shared: constrain.Model) -> None:
 
 def test_a_timeout_of_asyncio_cancels(shared: constrain.Model) -> None:
     async def impatient() -> None:
-        await asyncio.wait_for(constrain.agenerate(shared, "Tell me a story.", max_tokens=400), 0.2)
+        await asyncio.wait_for(constrain.agenerate(shared, "Tell me a story.", max_tokens=3000), 0.1)
 
     with pytest.raises(asyncio.TimeoutError):
         run(impatient())
@@ -158,7 +158,7 @@ def test_cancellations_at_random_moments_leave_the_model_usable(
 
 def test_a_loop_that_ends_cancels_what_it_left(shared: constrain.Model) -> None:
     async def leave() -> None:
-        task = asyncio.create_task(constrain.agenerate(shared, "Tell me a story.", max_tokens=400))
+        task = asyncio.create_task(constrain.agenerate(shared, "Tell me a story.", max_tokens=3000))
         await wait_until_async(lambda: is_answering(shared))
         assert not task.done()
 
@@ -168,10 +168,10 @@ def test_a_loop_that_ends_cancels_what_it_left(shared: constrain.Model) -> None:
 
 @pytest.mark.slow
 def test_closing_the_model_ends_tasks_with_an_error() -> None:
-    model = babbler(n_ctx=512, parallel=2)
+    model = babbler(n_ctx=4096, parallel=2)
 
     async def closed_meanwhile() -> None:
-        task = asyncio.create_task(constrain.agenerate(model, "Tell me a story.", max_tokens=400))
+        task = asyncio.create_task(constrain.agenerate(model, "Tell me a story.", max_tokens=3000))
         await wait_until_async(lambda: is_answering(model))
         await asyncio.to_thread(model.close)
         await task

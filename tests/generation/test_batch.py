@@ -220,7 +220,7 @@ def test_a_closed_model_says_so() -> None:
 
 @pytest.mark.slow
 def test_closing_waits_for_a_stream_and_ends_what_is_queued() -> None:
-    model = babbler(n_ctx=256, parallel=2)
+    model = babbler(n_ctx=2048, parallel=2)
     events = constrain.stream(model, "Tell me a story.", max_tokens=100)
     next(events)
     with pytest.raises(constrain.ModelError, match="still reading a stream"):
@@ -234,7 +234,7 @@ def test_closing_waits_for_a_stream_and_ends_what_is_queued() -> None:
             errors.append(str(error))
 
     calls: list[Any] = [
-        lambda: constrain.generate_batch(model, QUESTIONS, max_tokens=200),
+        lambda: constrain.generate_batch(model, QUESTIONS, max_tokens=1500),
         model.close,
         lambda: constrain.generate(model, "Hi", schema=bool),
     ]
