@@ -31,6 +31,14 @@ def model(model_file: Path) -> constrain.Model:
 
 
 @pytest.fixture(scope="session")
+def unending(model: constrain.Model) -> dict[str, int]:
+    """A bias for the tokens with which the model ends a string or an answer: both come to their end by a limit."""
+    texts = [model.vocabulary.token_bytes(token) for token in range(model.vocabulary.n_vocab)]
+    ends = [token for token, text in enumerate(texts) if text.startswith(b'"') or token in model.vocabulary.eos]
+    return dict.fromkeys(map(str, ends), -100)
+
+
+@pytest.fixture(scope="session")
 def application(model: constrain.Model) -> Application:
     return Application(served_as(model, "small", "other-name"), Settings())
 

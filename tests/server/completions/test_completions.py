@@ -71,9 +71,9 @@ def test_a_text_of_no_tokens_is_refused(application: Application) -> None:
 
 
 @pytest.mark.slow
-def test_answers_to_several_prompts_follow_each_other(application: Application) -> None:
+def test_answers_to_several_prompts_follow_each_other(application: Application, unending: dict[str, int]) -> None:
     prompts = ["One, two, three,", "Monday, Tuesday,"]
-    asked = {"prompt": prompts, "n": 2, "temperature": 1, "seed": 3, "max_tokens": 6}
+    asked = {"prompt": prompts, "n": 2, "temperature": 1, "seed": 3, "max_tokens": 6, "logit_bias": unending}
     completion = completion_of(complete(application, **asked))
     assert [choice.index for choice in completion.choices] == [0, 1, 2, 3]
     alone = [completion_of(complete(application, **{**asked, "prompt": prompt})) for prompt in prompts]

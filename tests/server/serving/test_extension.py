@@ -100,15 +100,17 @@ def test_warnings_of_a_constraint_are_told_and_logged(
 @pytest.mark.parametrize(
     "fields", [{"response_format": LONG_FORMAT}, {"tools": [LONG_TOOL], "tool_choice": "required"}]
 )
-def test_json_that_the_limit_has_closed_says_so(application: Application, fields: dict[str, Any]) -> None:
-    asked = {**fields, "max_tokens": 40, "parallel_tool_calls": False}
+def test_json_that_the_limit_has_closed_says_so(
+    application: Application, unending: dict[str, int], fields: dict[str, Any]
+) -> None:
+    asked = {**fields, "max_tokens": 40, "parallel_tool_calls": False, "logit_bias": unending}
     for one in extensions(application, **asked):
         assert one is not None
         assert one["ended_early"] == "length"
 
 
-def test_completions_have_it_too(application: Application) -> None:
-    fields = {"response_format": LONG_FORMAT, "max_tokens": 8}
+def test_completions_have_it_too(application: Application, unending: dict[str, int]) -> None:
+    fields = {"response_format": LONG_FORMAT, "max_tokens": 8, "logit_bias": unending}
     assert complete(application, **fields).json()["choices"][0]["constrain"]["ended_early"] == "length"
     last = chunks_of(complete(application, stream=True, **fields))[-1]["choices"][0]
     assert (last["finish_reason"], last["constrain"]["ended_early"]) == ("stop", "length")

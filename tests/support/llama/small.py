@@ -33,7 +33,7 @@ _UINT32 = 4
 _ALIGNMENT = 32
 
 _QUOTE = 2.7
-_LIKED = ((rb"<\|im_end\|>", 1.1), (rb'"[,}\]]?', _QUOTE), (rb"[\[{}\]]", 1.1), (rb" ?[a-z]{1,9}|[0-9]", 0.0))
+_LIKED = ((rb"<\|im_end\|>", 0.5), (rb'"[,}\]]?', _QUOTE), (rb"[\[{}\]]", 1.1), (rb" ?[a-z]{1,9}|[0-9]", 0.0))
 """Patterns of tokens, and by how much their logits exceed those of words; other tokens have far smaller logits."""
 
 
