@@ -89,7 +89,6 @@ def column(section: str, number: int) -> set[str]:
     return {row[number].strip(" `") for row in rows}
 
 
-@pytest.mark.slow
 def test_the_example_without_a_package_runs(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     [code] = [each for each in MESSAGES_EXAMPLES if "urlopen" in each]
     assert HOST in code

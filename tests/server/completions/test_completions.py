@@ -66,10 +66,6 @@ def test_an_unknown_token_is_refused(application: Application) -> None:
     assert "999999" in error["message"]
 
 
-def test_a_text_of_no_tokens_is_refused(application: Application) -> None:
-    assert error_of(complete(application, prompt=""))["param"] == "prompt"
-
-
 @pytest.mark.slow
 def test_answers_to_several_prompts_follow_each_other(application: Application, unending: dict[str, int]) -> None:
     prompts = ["One, two, three,", "Monday, Tuesday,"]

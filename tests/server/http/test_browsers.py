@@ -83,7 +83,6 @@ def test_a_server_of_this_machine_answers_to_the_machines_name(monkeypatch: pyte
     assert found == [200, 200, 403, 403]
 
 
-@pytest.mark.slow
 def test_a_server_of_a_network_answers_to_names_that_are_no_sites() -> None:
     hosts = hosts_for("0.0.0.0", ["0.0.0.0", "::", "fe80::1%eth0"], ["llm.example"], has_keys=False)
     ours = ["localhost:8080", "192.168.1.5:8080", "[2001:db8::1]", "llm", "llm.local", "a.b.internal:80", "llm.example"]

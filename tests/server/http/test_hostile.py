@@ -304,7 +304,6 @@ def test_a_request_that_takes_too_long_to_be_read_is_refused(model: constrain.Mo
     assert (error["param"], error["code"]) in places
 
 
-@pytest.mark.slow
 def test_a_tool_beyond_the_limit_is_named(model: constrain.Model) -> None:
     application = Application(served_as(model, "small"), Settings(compile_seconds=0.05))
     parameters = {

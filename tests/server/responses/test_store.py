@@ -366,7 +366,6 @@ def test_a_server_may_keep_none(model: constrain.Model) -> None:
         assert (refused.status_code, error_of(refused)["code"]) == (400, "responses_not_kept")
 
 
-@pytest.mark.slow
 def test_a_full_database_is_told_before_anything_is_generated(
     model: constrain.Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
