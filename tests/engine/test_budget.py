@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import cache
 from random import Random
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,42 +17,8 @@ from constrain.language.grammar import Grammar, GrammarBuilder, Kind
 from constrain.regex.source import Regex
 from tests.support import LONG, allowed, byte_vocabulary, maskbench_that_compiles, real_vocabulary, small_vocabulary
 from tests.support.chat.forms import TAGS
+from tests.support.engine.schemas import SCHEMAS
 from tests.support.judging import validation_error
-
-TREE: dict[str, Any] = {
-    "type": "object",
-    "properties": {"name": {"type": "string"}, "kids": {"type": "array", "items": {"$ref": "#"}}},
-    "required": ["name", "kids"],
-}
-POINT: dict[str, Any] = {
-    "type": "object",
-    "properties": {"id": {"type": "integer"}, "tag": {"enum": ["x", "y"]}},
-    "required": ["id", "tag"],
-    "additionalProperties": False,
-}
-SCHEMAS: dict[str, tuple[Any, dict[str, str]]] = {
-    "anything": (True, {}),
-    "tree": (TREE, {}),
-    "long strings": ({"type": "string", "minLength": 80}, {}),
-    "a pattern within lengths": ({"type": "string", "pattern": "[0-9]{3}-[0-9]{4}", "maxLength": 60}, {}),
-    "a pattern that leaves out": ({"type": "string", "pattern": "^(?!.*foo)[a-z]{5,40}bar$"}, {}),
-    "dates": ({"type": "array", "items": {"type": "string", "format": "date-time"}, "minItems": 2}, {}),
-    "multiples": ({"type": "array", "items": {"type": "integer", "multipleOf": 97, "minimum": 500}, "minItems": 3}, {}),
-    "decimals": ({"type": "number", "multipleOf": 0.01, "minimum": 3}, {}),
-    "unique numbers": ({"type": "array", "items": {"type": "integer"}, "uniqueItems": True, "minItems": 4}, {}),
-    "unique few": (
-        {"type": "array", "items": {"enum": ["a", "bb", "cccccccccccc"]}, "uniqueItems": True, "minItems": 3},
-        {},
-    ),
-    "unique objects": ({"type": "array", "items": POINT, "uniqueItems": True, "minItems": 2}, {}),
-    "many keys": ({"type": "object", "minProperties": 4}, {}),
-    "short keys": ({"type": "object", "minProperties": 6, "propertyNames": {"pattern": "^[a-h]$"}}, {}),
-    "contains": ({"type": "array", "contains": {"const": "needle"}, "minContains": 2, "maxItems": 9}, {}),
-    "any order": (
-        {"type": "object", "properties": {key: {"type": "string"} for key in "abcd"}, "required": list("abcd")},
-        {"property_order": "any"},
-    ),
-}
 
 
 @cache
@@ -78,14 +43,14 @@ def walk(constraint: constrain.Constraint, max_tokens: int, rng: Random) -> tupl
     raise AssertionError(f"{text!r} goes on after {max_tokens} tokens")
 
 
-@pytest.mark.slow(only=("a pattern within lengths", "many keys", "unique numbers", "unique objects"))
+@pytest.mark.slow(but=("point", "escapes"))
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_any_walk_over_the_masks_ends_complete_within_its_tokens(name: str) -> None:
     schema, policies = SCHEMAS[name]
     constraint = constrain.compile(schema, vocabulary(), **policies)
     least = constraint.matcher().min_tokens_left
-    for more in (0, 1, 2, 5, 10, 30, 200):
-        for seed in range(8 if LONG else 2):
+    for more in (0, 1, 2, 5, 10, 30, 200) if LONG else (0, 1, 5, 30):
+        for seed in range(8 if LONG else 1):
             text, _ = walk(constraint, least + more, Random(f"{name} {more} {seed}"))
             assert constraint.accepts(text), text
             assert validation_error(schema, text) is None
@@ -107,6 +72,8 @@ def test_a_unique_item_is_completed_within_the_budget_though_the_shortest_is_tak
 def test_too_few_tokens_are_refused_with_the_number_that_suffices(name: str) -> None:
     schema, policies = SCHEMAS[name]
     constraint = constrain.compile(schema, vocabulary(), **policies)
+    with pytest.raises(ValueError, match="max_tokens is -1"):
+        constraint.matcher(max_tokens=-1)
     with pytest.raises(constrain.BudgetError, match="max_tokens is 0") as caught:
         constraint.matcher(max_tokens=0)
     least = caught.value.needed
@@ -121,11 +88,6 @@ def test_too_few_tokens_are_refused_with_the_number_that_suffices(name: str) -> 
     assert matcher.accept_many(tokens) == least
     assert matcher.is_accepting
     assert matcher.is_finished
-
-
-def test_a_negative_number_is_no_budget() -> None:
-    with pytest.raises(ValueError, match="max_tokens is -1"):
-        constrain.compile(True, vocabulary()).matcher(max_tokens=-1)
 
 
 # Against brute force: a tiny vocabulary, and all ways on
@@ -168,7 +130,7 @@ def test_every_token_of_a_mask_can_be_completed_in_the_tokens_left(least: int, m
     constraint = constrain.compile(lists(least), constrain.Vocabulary.from_tokens(TOKENS, eos=[EOS]))
     row = constraint.allocate_bitmask()[0]
     max_tokens = constraint.matcher().min_tokens_left + more
-    for seed in range(12):
+    for seed in range(12 if LONG else 4):
         rng, free, matcher = Random(seed), constraint.matcher(), constraint.matcher(max_tokens=max_tokens)
         for taken in range(max_tokens):
             without = set(allowed(free, row).tolist())
@@ -194,7 +156,7 @@ def test_a_budget_that_is_ample_changes_no_mask() -> None:
         rng = Random(name)
         row, other = constraint.allocate_bitmask(2)
         free, matcher = constraint.matcher(), constraint.matcher(max_tokens=1_000_000)
-        for _ in range(60):
+        for _ in range(20):
             matcher.fill_bitmask(row)
             free.fill_bitmask(other)
             assert np.array_equal(row, other), name
@@ -214,7 +176,7 @@ TAGGED = AnswerLanguage(
 )
 
 
-@pytest.mark.slow(only=("many keys",))
+@pytest.mark.slow(only=("free keys", "tagged"))
 @pytest.mark.parametrize("name", [*SCHEMAS, "tagged"])
 def test_masks_do_not_depend_on_what_was_asked_before(name: str) -> None:
     schema, policies = (TAGGED, {}) if name == "tagged" else SCHEMAS[name]
@@ -232,34 +194,8 @@ def test_masks_do_not_depend_on_what_was_asked_before(name: str) -> None:
             assert matcher.accept(token)
         return found
 
-    first = [masks(seed) for seed in (1, 5, 12)]
-    assert [masks(seed) for seed in (1, 5, 12)] == first
-
-
-def test_tokens_that_are_rolled_back_can_be_spent_again() -> None:
-    constraint = constrain.compile(TREE, vocabulary())
-    max_tokens = constraint.matcher().min_tokens_left + 12
-    for seed in range(10):
-        rng, row, other = Random(seed), *constraint.allocate_bitmask(2)
-        matcher, masks, tokens = constraint.matcher(max_tokens=max_tokens), [], []
-        while not matcher.is_finished:
-            matcher.fill_bitmask(row)
-            masks.append(row.copy())
-            token = int(rng.choice(allowed(matcher, row)))
-            if token in vocabulary().eos:
-                break
-            assert matcher.accept(token)
-            tokens.append(token)
-        back = rng.randint(1, len(tokens))
-        fork = matcher.fork()
-        fork.rollback(back)
-        fork.fill_bitmask(other)
-        assert np.array_equal(other, masks[len(tokens) - back])
-        assert fork.min_tokens_left <= max_tokens - len(tokens) + back
-        assert fork.accept_many(tokens[len(tokens) - back :]) == back
-        matcher.reset()
-        matcher.fill_bitmask(other)
-        assert np.array_equal(other, masks[0])
+    first = [masks(seed) for seed in (1, 9)]
+    assert [masks(seed) for seed in (1, 9)] == first
 
 
 def test_the_matcher_tells_whether_the_budget_narrowed_the_mask() -> None:
@@ -303,9 +239,9 @@ def test_near_the_end_a_string_may_go_on_until_it_must_be_closed() -> None:
 def test_texts_of_real_schemas_end_in_time_and_validate() -> None:
     real = real_vocabulary("llama-bpe")
     wrong = []
-    for entry, constraint in maskbench_that_compiles(real, seed=11, count=300 if LONG else 25):
+    for entry, constraint in maskbench_that_compiles(real, seed=11, count=300 if LONG else 6):
         least = constraint.matcher().min_tokens_left
-        for more in range(21) if LONG else (0, 1, 3, 9, 20):
+        for more in range(21) if LONG else (0, 1, 9):
             text, _ = walk(constraint, least + more, Random(f"{entry['id']} {more}"))
             error = validation_error(entry["schema"], text)
             if error is not None:

@@ -13,7 +13,7 @@ import constrain
 from constrain import Lark, Regex, engine
 from constrain.engine import captures as capturing
 from constrain.engine.captures import Captures, captures_object
-from tests.support import byte_vocabulary
+from tests.support import LONG, byte_vocabulary
 from tests.support.oracles.lark.generator import make_case
 
 if TYPE_CHECKING:
@@ -87,12 +87,6 @@ def test_a_text_that_does_not_match_has_no_captures() -> None:
         compiled('start: a\na[capture]: "x"').captures("y")
 
 
-def test_a_grammar_without_names_captures_nothing() -> None:
-    constraint = compiled('start: "x"')
-    assert not constraint.has_captures
-    assert constraint.captures("x") == {}
-
-
 def test_special_tokens_are_not_part_of_the_text() -> None:
     vocabulary = constrain.Vocabulary.from_tokens(
         [bytes([byte]) for byte in range(256)] + [b"", b""], eos=[256], special={257: "<|call|>"}
@@ -141,19 +135,12 @@ def test_captures_as_json() -> None:
     assert captures_object(Captures()) == captures_object(None) == {}
 
 
-def test_a_kept_constraint_has_the_captures(tmp_path: Path) -> None:
-    grammar = Lark("start: a\na[capture]: /[a-z]+/")
-    assert constrain.compile(grammar, byte_vocabulary(), cache=tmp_path).precompute().file is not None
-    engine.remembered.remembered_constraints.forget(byte_vocabulary())
-    assert constrain.compile(grammar, byte_vocabulary(), cache=tmp_path).captures("abc") == {"a": "abc"}
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("lazy", [False, True])
 def test_captures_of_random_grammars_are_texts_of_their_rules(lazy: bool) -> None:
     """Every rule is captured; each captured text is a text of the grammar that begins with its rule."""
     checked = 0
-    for seed in range(150):
+    for seed in range(150 if LONG else 30):
         case = make_case(seed, lazy=lazy)
         if case.grammar.ignored:  # a captured text is without the ignored text in front of it
             continue
@@ -169,7 +156,7 @@ def test_captures_of_random_grammars_are_texts_of_their_rules(lazy: bool) -> Non
             start = found["start"]
             assert written in ([start] if isinstance(start, str) else start), (case.text, written)
             checked += check_parts(case.text, found)
-    assert checked > 500
+    assert checked > 100
 
 
 def check_parts(grammar: str, found: Captures) -> int:
@@ -278,13 +265,6 @@ def test_captures_of_a_text_have_the_longest_parts_of_all_ways_to_divide_it_into
         constraint.captures(b"\xff<think>\xfe")
 
 
-def test_special_tokens_in_a_text_are_tokens_by_id() -> None:
-    constraint = beside_tokens("start: <[257]> a <[259]>\na[capture]: /[a-d]+/")
-    assert constraint.captures(b"\xff<think>\xfeabcthe") == {"a": "abc"}
-    named = beside_tokens("start: <[257]> name </think>\nname[capture]: /[a-d]+/")
-    assert named.captures(b"\xff<think>\xfeabc\xff</think>\xfe") == {"name": "abc"}
-
-
 def test_a_kept_constraint_has_the_captures_beside_tokens(tmp_path: Path) -> None:
     grammar, vocabulary = Lark("start: a b\na[capture]: <[259]>*\nb[capture]: /[a-z]*/"), vocabulary_with_names()
     assert constrain.compile(grammar, vocabulary, cache=tmp_path).precompute().file is not None
@@ -299,39 +279,3 @@ def test_many_ways_to_divide_a_text_meet_the_limit(monkeypatch: pytest.MonkeyPat
     assert len(constraint.captures("the")["t"]) == 3  # a list of single tokens, or one text
     with pytest.raises(constrain.LimitError, match="MAX_CAPTURE_WORK"):
         constraint.captures("the" * 100)
-
-
-@pytest.mark.slow
-def test_captures_of_random_tokens_are_texts_of_their_rules() -> None:
-    """Grammars with sets of tokens, every rule captured: the texts are those of the tokens that were written."""
-    checked = 0
-    for seed in range(120):
-        case, rng = make_case(seed, "XY"), Random(seed)
-        if case.grammar.ignored:
-            continue
-        text = with_captures(case.text).replace('"X"', "<[259]>").replace('"Y"', "<[^258,260]>")
-        try:
-            constraint = beside_tokens(text)
-        except (constrain.GrammarError, constrain.LimitError):
-            continue
-        for _ in range(6):
-            matcher, tokens = constraint.matcher(), list[int]()
-            for _ in range(rng.randint(0, 8)):
-                mask = constraint.allocate_bitmask()[0]
-                matcher.fill_bitmask(mask)
-                choices = [token for token in (*case.alphabet, *range(257, 262)) if mask[token // 32] >> token % 32 & 1]
-                if not choices:
-                    break
-                tokens.append(rng.choice(choices))
-                assert matcher.accept(tokens[-1])
-            tokens += [token for token in matcher.completion_tokens() if token != END]
-            written = b"".join(map(constraint.vocabulary.token_bytes, tokens)).decode("utf-8", "replace")
-            found = constraint._captures_of_tokens(tokens)
-            assert found is not None, (seed, tokens)
-            start = found["start"]
-            assert written in ([start] if isinstance(start, str) else start), (seed, tokens)
-            for name, spans in found.spans.items():
-                texts = [written[begin:end] for begin, end in spans]
-                assert found[name] == (texts[0] if len(texts) == 1 else texts), (seed, name)
-            checked += sum(map(len, found.spans.values()))
-    assert checked > 300

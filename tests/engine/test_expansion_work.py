@@ -10,12 +10,9 @@ import pytest
 
 import constrain
 from constrain import work as _work
-from constrain.engine.compiling import to_compile
 from constrain.json_schema.compiler import compile_schema
-from constrain.language.schema_text import parse_schema
 from tests.support import LONG, byte_vocabulary
 from tests.support.hostile_schemas import FAMILIES, cost
-from tests.support.processor_time import finishes_within
 
 SMALL = {
     "enum of objects": 200,
@@ -39,15 +36,6 @@ SMALL = {
 
 def steps_of(schema: Any, **options: Any) -> int:
     return compile_schema(schema, **options).steps
-
-
-@pytest.mark.parametrize("name", SMALL)
-def test_a_schema_takes_as_many_steps_the_second_time(name: str) -> None:
-    family = FAMILIES[name]
-    options = dict(family.options)
-    first = steps_of(family.make(SMALL[name]), **options)
-    assert first > 0
-    assert steps_of(family.make(SMALL[name]), **options) == first
 
 
 @pytest.mark.slow(only=("dependentRequired",))
@@ -109,12 +97,6 @@ def test_the_garbage_collector_is_left_as_it_was(schema: dict[str, Any], was_ena
     assert not any(seen)
 
 
-def test_a_key_that_stands_twice_among_many_is_found_at_once() -> None:
-    text = "{" + ",".join(f'"key{number}": 1' for number in [*range(50_000), 49_999]) + "}"
-    with finishes_within(2), pytest.raises(constrain.SchemaError, match='"key49999" occurs twice'):
-        parse_schema(text)
-
-
 @pytest.mark.skipif(not LONG, reason="takes minutes")
 @pytest.mark.parametrize("name", FAMILIES)
 def test_large_schemas_compile_or_are_refused_in_about_a_second(name: str) -> None:
@@ -122,10 +104,3 @@ def test_large_schemas_compile_or_are_refused_in_about_a_second(name: str) -> No
     assert found.outcome == "compiles" or "MAX_" in found.outcome, found
     assert found.seconds < 2.5, found
     assert found.memory < 500 << 20, found
-
-
-def test_the_garbage_collector_works_while_another_process_compiles() -> None:
-    """It does not rest while another process compiles."""
-    wanted = to_compile({"const": "elsewhere"}, byte_vocabulary(), close_objects=False, cache=False)
-    assert wanted.find() is None
-    assert gc.isenabled()

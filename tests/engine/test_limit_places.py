@@ -58,14 +58,3 @@ def test_a_limit_of_ignored_text_names_the_line() -> None:
     error = refused(constrain.Lark(f'start: "a"\n{kinds}'))
     assert error.line == MAX_KINDS_OF_IGNORED + 2
     assert "MAX_KINDS_OF_IGNORED" in error.message
-
-
-def test_a_limit_in_a_grammar_made_by_hand_names_the_given_place() -> None:
-    builder = constrain.GrammarBuilder()
-    start = builder.rule("start")
-    from constrain.language.tree import Literal, Repetition
-
-    long = builder.terminal("LONG", Repetition(Literal(b"a"), 10**9, None), "/here")
-    builder.define(start, [[long]])
-    error = refused(builder.build())
-    assert (error.pointer, error.message[:15]) == ("/here", "terminal LONG: ")

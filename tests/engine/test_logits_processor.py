@@ -71,15 +71,6 @@ def test_other_shapes_and_types_are_named(constraint: constrain.Constraint, name
         constraint.logits_processor()(tokens, scores)
 
 
-@pytest.mark.slow  # imports torch
-def test_a_batch_of_tensors_is_named(constraint: constrain.Constraint) -> None:
-    torch = pytest.importorskip("torch")
-    with pytest.raises(ValueError, match=r"shape \(2, 257\).* one sequence"):
-        constraint.logits_processor()(torch.tensor([PROMPT, PROMPT]), torch.zeros(2, 257))
-    with pytest.raises(TypeError, match="must be floats"):
-        constraint.logits_processor()(torch.tensor([PROMPT]), torch.zeros(1, 257, dtype=torch.int64))
-
-
 SCORES = np.zeros(257, np.float32)
 
 

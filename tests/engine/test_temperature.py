@@ -6,7 +6,6 @@ import pytest
 
 import constrain
 from constrain.language.grammar import Grammar, GrammarBuilder
-from constrain.language.tree import Literal
 from constrain.regex.parsing.parser import parse_pattern
 from tests.support import byte_vocabulary
 
@@ -66,15 +65,10 @@ def test_forks_rollback_and_reset_have_the_temperature_of_their_place() -> None:
     assert matcher.temperature is None
 
 
-def test_a_stored_constraint_keeps_its_temperatures(tmp_path: object) -> None:
-    lexemes = grammar(("[a-z]+", 0.25))
-    constrain.compile(lexemes, byte_vocabulary(), cache=str(tmp_path)).precompute(max_masks=1)
-    other = constrain.compile(lexemes, byte_vocabulary(), cache=str(tmp_path))
-    assert other.matcher().temperature == 0.25
-
-
 def test_grammars_that_differ_in_temperatures_are_different_in_the_cache(tmp_path: object) -> None:
     constrain.compile(grammar(("[a-z]+", 0.25)), byte_vocabulary(), cache=str(tmp_path)).precompute(max_masks=1)
+    stored = constrain.compile(grammar(("[a-z]+", 0.25)), byte_vocabulary(), cache=str(tmp_path))
+    assert stored.matcher().temperature == 0.25
     other = constrain.compile(grammar(("[a-z]+", 0.5)), byte_vocabulary(), cache=str(tmp_path))
     assert other.matcher().temperature == 0.5
 
@@ -83,10 +77,3 @@ def test_grammars_that_differ_in_temperatures_are_different_in_the_cache(tmp_pat
 def test_a_temperature_that_is_none_is_refused(temperature: float) -> None:
     with pytest.raises(constrain.GrammarError, match="temperature must be a finite number"):
         constrain.compile(grammar(("a", temperature)), byte_vocabulary())
-
-
-def test_grammars_without_temperatures_have_none() -> None:
-    builder = GrammarBuilder()
-    builder.define(builder.rule("start"), [[builder.terminal("A", Literal(b"a"))]])
-    assert constrain.compile(builder.build(), byte_vocabulary()).matcher().temperature is None
-    assert constrain.compile({"type": "string"}, byte_vocabulary()).matcher().temperature is None
