@@ -122,15 +122,3 @@ class Oracle:
             if any(self.can_go_on(prefix + more) for more in longer):
                 starts.append(start)
         return starts
-
-    def stranded(self, longest: int, most: int) -> bytes | None:
-        """A text that can be read, but leads nowhere: among ``most`` of up to ``longest`` bytes, the shortest first."""
-        texts = [b""]
-        for text in texts:
-            if self.state(text) is None:
-                continue
-            if not self.can_go_on(text):
-                return text
-            if len(text) < longest and len(texts) < most:
-                texts += [text + bytes([byte]) for byte in self.alphabet]
-        return None

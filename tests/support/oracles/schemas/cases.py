@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_left
-from collections import Counter
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -164,9 +163,12 @@ def check(seed: int) -> str:
 
 
 def main() -> None:
-    refused = Counter(why for seed in range(RECORDED_SEEDS) if (why := check(seed)))
-    written = {"schemas": RECORDED_SEEDS, "refused": refused.total(), "reasons": dict(refused.most_common())}
-    RATCHET.write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
+    refused: dict[str, list[int]] = {}
+    for seed in range(RECORDED_SEEDS):
+        if why := check(seed):
+            refused.setdefault(why, []).append(seed)
+    lines = ",\n".join(f"  {json.dumps(why)}: {seeds}" for why, seeds in sorted(refused.items()))
+    RATCHET.write_text(f'{{\n "schemas": {RECORDED_SEEDS},\n "refused": {{\n{lines}\n }}\n}}\n', encoding="utf-8")
     print(RATCHET.read_text())
 
 
