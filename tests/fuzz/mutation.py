@@ -18,9 +18,6 @@ BYTEWISE = 0.15
 _KEPT = 256
 """Parts of earlier inputs that are put into later ones."""
 
-_DEEPEST = 40
-"""Levels of a tree that is changed further."""
-
 
 class Trees:
     """Changes JSON trees.

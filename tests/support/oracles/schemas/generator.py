@@ -83,14 +83,10 @@ def random_universe(rng: Random) -> Universe:
 class Generator:
     """Random subschemas about the values of a universe."""
 
-    def __init__(
-        self, rng: Random, universe: Universe, *, draft_7: bool, leaves: tuple[dict[str, Any], ...] = ()
-    ) -> None:
-        """``leaves``: schemas for scalars to choose from, beside those that fit the universe."""
+    def __init__(self, rng: Random, universe: Universe, *, draft_7: bool) -> None:
         self.rng = rng
         self.universe = universe
         self.draft_7 = draft_7
-        self.more_leaves = leaves
 
     def schema(self, depth: int, *, refer: bool = True) -> Any:
         """``refer``: may it refer to the definition that is being made, without descending into the value?"""
@@ -104,8 +100,6 @@ class Generator:
 
     def keywords(self, depth: int, *, refer: bool) -> dict[str, Any]:
         rng = self.rng
-        if self.more_leaves and rng.random() < 0.2:
-            return dict(rng.choice(self.more_leaves))
         if depth == 0 or rng.random() < 0.3:
             if refer and rng.random() < 0.15:
                 return {"$ref": "#/$defs/node"}
