@@ -72,6 +72,7 @@ def test_texts_are_accepted_and_rejected(composition: object, accepted: list[str
     assert [text for text in rejected if constraint.accepts(text)] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("composition", "accepted", "_"), TABLE, ids=[str(row[0])[:60] for row in TABLE])
 def test_every_beginning_can_be_completed_within_its_tokens(
     composition: object, accepted: list[str], _: object

@@ -254,6 +254,7 @@ def test_parts_of_characters_are_refused() -> None:
             constrain.export(builder.build(), target)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_deep_patterns_are_exported_or_too_deep_for_pythons_stack() -> None:
     original = compiled(Regex("(?:a|b" * 90 + "c" + ")?x" * 90))
     text = "b" * 90 + "c" + "x" * 90

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 
-@pytest.mark.slow(but=("gguf", "patterns", "lark"))
+@pytest.mark.slow
 @pytest.mark.parametrize("name", targets.NAMES)
 def test_every_seed_is_answered_or_refused_as_declared(name: str) -> None:
     target, wrong = targets.load(name), []

@@ -119,6 +119,7 @@ if sys.version_info < (3, 11):  # it has no reader of TOML
     del READERS["toml"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", grammars.names())
 def test_every_walk_ends_in_an_accepted_text(name: str) -> None:
     """Walks set out from anywhere in the texts of the table."""

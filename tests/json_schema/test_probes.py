@@ -224,6 +224,7 @@ ESCAPES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "canonical"), ESCAPES)
 def test_strings_have_one_spelling(text: str, canonical: bool) -> None:
     """The escaped member of an enum is not offered, nor any other way round of writing a character."""
@@ -300,6 +301,7 @@ def test_unknown_formats() -> None:
 # Depth
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("depth", [10, 5_000])
 def test_deep_nesting(depth: int) -> None:
     schema = {

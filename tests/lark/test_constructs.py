@@ -70,6 +70,7 @@ def require_refusal(grammar: str, message: str, line: int | None, column: int | 
         assert (caught.value.line, caught.value.column) == (line, column)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "grammar",
     ["start: " + "(" * 50_000, "start: " + '"a" | ' * 2_000 + ")", "start: <" + "a" * 9_999],

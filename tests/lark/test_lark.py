@@ -209,6 +209,7 @@ def test_lark_is_imported_when_a_text_is_read() -> None:
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
+@pytest.mark.slow
 def test_schemas_with_many_keys_some_undeclared_can_be_embedded() -> None:
     inner = {"type": "object", "properties": {"a": {"type": "integer"}}}
     schema = {"type": "object", "properties": {f"p{i}": inner for i in range(150)}}

@@ -141,6 +141,7 @@ GRAMMARS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", [None, 0, 1, 5, 40])
 @pytest.mark.parametrize("name", GRAMMARS)
 def test_walks_end_within_limits_and_budget(name: str, budget: int | None) -> None:

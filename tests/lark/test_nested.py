@@ -43,6 +43,7 @@ SAME_BLANKS = 'same: %lark {\n%ignore "_"\nstart: "x"? }\n}'
 OUTER_BLANKS = '%ignore "_"\nstart: "a" inner{1,2} "c"?\n'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "pattern", "alphabet"),
     [
@@ -103,6 +104,7 @@ def test_grammars_nest_up_to_the_limit() -> None:
     assert (error.line, error.column) == (1, 8 + 15 * MAX_GRAMMAR_NESTING)
 
 
+@pytest.mark.slow
 def test_there_is_a_limit_on_grammars_in_a_grammar() -> None:
     inner = '%lark { start: "a" } '
     error = refusal("start: " + inner * (MAX_NESTED_GRAMMARS + 1))

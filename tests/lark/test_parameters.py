@@ -263,6 +263,7 @@ def test_too_many_values_are_refused_in_time(name: str) -> None:
     assert "use fewer bits, such as incr([0:3])" in caught.value.message
 
 
+@pytest.mark.slow
 def test_values_up_to_the_limit_are_accepted() -> None:
     text = f'start: r::{MAX_PARAMETER_VALUES - 1}\nr::_: "a" r::decr(_) %if gt(_, 0) | "" %if is_zeros(_)'
     constraint = compiled(text)

@@ -62,6 +62,7 @@ FREE: /(?s:.+)/ & ~/(?s:.*<\/think>.*)/
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", [24, 40, 100])
 def test_a_budget_leaves_every_token_of_a_split_terminal_that_fits(budget: int) -> None:
     vocabulary = demo_vocabulary()
@@ -94,6 +95,7 @@ def test_lexemes_that_end_by_themselves_are_known(grammar: str, expected: bool) 
     assert Lark(grammar).grammar().self_delimiting == expected
 
 
+@pytest.mark.slow
 def test_the_claims_of_random_grammars_are_those_of_single_proofs() -> None:
     """Lexemes that end by themselves lead to no dead end, so the proof of the one saves the proof of the other."""
     found: Counter[tuple[bool, bool]] = Counter()

@@ -96,6 +96,7 @@ def execute(query: str) -> None:
         database.execute(query)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("query", ACCEPTED)
 def test_queries_over_the_tables_are_accepted_and_run(query: str) -> None:
     assert constraint().accepts(query)

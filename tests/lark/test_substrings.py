@@ -63,6 +63,7 @@ def test_runs_of_words_and_characters_are_accepted_and_nothing_else(kind: str, t
         assert constraint.accepts(f"<{part}>") == (part in expected), part
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", [MAX_SUBSTRING_DEPTH - 1, MAX_SUBSTRING_DEPTH, MAX_SUBSTRING_DEPTH + 200])
 @pytest.mark.parametrize("period", ["a", "ab", "abcde fghij"])
 def test_long_texts_are_cut_into_blocks_and_mean_the_same(period: str, length: int) -> None:
@@ -84,6 +85,7 @@ def test_a_substring_may_be_part_of_a_terminal() -> None:
     assert not constraint.accepts('"am her".""')
 
 
+@pytest.mark.slow
 def test_the_text_of_a_chapter_compiles() -> None:
     rng = Random(0)
     known = ["".join(rng.choices("abcdefghij", k=rng.randint(1, 9))) for _ in range(1_000)]

@@ -96,6 +96,7 @@ def test_options_that_cannot_hold_are_refused_with_their_place(text: str, messag
     assert (caught.value.line, caught.value.column) == place
 
 
+@pytest.mark.slow
 def test_a_lexeme_that_is_split_has_as_many_tokens_in_every_way_to_divide_the_text() -> None:
     tokens = [b"i", b"n", b"in", b"nin", b"ni", b""]
     vocabulary = constrain.Vocabulary.from_tokens(tokens, eos=[5])

@@ -304,6 +304,7 @@ def test_a_cached_constraint_has_the_same_masks(tmp_path: Path) -> None:
     assert "expected <[262]> (line 1, column 8)" in again.matcher().explain(ord("x"))
 
 
+@pytest.mark.slow
 def test_a_large_vocabulary_is_divided_in_time() -> None:
     tokens = [bytes([byte]) for byte in range(256)] + [f"w{number}".encode() for number in range(262_000)]
     vocabulary = constrain.Vocabulary.from_tokens([*tokens, b""], eos=[len(tokens)])

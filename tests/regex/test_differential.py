@@ -109,7 +109,7 @@ def difference(piece: Piece, dialect: Dialect, rng: Random, counts: Counter[str]
     return ""
 
 
-@pytest.mark.slow(but=("rust-1",))
+@pytest.mark.slow
 @pytest.mark.parametrize("block", range(BLOCKS))
 @pytest.mark.parametrize("dialect", ["rust", "ecma", "python"])
 def test_random_patterns_mean_the_same_to_other_engines(dialect: Dialect, block: int) -> None:

@@ -141,6 +141,7 @@ def test_lookaround_that_cannot_be_expressed_is_refused_with_a_column(pattern: s
     assert caught.value.column == column
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "pattern",
     ["(?=a)" * 5000, "(?:(?!a).)*" * 2000 + "$", "(?=" * 90 + "a" + ")" * 90, r"\b" * 500],

@@ -57,6 +57,7 @@ def spelled(text: str) -> bytes:
     return json.dumps(text, ensure_ascii=False)[1:-1].encode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXPRESSIONS)
 def test_the_spelled_expression_matches_the_spelled_texts(name: str) -> None:
     expression = EXPRESSIONS[name]
@@ -67,6 +68,7 @@ def test_the_spelled_expression_matches_the_spelled_texts(name: str) -> None:
         assert not core.matches(inside, other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXPRESSIONS)
 def test_spelling_and_decoding_undo_each_other(name: str) -> None:
     back = out_of_json(in_json(EXPRESSIONS[name]))
@@ -74,6 +76,7 @@ def test_spelling_and_decoding_undo_each_other(name: str) -> None:
         assert core.matches(back, text.encode()) == core.matches(EXPRESSIONS[name], text.encode()), text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pattern", [r'^[^"]*\\d+$', r"^(?!a)\\w+", r"(?<=a)b", r"\\u20ac|\\n"])
 def test_expressions_of_string_schemas_are_decoded(pattern: str) -> None:
     content = parse_pattern(pattern.replace("\\\\", "\\"), "ecma", json=True, anchored=False)

@@ -23,7 +23,7 @@ def assert_sound(tally: Tally) -> None:
     assert tally.counts["narrowed: UNEXPLAINED"] == 0, tally.findings
 
 
-@pytest.mark.slow(but=("0",))
+@pytest.mark.slow
 @pytest.mark.parametrize("block", range(4))
 def test_accepted_texts_are_valid_and_rejected_ones_explained(block: int) -> None:
     schemas = 1_000 if LONG else 80

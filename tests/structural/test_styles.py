@@ -107,6 +107,7 @@ VALUES: dict[str, tuple[dict[str, Any], list[dict[str, Any]], list[dict[str, Any
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("style", ALL)
 @pytest.mark.parametrize("case", VALUES.values(), ids=VALUES)
 def test_values_are_accepted_and_rejected(case: tuple[Any, list[Any], list[Any]], style: str) -> None:
@@ -213,6 +214,7 @@ def test_undeclared_arguments_are_written_once(style: str) -> None:
     assert not constraint.accepts(written(style, {"city": "Bonn", "": 1}))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("style", UNDECLARED)
 @pytest.mark.parametrize("schema", [True, {"type": "object"}])
 def test_any_arguments_may_be_written(style: str, schema: object) -> None:
@@ -303,6 +305,7 @@ def test_schemas_that_a_style_cannot_express_are_refused(case: tuple[str, object
     assert message in error.value.message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("style", ALL)
 def test_a_call_ends_with_its_tag(style: str) -> None:
     for begin, end in (("<call>\n", "\n</call>\n"), ("<call>", "</call>\n"), ("<call>", "<")):
@@ -315,6 +318,7 @@ def test_a_call_ends_with_its_tag(style: str) -> None:
         assert constraint.split == () or end == "<"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("style", ALL)
 def test_hundreds_of_arguments_are_compiled_at_once(style: str) -> None:
     kinds = [STRING, INTEGER, {"type": ["string", "null"]}, POINT, {"type": "array", "items": STRING}]
@@ -357,6 +361,7 @@ def test_a_string_that_a_reader_may_take_for_a_number_is_none_beside_numbers(tex
     assert constraint.accepts(written("qwen_xml", {"a": f"{text}s"}))
 
 
+@pytest.mark.slow
 def test_marks_stand_for_special_tokens() -> None:
     names = ["<|open|>", "<|close|>", "<|sep|>", "｜DSML｜", MARK, "<cofl:value", "</cofl:value>", "<parameter="]
     vocabulary, special = with_special(names)

@@ -78,6 +78,7 @@ READERS: dict[str, tuple[dict[str, Any], Any, re.Pattern[str] | None]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reader", READERS)
 def test_random_strings_pass_the_check_of_their_reader(reader: str) -> None:
     if reader == "EmailStr":
@@ -110,6 +111,7 @@ LEFT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", LEFT)
 def test_the_whole_format_is_written_where_nothing_would_be_left(case: str) -> None:
     schema, text = LEFT[case]

@@ -105,6 +105,7 @@ def _judge(name: str) -> jsonschema_rs.Draft202012Validator:
     return jsonschema_rs.Draft202012Validator({"format": name}, validate_formats=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_names_of_many_scripts_are_written(name: str) -> None:
     assert _encodes(name)
@@ -115,6 +116,7 @@ def test_names_of_many_scripts_are_written(name: str) -> None:
     assert _may_be("idn-email", f"δοκιμή@{name}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("draft", DRAFTS)
 @pytest.mark.parametrize("name", ["idn-hostname", "idn-email"])
 def test_official_suite(name: str, draft: str) -> None:
@@ -178,6 +180,7 @@ def test_what_is_written_is_valid_and_what_is_valid_may_be(seed: int) -> None:
     assert n_written > n_valid / 3 > 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10 if LONG else 1))
 def test_walks_end_in_valid_names(seed: int) -> None:
     vocabulary = byte_vocabulary()

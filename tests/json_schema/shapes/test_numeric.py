@@ -34,6 +34,7 @@ def shapes_of(seed: str, most: int) -> tuple[NumberShape, ...]:
     return tuple(random_shape(rng) for _ in range(rng.randrange(1, most + 1)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_complement_has_exactly_the_other_numbers(seed: int) -> None:
     shapes = shapes_of(f"complement {seed}", 4)
@@ -46,6 +47,7 @@ def test_the_complement_has_exactly_the_other_numbers(seed: int) -> None:
         assert any(holds(piece, value) for piece in again) == inside, (value, shapes, again)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_an_intersection_has_the_numbers_of_both(seed: int) -> None:
     first, second = shapes_of(f"intersection {seed}", 1) + shapes_of(f"with {seed}", 1)

@@ -86,6 +86,7 @@ def accepts(schema: object, text: str, **policies: Any) -> bool:
     return constrain.compile(schema, byte_vocabulary(), **policies).accepts(text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("schema", "text"), ACCEPTED)
 def test_what_is_spelled_is_judged(schema: Any, text: str) -> None:
     assert accepts(schema, text, escapes="any")
@@ -169,6 +170,7 @@ def test_constants_that_begin_alike_however_often() -> None:
     assert not keys.accepts(f'{{{", ".join(pairs)}, "{values[-1]}": 0}}')
 
 
+@pytest.mark.slow
 def test_constants_with_too_many_characters() -> None:
     half = "a" * (MAX_SPELLED_CHARACTERS // 2)
     schema = {"properties": {"a": {"const": half}, "b": {"enum": [half, "b"]}}}
@@ -308,6 +310,7 @@ def test_budgets_are_kept(name: str) -> None:
     assert escapes > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WALKED)
 def test_masks_are_exact(name: str) -> None:
     vocabulary = escaping_vocabulary()

@@ -65,6 +65,7 @@ def test_all_spellings_are_those_of_the_numbers_of_the_shape(seed: int) -> None:
         assert (language is not None and language.accepts(text)) == holds(shape, value), (text, shape)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3 * SHAPES))
 def test_canonical_spellings_are_those_of_the_numbers_of_the_shape(seed: int) -> None:
     rng = Random(f"canonical {seed}")
@@ -137,6 +138,7 @@ WIDE: list[tuple[NumberShape, list[str], list[str]]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("shape", "accepted", "rejected"), WIDE)
 def test_wide_shapes(shape: NumberShape, accepted: list[str], rejected: list[str]) -> None:
     language = Language(all_spellings(shape))
@@ -327,6 +329,7 @@ SCHEMAS: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("schema", SCHEMAS)
 def test_schemas_agree_with_a_validator_on_every_spelling(schema: dict[str, Any]) -> None:
     rng = Random(json.dumps(schema))
@@ -337,6 +340,7 @@ def test_schemas_agree_with_a_validator_on_every_spelling(schema: dict[str, Any]
             assert constraint.accepts(text.encode()) == validator.is_valid(json.loads(text)), text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [shape for shape, _, _ in WIDE])
 def test_walks_over_masks_end_in_numbers_of_the_shape(shape: NumberShape) -> None:
     vocabulary = small_vocabulary()
@@ -380,6 +384,7 @@ def test_multiples_of_one_divisor_and_not_of_another(spelled: Callable[[NumberSh
             spelled(NumberShape(integer, multiple=Fraction(101), not_multiples=(Fraction(202),)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", ["canonical", "any"])
 def test_many_constants_compile_in_a_moment(policy: str) -> None:
     schema = {"enum": [*range(5_000), *(number / 4 for number in range(1, 5_000, 4))]}

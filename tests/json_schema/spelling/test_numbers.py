@@ -80,6 +80,7 @@ EXTREME = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("arguments", "accepted", "rejected"), EXTREME)
 def test_extreme_bounds(arguments: dict[str, object], accepted: list[str], rejected: list[str]) -> None:
     expression = number_expression(**{"integer": False, **arguments})  # type: ignore[arg-type]

@@ -76,6 +76,7 @@ BOTH: list[tuple[dict[str, Any], list[str], list[str]]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", ["canonical", "any"])
 @pytest.mark.parametrize(("schema", "accepted", "refused"), BOTH, ids=lambda each: written(each)[:40])
 def test_numbers_are_valid_in_either_reading(

@@ -363,6 +363,7 @@ def test_supplies_that_are_only_known_to_be_large_are_bounded() -> None:
     assert any("at most 10000 items" in warning for warning in constraint.warnings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "item",
     [

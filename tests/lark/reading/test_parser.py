@@ -27,6 +27,7 @@ def test_the_tables_are_those_of_the_grammar(grammar: Path) -> None:
     assert is_current(grammar)
 
 
+@pytest.mark.slow
 def test_with_another_version_of_lark_the_parser_is_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     parser.cache_clear()
     loaded = [parser().parse(text) for text in TEXTS]
