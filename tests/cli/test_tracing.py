@@ -51,7 +51,7 @@ def test_trace_writes_a_page_with_the_run(tmp_path: Path) -> None:
     assert found["done"]["value"] == json.loads(done.stdout)
     assert found["request"]["language"] == {"kind": "short", "text": "kind: cat|dog, level: low|high"}
     assert "".join(token["text"] for token in found["tokens"]) == found["done"]["text"]
-    assert "Who is Ada?" in found["prompt"]["text"]
+    assert "Who is Ada?" in found["prompt"]["text"].replace("\u2581", " ")
 
 
 @pytest.mark.parametrize(
@@ -69,6 +69,7 @@ def test_what_cannot_be_traced_is_refused_before_anything_is_written(options: tu
     assert done.stdout == ""
 
 
+@pytest.mark.slow
 def test_play_prints_the_address_of_its_page(monkeypatch: pytest.MonkeyPatch) -> None:
     def run_server(config: ServerConfig, *_: object, started: Callable[[str], None]) -> None:
         assert (config.ctx, config.port) == (256, 0)
