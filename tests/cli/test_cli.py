@@ -245,7 +245,7 @@ def test_generate_tells_how_likely_each_part_was() -> None:
 
 def test_generate_quotes_from_files(tmp_path: Path) -> None:
     schema = '{"type": "string", "x-quote": {"source": "letters", "min_length": 12}}'
-    letters = {"one.txt": "Dear Ada, the engine is ready.", "two.txt": "Dear Charles, I am on my way."}
+    letters = {"one.txt": "Dear Ada, the engine is ready.", "two.txt": "On my way."}
     for name, text in letters.items():
         (tmp_path / name).write_text(text)
     asked = ("generate", "Quote a letter.", "--schema", schema, "--seed", "1")
@@ -253,7 +253,7 @@ def test_generate_quotes_from_files(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     quote = json.loads(done.stdout)
     assert len(quote) >= 12
-    assert any(quote in text for text in letters.values())
+    assert quote in letters["one.txt"], "the other one is too short"
 
 
 def test_generate_takes_policies_limits_and_a_registry() -> None:
