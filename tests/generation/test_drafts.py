@@ -238,20 +238,3 @@ def test_tokens_taken_back_behind_a_draft_leave_no_trace(model: constrain.Model)
     alone = job.begin().answer
     list(Decoding(model.context, alone).steps())
     assert tuple(alone.tokens) == wanted.tokens
-
-
-@pytest.mark.parametrize("timeout", [None, 0])
-def test_log_probabilities_of_several_answers_at_once(timeout: float | None, model: constrain.Model) -> None:
-    asked: dict[str, Any] = {"schema": Person, "draft": 10, "temperature": 0, "timeout": timeout}
-    plain = constrain.complete(model, QUESTION, **asked)
-    asked["logprobs"] = True
-    alone = constrain.complete(model, QUESTION, **asked)
-    assert (alone.draft, alone.text) == (plain.draft, plain.text)
-    assert alone.logprobs is not None
-    for one in constrain.complete_batch(model, [QUESTION, QUESTION], **asked):
-        assert (one.draft, one.text, one.finish_reason) == (alone.draft, alone.text, alone.finish_reason)
-        assert one.logprobs is not None
-        assert [each.token for each in one.logprobs] == list(one.tokens)
-        assert [each.logprob for each in one.logprobs] == pytest.approx(
-            [each.logprob for each in alone.logprobs], abs=0.01
-        )

@@ -10,6 +10,8 @@ import threading
 from typing import Any, Literal
 
 import jsonschema
+import llama_cpp
+import numpy as np
 import pydantic
 import pytest
 from typing_extensions import TypedDict
@@ -17,6 +19,8 @@ from typing_extensions import TypedDict
 import constrain
 from constrain.chat.reading.events import TextDelta
 from constrain.generation.completion import Finished
+from constrain.language.hint import describe
+from constrain.llama.loading import Llama
 from constrain.llama.lookup import as_model
 from tests.support import demo_model
 from tests.support.llama.babbler import babbler, babbler_file
@@ -110,16 +114,9 @@ def test_without_a_schema_the_model_says_anything(model: constrain.Model) -> Non
 
 @pytest.mark.slow
 def test_greedy_takes_the_most_likely_allowed_token(model: constrain.Model) -> None:
-    import llama_cpp
-    import numpy as np
-
-    from constrain.llama.loading import Llama
-
     completion = constrain.complete(model, "A famous book?", schema=SCHEMA, temperature=0)
     constraint = constrain.compile({**SCHEMA, "additionalProperties": False}, model.vocabulary)
     matcher, row = constraint.matcher(), constraint.allocate_bitmask()[0]
-    from constrain.json_schema.hint import describe
-
     prompt = prompt_tokens(model, "A famous book?", shown=describe(SCHEMA), constrained=True)
     llama = Llama(model.llama.model_path, n_ctx=1024, n_threads=1, n_threads_batch=1, verbose=False)
     tokens: list[int] = []
@@ -134,6 +131,25 @@ def test_greedy_takes_the_most_likely_allowed_token(model: constrain.Model) -> N
         if len(tokens) == 12:
             break
     assert list(completion.tokens[: len(tokens)]) == tokens
+
+
+def test_tokens_evaluated_together_say_what_they_say_one_by_one(model: constrain.Model) -> None:
+    prompt = prompt_tokens(model, "Make something up.")
+    assert model.vocabulary.encode is not None
+    tokens = model.vocabulary.encode(b'{"name":"Ada","age":36,"')
+    with model.turn() as context:
+        context.prefill(prompt)
+        for token in tokens:
+            context.decode([token])
+        one_by_one = context.logits().copy()
+        context.prefill(prompt)
+        context.decode(tokens)
+        together = context.logits().copy()
+        context.prefill([*prompt, *tokens])
+        # Quantized weights are multiplied in other ways for several tokens: the logits are not equal bit by bit.
+        assert np.corrcoef(one_by_one, together)[0, 1] > 0.999
+        assert one_by_one.argmax() == together.argmax() == context.logits().argmax()
+        assert model.llama.input_ids[: model.llama.n_tokens].tolist() == [*prompt, *tokens]
 
 
 @pytest.mark.slow
