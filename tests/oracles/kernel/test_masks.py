@@ -23,7 +23,7 @@ from tests.support.oracles.search import Oracle
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-CASES = int(os.environ.get("CONSTRAIN_ORACLE_CASES", "10000" if LONG else "1000"))
+CASES = int(os.environ.get("CONSTRAIN_ORACLE_CASES", "10000" if LONG else "600"))
 CASES_PER_GRAMMAR = 10  # about: two vocabularies, and a walk of a few tokens with each
 MOST_REFUSED = {"fenced": 0.02, "coded": 0.0, "wild": 0.65}
 """The share of a style's grammars that the kernel may refuse because it cannot tell their lexemes apart."""
