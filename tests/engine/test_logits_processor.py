@@ -42,17 +42,6 @@ def test_numpy_arrays_of_one_sequence(constraint: constrain.Constraint, dtype: t
     assert np.array_equal(scores, before)
 
 
-@pytest.mark.slow  # imports torch
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
-def test_torch_tensors_as_transformers_passes_them(constraint: constrain.Constraint, dtype: str) -> None:
-    torch = pytest.importorskip("torch")
-    scores = torch.arange(300).to(getattr(torch, dtype))
-    before = scores.clone()
-    assert follow(constraint, scores[None], lambda tokens: torch.tensor([tokens])) == YES
-    assert follow(constraint, scores, torch.tensor) == YES
-    assert torch.equal(scores, before)
-
-
 WRONG = {
     "a batch": (PROMPT, np.zeros((2, 257), np.float32), ValueError, r"shape \(2, 257\).* one sequence"),
     "no sequence": (PROMPT, np.zeros((0, 257), np.float32), ValueError, r"shape \(0, 257\)"),

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
+from constrain.cli.program import main
 from constrain.llama.finding import FOLDERS, find_models
 from constrain.llama.model import default_model_path
 
@@ -127,3 +129,14 @@ def test_the_demo_model_is_that_of_its_package() -> None:
     (found,) = [one for one in find_models() if one.path.samefile(path)]
     assert (found.name, found.size) == (path.stem, path.stat().st_size)
     assert found.source.startswith("package ")
+
+
+def test_the_command_lists_them(
+    put: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = put(".cache/llama.cpp/small.gguf")
+    monkeypatch.setattr(sys, "argv", ["constrain", "models", "--json"])
+    with pytest.raises(SystemExit):
+        main()
+    found = {"name": "small", "bytes": path.stat().st_size, "source": "llama.cpp", "path": str(path)}
+    assert found in json.loads(capsys.readouterr().out)

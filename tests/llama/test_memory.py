@@ -49,6 +49,7 @@ def test_a_model_takes_its_file_and_its_caches() -> None:
     [
         ({"attention__head_count": 8}, 4 * 8 * (16 + 16) * 2),
         ({"attention__head_count": 8, "attention__head_count_kv": 2}, 4 * 2 * (16 + 16) * 2),
+        ({"attention__head_count": [4, 8, 8, 8], "attention__head_count_kv": 2}, 4 * 2 * (16 + 16) * 2),
         ({"attention__head_count": 8, "attention__head_count_kv": [2, 0, 1, 0]}, 3 * (16 + 16) * 2),
         (
             {"attention__head_count": 8, "attention__key_length": 64, "attention__value_length": 32},

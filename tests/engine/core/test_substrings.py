@@ -18,6 +18,7 @@ from constrain.errors import LimitError
 from constrain.language.grammar import GrammarBuilder
 from constrain.language.tree import Alternation, Complement, Concatenation, Intersection, Literal, Substring
 from tests.support import byte_vocabulary
+from tests.support.matching import allowed_tokens
 
 if TYPE_CHECKING:
     from constrain.language.grammar import Grammar
@@ -63,12 +64,6 @@ def random_node(rng: random.Random) -> Substring:
     return Substring(texts, minimum, maximum, json=rng.random() < 0.7, cuts=cuts)
 
 
-def allowed_by(matcher: constrain.Matcher, n_vocab: int) -> set[int]:
-    words = np.zeros((n_vocab + 31) // 32, np.uint32)
-    matcher.fill_bitmask(words)
-    return {token for token in range(n_vocab) if words[token // 32] >> (token % 32) & 1}
-
-
 @cache
 def vocabulary() -> constrain.Vocabulary:
     """Single bytes, and tokens that cut characters and escapes in two."""
@@ -104,7 +99,7 @@ def test_exactly_the_parts_match_and_masks_allow_exactly_their_beginnings(seed: 
         matcher = constraint.matcher()
         assert all(matcher.accept(single[byte]) for byte in text)
         expected = {token for token, piece in enumerate(pieces) if piece and text + piece in beginnings}
-        assert allowed_by(matcher, len(pieces)) == expected | ({len(pieces) - 1} if text in quoted else set()), text
+        assert allowed_tokens(matcher) == expected | ({len(pieces) - 1} if text in quoted else set()), text
 
 
 @pytest.mark.parametrize("seed", range(30))

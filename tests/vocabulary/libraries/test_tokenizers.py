@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -241,10 +240,6 @@ def test_encode_is_exact_for_texts_that_the_tokenizer_would_change(name: str) ->
     assert vocabulary.encode is not None
     for text in (b"e\xcc\x81", "\u212b".encode(), b" x  1234,", "▁ﬁ".encode()):
         assert joined(vocabulary, vocabulary.encode(text)) == text
-
-
-def test_sample_texts_are_in_normal_form() -> None:
-    assert all(unicodedata.is_normalized("NFC", text) and "▁" not in text for text in TEXTS)
 
 
 @pytest.mark.parametrize("given", [None, 5, "tokenizer.json", object()])
