@@ -80,12 +80,6 @@ def test_a_terminal_that_matches_the_empty_text_is_refused_by_name() -> None:
         compile_grammar(grammar)
 
 
-def test_maximal_munch_conflicts_are_refused_by_name() -> None:
-    # a word reads on over the letter that must come after it
-    with pytest.raises(constrain.GrammarError, match=r"(?s)letter.*word|word.*letter"):
-        compile_grammar(one_rule([Edge(0, 1, 1), Edge(1, 0, 2)], (2,)))
-
-
 def test_two_words_in_a_row_are_refused_and_with_blanks_between_them_accepted() -> None:
     builder = GrammarBuilder()
     word = builder.terminal("word", tree.Repetition(A, 1, None))

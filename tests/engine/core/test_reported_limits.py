@@ -202,3 +202,14 @@ def test_at_the_kernels_own_limits_accept_takes_nothing_outside_the_mask() -> No
         )
     assert matcher.limited_masks >= 1
     assert constraint.report.limited_masks >= matcher.limited_masks
+
+
+def test_a_limit_on_decisions_within_decisions_is_reported_by_its_name() -> None:
+    schema = {"type": "string", "allOf": [{"not": {"pattern": "a.*b"}}, {"pattern": "c.*d"}]}
+    vocabulary = small_vocabulary(more=200)
+    grammar = constrain.compile(schema, vocabulary, cache=False).grammar
+    matcher = limited(grammar, vocabulary, {"MAX_NESTED_DECISIONS": 0}).matcher()
+    mask_of(matcher)
+    assert matcher.accept(ord('"'))
+    mask_of(matcher)
+    assert matcher.limits_met == ("MAX_NESTED_DECISIONS",)
