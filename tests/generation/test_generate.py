@@ -14,12 +14,12 @@ import llama_cpp
 import numpy as np
 import pydantic
 import pytest
-from constrain.language.hint import describe
 from typing_extensions import TypedDict
 
 import constrain
 from constrain.chat.reading.events import TextDelta
 from constrain.generation.completion import Finished
+from constrain.json_schema.hint import describe
 from constrain.llama.loading import Llama
 from constrain.llama.lookup import as_model
 from tests.support import demo_model
