@@ -13,7 +13,7 @@ import constrain
 from constrain.engine.compiling import ToCompile
 from constrain.engine.remembered import remembered_constraints
 from constrain.ray import answers
-from constrain.ray.checkpoints import _require_ids
+from constrain.ray.checkpoints import _readers, _require_ids
 from constrain.ray.dataset import _reserved_cpus, choose_cpus
 from constrain.ray.shipping import receive, ship
 
@@ -147,3 +147,26 @@ def test_a_checkpoint_needs_an_id_for_each_row(ids: list[Any], message: str | No
     else:
         with pytest.raises(ValueError, match=message):
             _require_ids(files, "id")
+
+
+class FromItems:
+    """Rows in memory, as an operator of a plan."""
+
+    def __init__(self, *inputs: FromItems) -> None:
+        self.input_dependencies = inputs
+
+
+class Read(FromItems):
+    """Rows of files."""
+
+
+class Union(FromItems):
+    """Rows of others."""
+
+
+def test_a_checkpoint_is_for_rows_of_files() -> None:
+    one, other = Read(), Read(FromItems())
+    assert {*_readers(Union(one, Union(other)))} == {one, other}
+    for plan in (FromItems(), Union(one, FromItems())):
+        with pytest.raises(ValueError, match="write them with write_parquet"):
+            list(_readers(plan))

@@ -96,7 +96,7 @@ def test_the_arguments_are_those_of_the_application(tmp_path: Path, monkeypatch:
     built: Any = app_builder({**arguments, "config": str(tmp_path / file)})
     (replicas,) = built._bound_deployment.init_args
     config, settings = replicas._bound_deployment.init_args
-    assert (config.threads, config.batches) == (arguments["cpus_per_replica"], False)
+    assert config.threads == arguments["cpus_per_replica"]
     assert settings.hosts.answers_private
 
 

@@ -98,14 +98,21 @@ BAD_TEXT = pa.Array.from_buffers(
 )
 
 
+@pytest.fixture(scope="module")
+def reading_odd() -> Answers:
+    return worker(prompt="Who is {odd}?", max_tokens=30)
+
+
 @pytest.mark.parametrize("odd", [pa.array([0, YEAR_10000, 0], pa.timestamp("us")), BAD_TEXT])
 @pytest.mark.slow
-def test_a_cell_that_python_cannot_hold_matters_only_where_it_is_read(answering: Answers, odd: pa.Array) -> None:
+def test_a_cell_that_python_cannot_hold_matters_only_where_it_is_read(
+    answering: Answers, reading_odd: Answers, odd: pa.Array
+) -> None:
     given = table().append_column("odd", odd)
     found = answering(given)
     assert found["text"] == answering(table())["text"]
     assert found["odd"].equals(pa.chunked_array([odd]))
-    found = worker(prompt="Who is {odd}?")(given)
+    found = reading_odd(given)
     assert [error is None for error in found["error"].to_pylist()] == [True, False, True]
     assert "the column 'odd' cannot be read" in found["error"][1].as_py()["message"]
 
@@ -149,9 +156,9 @@ def test_columns_of_options_that_no_answer_can_have_are_refused() -> None:
 
 @pytest.mark.slow
 def test_several_answers_are_several_rows() -> None:
-    found = worker(n=3, temperature=1.0, column_prefix="answer_")(table()).to_pylist()
-    assert [row["answer_sample"] for row in found] == [0, 1, 2] * 3
-    assert [row["id"] for row in found] == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+    found = worker(n=3, temperature=1.0, column_prefix="answer_")(table(PROMPTS[:2])).to_pylist()  # type: ignore[arg-type]
+    assert [row["answer_sample"] for row in found] == [0, 1, 2] * 2
+    assert [row["id"] for row in found] == [0, 0, 0, 1, 1, 1]
     model = constrain.Model(**MODEL)
     expected = constrain.complete_batch(model, PROMPTS[:1], schema=SCHEMA, n=3, seed=5, max_tokens=40, temperature=1.0)
     assert [row["answer_text"] for row in found[:3]] == [each.text for each in expected[0]]
@@ -160,9 +167,9 @@ def test_several_answers_are_several_rows() -> None:
 @pytest.mark.slow
 def test_votes_quotes_and_tools() -> None:
     quoting = {"type": "object", "properties": {"word": {"type": "string", "x-quote": "letter"}}, "required": ["word"]}
-    letters = table().append_column("letter", [["yes yes", "no", "maybe"]])
+    letters = table(PROMPTS[:2]).append_column("letter", [["yes yes", "no"]])  # type: ignore[arg-type]
     found = Answers(
-        schema=quoting, source_columns={"letter": "letter"}, n=3, vote=True, max_tokens=30, model_options=MODEL
+        schema=quoting, source_columns={"letter": "letter"}, n=3, vote=True, max_tokens=16, model_options=MODEL
     )(letters)
     for row in found.to_pylist():
         assert row["value"]["word"] in row["letter"]
@@ -170,7 +177,7 @@ def test_votes_quotes_and_tools() -> None:
         assert details["quotes"][0]["source"] == "letter"
         assert details["agreement"][""] >= 0
     tool = {"type": "function", "function": {"name": "say", "parameters": SCHEMA}}
-    called = Answers(tools=[tool], tool_choice="required", max_tokens=60, model_options=MODEL)(table())
+    called = Answers(tools=[tool], tool_choice="required", max_tokens=50, model_options=MODEL)(table(PROMPTS[:1]))  # type: ignore[arg-type]
     for row in called.to_pylist():
         assert json.loads(row["value"])["calls"][0]["name"] == "say"
 
