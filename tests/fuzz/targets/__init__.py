@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from types import ModuleType
 
-NAMES = ("schemas", "patterns", "lark", "gguf", "cache")
+NAMES = ("schemas", "patterns", "lark", "gguf", "cache", "requests")
 
 _SEEDS = Path(__file__).parent.parent / "seeds"
 
