@@ -53,7 +53,7 @@ def command_for(client: str, environment: Path, report: Path) -> Sequence[str]:
     """What runs the tests of a client that is installed, and writes a report."""
     folder = HERE / client
     if (folder / PYTHON).exists():
-        options = ["-c", str(HERE / "pytest.ini"), f"--confcutdir={folder}", f"--junitxml={report}"]
+        options = ["-c", str(HERE / "clients.ini"), f"--confcutdir={folder}", f"--junitxml={report}"]
         shared = [str(COMMON / "scenarios.py")] if (folder / "adapter.py").exists() else []
         return [str(_interpreter(environment)), "-m", "pytest", *options, *shared, str(folder)]
     for old in environment.glob("*.mjs"):

@@ -143,6 +143,7 @@ class Fatal:
         return os._exit, (1,)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("_of_this_cluster")
 def test_a_line_that_ends_its_process_fails_alone() -> None:
     schema = '{"enum": ["yes", "no"]}'

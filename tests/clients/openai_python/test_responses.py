@@ -36,38 +36,6 @@ def test_a_response_has_all_that_its_type_has() -> None:
     assert response.usage.output_tokens_details.reasoning_tokens == 0
 
 
-INPUTS: dict[str, Any] = {
-    "messages": [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Hi."}]}],
-    "several roles": [
-        said("Be brief.", "system"),
-        said("Be kind.", "developer"),
-        said("Hi."),
-        said("Hello.", "assistant"),
-    ],
-    "a result as a list": [
-        said("Go."),
-        {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "go", "arguments": "{}"},
-        {"type": "function_call_output", "call_id": "call_1", "output": [{"type": "input_text", "text": "gone"}]},
-    ],
-    "a custom call": [
-        said("Go."),
-        {"type": "custom_tool_call", "call_id": "call_1", "name": "go", "input": "left"},
-        {"type": "custom_tool_call_output", "call_id": "call_1", "output": "gone"},
-    ],
-    "reasoning": [
-        said("Hi."),
-        {"type": "reasoning", "id": "rs_1", "summary": [], "content": [{"type": "reasoning_text", "text": "Hm."}]},
-        said("Hello.", "assistant"),
-        said("Bye."),
-    ],
-}
-
-
-@pytest.mark.parametrize("name", INPUTS)
-def test_items_are_read(name: str) -> None:
-    assert ask(INPUTS[name]).output
-
-
 def test_all_parameters_of_the_package_are_taken() -> None:
     given: Any = {
         "tools": [], "include": ["reasoning.encrypted_content"], "user": "emma", "service_tier": "auto",
