@@ -402,12 +402,12 @@ def test_names_of_parameters_that_are_not_shown_are_no_keys_either() -> None:
     def f(ctx, key: str, a: int, **others: int) -> Any:  # type: ignore[no-untyped-def]
         return result(ctx, key, a, **others)
 
-    made = tool(functools.partial(f, key="secret"))
+    made = tool(functools.partial(f, key="secret", more=3))
     assert "ctx" not in json.dumps(made.parameters)
     assert "key" not in json.dumps(made.parameters).replace('"propertyNames"', "")
     assert "secret" not in json.dumps([made.parameters, made.schema])
-    assert made.call({"a": 1, "others": {"b": 2}}, context=0) == result(0, "secret", 1, b=2)
-    for key in ("ctx", "key", "a"):
+    assert made.call({"a": 1, "others": {"b": 2}}, context=0) == result(0, "secret", 1, b=2, more=3)
+    for key in ("ctx", "key", "a", "more"):
         text = json.dumps({"a": 1, "others": {key: 2}})
         assert not constrain.explain(made.schema, text).matches
         with pytest.raises(constrain.OutputValidationError):
