@@ -104,7 +104,9 @@ class Keywords:
             raise TypeError(
                 f"the keyword {record.name} has two records, or {record.read_by!r}, which reads it, has none"
             )
-        left_out = {each.name: None for each in fields(record) if getattr(record, each.name) is _MISSING}
+        left_out: dict[str, Any] = {
+            each.name: None for each in fields(record) if getattr(record, each.name) is _MISSING
+        }
         self.records[record.name] = replace(record, **left_out)
 
     def derive(self) -> None:

@@ -68,8 +68,8 @@ _COPIED = re.compile(
 
 _INSIDE = KEYWORDS.names(lambda each: each.holds and each.name not in KEYWORDS.in_place) - {"additionalItems"}
 _STRUCTURE = {
-    kind: KEYWORDS.names(lambda each, kind=kind: each.about == kind and each.name in _INSIDE | {"required"})
-    for kind in ("object", "array")
+    "object": (_INSIDE | {"required"}) & KEYWORDS.names(lambda each: each.about == "object"),
+    "array": (_INSIDE | {"required"}) & KEYWORDS.names(lambda each: each.about == "array"),
 }
 """Keywords that constrain the content of an object or array."""
 
