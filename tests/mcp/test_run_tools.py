@@ -24,7 +24,7 @@ def model() -> constrain.Model:
 def test_results_are_fed_back(model: constrain.Model) -> None:
     with constrain.mcp.connect(SCRIPTED) as connection:
         run = constrain.run_tools(
-            model, "Shout hello.", tools=connection.tools, tool_choice="shout", max_steps=2, max_tokens=24
+            model, "Shout hello.", tools=connection.tools, tool_choice="shout", max_steps=2, max_tokens=40
         )
     _, asked, result, answer = run.messages
     [call] = asked["tool_calls"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import openai
 import pytest
 from adapter import Chat, said
-from shared import MODEL, PROMPT, TOOLS, Person, Weather, choice_of
+from shared import MODEL, PROMPT, TOOLS, Person, Weather
 
 if TYPE_CHECKING:
     from openai.types.chat import ChatCompletion
@@ -96,7 +96,11 @@ def test_functions_in_the_older_way_are_called(stream: bool) -> None:
 
 def test_a_format_is_kept_beside_a_forced_call_and_in_its_place() -> None:
     asked: Any = {**ASKED, "tools": [WEATHER], "response_format": Person}
-    called = CHAT.client.chat.completions.parse(**asked, tool_choice=choice_of("weather")).choices[0].message
+    called = (
+        CHAT.client.chat.completions.parse(**asked, tool_choice={"type": "function", "function": {"name": "Weather"}})
+        .choices[0]
+        .message
+    )
     assert called.tool_calls
     said_ = CHAT.client.chat.completions.parse(**asked, tool_choice="none").choices[0].message
     assert isinstance(said_.parsed, Person)
