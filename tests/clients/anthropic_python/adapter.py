@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import anthropic
-from shared import ARGUMENTS, KEY, MAX_TOKENS, MODEL, PROMPT, QUESTION, SECONDS, SUM, Call
+from shared import ARGUMENTS, KEY, MAX_TOKENS, MODEL, PROMPT, QUESTION, SECONDS, SUM, Call, Person, Tree
 
 REFUSED = anthropic.APIStatusError
 
@@ -18,6 +18,9 @@ def said(text: str) -> Any:
 
 
 class Messages:
+    KINDS = (Person, Tree)
+    """Others have limits of numbers and lists, which the package describes in words instead of sending them."""
+
     def __init__(self, model: str = MODEL, key: str = KEY, max_tokens: int = MAX_TOKENS) -> None:
         self.client = anthropic.Anthropic(api_key=key, max_retries=0, timeout=SECONDS)
         self.asked: Any = {"model": model, "max_tokens": max_tokens, "extra_body": {"temperature": 0}}
