@@ -10,7 +10,24 @@ from llama_index.core.prompts import PromptTemplate
 from llama_index.core.tools import FunctionTool
 from llama_index.embeddings.openai_like import OpenAILikeEmbedding
 from llama_index.llms.openai_like import OpenAILike
-from shared import KEY, MAX_TOKENS, MODEL, PROMPT, QUESTION, SECONDS, SUM, URL, Call, Note, Weather, note, weather
+from shared import (
+    KEY,
+    MAX_TOKENS,
+    MODEL,
+    PROMPT,
+    QUESTION,
+    SECONDS,
+    SUM,
+    URL,
+    Call,
+    Note,
+    Owner,
+    Person,
+    Plan,
+    Weather,
+    note,
+    weather,
+)
 
 REFUSED = openai.APIStatusError
 
@@ -77,7 +94,9 @@ class Format:
 
 
 class ByCall:
-    """Values only: the rest is the same. LlamaIndex does not find the calls of a stream."""
+    """Values without recursion only: the rest is the same. LlamaIndex does not find the calls of a stream."""
+
+    KINDS = (Person, Plan, Owner)
 
     def __init__(self, **given: Any) -> None:
         self.llm = Format(**given).llm.model_copy(update={"should_use_structured_outputs": False})
