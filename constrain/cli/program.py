@@ -32,7 +32,7 @@ try:
     from constrain.cli.models import models
     from constrain.cli.play import play
     from constrain.cli.serve import serve
-    from constrain.cli.streams import read_prompt, settle_streams
+    from constrain.cli.streams import read_prompt, settle_streams, write_out
     from constrain.cli.tracing import print_trace, require_place, write_run
     from constrain.cli.verify import require_certificate, verify, write_certificate
 except ModuleNotFoundError as error:
@@ -91,7 +91,10 @@ def main() -> None:
     """
     try:
         settle_streams()
-        app()
+        try:
+            app()
+        finally:
+            write_out()
     except (ConstrainError, OSError, ValueError) as error:
         shared.show_error(error)
         sys.exit(shared.FAILED)

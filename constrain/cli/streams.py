@@ -10,6 +10,7 @@ import shutil
 import sys
 import tempfile
 import warnings
+from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NoReturn, TextIO
 
 from constrain.cli import shared
@@ -33,6 +34,18 @@ def settle_streams() -> None:
         else:
             sys.stdout.reconfigure(encoding="utf-8", errors="strict")
     warnings.showwarning = _show_warning
+
+
+def write_out() -> None:
+    """Writes the rest of standard output; ends the program if nobody reads it. Raises ``OSError``."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        with Path(os.devnull).open("wb") as nowhere:  # Python writes the rest again when it ends
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            sys.exit(shared.FAILED)
+        raise
 
 
 def read_prompt(given: str) -> str:

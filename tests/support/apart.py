@@ -75,6 +75,7 @@ class Apart:
             stderr=subprocess.PIPE,
             text=True,
             env=environment,
+            cwd="/",  # Python looks here first, and in the sources there may be no kernel
         )
 
     def __enter__(self) -> Self:

@@ -367,11 +367,11 @@ def test_a_request_is_taken_along_as_code_and_as_a_link(shown: Shown, browser: B
     "shown", [{"viewport": PHONE, "color_scheme": "dark"}, {}], indirect=True, ids=["dark phone", "desktop"]
 )
 def test_it_is_accessible_and_fits_the_screen(shown: Shown) -> None:
-    is_dark = shown.page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
-    colour = shown.page.evaluate("getComputedStyle(document.body).backgroundColor")
-    assert (max(map(int, re.findall(r"\d+", colour)[:3])) < 64) == is_dark
     shown.pick("json_schema", SCHEMA)
     shown.wait_for_check("valid")
+    is_dark = shown.page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
+    colour = shown.page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
+    assert (max(map(int, re.findall(r"\d+", colour)[:3])) < 64) == is_dark
     shown.require_accessible()
     shown.generate()
     shown.page.click('.token[data-index="3"]')
