@@ -324,7 +324,7 @@ def slow_pattern(size: int) -> str:
     return f"^{''.join(gaps)}.*$"
 
 
-NAMES = [f"p{index}" for index in range(8)]
+NAMES = [f"p{index}" for index in range(24)]
 HARD = {
     "type": "object",
     "properties": {name: {"type": "string", "pattern": slow_pattern(16 + index)} for index, name in enumerate(NAMES)},
