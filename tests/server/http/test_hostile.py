@@ -345,6 +345,7 @@ def function(name: str, parameters: dict[str, Any]) -> dict[str, Any]:
     return {"name": name, "parameters": parameters}
 
 
+@pytest.mark.slow
 @pytest.mark.serial
 def test_the_tool_that_is_too_much_is_named(limited: Application) -> None:
     functions = [function("easy", EASY), function("hard", HARD), function("other", EASY)]
@@ -362,6 +363,7 @@ def test_the_tool_that_is_too_much_is_named(limited: Application) -> None:
     assert (error["param"], error["code"]) == ("functions[1].parameters", "invalid_function_parameters")
 
 
+@pytest.mark.slow
 @pytest.mark.serial
 def test_none_is_named_where_two_are_too_much(limited: Application) -> None:
     functions = [function("hard", HARD), function("easy", EASY), function("harder", {**HARD, "minProperties": 8})]
@@ -370,6 +372,7 @@ def test_none_is_named_where_two_are_too_much(limited: Application) -> None:
     assert error["message"].startswith("The tools are too much together: it takes more than 1 seconds")
 
 
+@pytest.mark.slow
 @pytest.mark.serial
 def test_the_format_that_is_too_much_is_named(model: constrain.Model) -> None:
     application = Application(served_as(model, "small"), Settings(compile_seconds=2))
