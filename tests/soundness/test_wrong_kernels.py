@@ -24,19 +24,12 @@ from constrain.engine import constraint as engine
 from constrain.language.grammar import Edge, Grammar, Rule, Terminal
 from constrain.language.tree import Literal
 from constrain.regex.parsing.parser import parse_pattern
+from tests.soundness.planting import TWO, compile_one, decode, refuses
 from tests.support.certificates import mutations as m
-from tests.support.matching import allowed_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-END, ONE, TWO = 256, 257, 258
-VOCABULARY = constrain.Vocabulary.from_tokens(
-    [bytes([byte]) for byte in range(256)] + [b""] * 3,
-    eos=[END],
-    special={ONE: "<|one|>", TWO: "<|two|>"},
-    encode=list,
-)
 
 UNIQUE = {"type": "array", "items": {"type": ["string", "number", "array"]}, "uniqueItems": True}
 OBJECT = {"type": "object", "properties": {"a": {"enum": [1, 2]}}, "required": ["a"]}
@@ -160,29 +153,6 @@ def find(constraint: constrain.Constraint, tokens: list[int], **budget: Any) -> 
     except ValueError as error:
         return "verification", str(error)
     return "nothing", ""
-
-
-def decode(constraint: constrain.Constraint, tokens: Sequence[int], max_tokens: int | None = None) -> None:
-    """Decodes as a loop does for a model that wants these tokens: each must be in the mask, and the end must be."""
-    matcher = constraint.matcher(max_tokens)
-    for token in tokens:
-        assert token in allowed_tokens(matcher)
-        assert matcher.accept(token)
-    assert matcher.is_accepting
-
-
-def compile_one(source: Any, policies: Sequence[tuple[str, str]] = ()) -> constrain.Constraint:
-    """A constraint of its own: that of ``compile`` is remembered, and other tests would meet the bug."""
-    made = constrain.compile(source, VOCABULARY, cache=False, **dict(policies))
-    return engine.Constraint(made.grammar, VOCABULARY, made.policies, made.warnings)
-
-
-def refuses(constraint: constrain.Constraint, tokens: Sequence[int]) -> bool:
-    """Whether the correct engine refuses an answer."""
-    matcher = constraint.matcher()
-    return not all(token in allowed_tokens(matcher) and matcher.accept(token) for token in tokens) or not (
-        matcher.is_accepting
-    )
 
 
 @pytest.mark.parametrize("name", BUGS)

@@ -25,7 +25,7 @@ OpenAI's and, at `/v1/messages`, Anthropic's, and work without `/v1`, too; those
 server describes them at `/openapi.json`, with all parts of bodies and responses; this page is made from that
 description.
 
-A request needs `Content-Type: application/json` (a file: `multipart/form-data`) and, if the server has keys,
+A request needs `Content-Type: application/json` and, if the server has keys,
 `Authorization: Bearer KEY` or `X-Api-Key: KEY`. A field that is null counts as left out. Fields that say what an answer
 must be like and are not listed here are a 400; other unknown fields are ignored.
 

@@ -5,19 +5,22 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
+import subprocess
 import sys
 from importlib import metadata
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import llama_cpp
 import pytest
 
 from constrain.errors import ModelError
+from constrain.llama import loading
 from constrain.llama.prebuilt import Mismatch, finding
 from constrain.llama.prebuilt.table import FITS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 FIT = FITS[0]
 
@@ -124,3 +127,43 @@ def test_other_modules_and_a_named_library_are_left_to_python(place: Path, monke
     assert finding._Finder().find_spec("llama_cpp.llama", [str(place)]) is None
     monkeypatch.setenv("LLAMA_CPP_LIB_PATH", "elsewhere")
     assert finding._Finder().find_spec("llama_cpp", [str(place)]) is None
+
+
+def test_layers_for_a_gpu_that_is_not_there_are_told(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    carrier(place)
+    monkeypatch.setattr(finding._Loader, "carrier", metadata.distribution(FIT.carrier))
+    monkeypatch.setattr(loading, "gpus", list)
+    monkeypatch.setattr(loading, "read_metadata", lambda _: None)
+    monkeypatch.setattr(loading, "context_size", lambda *_: 1)
+    opened: list[Any] = []
+    monkeypatch.setattr(loading, "_open", lambda path, **_: opened.append(path))
+    said = (
+        r"n_gpu_layers is 3, but llama.cpp found no GPU \(libggml-vulkan.so cannot be loaded: .*\); the processor comp"
+    )
+    with pytest.warns(RuntimeWarning, match=said):
+        loading.load(place, None, 3, 1, verbose=False)
+    for n_gpu_layers in (-1, 0):  # as many as there is room for, and none: nothing to tell
+        loading.load(place, None, n_gpu_layers, 1, verbose=False)
+    assert len(opened) == 3
+
+
+@pytest.mark.slow  # it loads the real library, and a model
+@pytest.mark.skipif(importlib.util.find_spec(FIT.package) is None, reason=f"{FIT.carrier} is not installed")
+def test_the_real_carrier_answers_as_known(tmp_path: Path) -> None:
+    bindings = Path(llama_cpp.__file__).parent
+    shutil.copytree(bindings, tmp_path / "llama_cpp", ignore=shutil.ignore_patterns("lib", "server", "__pycache__"))
+    program = (
+        "import constrain, llama_cpp; from constrain.llama.canary import prove_forward; "
+        "from constrain.llama.prebuilt.finding import library_version; "
+        "prove_forward(constrain.Model(n_threads=1)); print(library_version())"
+    )
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    version = metadata.version(FIT.carrier)
+    assert (done.stdout, done.stderr) == (f"{FIT.bindings}+{FIT.carrier}-{version}\n", "")

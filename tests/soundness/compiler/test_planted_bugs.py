@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -12,7 +12,6 @@ import constrain
 from constrain import verify
 from constrain.certificates import certificate as certificates
 from constrain.certificates.certificate import certify
-from constrain.engine import constraint as engine
 from constrain.engine.compiling import describe_source
 from constrain.generation.proofs.sources import source_to_json
 from constrain.json_schema.documents.dialects import DRAFT_2020
@@ -20,19 +19,8 @@ from constrain.json_schema.keywords import numeric
 from constrain.json_schema.keywords.table import KEYWORDS
 from tests.soundness.compiler.acceptor import Acceptor
 from tests.soundness.compiler.check import check_compiler
+from tests.soundness.planting import VOCABULARY, compile_one, decode, refuses
 from tests.support.judging import validation_error
-from tests.support.matching import allowed_tokens
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-END, ONE, TWO = 256, 257, 258
-VOCABULARY = constrain.Vocabulary.from_tokens(
-    [bytes([byte]) for byte in range(256)] + [b""] * 3,
-    eos=[END],
-    special={ONE: "<|one|>", TWO: "<|two|>"},
-    encode=list,
-)
 
 UNIQUE = {"type": "array", "items": {"type": ["string", "number", "array"]}, "uniqueItems": True}
 OBJECT = {"type": "object", "properties": {"a": {"enum": [1, 2]}}, "required": ["a"]}
@@ -57,29 +45,6 @@ def find(constraint: constrain.Constraint, source: Any, tokens: list[int], **bud
     if report.differences:
         return "compiler", "\n".join(report.lines())
     return "nothing", "\n".join(report.lines())
-
-
-def decode(constraint: constrain.Constraint, tokens: Sequence[int], max_tokens: int | None = None) -> None:
-    """Decodes as a loop does for a model that wants these tokens: each must be in the mask, and the end must be."""
-    matcher = constraint.matcher(max_tokens)
-    for token in tokens:
-        assert token in allowed_tokens(matcher)
-        assert matcher.accept(token)
-    assert matcher.is_accepting
-
-
-def compile_one(source: Any, policies: Sequence[tuple[str, str]] = ()) -> constrain.Constraint:
-    """A constraint of its own: that of ``compile`` is remembered, and other tests would meet the bug."""
-    made = constrain.compile(source, VOCABULARY, cache=False, **dict(policies))
-    return engine.Constraint(made.grammar, VOCABULARY, made.policies, made.warnings)
-
-
-def refuses(constraint: constrain.Constraint, tokens: Sequence[int]) -> bool:
-    """Whether the correct engine refuses an answer."""
-    matcher = constraint.matcher()
-    return not all(token in allowed_tokens(matcher) and matcher.accept(token) for token in tokens) or not (
-        matcher.is_accepting
-    )
 
 
 # Bugs of the compiler: the keyword does nothing, or something else.
