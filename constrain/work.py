@@ -5,20 +5,29 @@ from __future__ import annotations
 import gc
 import threading
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
+from constrain.engine import core
 from constrain.errors import LimitError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+
+Answer = TypeVar("Answer")
 
 MAX_EXPANSION_WORK = 2_000_000
 """Steps of one compilation, about a second; the largest real schemas take 1,200,000. Beyond: LimitError.
 
 Steps are counted by the size of the objects made or compared (subschemas, keywords, pairs of alternatives, edges,
-digits of bounds), never by time, and do not depend on caches. The kernel's steps count, too; they differ by a few
-per cent from process to process, with the seed of its hashes.
+digits of bounds), never by time, and do not depend on caches. Those of the kernel's questions and proofs count, too;
+they differ by a few per cent from process to process, with the seed of its hashes.
 """
+
+_QUESTION_STEPS = 20
+"""Steps for one question to the kernel, for reading its expressions."""
+
+_KERNEL_STEPS_PER_STEP = 3
+"""Steps of the kernel per step of a compilation."""
 
 
 class _Work(threading.local):
@@ -26,6 +35,7 @@ class _Work(threading.local):
 
     left = MAX_EXPANSION_WORK
     depth = 0
+    counted = 0  # steps of the kernel that have been counted, of those that this thread has taken
 
 
 _work = _Work()
@@ -77,6 +87,7 @@ def compilation() -> Iterator[None]:
     """Grants this thread ``MAX_EXPANSION_WORK`` steps, unless it is part of an enclosing compilation."""
     if _work.depth == 0:
         _work.left = MAX_EXPANSION_WORK
+        _work.counted = core.steps_taken()
     _work.depth += 1
     try:
         yield
@@ -87,21 +98,36 @@ def compilation() -> Iterator[None]:
 @contextmanager
 def apart() -> Iterator[None]:
     """Grants a separate budget to work whose result is cached: the cost of a compilation must not depend on caches."""
+    spend(0)
     left, _work.left = _work.left, MAX_EXPANSION_WORK
     try:
         yield
     finally:
-        _work.left = left
+        _work.left, _work.counted = left, core.steps_taken()
 
 
 def spend(steps: int) -> None:
-    """Counts steps of the current compilation, if any. Raises ``LimitError`` without a place; callers add the place."""
-    _work.left -= steps
+    """Counts steps of the current compilation, if any, and those that the kernel has taken since the last call.
+
+    Raises ``LimitError`` without a place; callers add the place.
+    """
+    taken = core.steps_taken()
+    _work.left -= steps + (taken - _work.counted) // _KERNEL_STEPS_PER_STEP
+    _work.counted = taken
     if _work.left < 0 and _work.depth:
         raise LimitError(
             f"compiling this takes more steps than MAX_EXPANSION_WORK = {MAX_EXPANSION_WORK}; "
             "leave parts out, or make them smaller"
         )
+
+
+def asked(question: Callable[..., Answer], *arguments: object, **options: object) -> Answer:
+    """Returns the kernel's answer to a question about expressions, or to one about a grammar, and counts its steps."""
+    spend(_QUESTION_STEPS)
+    try:
+        return question(*arguments, **options)
+    finally:
+        spend(0)
 
 
 def steps_taken() -> int:

@@ -26,6 +26,7 @@ from constrain.language.tree import (
     Window,
 )
 from constrain.regex.anchors import sequence, union
+from constrain.work import asked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -107,7 +108,7 @@ class _Proof:
                 behind = ByteClass(self.beginnings(follower))
                 for lexeme in lexemes:
                     onward = sequence(self.expression(lexeme), behind, ANY_BYTES)
-                    if not core.is_empty(Intersection((onward, rivals)), self.allowance):
+                    if not asked(core.is_empty, Intersection((onward, rivals)), self.allowance):
                         return False
         return True
 
@@ -143,7 +144,7 @@ class _Proof:
             both: tuple[Expression, ...] = self.expression(one), self.expression(other)
         else:
             both = ByteClass(self.beginnings(one)), ByteClass(self.beginnings(other))
-        return not core.is_empty(Intersection(both), self.allowance)
+        return not asked(core.is_empty, Intersection(both), self.allowance)
 
     def expression(self, symbol: int) -> Expression:
         return self.expressions[symbol]
@@ -193,7 +194,7 @@ def _first_bytes(expression: Expression, allowance: core.Allowance) -> Ranges:
     waiting = [(0, 255)]
     while waiting:
         low, high = waiting.pop()
-        if core.is_empty(Intersection((expression, sequence(ByteClass(((low, high),)), ANY_BYTES))), allowance):
+        if asked(core.is_empty, Intersection((expression, sequence(ByteClass(((low, high),)), ANY_BYTES))), allowance):
             continue
         if low < high:
             middle = (low + high) // 2

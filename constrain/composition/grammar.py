@@ -18,6 +18,7 @@ from constrain.language.tree import Literal
 from constrain.lark.terminals import non_empty_part
 from constrain.regex.parsing.parser import parse_pattern
 from constrain.regex.source import Regex
+from constrain.work import asked
 
 if TYPE_CHECKING:
     from constrain.composition.parts import Part
@@ -100,7 +101,7 @@ class _Composer:
                     expression: Expression = Literal(part.encode())
                 case Regex(pattern, dialect):
                     expression = parse_pattern(pattern, dialect, all_rust=True)
-                    if core.is_empty(expression):
+                    if asked(core.is_empty, expression):
                         raise PatternError(f"{label(part)} matches no text at all")
                 case FreeText():
                     expression = part.expression()

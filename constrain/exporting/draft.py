@@ -14,6 +14,7 @@ from constrain.exporting.loops import write_counted_loops
 from constrain.exporting.memory import DifferenceError, write_memory_out
 from constrain.exporting.nodes import Name, names_in
 from constrain.language.tree import ByteClass
+from constrain.work import asked
 
 if TYPE_CHECKING:
     from constrain.exporting.nodes import Key
@@ -147,7 +148,7 @@ def _require_lossless(found: Draft) -> None:
     if grammar.self_delimiting:
         return
     try:
-        conflict = core.lexing_conflict(grammar, lossless=True)
+        conflict = asked(core.lexing_conflict, grammar, lossless=True)
     except LimitError as error:
         raise ExportError(
             f"{found.title} has no longest match, and whether it makes a difference here takes too long to decide",

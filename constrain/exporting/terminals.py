@@ -33,6 +33,7 @@ from constrain.language.tree import (
     LiteralSet,
     Repetition,
 )
+from constrain.work import asked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -102,7 +103,7 @@ class Terminals:
             case Repetition(part, minimum, maximum):
                 return self._repetition(self.node(part), minimum, maximum)
             case Intersection(parts) if self._booleans and all(map(_is_plain, parts)):
-                return NOTHING if core.is_empty(expression) else self._intersection(parts)
+                return NOTHING if asked(core.is_empty, expression) else self._intersection(parts)
         return self._part(expression)
 
     def _repetition(self, part: Node, minimum: int, maximum: int | None) -> Node:
@@ -123,9 +124,9 @@ class Terminals:
 
     def _part(self, expression: Expression) -> Node:
         """Returns the name of an automaton."""
-        if core.is_empty(expression):
+        if asked(core.is_empty, expression):
             return NOTHING
-        found = core.automaton(expression, MAX_WRITTEN_STATES)
+        found = asked(core.automaton, expression, MAX_WRITTEN_STATES)
         if found is None:
             raise LimitError(
                 "written out, a pattern or number with a length or a multiple here takes more than "

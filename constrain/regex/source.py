@@ -13,6 +13,7 @@ from constrain.language.tree import EMPTY_TEXT, Complement, Intersection
 from constrain.regex.named_groups import has_named_groups
 from constrain.regex.parsing.parser import parse_pattern
 from constrain.regex.parsing.scanner import Dialect
+from constrain.work import asked
 
 _INSTRUCTION = "Answer with a text that matches this regular expression"
 
@@ -68,10 +69,10 @@ class Regex(Source):
         builder = GrammarBuilder()
         start = builder.rule("start")
         alternatives: list[list[int]] = []
-        if core.matches(expression, b""):
+        if asked(core.matches, expression, b""):
             alternatives.append([])
             expression = Intersection((expression, Complement(EMPTY_TEXT)))
-        if not core.is_empty(expression):
+        if not asked(core.is_empty, expression):
             alternatives.append([builder.terminal("pattern", expression)])
         if not alternatives:
             raise PatternError(f"the pattern {self.pattern!r} matches no text at all")

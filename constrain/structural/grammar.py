@@ -39,6 +39,7 @@ from constrain.structural.graph import END, START, Graph
 from constrain.structural.marks import Special
 from constrain.structural.regular import RegularTexts
 from constrain.structural.styles import argument_form, style_marks
+from constrain.work import asked
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -265,7 +266,8 @@ class _Emitter:
         for rule in node.rules:
             reached = graph.state()
             text, rest = self.up_to_trigger(rule, triggers, excluded)
-            if excluded and core.is_empty(text.expression):
+            is_cut_off = asked(core.is_empty, text.expression) if excluded else False
+            if is_cut_off:
                 self.warnings[f"{rule.place}: this trigger cannot occur, because it holds an excluded text"] = None
                 continue
             middle = graph.state()

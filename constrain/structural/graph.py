@@ -14,6 +14,7 @@ from constrain.errors import LimitError
 from constrain.language.tree import Intersection, Literal
 from constrain.regex.anchors import sequence
 from constrain.regex.free_text import SOME_BYTES
+from constrain.work import asked
 
 START, END = 0, 1
 """The first state, to which no edge leads, and the last one, from which none does."""
@@ -182,8 +183,11 @@ class Graph:
             return True
         if text not in self._closed:
             longer = Intersection((sequence(text.expression, SOME_BYTES), text.expression))
+            allowance = core.Allowance(CLOSED_WORK)
             try:
-                self._closed[text] = core.is_empty(longer, core.Allowance(CLOSED_WORK))
+                self._closed[text] = asked(core.is_empty, longer, allowance)
             except LimitError:
+                if allowance.left:  # the work of the whole compilation is spent
+                    raise
                 self._closed[text] = False
         return self._closed[text]

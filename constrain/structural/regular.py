@@ -14,6 +14,7 @@ from constrain.regex.free_text import up_to, without
 from constrain.regex.parsing.parser import parse_pattern
 from constrain.regex.source import Regex
 from constrain.structural.formats import AnyText, Constant, InOrder, Language, OneOf, Repeated, Tag
+from constrain.work import asked
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -137,7 +138,7 @@ class RegularTexts:
         text = self.text(
             ("pattern", pattern), lambda: parse_pattern(pattern, "rust", all_rust=True), f"regex {pattern!r}", place
         )
-        if core.is_empty(text.expression):
+        if asked(core.is_empty, text.expression):
             raise GrammarError(f"the pattern {pattern!r:.200} matches no text at all; change it", pointer=place)
         return text
 

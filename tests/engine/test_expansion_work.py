@@ -10,7 +10,10 @@ import pytest
 
 import constrain
 from constrain import work as _work
+from constrain.engine import core
 from constrain.json_schema.compiler import compile_schema
+from constrain.language.tree import Alternation, Complement, Intersection, Literal, Repetition
+from constrain.regex.anchors import sequence
 from tests.support import LONG, byte_vocabulary
 from tests.support.hostile_schemas import FAMILIES, cost
 
@@ -104,3 +107,28 @@ def test_large_schemas_compile_or_are_refused_in_about_a_second(name: str) -> No
     assert found.outcome == "compiles" or "MAX_" in found.outcome, found
     assert found.seconds < 2.5, found
     assert found.memory < 500 << 20, found
+
+
+def test_questions_to_the_kernel_count_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    either = Alternation((Literal(b"a"), Literal(b"b")))
+    loops = [sequence(Repetition(either, 0, None), Literal(b"a"), Repetition(either, k, k)) for k in range(8)]
+    questions = [Intersection((one, Complement(other))) for one in loops for other in loops]
+    with _work.compilation():
+        answers = [_work.asked(core.is_empty, question) for question in questions]
+    steps = _work.steps_taken()
+    assert answers == [one == other for one in range(8) for other in range(8)]
+    assert steps > 5_000
+    monkeypatch.setattr(_work, "MAX_EXPANSION_WORK", steps // 2)
+    with _work.compilation():
+        with pytest.raises(constrain.LimitError, match="MAX_EXPANSION_WORK"):
+            [_work.asked(core.is_empty, question) for question in questions]
+        with pytest.raises(constrain.LimitError, match="MAX_EXPANSION_WORK"):
+            _work.asked(pytest.fail, "a question is asked though no work is left")
+
+
+def test_the_parts_of_a_structural_tag_share_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = [{"type": "regex", "pattern": f"([ab]{{1,{size}}}a)*"} for size in range(5, 9)]
+    tag = constrain.StructuralTag({"type": "structural_tag", "format": {"type": "sequence", "elements": parts}})
+    monkeypatch.setattr(_work, "MAX_EXPANSION_WORK", 500)
+    with pytest.raises(constrain.LimitError, match="MAX_EXPANSION_WORK"):
+        constrain.compile(tag, byte_vocabulary(), cache=False)

@@ -17,7 +17,7 @@ from constrain.regex.anchors import sequence
 from constrain.regex.free_text import up_to, without
 from constrain.remembering import remembered
 from constrain.vocabulary.vocabulary import Vocabulary
-from constrain.work import apart
+from constrain.work import apart, asked
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +31,7 @@ BEGIN, END = 0, 1
 def is_apart(text: bytes, others: list[Expression]) -> bool:
     """Returns whether no other expression begins with the first byte of a text."""
     begin = sequence(Literal(text[:1]), ANY_BYTES)
-    return all(core.is_empty(Intersection((begin, other))) for other in others)
+    return all(asked(core.is_empty, Intersection((begin, other))) for other in others)
 
 
 BEGINNING_BYTES = 4 << 20

@@ -37,6 +37,7 @@ from constrain.language.tree import (
 from constrain.regex import classes
 from constrain.regex.anchors import sequence
 from constrain.regex.spelling import in_json, in_json_text
+from constrain.work import asked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -143,11 +144,11 @@ def _is_run(expression: Expression) -> bool:
 
 
 def _has_escapes(expression: Expression) -> bool:
-    return not core.is_empty(Intersection((expression, sequence(ANY_BYTES, CharClass(_ESCAPED), ANY_BYTES))))
+    return not asked(core.is_empty, Intersection((expression, sequence(ANY_BYTES, CharClass(_ESCAPED), ANY_BYTES))))
 
 
 def _begins_with(expression: Expression, characters: Ranges) -> bool:
-    return not core.is_empty(Intersection((expression, sequence(CharClass(characters), ANY_BYTES))))
+    return not asked(core.is_empty, Intersection((expression, sequence(CharClass(characters), ANY_BYTES))))
 
 
 # Characters of an expression.
@@ -210,7 +211,7 @@ def _neighbours(grammar: Grammar) -> _Neighbours | None:
         key = min(a, b), max(a, b)
         if key not in overlaps:
             one, two = grammar.terminals[a].expression, grammar.terminals[b].expression
-            overlaps[key] = a == b or not core.is_empty(Intersection((one, two)))
+            overlaps[key] = a == b or not asked(core.is_empty, Intersection((one, two)))
         return overlaps[key]
 
     start, n_pairs = (0, 0), 0

@@ -27,6 +27,7 @@ from constrain.language.tree import ANY_BYTES, CharClass, Complement, Expression
 from constrain.regex.anchors import sequence, union
 from constrain.regex.free_text import ANY_TEXT, up_to
 from constrain.regex.parsing.parser import parse_pattern
+from constrain.work import asked
 
 if TYPE_CHECKING:
     from constrain.chat.answers.choices import Choices
@@ -209,10 +210,10 @@ class _Form:
         for step, _ in after.onward:
             if isinstance(step, Variable) or (
                 isinstance(step, bytes)
-                and not core.is_empty(Intersection((sequence(written, Literal(step[:1]), ANY_BYTES), written)))
+                and not asked(core.is_empty, Intersection((sequence(written, Literal(step[:1]), ANY_BYTES), written)))
             ):
                 raise ValueError(f"ids of the form {form.name} may contain the text that follows them")
-        if after.reached is not None or not after.onward or core.matches(written, b""):
+        if after.reached is not None or not after.onward or asked(core.matches, written, b""):
             raise ValueError(f"ids of the form {form.name} must not be empty, and need a text behind them")
         self.made.read(source, written, self.place(after), "id")
 

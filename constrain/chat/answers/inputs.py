@@ -15,6 +15,7 @@ from constrain.regex.free_text import ANY_TEXT, SOME_BYTES, up_to, without
 from constrain.regex.parsing.parser import parse_pattern
 from constrain.regex.source import Regex
 from constrain.regex.spelling import in_json
+from constrain.work import asked
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,7 +73,7 @@ def _check_free_of(mark: bytes, grammar: Grammar, what: str) -> None:
     """Raises GrammarError if a sequence of a grammar's lexemes may contain the text that ends input."""
     lexemes = Repetition(union([terminal.expression for terminal in grammar.terminals]), 0, None)
     early = sequence(ANY_BYTES, Literal(mark), SOME_BYTES)
-    if not core.is_empty(Intersection((sequence(lexemes, Literal(mark)), early))):
+    if not asked(core.is_empty, Intersection((sequence(lexemes, Literal(mark)), early))):
         raise GrammarError(
             f"{what} has a grammar, and calls of custom tools end at the text {mark.decode()!r} here, which texts of "
             "that grammar may hold; give it a Regex, or choose a form of calls in which input is a JSON string or ends "
@@ -82,7 +83,7 @@ def _check_free_of(mark: bytes, grammar: Grammar, what: str) -> None:
 
 def _require_texts(expression: Expression, what: str) -> Expression:
     """Returns the expression of an input. Raises GrammarError if it matches no text."""
-    if core.is_empty(expression):
+    if asked(core.is_empty, expression):
         raise GrammarError(
             f"the Regex of {what} matches no text that can be written in this model's form of calls; change the Regex, "
             "or choose another form of calls"

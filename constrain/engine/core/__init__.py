@@ -21,6 +21,7 @@ from constrain.engine.core._kernel import (
     matches,
     offer_seed,
     seed,
+    steps_taken,
 )
 
 __all__ = [
@@ -42,4 +43,5 @@ __all__ = [
     "matches",
     "offer_seed",
     "seed",
+    "steps_taken",
 ]

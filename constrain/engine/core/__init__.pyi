@@ -27,6 +27,7 @@ __all__ = [
     "matches",
     "offer_seed",
     "seed",
+    "steps_taken",
 ]
 
 class StopTime:
@@ -49,6 +50,9 @@ class Allowance:
     def __init__(self, work: int) -> None: ...
     @property
     def left(self) -> int: ...
+
+def steps_taken() -> int:
+    """Steps that this thread has taken so far, in questions about expressions and in proofs about grammars."""
 
 def is_empty(expression: Expression, allowance: Allowance | None = None) -> bool:
     """Whether the expression matches no text. Raises LimitError if deciding takes too many states."""

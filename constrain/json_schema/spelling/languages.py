@@ -15,7 +15,7 @@ from constrain.engine import core
 from constrain.errors import LimitError
 from constrain.json_schema.spelling.canonical import spell_content
 from constrain.language.tree import ANY_JSON_CHAR, Concatenation, Intersection, Literal, LiteralSet, Repetition, Window
-from constrain.work import spend
+from constrain.work import asked, spend
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -37,12 +37,6 @@ MAX_CYCLE_STATES = 5_000
 
 MAX_WALKED_LENGTH = 1_000
 """Minimum length up to which a pattern is walked; above it, the period of its possible lengths decides."""
-
-_QUESTION_STEPS = 20
-"""Compilation steps for one question, for reading its expressions."""
-
-_KERNEL_STEPS_PER_STEP = 3
-"""Steps of the kernel per compilation step."""
 
 _PAIRS_PER_STEP = 10
 """Pairs of patterns, each counted twice, whose beginnings are compared per compilation step."""
@@ -72,17 +66,14 @@ def begin_compilation() -> None:
 
 def _ask(question: Callable[..., Answer], *arguments: object) -> Answer:
     allowance = _work.allowance
-    before = allowance.left
     try:
-        answer = question(*arguments, allowance)
+        return asked(question, *arguments, allowance)
     except LimitError:
         if allowance.left == 0:
             raise LimitError(
                 f"comparing the patterns takes more work than MAX_PATTERN_WORK = {MAX_PATTERN_WORK}"
             ) from None
         raise
-    spend(_QUESTION_STEPS + (before - allowance.left) // _KERNEL_STEPS_PER_STEP)
-    return answer
 
 
 def matching(expression: Expression, texts: Iterable[str]) -> list[str]:

@@ -38,6 +38,7 @@ from constrain.lark.reading.syntax import Complement as Not
 from constrain.lark.terminals import non_empty_part, terminal_expression
 from constrain.regex.anchors import repetition, sequence, union
 from constrain.regex.classes import normalize
+from constrain.work import asked
 
 if TYPE_CHECKING:
     from constrain.language.tree import Ranges
@@ -169,10 +170,10 @@ def _either(left: Expression | None, right: Expression | None) -> Expression | N
 
 def _not_beginning(expression: Expression, onward: Ranges) -> Expression | None:
     """Returns the texts that begin with none of these bytes; the same object if all texts do so."""
-    if not onward or core.is_empty(Intersection((expression, sequence(ByteClass(onward), ANY_BYTES)))):
+    if not onward or asked(core.is_empty, Intersection((expression, sequence(ByteClass(onward), ANY_BYTES)))):
         return expression
     rest = Intersection((expression, sequence(ByteClass(_other_bytes(onward)), ANY_BYTES)))
-    return None if core.is_empty(rest) else rest
+    return None if asked(core.is_empty, rest) else rest
 
 
 def _other_bytes(ranges: Ranges) -> Ranges:
@@ -189,9 +190,9 @@ def _by_bytes_onward(expression: Expression, beginnings: Expression, wholes: lis
     found: list[tuple[Expression, list[tuple[int, int]]]] = [(expression, [])]
     for low, high in pairwise(edges):  # borders of ranges of bytes that are all treated alike
         followed = sequence(expression, ByteClass(((low, high - 1),)))
-        if core.is_empty(Intersection((followed, beginnings))):
+        if asked(core.is_empty, Intersection((followed, beginnings))):
             continue
-        if core.is_empty(Intersection((followed, Complement(beginnings)))):
+        if asked(core.is_empty, Intersection((followed, Complement(beginnings)))):
             found = [(matches, [*onward, (low, high - 1)]) for matches, onward in found]
             continue
         continued = union([_beginnings_before(whole, low, high) for whole in wholes])
@@ -199,7 +200,7 @@ def _by_bytes_onward(expression: Expression, beginnings: Expression, wholes: lis
         for matches, onward in found:
             parts.append((Intersection((matches, continued)), [*onward, (low, high - 1)]))
             parts.append((Intersection((matches, Complement(continued))), onward))
-        found = [(matches, onward) for matches, onward in parts if not core.is_empty(matches)]
+        found = [(matches, onward) for matches, onward in parts if not asked(core.is_empty, matches)]
     return [Gap(matches, normalize(onward)) for matches, onward in found]
 
 

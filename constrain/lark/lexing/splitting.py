@@ -16,7 +16,7 @@ from constrain.errors import GrammarError, LimitError
 from constrain.language.grammar import Edge, Grammar, Rule
 from constrain.language.special import terminal_special
 from constrain.language.tree import ByteClass
-from constrain.work import spend
+from constrain.work import asked
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -29,9 +29,6 @@ MAX_SPLIT_STATES = 5_000
 a Lark grammar raises GrammarError, which names two terminals between which the longest match could lead into a dead
 end, or LimitError; in a GBNF grammar every terminal is one character.
 """
-
-PROOF_STEPS = 1_000_000
-"""Steps of compilation for a proof of lexing that meets a limit of the kernel, and so has taken about a second."""
 
 
 def settle_lexing(grammar: Grammar, whole: Collection[int], *, lossless_first: bool = False) -> Grammar:
@@ -66,7 +63,7 @@ def settle_lexing(grammar: Grammar, whole: Collection[int], *, lossless_first: b
 def _settled_by_rules(grammar: Grammar, whole: Collection[int], limited: Collection[int]) -> Grammar | None:
     """Returns the grammar with rules in place of terminals with a limit: of those in the way, or else of all."""
     try:
-        in_the_way = set(limited).intersection(core.conflicting_terminals(grammar, True))  # noqa: FBT003 - lossless
+        in_the_way = set(limited).intersection(asked(core.conflicting_terminals, grammar, True))  # noqa: FBT003 - lossless
     except LimitError:
         in_the_way = set(limited)
     for chosen in (in_the_way, set(limited)):
@@ -96,7 +93,7 @@ def _with_limited_rules(grammar: Grammar, limited: Collection[int]) -> Grammar:
 def _refuse_limited_rule(grammar: Grammar) -> NoReturn:
     """Raises GrammarError for a grammar with ``max_tokens`` of rules whose lexing loses texts."""
     try:
-        conflict = core.lexing_conflict(grammar, lossless=True)
+        conflict = asked(core.lexing_conflict, grammar, lossless=True)
     except LimitError:
         conflict = None
     where = ""
@@ -133,9 +130,8 @@ def _proved(grammar: Grammar) -> Grammar:
     Nothing is proved if an expression is too large; compiling the grammar raises the error.
     """
     try:
-        no_dead_end, self_delimiting = core.lexing_claims(grammar)
+        no_dead_end, self_delimiting = asked(core.lexing_claims, grammar)
     except LimitError:
-        spend(PROOF_STEPS)
         return grammar
     return replace(grammar, proved=no_dead_end, self_delimiting=self_delimiting)
 
@@ -158,9 +154,8 @@ class _Splitting:
     def conflicting(self) -> Collection[int]:
         """Returns the terminals of all conflicts; all terminals if deciding takes too long."""
         try:
-            return core.conflicting_terminals(self.grammar, self._lossless)
+            return asked(core.conflicting_terminals, self.grammar, self._lossless)
         except LimitError:
-            spend(PROOF_STEPS)
             return range(len(self.grammar.terminals))
 
     def split(self, terminals: Collection[int]) -> bool:
@@ -182,7 +177,7 @@ class _Splitting:
 
     def _rule(self, terminal: Terminal, known: list[Terminal]) -> Rule | None:
         """Returns a rule that reads a terminal byte by byte; None if it has too many states."""
-        automaton = core.automaton(terminal.expression, MAX_SPLIT_STATES - self._states)
+        automaton = asked(core.automaton, terminal.expression, MAX_SPLIT_STATES - self._states)
         if automaton is None:
             return None
         self._states += len(automaton)

@@ -281,6 +281,14 @@ struct Allowance {
   size_t left;
 };
 
+// Steps that this thread has taken for questions and proofs so far, for callers that limit their sum.
+thread_local uint64_t steps_taken = 0;
+
+struct CountsSteps {
+  const ExpressionStore& store;
+  ~CountsSteps() { steps_taken += store.work(); }
+};
+
 // One question about one expression. Each starts from an empty store; only the work adds up.
 class Question {
  public:
@@ -300,6 +308,7 @@ class Question {
     }
   }
   void settle() {
+    steps_taken += store.work();
     if (allowance_) allowance_->left -= std::min(allowance_->left, store.work());
   }
 
@@ -319,6 +328,7 @@ void bind_stop_time(nb::module_& m) {
 }
 
 void bind_questions(nb::module_& m) {
+  m.def("steps_taken", [] { return steps_taken; });
   nb::class_<Allowance>(m, "Allowance")
       .def(nb::init<size_t>(), "work"_a)
       .def_ro("left", &Allowance::left);
@@ -425,6 +435,7 @@ void bind_grammar(nb::module_& m) {
           std::optional<LexingConflict> found;
           try {
             Grammar imported = import_grammar(grammar, false);
+            const CountsSteps counts{imported.expressions};
             nb::gil_scoped_release release;
             if (!imported.self_delimiting) found = find_lexing_conflict(imported, lossless);
           } catch (const LimitError& error) {
@@ -438,6 +449,7 @@ void bind_grammar(nb::module_& m) {
         [](nb::handle grammar, bool lossless) {
           try {
             Grammar imported = import_grammar(grammar, false);
+            const CountsSteps counts{imported.expressions};
             nb::gil_scoped_release release;
             return imported.self_delimiting ? std::vector<uint32_t>{} : find_conflicting_terminals(imported, lossless);
           } catch (const LimitError& error) {
@@ -450,6 +462,7 @@ void bind_grammar(nb::module_& m) {
           LexingClaims claims{true, true};
           try {
             Grammar imported = import_grammar(grammar, false);
+            const CountsSteps counts{imported.expressions};
             nb::gil_scoped_release release;
             if (!imported.self_delimiting) claims = find_lexing_claims(imported);
             return std::pair(claims.no_dead_end, claims.self_delimiting);

@@ -397,7 +397,7 @@ void ExpressionStore::overspent() const {
 }
 
 // The parts of an alternation or chain that may come first, each with what follows it.
-std::vector<std::pair<ExprId, ExprId>> ExpressionStore::leading_parts(ExprId e) const {
+std::vector<std::pair<ExprId, ExprId>> ExpressionStore::leading_parts(ExprId e) {
   std::vector<std::pair<ExprId, ExprId>> found;
   FlatMap<uint32_t, uint8_t> seen;  // many alternatives end alike
   const auto add_links = [&](ExprId link) {
@@ -412,6 +412,7 @@ std::vector<std::pair<ExprId, ExprId>> ExpressionStore::leading_parts(ExprId e) 
   };
   if (nodes_[index(e)].kind == Kind::concatenation) {
     add_links(e);
+    spend(found.size() / links_per_step);
     return found;
   }
   found.reserve(nodes_[index(e)].part_count());
@@ -422,6 +423,7 @@ std::vector<std::pair<ExprId, ExprId>> ExpressionStore::leading_parts(ExprId e) 
       found.emplace_back(part, ExprId::epsilon);
     }
   }
+  spend(found.size() / links_per_step);
   return found;
 }
 
@@ -442,7 +444,6 @@ ExprId ExpressionStore::derive(ExprId e, uint8_t byte) {
     case Kind::concatenation:
     case Kind::alternation: {
       const auto leading = leading_parts(e);
-      spend(leading.size() / parts_per_step);
       std::vector<ExprId> next;
       for (const auto& [part, rest] : leading) {
         if (const ExprId d = derivative(part, byte); d != ExprId::nothing) next.push_back(concatenation(d, rest));

@@ -230,6 +230,7 @@ class ExpressionStore {
 
  private:
   static constexpr size_t parts_per_step = 8;        // made, sorted or visited
+  static constexpr size_t links_per_step = 2;        // found, derived and joined again: several look-ups each
   static constexpr size_t steps_between_looks = 4'096;  // at the time
   void spend(size_t work) {
     spent_ += work;
@@ -265,7 +266,7 @@ class ExpressionStore {
   bool is_tall(ExprId e) const { return nodes_[index(e)].height > max_recursed_height; }
   void set_height(Node& node) const;
   void derive_tall_parts(ExprId e, uint8_t byte);
-  std::vector<std::pair<ExprId, ExprId>> leading_parts(ExprId e) const;
+  std::vector<std::pair<ExprId, ExprId>> leading_parts(ExprId e);
   class Deciding;
 
   ExprId intern(Node node);
