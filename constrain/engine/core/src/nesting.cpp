@@ -51,6 +51,7 @@ void ExpressionStore::set_height(Node& node) const {
 
 // The parts whose derivatives make up the derivative of `e`.
 void ExpressionStore::derive_tall_parts(ExprId e, uint8_t byte) {
+  spend(1);  // where nothing is left, not even the parts are looked at
   auto key = [byte](ExprId each) { return (uint64_t{index(each)} << 8) | byte; };
   auto known = [&](ExprId each) {
     const int16_t lead = nodes_[index(each)].lead;
