@@ -11,8 +11,8 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 import pytest
 
 import constrain
-from constrain.json_schema.emission.number_spellings import SPELLING_BYTES, all_spellings
-from constrain.json_schema.shapes.numeric import NumberShape
+from constrain.json_schema.numbers.every import SPELLING_BYTES, all_spellings
+from constrain.json_schema.numbers.shape import NumberShape
 from constrain.language.tree import tree_bytes
 from constrain.regex.unicode.properties import _property, property_ranges
 from constrain.remembering import Memory

@@ -6,8 +6,8 @@
 
 - ``documents``: the schema that a place or reference means (``dialects``: its draft); ``keywords``: its meaning, one
   record for each keyword
-- ``shapes``: the allowed values; ``formulas``: ``and``, ``or`` and ``not`` over shapes
+- ``shapes``: the allowed values, with ``numbers``; ``formulas``: ``and``, ``or`` and ``not`` over shapes
 - ``values``: existence and number of values; ``emission``: shapes to rules
-- ``formats`` and ``spelling``: the texts of formats, numbers and strings
+- ``formats`` and ``spelling``: the texts of formats and strings
 - ``strict``: OpenAI's subset; ``lint``: advice to authors; ``hint``: the text that shows a schema to the model
 """

@@ -10,13 +10,12 @@ from constrain.json_schema.emission.combined import add_combined
 from constrain.json_schema.emission.element_emission import ElementEmission
 from constrain.json_schema.emission.emitting import EDGE_STEPS, RULE_STEPS, TERMINAL_STEPS, Emitting, UndeclaredKey
 from constrain.json_schema.emission.objects import add_object
-from constrain.json_schema.emission.scalars import number_spellings, scalar_terminals
+from constrain.json_schema.emission.scalars import BYTES_PER_STEP, number_spellings, scalar_steps, scalar_terminals
 from constrain.json_schema.formulas.closing import emitted, emitted_strings, has_value, is_productive
+from constrain.json_schema.numbers.shape import plainly_whole, within_64_bits
 from constrain.json_schema.shapes.arrays import unproductive_item
 from constrain.json_schema.shapes.data import NO_SHAPES, NOTHING, ArrayShape, Goal, ObjectShape
 from constrain.json_schema.shapes.goal import place
-from constrain.json_schema.shapes.number_texts import BYTES_PER_STEP, scalar_steps
-from constrain.json_schema.shapes.numeric import plainly_whole, within_64_bits
 from constrain.json_schema.shapes.strings import identity
 from constrain.json_schema.spelling.canonical import spell_string
 from constrain.json_schema.spelling.punctuation import PUNCTUATION

@@ -6,15 +6,15 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from constrain.errors import UnsupportedSchemaError
-from constrain.json_schema.shapes.data import ANY_SHAPES, FALSE, NULL, TRUE, Shapes
-from constrain.json_schema.shapes.keys import JSON_STRING, quoted
-from constrain.json_schema.shapes.number_texts import CANONICAL, NumberSpellings
-from constrain.json_schema.shapes.numeric import (
+from constrain.json_schema.numbers.canonical import CANONICAL, NumberSpellings, number_steps
+from constrain.json_schema.numbers.shape import (
     ANY_INTEGER,
     ANY_NUMBER,
     INT64,
     NumberShape,
 )
+from constrain.json_schema.shapes.data import ANY_SHAPES, FALSE, NULL, TRUE, Shapes
+from constrain.json_schema.shapes.keys import JSON_STRING, quoted
 from constrain.json_schema.shapes.strings import ANY_STRING, StringShape, content
 from constrain.json_schema.spelling.canonical import spell_string
 from constrain.language.grammar import Kind, Terminal
@@ -34,6 +34,19 @@ _SIMPLE = {NULL: b"null", FALSE: b"false", TRUE: b"true"}
 _SIMPLE_TERMINALS = {NULL: NULL_VALUE, FALSE | TRUE: BOOLEAN_VALUE}
 
 
+BYTES_PER_STEP = 100
+"""Bytes of literal text per compilation step."""
+
+
+def scalar_steps(shapes: Shapes, numbers: str, precision: str) -> int:
+    """Returns the compilation steps for the terminals of these scalars, estimated from their size."""
+    steps = sum(number_steps(number, numbers, precision) for number in shapes.numbers)
+    for string in shapes.strings:
+        for value in string.values or ():
+            steps += 1 + len(value) // BYTES_PER_STEP
+    return steps
+
+
 def number_spellings(numbers: str, precision: str, *, plain_integers: bool, zeros: bool) -> NumberSpellings:
     """Returns the function for the spellings of a shape's numbers under the policies ``numbers`` and ``precision``.
 
@@ -42,9 +55,9 @@ def number_spellings(numbers: str, precision: str, *, plain_integers: bool, zero
     by_double = precision == "double"
     if numbers == "canonical":
         return CANONICAL[by_double, zeros]
-    from constrain.json_schema.emission import number_spellings as spellings
+    from constrain.json_schema.numbers import every
 
-    return spellings.ALL_BUT_OF_INTEGERS[by_double] if plain_integers else spellings.ALL[by_double]
+    return every.ALL_BUT_OF_INTEGERS[by_double] if plain_integers else every.ALL[by_double]
 
 
 def scalar_terminals(shapes: Shapes, location: Location | None, spellings: NumberSpellings) -> list[Terminal]:

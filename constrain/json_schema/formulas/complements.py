@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from constrain.json_schema.formulas.formulas import negated
+from constrain.json_schema.numbers.shape import complement_numbers
 from constrain.json_schema.shapes.arrays import intersect_arrays
 from constrain.json_schema.shapes.combined import (
     array_formula,
@@ -35,7 +36,6 @@ from constrain.json_schema.shapes.data import (
     Or,
     Shapes,
 )
-from constrain.json_schema.shapes.numeric import complement_numbers
 from constrain.json_schema.shapes.objects import intersect_objects
 from constrain.json_schema.shapes.shapes import intersect, union
 from constrain.json_schema.shapes.strings import complement_strings

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from constrain.errors import LimitError
 from constrain.json_schema.documents.keyword import KEYWORDS
+from constrain.json_schema.numbers.shape import intersect_numbers
 from constrain.json_schema.shapes.arrays import item_goal
 from constrain.json_schema.shapes.combined import arrays_of, objects_of, scalars_of
 from constrain.json_schema.shapes.data import ANY, FALSE, NOTHING, NULL, TRUE, ArrayShape, Goal, ObjectShape, Shapes
-from constrain.json_schema.shapes.numeric import intersect_numbers
 from constrain.json_schema.shapes.objects import key_goals
 from constrain.json_schema.shapes.shapes import all_but_one, intersect, union
 from constrain.json_schema.shapes.strings import StringShape, definition, intersect_strings, shorter

@@ -18,8 +18,8 @@ from constrain.json_schema.keywords.assertions import (
     Assertions,
 )
 from constrain.json_schema.keywords.objects import object_shape
+from constrain.json_schema.numbers.shape import ANY_INTEGER, ANY_NUMBER, intersect_numbers
 from constrain.json_schema.shapes.data import ANY_SHAPES, BOOLEAN, NULL, Shapes
-from constrain.json_schema.shapes.numeric import ANY_INTEGER, ANY_NUMBER, intersect_numbers
 from constrain.json_schema.shapes.shapes import intersect_all
 from constrain.json_schema.shapes.strings import ANY_STRING
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from constrain.json_schema.numbers.shape import ANY_NUMBER, NumberShape, intersect_numbers
 from constrain.json_schema.shapes.data import ANY, Goal
-from constrain.json_schema.shapes.numeric import ANY_NUMBER, NumberShape, intersect_numbers
 from constrain.json_schema.shapes.strings import ANY_STRING, StringShape, intersect_strings
 
 if TYPE_CHECKING:

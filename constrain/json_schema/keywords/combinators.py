@@ -22,11 +22,11 @@ from constrain.json_schema.keywords.unevaluated import (
     merged,
     variants,
 )
+from constrain.json_schema.numbers.cells import Number, is_long_integer
+from constrain.json_schema.numbers.shape import NumberShape, exact
 from constrain.json_schema.shapes.data import ANY_SHAPES, FALSE, NULL, TRUE, Shapes
-from constrain.json_schema.shapes.numeric import NumberShape, exact
 from constrain.json_schema.shapes.shapes import all_but_one, intersect, union
 from constrain.json_schema.shapes.strings import StringShape
-from constrain.json_schema.spelling.cells import Number, is_long_integer
 from constrain.language.wrong_schema import describe_no_type_name
 from constrain.work import spend
 

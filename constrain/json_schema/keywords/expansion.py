@@ -12,10 +12,10 @@ from constrain.json_schema.keywords.asserted import asserted_shapes
 from constrain.json_schema.keywords.assertions import Assertions
 from constrain.json_schema.keywords.table import KEYWORDS
 from constrain.json_schema.keywords.unevaluated import unevaluated
+from constrain.json_schema.numbers.shape import exact
 from constrain.json_schema.shapes.data import ANY, ANY_SHAPES, NO_SHAPES, NOTHING, PLAIN, Goal, Shapes, fixed_goal
 from constrain.json_schema.shapes.goal import origin
 from constrain.json_schema.shapes.goals import Goals, endless
-from constrain.json_schema.shapes.numeric import exact
 from constrain.json_schema.shapes.shapes import intersect_all
 from constrain.work import spend
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from constrain.json_schema.documents.locations import Location
     from constrain.json_schema.documents.references import References
     from constrain.json_schema.keywords.unevaluated import Variants
+    from constrain.json_schema.numbers.cells import Number
     from constrain.json_schema.shapes.data import Formula
     from constrain.json_schema.shapes.strings import StringShape
-    from constrain.json_schema.spelling.cells import Number
     from constrain.json_schema.values.counting import Value
     from constrain.language.policies import Policies
     from constrain.language.tree import Expression

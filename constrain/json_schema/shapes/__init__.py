@@ -2,7 +2,7 @@
 
 ``keywords``, ``formulas`` and ``values`` work on shapes. Read ``data`` first: goals (constraints on the value at one
 place) and shapes (of one JSON type each). ``goals`` is the interface of a compilation's working memory; ``goal`` finds
-the schema of a goal. Then ``shapes`` (disjunctions), and one type: ``numeric`` with ``number_texts``, ``strings`` with
-``quotes``, ``arrays``, or ``objects`` with ``keys`` and ``key_partition`` (undeclared keys). ``combined``: arrays and
-objects under formulas.
+the schema of a goal. Then ``shapes`` (disjunctions), and one type: ``strings`` with ``quotes``, ``arrays``, or
+``objects`` with ``keys`` and ``key_partition`` (undeclared keys); the shape of numbers is in the package ``numbers``.
+``combined``: arrays and objects under formulas.
 """

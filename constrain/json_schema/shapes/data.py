@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from constrain.json_schema.shapes.numeric import ANY_INTEGER, ANY_NUMBER, NumberShape
+from constrain.json_schema.numbers.shape import ANY_INTEGER, ANY_NUMBER, NumberShape
 from constrain.json_schema.shapes.strings import ANY_STRING, StringShape
 
 if TYPE_CHECKING:

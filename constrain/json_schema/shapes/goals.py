@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
     from constrain.json_schema.documents.locations import Location
     from constrain.json_schema.documents.references import References
+    from constrain.json_schema.numbers.cells import Number
     from constrain.json_schema.shapes.data import Formula, Goal, Shapes
     from constrain.json_schema.shapes.strings import StringShape
-    from constrain.json_schema.spelling.cells import Number
     from constrain.language.policies import Policies
     from constrain.language.tree import Expression
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from constrain.errors import LimitError
+from constrain.json_schema.numbers.shape import ANY_NUMBER, NumberShape, intersect_numbers
 from constrain.json_schema.shapes.arrays import intersect_arrays
 from constrain.json_schema.shapes.combined import intersect_combined
 from constrain.json_schema.shapes.data import (
@@ -14,7 +15,6 @@ from constrain.json_schema.shapes.data import (
     ObjectShape,
     Shapes,
 )
-from constrain.json_schema.shapes.numeric import ANY_NUMBER, NumberShape, intersect_numbers
 from constrain.json_schema.shapes.objects import intersect_objects
 from constrain.json_schema.shapes.strings import ANY_STRING, StringShape, intersect_many_strings, intersect_strings
 from constrain.work import spend
@@ -22,8 +22,8 @@ from constrain.work import spend
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from constrain.json_schema.numbers.cells import Number
     from constrain.json_schema.shapes.goals import Goals
-    from constrain.json_schema.spelling.cells import Number
 
 MAX_ALTERNATIVES = 1_000
 """Alternatives of one JSON type at one place; ``anyOf`` under ``allOf`` multiplies them, and real schemas have fewer

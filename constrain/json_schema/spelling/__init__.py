@@ -1,7 +1,6 @@
 """Spelling: the texts of values.
 
 ``formats``, ``shapes`` and ``emission`` call this package for expressions. ``canonical`` is the one spelling of
-strings, ``numbers`` that of numbers: intervals and multiples in exact arithmetic, with ``cells`` (decimals that read as
-one IEEE double). ``punctuation`` is brackets, commas and the white space around them. ``languages`` asks the kernel
-about patterns: is there a text, do two overlap?
+strings; those of numbers are in ``numbers``. ``punctuation`` is brackets, commas and the white space around them.
+``languages`` asks the kernel about patterns: is there a text, do two overlap?
 """

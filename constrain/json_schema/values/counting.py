@@ -12,13 +12,13 @@ from constrain.errors import LimitError
 from constrain.json_schema.formulas.closing import emitted, emitted_strings
 from constrain.json_schema.formulas.independent_keys import IndependentKeys
 from constrain.json_schema.formulas.shape_automaton import OPENED, ShapeAutomaton
+from constrain.json_schema.numbers.cells import GREATEST_EXACT, doubles_between, nearest
+from constrain.json_schema.numbers.shape import NumberShape, list_numbers, step_of
 from constrain.json_schema.shapes.arrays import item_goal, longest_length, unproductive_item
 from constrain.json_schema.shapes.data import FALSE, NULL, TRUE, ArrayShape, ObjectShape
 from constrain.json_schema.shapes.keys import key_classes
-from constrain.json_schema.shapes.numeric import NumberShape, list_numbers, step_of
 from constrain.json_schema.shapes.objects import key_goals
 from constrain.json_schema.shapes.strings import StringShape, content, list_strings
-from constrain.json_schema.spelling.cells import GREATEST_EXACT, doubles_between, nearest
 from constrain.json_schema.spelling.languages import has_endless_texts
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from constrain.json_schema.formulas.remembered.members import RememberedMembers
     from constrain.json_schema.formulas.shape_automaton import Read
+    from constrain.json_schema.numbers.cells import Number
     from constrain.json_schema.shapes.data import Combination, Goal
-    from constrain.json_schema.spelling.cells import Number
     from constrain.language.policies import Policies
 
 Value = tuple[object, ...]

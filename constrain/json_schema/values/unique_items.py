@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from constrain.errors import LimitError, UnsupportedSchemaError, describe_pointer
 from constrain.json_schema.formulas.arrays import array_automaton
 from constrain.json_schema.formulas.shape_automaton import OPENED, Read, ShapeAutomaton
+from constrain.json_schema.numbers.shape import NumberShape, admits_number, lcm, step_of, to_decimal
 from constrain.json_schema.shapes.arrays import longest_length, unproductive_item
 from constrain.json_schema.shapes.combined import is_array
 from constrain.json_schema.shapes.data import ANY, FALSE, NULL, TRUE, ArrayShape, Combination, Goal, Shapes
-from constrain.json_schema.shapes.numeric import NumberShape, admits_number, lcm, step_of, to_decimal
 from constrain.json_schema.shapes.strings import admitted
 from constrain.json_schema.values.counting import Supply, json_value
 from constrain.json_schema.values.productivity import children, expand_all, mark_productive

@@ -1,7 +1,7 @@
 """``numbers="any"``: all JSON spellings of the numbers of a shape, by value.
 
 In addition to the canonical spellings, whole numbers may have a fraction of zeros and be ``-0``, and scientific
-notation is allowed within the limits of ``constrain.regex.scientific``. Numbers with a fraction or an exponent are
+notation is allowed within the limits of ``scientific``. Numbers with a fraction or an exponent are
 finite as binary64. Numbers with an exponent are 0 or at least the least float, so that no reader rounds them to 0.
 """
 
@@ -12,10 +12,12 @@ from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING
 
-from constrain.json_schema.shapes.number_texts import canonical_spellings, with_doubles
-from constrain.json_schema.shapes.numeric import NumberShape, admits_number, list_numbers, nonempty, step_of, to_decimal
-from constrain.json_schema.spelling.cells import around, is_long_integer
-from constrain.json_schema.spelling.numbers import MAX_FRACTION_DIGITS, MAX_LISTED_MULTIPLES
+from constrain.json_schema.numbers import decimals, scientific
+from constrain.json_schema.numbers.canonical import canonical_spellings, with_doubles
+from constrain.json_schema.numbers.cells import around, is_long_integer
+from constrain.json_schema.numbers.decimals import union
+from constrain.json_schema.numbers.plain import MAX_FRACTION_DIGITS, MAX_LISTED_MULTIPLES
+from constrain.json_schema.numbers.shape import NumberShape, admits_number, list_numbers, nonempty, step_of, to_decimal
 from constrain.language.tree import (
     NODE_BYTES,
     NOTHING,
@@ -27,17 +29,15 @@ from constrain.language.tree import (
     Repetition,
     tree_bytes,
 )
-from constrain.regex import decimals, scientific
 from constrain.regex.anchors import sequence
-from constrain.regex.decimals import union
 from constrain.remembering import remembered
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from fractions import Fraction
 
-    from constrain.json_schema.spelling.cells import Number
-    from constrain.regex.scientific import Normalized
+    from constrain.json_schema.numbers.cells import Number
+    from constrain.json_schema.numbers.scientific import Normalized
 
 MAX_SCIENTIFIC_DIVISOR = 25
 """The digits of a divisor (37, 0.037, 3700: 37) up to which its multiples, or other numbers than these, may have an

@@ -9,8 +9,7 @@ from random import Random
 import pytest
 
 from constrain.errors import LimitError
-from constrain.json_schema.shapes.data import Shapes
-from constrain.json_schema.shapes.numeric import (
+from constrain.json_schema.numbers.shape import (
     ANY_INTEGER,
     ANY_NUMBER,
     NumberShape,
@@ -22,6 +21,7 @@ from constrain.json_schema.shapes.numeric import (
     nonempty,
     to_decimal,
 )
+from constrain.json_schema.shapes.data import Shapes
 from constrain.json_schema.shapes.shapes import union
 from tests.support import LONG
 from tests.support.json_schema.number_arithmetic import holds, number, points, random_shape

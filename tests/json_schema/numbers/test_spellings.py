@@ -17,13 +17,12 @@ import pytest
 import constrain
 from constrain.errors import LimitError, UnsupportedSchemaError
 from constrain.json_schema.compiler import compile_schema
-from constrain.json_schema.emission.number_spellings import ALL, MAX_SCIENTIFIC_DIVISOR
-from constrain.json_schema.shapes import number_texts
-from constrain.json_schema.shapes.numeric import ANY_NUMBER, NumberShape, complement_numbers, nonempty
-from constrain.json_schema.spelling.numbers import MAX_LISTED_MULTIPLES
+from constrain.json_schema.numbers import canonical, scientific
+from constrain.json_schema.numbers.every import ALL, MAX_SCIENTIFIC_DIVISOR
+from constrain.json_schema.numbers.plain import MAX_LISTED_MULTIPLES
+from constrain.json_schema.numbers.shape import ANY_NUMBER, NumberShape, complement_numbers, nonempty
 from constrain.language.grammar import Edge, Grammar, Rule, Terminal
 from constrain.language.tree import NOTHING
-from constrain.regex import scientific
 from tests.support import LONG, Tokens, Walker, byte_vocabulary, small_vocabulary
 from tests.support.json_schema.number_arithmetic import (
     Language,
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
 SHAPES = 400 if LONG else 12
 _CANONICAL = re.compile(r"(-(?!0(\.0)?$))?(0|[1-9][0-9]*)(\.([0-9]*[1-9]|0))?")
 all_spellings = ALL[False]
-canonical_spellings = partial(number_texts.canonical_spellings, by_double=False)
+canonical_spellings = partial(canonical.canonical_spellings, by_double=False)
 _INTEGER = re.compile(r"0|-?[1-9][0-9]*")
 
 

@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 
 from constrain.errors import LimitError
-from constrain.json_schema.spelling.numbers import (
+from constrain.json_schema.numbers.plain import (
     INTEGER,
     MAX_INTEGER_DIGITS,
     number_expression,

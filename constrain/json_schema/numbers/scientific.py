@@ -20,6 +20,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from constrain.json_schema.numbers import decimals
+from constrain.json_schema.numbers.decimals import DIGIT, NONZERO_DIGIT, digit_range, natural_range, union
 from constrain.language.tree import (
     NOTHING,
     Alternation,
@@ -33,9 +35,7 @@ from constrain.language.tree import (
     Repetition,
     tree_bytes,
 )
-from constrain.regex import decimals
 from constrain.regex.anchors import repetition, sequence
-from constrain.regex.decimals import DIGIT, NONZERO_DIGIT, digit_range, natural_range, union
 from constrain.remembering import remembered
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from math import gcd
 from typing import TYPE_CHECKING, NamedTuple
 
 from constrain.errors import LimitError
-from constrain.json_schema.spelling.cells import Number
-from constrain.json_schema.spelling.numbers import MAX_INTEGER_DIGITS
+from constrain.json_schema.numbers.cells import Number
+from constrain.json_schema.numbers.plain import MAX_INTEGER_DIGITS
 from constrain.work import spend
 
 if TYPE_CHECKING:

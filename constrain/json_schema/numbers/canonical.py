@@ -6,7 +6,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from constrain.json_schema.shapes.numeric import (
+from constrain.json_schema.numbers.cells import Number, is_long_integer, least_double
+from constrain.json_schema.numbers.decimals import union
+from constrain.json_schema.numbers.plain import MAX_LISTED_MULTIPLES, number_expression, number_literal_expression
+from constrain.json_schema.numbers.shape import (
     VALUE_STEPS,
     NumberShape,
     list_numbers,
@@ -14,22 +17,13 @@ from constrain.json_schema.shapes.numeric import (
     step_of,
     to_decimal,
 )
-from constrain.json_schema.spelling.cells import Number, is_long_integer, least_double
-from constrain.json_schema.spelling.numbers import MAX_LISTED_MULTIPLES, number_expression, number_literal_expression
 from constrain.language.tree import Expression
-from constrain.regex.decimals import union
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from constrain.json_schema.shapes.data import Shapes
-
 
 NumberSpellings = Callable[[NumberShape], Expression]
-
-
-BYTES_PER_STEP = 100
-"""Bytes of literal text per compilation step."""
 
 
 DIGIT_STEPS = 6
@@ -55,25 +49,18 @@ EXCLUDED_STEPS = 40
 """Compilation steps for one digit of an excluded number, whose whole double is excluded."""
 
 
-def scalar_steps(shapes: Shapes, numbers: str, precision: str) -> int:
-    """Returns the compilation steps for the terminals of these scalars, estimated from their size."""
-    steps = 0
-    for number in shapes.numbers:
-        if number.values is not None:
-            steps += len(number.values) * (VALUE_STEPS if numbers == "canonical" else SCIENTIFIC_STEPS // 10)
-            continue
-        whole = number.integer or (number.multiple is not None and number.multiple.denominator == 1)
-        each = DIGIT_STEPS if whole else FRACTION_STEPS
-        each = each if numbers == "canonical" else SCIENTIFIC_STEPS
-        steps += each * (_digits(number.minimum) + _digits(number.maximum))
-        if number.multiple is not None:
-            steps += WHOLE_MULTIPLE_STEPS if number.multiple.denominator == 1 else MULTIPLE_STEPS
-        each = EXCLUDED_STEPS if precision == "double" and not number.integer else VALUE_STEPS
-        steps += each * sum(map(_digits, number.excluded))
-    for string in shapes.strings:
-        for value in string.values or ():
-            steps += 1 + len(value) // BYTES_PER_STEP
-    return steps
+def number_steps(shape: NumberShape, numbers: str, precision: str) -> int:
+    """Returns the compilation steps for the terminal of a shape's numbers, estimated from its size."""
+    if shape.values is not None:
+        return len(shape.values) * (VALUE_STEPS if numbers == "canonical" else SCIENTIFIC_STEPS // 10)
+    whole = shape.integer or (shape.multiple is not None and shape.multiple.denominator == 1)
+    each = DIGIT_STEPS if whole else FRACTION_STEPS
+    each = each if numbers == "canonical" else SCIENTIFIC_STEPS
+    steps = each * (_digits(shape.minimum) + _digits(shape.maximum))
+    if shape.multiple is not None:
+        steps += WHOLE_MULTIPLE_STEPS if shape.multiple.denominator == 1 else MULTIPLE_STEPS
+    each = EXCLUDED_STEPS if precision == "double" and not shape.integer else VALUE_STEPS
+    return steps + each * sum(map(_digits, shape.excluded))
 
 
 def _digits(value: Number | None) -> int:

@@ -15,8 +15,7 @@ The canonical spelling policy:
 In the answer of a model, a fraction may end in zeros (``zeros``), in the digits above; multiples have at most as many
 as their divisor. Otherwise a model that copies ``12.50`` could not end there and would write ``12.501``.
 
-``digits_of`` lists the limits of digits in force; with ``numbers="any"``, ``constrain.regex.scientific`` has the
-spellings.
+``digits_of`` lists the limits of digits in force; with ``numbers="any"``, ``every`` has the spellings.
 """
 
 from __future__ import annotations
@@ -27,7 +26,8 @@ from math import gcd, lcm
 from typing import TYPE_CHECKING
 
 from constrain.errors import LimitError
-from constrain.json_schema.spelling.cells import (
+from constrain.json_schema.numbers import decimals
+from constrain.json_schema.numbers.cells import (
     DECIMAL_DIGITS,
     GREATEST_EXACT,
     MAX_UNDERFLOW_DIGITS,
@@ -36,6 +36,7 @@ from constrain.json_schema.spelling.cells import (
     around,
     is_short,
 )
+from constrain.json_schema.numbers.decimals import DIGIT, NONZERO_DIGIT, Magnitude
 from constrain.language.tree import (
     EMPTY_TEXT,
     NOTHING,
@@ -51,9 +52,7 @@ from constrain.language.tree import (
     Repetition,
     tree_bytes,
 )
-from constrain.regex import decimals
 from constrain.regex.anchors import repetition, sequence
-from constrain.regex.decimals import DIGIT, NONZERO_DIGIT, Magnitude
 from constrain.remembering import remembered
 
 if TYPE_CHECKING:
