@@ -11,8 +11,8 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 import pytest
 
 import constrain
-from constrain.json_schema.numbers.every import SPELLING_BYTES, all_spellings
 from constrain.json_schema.numbers.shape import NumberShape
+from constrain.json_schema.numbers.spellings import SPELLING_BYTES, all_spellings
 from constrain.language.tree import tree_bytes
 from constrain.regex.unicode.properties import _property, property_ranges
 from constrain.remembering import Memory
@@ -26,7 +26,7 @@ SMALL = {
     "constrain.chat.answers.call_or_content._known_first_bytes": "two bytes a token, while the vocabulary lives",
     "constrain.json_schema.formats.expressions._identifier": "four kinds of identifiers",
     "constrain.json_schema.formats.expressions._uuid_of": "versions 1 to 8",
-    "constrain.json_schema.emission.scalars._unbounded": "twelve entries at most, for all ways of spelling numbers",
+    "constrain.json_schema.emission.scalars._unbounded": "32 entries at most, for all ways of spelling numbers",
     "constrain.server.playground.page._tagged": "the files of the page, 100 kB",
     "constrain.regex.unicode.properties._aliases": "two tables of names",
     "constrain.regex.unicode.properties._orbit_of": "one table for each dialect",

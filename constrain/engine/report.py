@@ -18,7 +18,7 @@ class Report:
 
     Attributes:
         policies: values of the policies that ``compile`` used, by name.
-        digits: the most digits of numbers that are written, by name (see ``constrain.json_schema.numbers.plain``);
+        digits: the most digits of numbers that are written, by name (see ``constrain.json_schema.numbers.canonical``);
             empty if there is no JSON Schema.
         warnings: facts that a reader of the schema should know, such as unknown keywords.
         split: terminals of a Lark grammar that are read byte by byte, by name and place, because their longest match
@@ -67,6 +67,6 @@ def digits_of(policies: Mapping[str, str | bool]) -> Mapping[str, int]:
     """Returns the most digits of numbers under the policies, by name."""
     if "precision" not in policies:
         return MappingProxyType({})
-    from constrain.json_schema.numbers import plain
+    from constrain.json_schema.numbers.canonical import digits_of as of_double
 
-    return MappingProxyType(plain.digits_of(policies["precision"] == "double"))
+    return MappingProxyType(of_double(policies["precision"] == "double"))

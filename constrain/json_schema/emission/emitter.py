@@ -10,9 +10,10 @@ from constrain.json_schema.emission.combined import add_combined
 from constrain.json_schema.emission.element_emission import ElementEmission
 from constrain.json_schema.emission.emitting import EDGE_STEPS, RULE_STEPS, TERMINAL_STEPS, Emitting, UndeclaredKey
 from constrain.json_schema.emission.objects import add_object
-from constrain.json_schema.emission.scalars import BYTES_PER_STEP, number_spellings, scalar_steps, scalar_terminals
+from constrain.json_schema.emission.scalars import BYTES_PER_STEP, scalar_steps, scalar_terminals
 from constrain.json_schema.formulas.closing import emitted, emitted_strings, has_value, is_productive
 from constrain.json_schema.numbers.shape import plainly_whole, within_64_bits
+from constrain.json_schema.numbers.spellings import NumberPolicy
 from constrain.json_schema.shapes.arrays import unproductive_item
 from constrain.json_schema.shapes.data import NO_SHAPES, NOTHING, ArrayShape, Goal, ObjectShape
 from constrain.json_schema.shapes.goal import place
@@ -65,8 +66,11 @@ class Emitter(Emitting):
         self._plainly_whole = plainly_whole
         any_escapes = policies.escapes == "any" and (arguments is None or arguments.any_escapes)
         self._string_spellings = _string_spellings() if any_escapes else None
-        self._number_spellings = number_spellings(
-            policies.numbers, policies.precision, plain_integers=plain_integers, zeros=policies.close_objects
+        self._number_policy = NumberPolicy(
+            canonical=policies.numbers == "canonical",
+            by_double=policies.precision == "double",
+            zeros=policies.close_objects,
+            plain_integers=plain_integers,
         )
         self.terminals: list[Terminal] = []
         self.rules: list[Rule | None] = []
@@ -290,7 +294,7 @@ class Emitter(Emitting):
                 spend(TERMINAL_STEPS + scalar_steps(scalars, self.policies.numbers, self.policies.precision))
                 if self._plainly_whole:
                     scalars = scalars._replace(numbers=plainly_whole(scalars.numbers))
-                terminals = scalar_terminals(scalars, goal.location, self._number_spellings)
+                terminals = scalar_terminals(scalars, goal.location, self._number_policy)
                 if self._arguments is not None and self._arguments.constants:
                     terminals = [self._arguments.of_scalar(terminal) for terminal in terminals]
                 if self._string_spellings is not None:

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from constrain.errors import UnsupportedSchemaError
-from constrain.json_schema.numbers.canonical import CANONICAL, NumberSpellings, number_steps
+from constrain.json_schema.numbers.canonical import number_steps
 from constrain.json_schema.numbers.shape import (
     ANY_INTEGER,
     ANY_NUMBER,
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from constrain.json_schema.documents.locations import Location
+    from constrain.json_schema.numbers.spellings import NumberPolicy
 
 
 NULL_VALUE = Terminal("null", Literal(b"null"))
@@ -47,24 +48,10 @@ def scalar_steps(shapes: Shapes, numbers: str, precision: str) -> int:
     return steps
 
 
-def number_spellings(numbers: str, precision: str, *, plain_integers: bool, zeros: bool) -> NumberSpellings:
-    """Returns the function for the spellings of a shape's numbers under the policies ``numbers`` and ``precision``.
-
-    ``plain_integers``: an integer has neither fraction nor exponent (draft 4). ``zeros``: a fraction may end in zeros.
-    """
-    by_double = precision == "double"
-    if numbers == "canonical":
-        return CANONICAL[by_double, zeros]
-    from constrain.json_schema.numbers import every
-
-    return every.ALL_BUT_OF_INTEGERS[by_double] if plain_integers else every.ALL[by_double]
-
-
-def scalar_terminals(shapes: Shapes, location: Location | None, spellings: NumberSpellings) -> list[Terminal]:
+def scalar_terminals(shapes: Shapes, location: Location | None, policy: NumberPolicy) -> list[Terminal]:
     """Returns terminals that together read the scalar values of ``shapes``; frequent shapes share constants."""
-    canonical = spellings in CANONICAL.values()
     if shapes is ANY_SHAPES:
-        return [STRING, _unbounded(spellings, ANY_NUMBER), SIMPLE_VALUE]
+        return [STRING, _unbounded(policy, ANY_NUMBER), SIMPLE_VALUE]
     terminals: list[Terminal] = []
     literals: list[bytes] = []
     if shapes.simple:
@@ -74,12 +61,12 @@ def scalar_terminals(shapes: Shapes, location: Location | None, spellings: Numbe
         else:
             literals += (text for bit, text in _SIMPLE.items() if shapes.simple & bit)
     for number in shapes.numbers:
-        if canonical and (number is ANY_NUMBER or number is ANY_INTEGER or number is INT64):
-            terminals.append(_unbounded(spellings, number))
-        elif canonical and number.values is not None and number.integer:
+        if policy.canonical and (number is ANY_NUMBER or number is ANY_INTEGER or number is INT64):
+            terminals.append(_unbounded(policy, number))
+        elif policy.canonical and number.values is not None and number.integer:
             literals += (str(int(value)).encode() for value in number.values)
         else:
-            _add_numbers(spellings(number), number, location, terminals)
+            _add_numbers(policy.spellings(number), number, location, terminals)
     if shapes.numbers and not terminals and not literals:
         raise UnsupportedSchemaError(
             "the numbers allowed here are all larger than a float can hold", pointer=_pointer(location)
@@ -104,9 +91,9 @@ def _add_numbers(
     terminals.append(Terminal(name, expression, _pointer(location), kind=Kind.NUMBER))
 
 
-@lru_cache(maxsize=16)
-def _unbounded(spellings: NumberSpellings, shape: NumberShape) -> Terminal:
-    return Terminal("integer" if shape.integer else "number", spellings(shape), kind=Kind.NUMBER)
+@lru_cache(maxsize=32)
+def _unbounded(policy: NumberPolicy, shape: NumberShape) -> Terminal:
+    return Terminal("integer" if shape.integer else "number", policy.spellings(shape), kind=Kind.NUMBER)
 
 
 def _add_string(

@@ -22,8 +22,8 @@ from constrain.json_schema.keywords.unevaluated import (
     merged,
     variants,
 )
-from constrain.json_schema.numbers.cells import Number, is_long_integer
-from constrain.json_schema.numbers.shape import NumberShape, exact
+from constrain.json_schema.numbers.cells import is_long_integer
+from constrain.json_schema.numbers.shape import Number, NumberShape, exact
 from constrain.json_schema.shapes.data import ANY_SHAPES, FALSE, NULL, TRUE, Shapes
 from constrain.json_schema.shapes.shapes import all_but_one, intersect, union
 from constrain.json_schema.shapes.strings import StringShape

@@ -9,8 +9,8 @@ from constrain.errors import SchemaError
 from constrain.json_schema.documents.dialects import DRAFT_4
 from constrain.json_schema.documents.keyword import Keyword
 from constrain.json_schema.keywords.joining import greater, lesser
-from constrain.json_schema.numbers.cells import Number, is_no_double
-from constrain.json_schema.numbers.shape import NumberShape, exact
+from constrain.json_schema.numbers.cells import is_no_double
+from constrain.json_schema.numbers.shape import Number, NumberShape, exact
 
 if TYPE_CHECKING:
     from constrain.json_schema.documents.locations import Location

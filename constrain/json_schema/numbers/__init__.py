@@ -1,8 +1,7 @@
 """Numbers: what a schema says of a number, and the texts of such numbers, in exact arithmetic.
 
-``shapes`` holds the shape of numbers, ``keywords`` and ``formulas`` combine it, ``emission`` asks for its texts. Read
-``shape`` first: bounds, divisors, exclusions. ``cells`` are the decimals that read as one IEEE double, and ``doubles``
-narrows a shape so that both readings agree. ``canonical`` gives the one spelling of a shape's numbers, ``every`` all
-JSON spellings. These are made of intervals and multiples: ``plain`` without exponents, ``scientific`` with them, both
-by comparing ``decimals`` digit by digit.
+``keywords`` and ``formulas`` combine the shapes of numbers, ``emission`` asks for their texts. Read ``shape`` first:
+bounds, divisors, exclusions. ``cells`` are the decimals that read as one IEEE double. ``spellings`` gives the texts of
+a shape: all of them, or the ``canonical`` ones, without ``exclusions``. ``decimals`` makes intervals digit by digit,
+``scientific`` those with exponents. ``doubles`` narrows a shape so that readings as decimals and as doubles agree.
 """

@@ -14,11 +14,9 @@ from __future__ import annotations
 import struct
 from decimal import Decimal
 from fractions import Fraction
-from math import inf, isinf, nextafter
-from typing import NamedTuple
+from math import ceil, inf, isinf, nextafter
 
-Number = int | Decimal
-"""An exact decimal number; whole ones are ``int``."""
+from constrain.json_schema.numbers.shape import Number, NumberShape
 
 SIGNIFICANT_DIGITS = 20
 """Digits, from the first nonzero one, by which a number is compared with the end of a cell."""
@@ -34,22 +32,7 @@ MAX_UNDERFLOW_DIGITS = 320
 
 LEAST_DOUBLE = Decimal("5e-324")
 
-
-class RoundingCell(NamedTuple):
-    """The numbers that read as one double: ``low`` to ``high``, both included if ``closed``."""
-
-    low: Fraction
-    high: Fraction
-    closed: bool
-
-
-class Interval(NamedTuple):
-    """The numbers between two bounds, each included or not."""
-
-    low: Number
-    low_open: bool
-    high: Number
-    high_open: bool
+_NEAR_ZERO = NumberShape(minimum=-LEAST_DOUBLE, exclusive_minimum=True, maximum=LEAST_DOUBLE, exclusive_maximum=True)
 
 
 def nearest(value: Number) -> float:
@@ -60,29 +43,28 @@ def nearest(value: Number) -> float:
         return inf if value > 0 else -inf
 
 
-def cell(double: float) -> RoundingCell:
-    """Returns the numbers that read as a finite double."""
-    here = Fraction(double)
-    below, above = nextafter(double, -inf), nextafter(double, inf)
-    low = 2 * here - Fraction(above) if isinf(below) else Fraction(below)
-    high = 2 * here - Fraction(below) if isinf(above) else Fraction(above)
-    return RoundingCell((low + here) / 2, (here + high) / 2, closed=_bits(double) % 2 == 0)
-
-
-def around(value: Number) -> Interval:
+def around(value: Number) -> NumberShape:
     """Returns an interval with all numbers that read as the same double as ``value``, and hardly any others."""
     double = nearest(value)
     if isinf(double):
-        return Interval(value, False, value, False)  # noqa: FBT003
+        return NumberShape(minimum=value, maximum=value)
     if not double:
-        return Interval(-LEAST_DOUBLE, True, LEAST_DOUBLE, True)  # noqa: FBT003
-    inside = cell(double)
-    low, low_exact = rounded_up(-inside.low)
-    high, high_exact = rounded_up(inside.high)
-    return Interval(-low, not (low_exact and inside.closed), high, not (high_exact and inside.closed))
+        return _NEAR_ZERO
+    here, below, above = Fraction(double), nextafter(double, -inf), nextafter(double, inf)
+    low = 2 * here - Fraction(above) if isinf(below) else Fraction(below)
+    high = 2 * here - Fraction(below) if isinf(above) else Fraction(above)
+    minimum, low_exact = _rounded_up(-(low + here) / 2)
+    maximum, high_exact = _rounded_up((here + high) / 2)
+    closed = _bits(double) % 2 == 0
+    return NumberShape(
+        minimum=-minimum,
+        exclusive_minimum=not (low_exact and closed),
+        maximum=maximum,
+        exclusive_maximum=not (high_exact and closed),
+    )
 
 
-def rounded_up(number: Fraction) -> tuple[Number, bool]:
+def _rounded_up(number: Fraction) -> tuple[Number, bool]:
     """Returns the least number of ``SIGNIFICANT_DIGITS`` that is not less, and whether it is equal. Not for 0."""
     magnitude = abs(number)
     exponent = len(str(magnitude.numerator)) - len(str(magnitude.denominator))
@@ -90,11 +72,10 @@ def rounded_up(number: Fraction) -> tuple[Number, bool]:
         exponent += 1
     unit = exponent - SIGNIFICANT_DIGITS
     scaled = number / Fraction(10) ** unit
-    digits = -(-scaled.numerator // scaled.denominator)
+    digits = ceil(scaled)
     while digits % 10 == 0:
         digits, unit = digits // 10, unit + 1
-    rounded: Number = digits * 10**unit if unit >= 0 else Decimal(f"{digits}e{unit}")
-    return rounded, scaled.denominator == 1
+    return digits * 10**unit if unit >= 0 else Decimal(f"{digits}e{unit}"), scaled.denominator == 1
 
 
 def is_no_double(value: Number) -> bool:
@@ -133,9 +114,7 @@ def is_short(value: Number) -> bool:
 
 
 def _bits(double: float) -> int:
-    (bits,) = struct.unpack("<Q", struct.pack("<d", double))
-    assert isinstance(bits, int)
-    return bits
+    return int.from_bytes(struct.pack(">d", double), "big")
 
 
 def _ordinal(double: float) -> int:

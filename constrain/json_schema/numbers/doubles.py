@@ -19,25 +19,26 @@ from __future__ import annotations
 
 from decimal import Decimal
 from fractions import Fraction
-from math import isinf
 from typing import TYPE_CHECKING
 
 from constrain.errors import LimitError
-from constrain.json_schema.numbers.canonical import canonical_spellings, number_steps
+from constrain.json_schema.numbers.canonical import SPARE_FRACTION_DIGITS, canonical_spellings, number_steps
 from constrain.json_schema.numbers.cells import (
     DECIMAL_DIGITS,
     GREATEST_EXACT,
     LEAST_DOUBLE,
     MAX_UNDERFLOW_DIGITS,
-    cell,
+    around,
     nearest,
-    rounded_up,
 )
 from constrain.json_schema.numbers.shape import (
+    ONE,
     NumberShape,
     intersect_numbers,
     lcm,
+    negated,
     nonempty,
+    scaled,
     step_of,
     to_decimal,
 )
@@ -45,12 +46,9 @@ from constrain.json_schema.spelling.languages import is_surely_empty
 from constrain.work import spend
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
-    from constrain.json_schema.numbers.cells import Number
-
-_ONE = Fraction(1)
-_SPARE_DIGITS = 32
+    from constrain.json_schema.numbers.shape import Number
 
 _PLAIN = 1 << 40
 """Integers, and quotients of integers, up to this size are told from whole numbers by doubles as well."""
@@ -70,28 +68,27 @@ def settle(shape: NumberShape, floats: Collection[Number]) -> list[NumberShape]:
         shape = shape._replace(minimum=bound, exclusive_minimum=exclusive)
     if shape.exclusive_maximum:
         assert shape.maximum is not None
-        bound, exclusive = _beyond(-shape.maximum, shape)
-        shape = shape._replace(maximum=-bound, exclusive_maximum=exclusive)
+        bound, exclusive = _beyond(negated(shape.maximum), shape)
+        shape = shape._replace(maximum=negated(bound), exclusive_maximum=exclusive)
     low, high = shape.minimum, shape.maximum
     if low is not None and low in floats:
         shape = shape._replace(minimum=max(low, read(nearest(low))))
     if high is not None and high in floats:
         shape = shape._replace(maximum=min(high, read(nearest(high))))
     step = step_of(shape)
+    found: Iterable[NumberShape | None]
     if step is not None:
         found = _exact_multiples(shape, step)
     elif shape.not_multiples:  # beyond, whether a number is a multiple is another question than whether its double is
-        found = _both(shape, NumberShape(minimum=-GREATEST_EXACT, maximum=GREATEST_EXACT))
+        found = [intersect_numbers(shape, NumberShape(minimum=-GREATEST_EXACT, maximum=GREATEST_EXACT))]
     else:
-        found = iter((shape,))
-    return [settled for each in found if (settled := nonempty(each)) is not None and _has_text(settled)]
+        found = [nonempty(shape)]
+    return [settled for settled in found if settled is not None and _has_text(settled)]
 
 
 def _has_text(shape: NumberShape) -> bool:
     """Returns whether a number remains whose double differs from all excluded doubles."""
-    if not shape.not_multiples and not shape.excluded:
-        return True
-    if _has_plain_integer(shape):
+    if not (shape.not_multiples or shape.excluded) or _has_plain_integer(shape):
         return True
     spend(number_steps(shape, "canonical", "double"))
     return not is_surely_empty((canonical_spellings(shape, by_double=True),))
@@ -99,8 +96,8 @@ def _has_text(shape: NumberShape) -> bool:
 
 def _has_plain_integer(shape: NumberShape) -> bool:
     """Returns whether an integer of at most ``_PLAIN`` remains; for exclusions of integers and their multiples only."""
-    divisors = (*(() if shape.multiple is None else (shape.multiple,)), *shape.not_multiples)
-    if any(divisor.denominator != 1 for divisor in divisors):
+    divisors = (shape.multiple, *shape.not_multiples)
+    if any(divisor is not None and divisor.denominator != 1 for divisor in divisors):
         return False
     if any(not isinstance(value, int) or abs(value) > _PLAIN for value in shape.excluded):
         return False
@@ -118,74 +115,47 @@ def _beyond(bound: Number, shape: NumberShape) -> tuple[Number, bool]:
         return bound, True
     if not bound:
         others = (shape.minimum, shape.maximum, None if shape.multiple is None else to_decimal(shape.multiple))
-        places = max((_places(other) for other in others if other is not None), default=0)
-        return (LEAST_DOUBLE, False) if places + _SPARE_DIGITS > MAX_UNDERFLOW_DIGITS else (bound, True)
-    double = nearest(bound)
-    if isinf(double):
-        return bound, True
-    if not double:
-        return LEAST_DOUBLE, False
-    inside = cell(double)
-    rounded, is_end = rounded_up(inside.high)
-    return rounded, is_end and inside.closed
+        places = max((scaled(other)[1] for other in others if other is not None), default=0)
+        return (LEAST_DOUBLE, False) if places + SPARE_FRACTION_DIGITS > MAX_UNDERFLOW_DIGITS else (bound, True)
+    cell = around(bound)
+    assert cell.maximum is not None
+    return cell.maximum, not cell.exclusive_maximum
 
 
-def _exact_multiples(shape: NumberShape, step: Fraction) -> Iterator[NumberShape]:
+def _exact_multiples(shape: NumberShape, step: Fraction) -> Iterator[NumberShape | None]:
     """Yields the multiples of a shape whose doubles are multiples, too; all are multiples of ``step``."""
     limit = _greatest_exact(step, shape)
     if limit is None:
-        yield shape
+        yield nonempty(shape)
         return
-    yield from _both(shape, NumberShape(minimum=-limit, maximum=limit))
+    yield intersect_numbers(shape, NumberShape(minimum=-limit, maximum=limit))
     if step.denominator == 1:
         return
-    whole = lcm(step, _ONE)  # integers are exact for longer
+    whole = lcm(step, ONE)  # integers are exact for longer
     beyond = _greatest_exact(whole, shape)
     if beyond is None and not shape.not_multiples:
         # Doubles from 2**53 on are integers and so multiples, whatever number they are read from.
-        yield from _both(shape, NumberShape(minimum=GREATEST_EXACT), NumberShape(maximum=-GREATEST_EXACT))
+        yield intersect_numbers(shape, NumberShape(minimum=GREATEST_EXACT))
+        yield intersect_numbers(shape, NumberShape(maximum=-GREATEST_EXACT))
         beyond = GREATEST_EXACT
     if beyond is not None and beyond > limit:
-        yield from _both(
-            shape._replace(multiple=whole),
-            NumberShape(minimum=limit, exclusive_minimum=True, maximum=beyond),
-            NumberShape(minimum=-beyond, maximum=-limit, exclusive_maximum=True),
-        )
+        shape = shape._replace(multiple=whole)
+        yield intersect_numbers(shape, NumberShape(minimum=limit, exclusive_minimum=True, maximum=beyond))
+        yield intersect_numbers(shape, NumberShape(minimum=-beyond, maximum=-limit, exclusive_maximum=True))
 
 
 def _greatest_exact(step: Fraction, shape: NumberShape) -> Number | None:
     """Returns the bound below which doubles of multiples of ``step`` are multiples; ``None`` without a bound."""
-    odd = step.numerator
-    while odd % 2 == 0:
-        odd //= 2
+    odd = step.numerator // (step.numerator & -step.numerator)
     is_binary = step.denominator & (step.denominator - 1) == 0
     if is_binary and odd == 1 and not shape.not_multiples:
         return None  # rounding to a double keeps multiples of a power of two
     if not is_binary or odd > GREATEST_EXACT:
-        return to_decimal(Fraction(10) ** (DECIMAL_DIGITS - _places(to_decimal(step))))
+        return to_decimal(Fraction(10) ** (DECIMAL_DIGITS - scaled(to_decimal(step))[1]))
     exact = GREATEST_EXACT * step / odd  # these multiples are doubles
     return to_decimal(min(exact, Fraction(GREATEST_EXACT)) if shape.not_multiples else exact)
 
 
-def _both(shape: NumberShape, *others: NumberShape) -> Iterator[NumberShape]:
-    """Yields the intersections of a shape with each of the others."""
-    for other in others:
-        common = intersect_numbers(shape, other)
-        if common is not None:
-            yield common
-
-
-def _places(value: Number) -> int:
-    """Returns the number of digits after the point."""
-    if isinstance(value, int):
-        return 0
-    exponent = value.as_tuple().exponent
-    assert isinstance(exponent, int)
-    return max(0, -exponent)
-
-
 def read(double: float) -> Number:
     """Returns the number that a reader makes of a double: its shortest decimal, or the integer that it is."""
-    if isinf(double):
-        return Decimal("Infinity")
     return int(double) if double.is_integer() else Decimal(repr(double))

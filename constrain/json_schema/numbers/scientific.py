@@ -21,16 +21,29 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from constrain.json_schema.numbers import decimals
-from constrain.json_schema.numbers.decimals import DIGIT, NONZERO_DIGIT, digit_range, natural_range, union
+from constrain.json_schema.numbers.decimals import (
+    ANY_SIGN,
+    DIGIT,
+    MINUS,
+    NONZERO_DIGIT,
+    POINT,
+    ZERO,
+    digit_above,
+    digit_below,
+    natural_range,
+    naturals,
+    one_of,
+    union,
+)
+from constrain.json_schema.numbers.shape import scaled, without_factor
 from constrain.language.tree import (
+    NODE_BYTES,
     NOTHING,
     Alternation,
     ByteClass,
-    Concatenation,
     Expression,
     Intersection,
     Literal,
-    LiteralSet,
     Multiple,
     Repetition,
     tree_bytes,
@@ -40,6 +53,8 @@ from constrain.remembering import remembered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+
+    from constrain.json_schema.numbers.shape import Number
 
 Normalized = tuple[str, int]
 """Digits and position of a magnitude other than zero."""
@@ -51,31 +66,18 @@ not written."""
 MAX_SPELLED_EXPONENT = 350
 """The greatest exponent, of either sign; larger ones are not written, and no float with any mantissa needs one."""
 
-EXPONENT_BYTES = 4 << 20
-"""Bytes of cached spellings of exponents; beyond it, the least recently used are dropped."""
-
-MANTISSA_BYTES = 8 << 20
-"""Bytes of cached spellings of mantissas, for each function below; beyond it, the least recently used are dropped."""
+EXPRESSION_BYTES = 8 << 20
+"""Bytes of remembered expressions, for each function below; beyond it, the least recently used are forgotten."""
 
 _E = ByteClass(((0x45, 0x45), (0x65, 0x65)))
-_POINT = Literal(b".")
-_ZERO = Literal(b"0")
-_LEADING_ZEROS = Repetition(_ZERO, 0, 2)
+_LEADING_ZEROS = Repetition(ZERO, 0, 2)
 _PLUS = Repetition(Literal(b"+"), 0, 1)
-_ANY_SIGN = Repetition(Literal(b"-"), 0, 1)
-_NATURAL = Alternation((_ZERO, Concatenation((NONZERO_DIGIT, Repetition(DIGIT, 0, MAX_MANTISSA_DIGITS - 1)))))
 _ZERO_FRACTION = decimals.zero_fraction(MAX_MANTISSA_DIGITS)
 
-
-def _no_bytes(*_: object) -> int:
-    return 0
+_kept = remembered(4096, EXPRESSION_BYTES, lambda *key, **_: NODE_BYTES + len(repr(key)), tree_bytes)
 
 
-def _text_bytes(bound: str, *_: object, **__: object) -> int:
-    return len(bound)
-
-
-@remembered(4096, EXPONENT_BYTES, _no_bytes, tree_bytes)
+@_kept
 def exponent(low: int, high: int) -> Expression:
     """Returns ``e`` and an exponent from ``low`` to ``high``; ``NOTHING`` if none of these is spelled."""
     low, high = max(low, -MAX_SPELLED_EXPONENT), min(high, MAX_SPELLED_EXPONENT)
@@ -85,18 +87,24 @@ def exponent(low: int, high: int) -> Expression:
     if high >= 0:
         signed.append(sequence(_PLUS, _LEADING_ZEROS, natural_range(str(max(low, 0)), str(high))))
     if low <= 0:
-        signed.append(sequence(Literal(b"-"), _LEADING_ZEROS, natural_range(str(max(-high, 0)), str(-low))))
+        signed.append(sequence(MINUS, _LEADING_ZEROS, natural_range(str(max(-high, 0)), str(-low))))
     return sequence(_E, union(signed))
+
+
+def normalized(value: Number) -> Normalized:
+    """Returns digits and position of the magnitude of a number other than zero."""
+    number, scale = scaled(value)
+    digits = str(abs(number))
+    return digits.rstrip("0"), len(digits) - scale
 
 
 def zero() -> Expression:
     """Returns zero, without a sign."""
-    return sequence(_ZERO, _ZERO_FRACTION, exponent(-MAX_SPELLED_EXPONENT, MAX_SPELLED_EXPONENT))
+    return sequence(ZERO, _ZERO_FRACTION, exponent(-MAX_SPELLED_EXPONENT, MAX_SPELLED_EXPONENT))
 
 
-def between(
-    low: Normalized, high: Normalized, *, low_open: bool, high_open: bool, places: int | None = None
-) -> Expression:
+@_kept
+def between(low: Normalized, high: Normalized, *, low_open: bool, high_open: bool, places: int | None) -> Expression:
     """Returns the magnitudes from ``low`` to ``high``, ``low <= high``; open bounds are excluded.
 
     ``places``: only multiples of ``10**-places``.
@@ -105,8 +113,8 @@ def between(
     if low == high:
         inside = places is None or len(low[0]) <= first + places
         return NOTHING if low_open or high_open or not inside else exactly([low])
-    least = _at_least(low[0], _Mantissas(first, first, places), strict=low_open)
-    greatest = _at_most(high[0], _Mantissas(last, last, places), strict=high_open)
+    least = _beyond(low[0], _Mantissas(first, first, places), above=True, strict=low_open)
+    greatest = _beyond(high[0], _Mantissas(last, last, places), above=False, strict=high_open)
     if first == last:
         return NOTHING if NOTHING in (least, greatest) else Intersection((least, greatest))
     parts = [least, greatest]
@@ -127,14 +135,11 @@ def exactly(magnitudes: Iterable[Normalized]) -> Expression:
     parts: list[Expression] = []
     for (length, position), texts in sizes.items():
         for point in range(length - MAX_MANTISSA_DIGITS, MAX_MANTISSA_DIGITS + 1):
-            if point > 0:
-                mantissas = [_with_point(digits.ljust(point, "0"), point) for digits in texts]
-            else:
-                mantissas = [b"0." + b"0" * -point + digits.encode() for digits in texts]
-            spelled = Literal(mantissas[0]) if len(mantissas) == 1 else LiteralSet(tuple(mantissas))
-            after = length - point
-            zeros = repetition(_ZERO, 0, MAX_MANTISSA_DIGITS - after) if after > 0 else _ZERO_FRACTION
-            parts.append(sequence(spelled, zeros, exponent(position - point, position - point)))
+            whole, leading, after = max(point, 0), "0" * -point, length - point
+            spelled = (f"{digits[:whole]:0<{whole or 1}}.{leading}{digits[whole:]}" for digits in texts)
+            mantissas = [text.rstrip(".").encode() for text in spelled]
+            zeros = repetition(ZERO, 0, MAX_MANTISSA_DIGITS - after) if after > 0 else _ZERO_FRACTION
+            parts.append(sequence(one_of(mantissas), zeros, exponent(position - point, position - point)))
     return union(parts)
 
 
@@ -143,32 +148,21 @@ def multiples(divisor: int, scale: int) -> Expression:
 
     The result is correct for texts in scientific notation; it may match others, too.
     """
-    while divisor % 10 == 0:
-        divisor, scale = divisor // 10, scale - 1
-    parts: list[Expression] = [sequence(_ANY_SIGN, zero())]
+    divisor, zeros = without_factor(divisor)
+    scale -= zeros
+    parts: list[Expression] = [sequence(ANY_SIGN, zero())]
     # A divisor without fraction and final zeros, with at most the digits of a mantissa.
-    whole: Expression = sequence(_ANY_SIGN, _NATURAL)
+    whole: Expression = sequence(ANY_SIGN, Alternation((ZERO, naturals(MAX_MANTISSA_DIGITS))))
     if divisor > 1:
         whole = Intersection((whole, Multiple(divisor)))
     for zeros in range(1, MAX_MANTISSA_DIGITS):
         of_this = exponent(-zeros - scale, -zeros - scale)
         parts.append(sequence(whole, Literal(b"0" * zeros), _ZERO_FRACTION, of_this))
     # Factors of 2 and 5 and fractions, up to exponents beyond which nothing changes.
-    last = MAX_MANTISSA_DIGITS + max(_power(divisor, 2), _power(divisor, 5))
+    last = MAX_MANTISSA_DIGITS + max(without_factor(divisor, factor)[1] for factor in (2, 5))
     parts += (sequence(Multiple(divisor, n), exponent(n - scale, n - scale)) for n in range(last))
     parts.append(sequence(Multiple(divisor, last), exponent(last - scale, MAX_SPELLED_EXPONENT)))
     return union(parts)
-
-
-def _power(number: int, prime: int) -> int:
-    power = 0
-    while number % prime == 0:
-        number, power = number // prime, power + 1
-    return power
-
-
-def _with_point(digits: str, point: int) -> bytes:
-    return (digits[:point] + "." + digits[point:] if point < len(digits) else digits).encode()
 
 
 class _Mantissas(NamedTuple):
@@ -195,7 +189,7 @@ class _Mantissas(NamedTuple):
         return max(0, min(self.digits - read, most))
 
 
-@remembered(1024, MANTISSA_BYTES, _no_bytes, tree_bytes)  # one for every position of an integer, and more
+@_kept
 def _any_digits(mantissas: _Mantissas) -> Expression:
     """Returns all mantissas but zero."""
     if mantissas.digits <= 0:
@@ -203,20 +197,20 @@ def _any_digits(mantissas: _Mantissas) -> Expression:
 
     def fraction(zeros: int) -> Expression:
         most = MAX_MANTISSA_DIGITS - zeros - 1
-        return sequence(NONZERO_DIGIT, _digits_and_zeros(mantissas.free(1, most), most), mantissas.exponent(-zeros))
+        free = mantissas.free(1, most)
+        return sequence(NONZERO_DIGIT, repetition(DIGIT, 0, free), _zeros(most - free), mantissas.exponent(-zeros))
 
     return union([sequence(NONZERO_DIGIT, _more_digits(mantissas)[1]), _after_zeros(fraction)])
 
 
-@remembered(64, MANTISSA_BYTES, _no_bytes, lambda found: tree_bytes(*found))
+@remembered(64, EXPRESSION_BYTES, lambda _: NODE_BYTES, lambda found: tree_bytes(*found))
 def _more_digits(mantissas: _Mantissas) -> tuple[Expression, ...]:
     """Returns the texts after so many digits before the point, if the digits do not matter."""
     after: list[Expression] = [NOTHING] * (MAX_MANTISSA_DIGITS + 2)
     for count in range(MAX_MANTISSA_DIGITS, 0, -1):
         free = mantissas.free(count, MAX_MANTISSA_DIGITS)
-        digit = DIGIT if free else _ZERO
         ended = sequence(_fraction(free), mantissas.exponent(count))
-        after[count] = union([ended, sequence(digit, after[count + 1])])
+        after[count] = union([ended, sequence(DIGIT if free else ZERO, after[count + 1])])
     return tuple(after)
 
 
@@ -224,116 +218,83 @@ def _after_zeros(rest: Callable[[int], Expression]) -> Expression:
     """Returns ``0.``, some zeros, and the result of ``rest`` for their number."""
     tail: Expression = NOTHING
     for zeros in range(MAX_MANTISSA_DIGITS - 1, -1, -1):
-        tail = union([rest(zeros), sequence(_ZERO, tail)])
+        tail = union([rest(zeros), sequence(ZERO, tail)])
     return sequence(Literal(b"0."), tail)
 
 
-@remembered(64, MANTISSA_BYTES, _no_bytes, tree_bytes)
+@_kept
 def _fraction(free: int) -> Expression:
     """Returns the empty text, or a point and digits, of which only the first ``free`` may be other than zero."""
     if not free:
         return _ZERO_FRACTION
-    zeros = repetition(_ZERO, 0, MAX_MANTISSA_DIGITS - free)
-    return Repetition(sequence(_POINT, Repetition(DIGIT, 1, free), zeros), 0, 1)
+    return Repetition(sequence(POINT, Repetition(DIGIT, 1, free), _zeros(MAX_MANTISSA_DIGITS - free)), 0, 1)
 
 
-def _digits_and_zeros(free: int, most: int) -> Expression:
-    return sequence(repetition(DIGIT, 0, free), repetition(_ZERO, 0, most - free))
+def _zeros(most: int) -> Expression:
+    return repetition(ZERO, 0, most)
 
 
-@remembered(
-    64, MANTISSA_BYTES, _text_bytes, tree_bytes
-)  # the bound on one side is mostly the greatest or the least float
-def _at_least(bound: str, mantissas: _Mantissas, *, strict: bool) -> Expression:
-    """Returns mantissas whose digits, as a fraction, are at least (``strict``: greater than) those of the bound."""
+@_kept  # the bound on one side is mostly the greatest or the least float
+def _beyond(bound: str, mantissas: _Mantissas, *, above: bool, strict: bool) -> Expression:
+    """Returns nonzero mantissas whose digits, as a fraction, are at least (without ``above``: at most) the bound's.
+
+    ``strict``: greater, or less.
+    """
     if mantissas.digits <= 0:
         return NOTHING
-    bound, strict = _above(bound, mantissas.digits, strict=strict)
-    greater = _more_digits(mantissas)
+    bound, strict = _cut(bound, mantissas.digits, above=above, strict=strict)
+    any_digits = _more_digits(mantissas)
+
+    def beyond(digit: str, least: str = "0") -> Expression:
+        return digit_above(digit) if above else digit_below(digit, least)
+
     equal: Expression = NOTHING
     for count in range(MAX_MANTISSA_DIGITS, 0, -1):
         free = mantissas.free(count, MAX_MANTISSA_DIGITS)
-        ended = sequence(_fraction_above(bound[count:], free, strict=strict), mantissas.exponent(count))
+        ending = _fraction_above if above else _fraction_below
+        ended = sequence(ending(bound[count:], free, strict=strict), mantissas.exponent(count))
         digit = bound[count : count + 1] or "0"
-        more = sequence(_greater_digit(digit), greater[count + 1]) if free else NOTHING
-        equal = union([ended, more, sequence(_literal(digit), equal)])
+        more = sequence(beyond(digit), any_digits[count + 1]) if free else NOTHING
+        equal = union([ended, more, sequence(Literal(digit.encode()), equal)])
+    first = bound[0]
+    same = Literal(first.encode())
 
     def fraction(zeros: int) -> Expression:
         most = MAX_MANTISSA_DIGITS - zeros
         free = mantissas.free(0, most)
-        rest, open_end = _above(bound, free, strict=strict)
-        digits = decimals.digits_above(rest, free, strict=open_end)
-        return sequence(digits, repetition(_ZERO, 0, most - free), mantissas.exponent(-zeros))
+        if above:
+            rest, open_end = _cut(bound, free, above=True, strict=strict)
+            digits = decimals.digits_above(rest, free, strict=open_end)
+        else:
+            rest, open_end = _cut(bound[1:], free - 1, above=False, strict=strict)
+            other = sequence(digit_below(first, "1"), repetition(DIGIT, 0, free - 1))
+            digits = union([other, sequence(same, decimals.digits_below(rest, free - 1, strict=open_end))])
+        return sequence(digits, _zeros(most - free), mantissas.exponent(-zeros))
 
-    first = bound[0]
-    return union(
-        [sequence(_greater_digit(first), greater[1]), sequence(_literal(first), equal), _after_zeros(fraction)]
-    )
+    return union([sequence(beyond(first, "1"), any_digits[1]), sequence(same, equal), _after_zeros(fraction)])
 
 
 def _fraction_above(rest: str, free: int, *, strict: bool) -> Expression:
+    """Returns point and digits of all fractions >= (``strict``: >) ``rest``, then zeros; see ``_fraction``."""
     if not rest and not strict:
         return _fraction(free)
     if not free:
         return NOTHING
-    rest, strict = _above(rest, free, strict=strict)
-    digits = decimals.digits_above(rest, free, strict=strict)
-    return sequence(_POINT, digits, repetition(_ZERO, 0, MAX_MANTISSA_DIGITS - free))
-
-
-@remembered(64, MANTISSA_BYTES, _text_bytes, tree_bytes)
-def _at_most(bound: str, mantissas: _Mantissas, *, strict: bool) -> Expression:
-    """Returns nonzero mantissas whose digits, as a fraction, are at most (``strict``: less than) those of the bound."""
-    if mantissas.digits <= 0:
-        return NOTHING
-    bound, strict = _below(bound, mantissas.digits, strict=strict)
-    less = _more_digits(mantissas)
-    equal: Expression = NOTHING
-    for count in range(MAX_MANTISSA_DIGITS, 0, -1):
-        free = mantissas.free(count, MAX_MANTISSA_DIGITS)
-        ended = sequence(_fraction_below(bound[count:], free, strict=strict), mantissas.exponent(count))
-        digit = bound[count : count + 1] or "0"
-        equal = union([ended, sequence(_less_digit("0", digit), less[count + 1]), sequence(_literal(digit), equal)])
-    first = bound[0]
-
-    def fraction(zeros: int) -> Expression:
-        most = MAX_MANTISSA_DIGITS - zeros - 1
-        free = mantissas.free(1, most)
-        rest, open_end = _below(bound[1:], free, strict=strict)
-        same = sequence(_literal(first), decimals.digits_below(rest, free, strict=open_end))
-        other = sequence(_less_digit("1", first), repetition(DIGIT, 0, free))
-        return sequence(union([other, same]), repetition(_ZERO, 0, most - free), mantissas.exponent(-zeros))
-
-    return union([sequence(_less_digit("1", first), less[1]), sequence(_literal(first), equal), _after_zeros(fraction)])
+    rest, strict = _cut(rest, free, above=True, strict=strict)
+    return sequence(POINT, decimals.digits_above(rest, free, strict=strict), _zeros(MAX_MANTISSA_DIGITS - free))
 
 
 def _fraction_below(rest: str, free: int, *, strict: bool) -> Expression:
+    """Returns point and digits of all fractions <= (``strict``: <) ``rest``, then zeros; see ``_fraction``."""
     if not rest:
         return NOTHING if strict else _ZERO_FRACTION
-    rest, strict = _below(rest, free, strict=strict)
+    rest, strict = _cut(rest, free, above=False, strict=strict)
     if not rest:
         return _ZERO_FRACTION
-    zeros = repetition(_ZERO, 0, MAX_MANTISSA_DIGITS - free)
-    return Repetition(sequence(_POINT, decimals.some_digits_below(rest, free, strict=strict), zeros), 0, 1)
+    digits = decimals.some_digits_below(rest, free, strict=strict)
+    return Repetition(sequence(POINT, digits, _zeros(MAX_MANTISSA_DIGITS - free)), 0, 1)
 
 
-def _above(fraction: str, digits: int, *, strict: bool) -> tuple[str, bool]:
-    """Returns an equivalent lower bound for fractions of so many digits."""
-    return (fraction, strict) if len(fraction) <= digits else (fraction[:digits].rstrip("0"), True)
-
-
-def _below(fraction: str, digits: int, *, strict: bool) -> tuple[str, bool]:
-    """Returns an equivalent upper bound for fractions of so many digits."""
-    return (fraction, strict) if len(fraction) <= digits else (fraction[:digits].rstrip("0"), False)
-
-
-def _literal(digit: str) -> Expression:
-    return Literal(digit.encode())
-
-
-def _greater_digit(digit: str) -> Expression:
-    return NOTHING if digit == "9" else digit_range(chr(ord(digit) + 1), "9")
-
-
-def _less_digit(least: str, digit: str) -> Expression:
-    return NOTHING if digit <= least else digit_range(least, chr(ord(digit) - 1))
+def _cut(fraction: str, digits: int, *, above: bool, strict: bool) -> tuple[str, bool]:
+    """Returns an equivalent bound for fractions of so many digits, and whether it is strict."""
+    return (fraction, strict) if len(fraction) <= digits else (fraction[:digits].rstrip("0"), above)

@@ -9,21 +9,30 @@ because there the readings always agree.
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from decimal import Decimal
 from fractions import Fraction
 from itertools import islice
-from math import gcd
 from typing import TYPE_CHECKING, NamedTuple
 
 from constrain.errors import LimitError
-from constrain.json_schema.numbers.cells import Number
-from constrain.json_schema.numbers.plain import MAX_INTEGER_DIGITS
+from constrain.language.tree import NODE_BYTES, PART_BYTES
 from constrain.work import spend
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
+
+Number = int | Decimal
+"""An exact decimal number; whole ones are ``int``."""
+
+MAX_INTEGER_DIGITS = 4300
+"""Digits of an integer: what Python's int() reads by default (sys.int_info.default_max_str_digits). Beyond: LimitError
+for a number of a schema; longer ones are not written."""
+
+MAX_BOUND_FRACTION_DIGITS = 1100
+"""Digits after the point of a bound, a divisor or a constant; every float has fewer. Beyond: LimitError."""
 
 MAX_WHOLE_EXPONENT = 400
 """Exponent up to which whole decimals become ``int``; floats have smaller ones."""
@@ -63,6 +72,12 @@ class NumberShape(NamedTuple):
     pointed: bool = False
 
 
+def shape_bytes(shape: NumberShape, **_: object) -> int:
+    """Returns the approximate bytes of a shape."""
+    return NODE_BYTES + PART_BYTES * (len(shape.excluded) + len(shape.not_multiples) + len(shape.values or ()))
+
+
+ONE = Fraction(1)
 ANY_NUMBER = NumberShape()
 ANY_INTEGER = NumberShape(integer=True)
 INT64 = NumberShape(integer=True, minimum=-(2**63), maximum=2**63 - 1)
@@ -103,27 +118,21 @@ def intersect_numbers(a: NumberShape, b: NumberShape) -> NumberShape | None:
         return _among_values(b, a) if a.values is None else _among_values(a, b)
     divisors = len(a.not_multiples) + len(b.not_multiples)
     spend((1 + len(a.excluded) + len(b.excluded) + divisors * divisors // 2) * VALUE_STEPS)
-    minimum, exclusive_minimum = a.minimum, a.exclusive_minimum
-    if b.minimum is not None and (minimum is None or (b.minimum, b.exclusive_minimum) > (minimum, exclusive_minimum)):
-        minimum, exclusive_minimum = b.minimum, b.exclusive_minimum
-    maximum, exclusive_maximum = a.maximum, a.exclusive_maximum
-    if b.maximum is not None and (
-        maximum is None or (b.maximum, not b.exclusive_maximum) < (maximum, not exclusive_maximum)
-    ):
-        maximum, exclusive_maximum = b.maximum, b.exclusive_maximum
+    lows = [(each.minimum, each.exclusive_minimum) for each in (a, b) if each.minimum is not None]
+    highs = [(each.maximum, not each.exclusive_maximum) for each in (a, b) if each.maximum is not None]
+    minimum, exclusive_minimum = max(lows, default=(None, False))
+    maximum, inclusive_maximum = min(highs, default=(None, True))
     multiple = a.multiple if b.multiple is None else b.multiple if a.multiple is None else lcm(a.multiple, b.multiple)
-    integer = a.integer or b.integer
     return nonempty(
         NumberShape(
-            integer,
+            a.integer or b.integer,
             minimum,
             exclusive_minimum,
             maximum,
-            exclusive_maximum,
+            not inclusive_maximum,
             multiple,
-            None,
-            a.not_multiples + b.not_multiples,
-            a.excluded + b.excluded,
+            not_multiples=a.not_multiples + b.not_multiples,
+            excluded=a.excluded + b.excluded,
         )
     )
 
@@ -144,53 +153,66 @@ def _among_values(a: NumberShape, b: NumberShape) -> NumberShape | None:
 
 def lcm(a: Fraction, b: Fraction) -> Fraction:
     """Returns the least positive number that is a whole multiple of both."""
-    numerator = a.numerator * b.denominator * b.numerator * a.denominator
-    return Fraction(
-        numerator, a.denominator * b.denominator * gcd(a.numerator * b.denominator, b.numerator * a.denominator)
-    )
+    return Fraction(math.lcm(a.numerator, b.numerator), math.gcd(a.denominator, b.denominator))
 
 
 def admits_number(shape: NumberShape, value: Number) -> bool:
     """Returns whether ``value`` is one of the numbers of ``shape``."""
     if shape.values is not None:
         return value in shape.values
-    if shape.integer and not _is_multiple(value, _ONE):
-        return False
-    if shape.minimum is not None and (value < shape.minimum or (shape.exclusive_minimum and value == shape.minimum)):
-        return False
-    if shape.maximum is not None and (value > shape.maximum or (shape.exclusive_maximum and value == shape.maximum)):
-        return False
     return (
-        (shape.multiple is None or _is_multiple(value, shape.multiple))
-        and not any(_is_multiple(value, divisor) for divisor in shape.not_multiples)
+        not (shape.integer and not is_multiple(value, ONE))
+        and is_within(shape, value)
+        and (shape.multiple is None or is_multiple(value, shape.multiple))
+        and not any(is_multiple(value, divisor) for divisor in shape.not_multiples)
         and value not in shape.excluded
     )
 
 
-_ONE = Fraction(1)
+def is_within(shape: NumberShape, value: Number) -> bool:
+    """Returns whether ``value`` keeps the bounds of ``shape``."""
+    low, high = shape.minimum, shape.maximum
+    return not (
+        (low is not None and (value < low or (shape.exclusive_minimum and value == low)))
+        or (high is not None and (value > high or (shape.exclusive_maximum and value == high)))
+    )
 
 
-def _is_multiple(value: Number, divisor: Fraction) -> bool:
+def is_multiple(value: Number, divisor: Fraction) -> bool:
+    """Returns whether the value is a whole multiple of the divisor."""
     if divisor == 1:
         return value.__class__ is int or value == int(value)
     return (Fraction(value) / divisor).denominator == 1
+
+
+def negated(value: Number) -> Number:
+    """Returns the negative value, with all its digits."""
+    return -value if isinstance(value, int) else value.copy_negate()
+
+
+def mirrored(shape: NumberShape) -> NumberShape:
+    """Returns the shape with the bounds of the negative numbers."""
+    return shape._replace(
+        minimum=None if shape.maximum is None else negated(shape.maximum),
+        exclusive_minimum=shape.exclusive_maximum,
+        maximum=None if shape.minimum is None else negated(shape.minimum),
+        exclusive_maximum=shape.exclusive_minimum,
+    )
 
 
 def nonempty(shape: NumberShape) -> NumberShape | None:
     """Returns ``shape`` without redundant exclusions; ``None`` if it has no number. Not for listed values."""
     if shape.not_multiples or shape.excluded:
         return _nonempty_without(shape)
-    low, high = shape.minimum, shape.maximum
+    low, high, step = shape.minimum, shape.maximum, step_of(shape)
     if low is None or high is None:
         return shape
-    step = step_of(shape)
     if step is None:
         empty = low > high or (low == high and (shape.exclusive_minimum or shape.exclusive_maximum))
-        return None if empty else shape
-    first, last = _factors(shape, step)
-    assert first is not None
-    assert last is not None
-    return shape if first <= last else None
+    else:
+        first, last = factors(shape, step)
+        empty = first > last
+    return None if empty else shape
 
 
 def _nonempty_without(shape: NumberShape) -> NumberShape | None:
@@ -229,9 +251,14 @@ def within_64_bits(shape: NumberShape) -> NumberShape:
     named: tuple[Number | Fraction | None, ...] = (shape.minimum, shape.maximum, step_of(shape))
     if not all(number is None or -MAX_USUAL <= number <= MAX_USUAL for number in named):
         return shape
+    return bounded(shape, -(2**63), 2**63 - 1)
+
+
+def bounded(shape: NumberShape, low: int, high: int) -> NumberShape:
+    """Returns the shape with these bounds on each side without a bound."""
     return shape._replace(
-        minimum=INT64.minimum if shape.minimum is None else shape.minimum,
-        maximum=INT64.maximum if shape.maximum is None else shape.maximum,
+        minimum=low if shape.minimum is None else shape.minimum,
+        maximum=high if shape.maximum is None else shape.maximum,
     )
 
 
@@ -243,12 +270,11 @@ def plainly_whole(shapes: tuple[NumberShape, ...]) -> tuple[NumberShape, ...]:
             found.append(shape)
         elif shape.values is None:
             found.append(nonempty(shape._replace(integer=True)))
-            found.append(nonempty(shape._replace(not_multiples=(*shape.not_multiples, _ONE))))
+            found.append(nonempty(shape._replace(not_multiples=(*shape.not_multiples, ONE))))
         else:
-            whole = tuple(value for value in shape.values if _is_multiple(value, _ONE))
-            others = tuple(value for value in shape.values if not _is_multiple(value, _ONE))
-            found.append(shape._replace(integer=True, values=whole) if whole else None)
-            found.append(shape._replace(values=others) if others else None)
+            for whole in (True, False):
+                values = tuple(value for value in shape.values if is_multiple(value, ONE) == whole)
+                found.append(shape._replace(integer=whole, values=values) if values else None)
     return tuple(shape for shape in found if shape is not None)
 
 
@@ -256,62 +282,46 @@ def step_of(shape: NumberShape) -> Fraction | None:
     """Returns the number of which all numbers of ``shape`` are multiples."""
     step = shape.multiple
     if shape.integer:
-        return _ONE if step is None else lcm(step, _ONE)
+        return ONE if step is None else lcm(step, ONE)
     return step
 
 
-def _factors(shape: NumberShape, step: Fraction) -> tuple[int | None, int | None]:
-    """Returns the least and the greatest whole number whose product with ``step`` is within the bounds."""
-    first = last = None
+def factors(shape: NumberShape, step: Fraction) -> tuple[int, int]:
+    """Returns the least and the greatest whole number whose product with ``step`` is within both bounds."""
     low, high = shape.minimum, shape.maximum
-    if step == 1 and (low is None or isinstance(low, int)) and (high is None or isinstance(high, int)):
-        return (
-            None if low is None else low + shape.exclusive_minimum,
-            None if high is None else high - shape.exclusive_maximum,
-        )
-    if shape.minimum is not None:
-        least = Fraction(shape.minimum) / step
-        first = -(-least.numerator // least.denominator) + (shape.exclusive_minimum and least.denominator == 1)
-    if shape.maximum is not None:
-        most = Fraction(shape.maximum) / step
-        last = most.numerator // most.denominator - (shape.exclusive_maximum and most.denominator == 1)
-    return first, last
+    assert low is not None
+    assert high is not None
+    if step == 1 and isinstance(low, int) and isinstance(high, int):
+        return low + shape.exclusive_minimum, high - shape.exclusive_maximum
+    least, most = Fraction(low) / step, Fraction(high) / step
+    return (
+        math.ceil(least) + (shape.exclusive_minimum and least.denominator == 1),
+        math.floor(most) - (shape.exclusive_maximum and most.denominator == 1),
+    )
 
 
 def _walk(shape: NumberShape, step: Fraction) -> Iterator[int]:
     """Yields the numbers of a shape with both bounds, divided by ``step``, their common divisor, in ascending order."""
-    first, last = _factors(shape, step)
-    assert first is not None
-    assert last is not None
+    first, last = factors(shape, step)
     divisors = _excluded_divisors(shape, step)
     excluded = {Fraction(value) / step for value in shape.excluded}
     in_a_row = 0
     for factor in range(first, last + 1):
         if factor in excluded:
             continue
-        if any(factor % divisor == 0 for divisor in divisors):
+        if not any(factor % divisor == 0 for divisor in divisors):
+            in_a_row = 0
+            yield factor
+        elif in_a_row == MAX_EXCLUDED_IN_A_ROW:
+            message = "the multiples that other divisors leave are too far apart"
+            raise LimitError(f"{message} (MAX_EXCLUDED_IN_A_ROW = {MAX_EXCLUDED_IN_A_ROW})")
+        else:
             in_a_row += 1
-            if in_a_row > MAX_EXCLUDED_IN_A_ROW:
-                message = "the multiples that other divisors leave are too far apart"
-                raise LimitError(f"{message} (MAX_EXCLUDED_IN_A_ROW = {MAX_EXCLUDED_IN_A_ROW})")
-            continue
-        in_a_row = 0
-        yield factor
 
 
 def _excluded_divisors(shape: NumberShape, step: Fraction) -> list[int]:
     """Returns the divisors of the factors of ``step`` whose products the shape excludes."""
     return [(lcm(step, divisor) / step).numerator for divisor in shape.not_multiples]
-
-
-def _least_count(shape: NumberShape, step: Fraction) -> int:
-    """Returns a lower bound of the number of values of a bounded shape whose numbers are multiples of ``step``."""
-    first, last = _factors(shape, step)
-    assert first is not None
-    assert last is not None
-    length = last - first + 1
-    excluded = sum(length // divisor + 1 for divisor in _excluded_divisors(shape, step))
-    return length - excluded - len(shape.excluded)
 
 
 def list_numbers(shape: NumberShape, limit: int) -> tuple[Number, ...] | None:
@@ -325,7 +335,10 @@ def list_numbers(shape: NumberShape, limit: int) -> tuple[Number, ...] | None:
     step = step_of(shape)
     if step is None:
         return None if shape.minimum != shape.maximum or limit < 1 else (shape.minimum,)
-    if _least_count(shape, step) > limit:
+    first, last = factors(shape, step)
+    length = last - first + 1
+    excluded = len(shape.excluded) + sum(length // divisor + 1 for divisor in _excluded_divisors(shape, step))
+    if length - excluded > limit:
         return None
     found = tuple(islice(_walk(shape, step), limit + 1))
     if len(found) > limit:
@@ -337,17 +350,37 @@ def to_decimal(fraction: Fraction) -> Number:
     """Returns a fraction with a finite decimal expansion, exactly."""
     if fraction.denominator == 1:
         return fraction.numerator
-    fives, twos = fraction.denominator, 0
-    while fives % 2 == 0:
-        fives, twos = fives // 2, twos + 1
-    scale = 0
-    while fives > 1:
-        fives, scale = fives // 5, scale + 1
-    scale = max(scale, twos)
+    twos = (fraction.denominator & -fraction.denominator).bit_length() - 1
+    scale = max(twos, round(math.log(fraction.denominator >> twos, 5)))
     digits = fraction.numerator * (10**scale // fraction.denominator)
     if not -_TOO_LONG < digits < _TOO_LONG:
         raise LimitError(f"a number has more than MAX_INTEGER_DIGITS = {MAX_INTEGER_DIGITS} digits")
     return Decimal(f"{digits}e-{scale}")
+
+
+def scaled(value: Number) -> tuple[int, int]:
+    """Returns (n, scale) with value = n / 10**scale and the least scale that is not negative. Raises LimitError."""
+    if isinstance(value, int):
+        return value, 0
+    negative, digits, exponent = value.as_tuple()
+    assert isinstance(exponent, int), "bounds are finite"
+    text = "".join(map(str, digits)).rstrip("0")
+    exponent += len(digits) - len(text)
+    if -exponent > MAX_BOUND_FRACTION_DIGITS:
+        message = f"a number has more than {MAX_BOUND_FRACTION_DIGITS} digits after the point"
+        raise LimitError(f"{message} (MAX_BOUND_FRACTION_DIGITS)")
+    if len(text) > MAX_INTEGER_DIGITS:
+        raise LimitError(f"a number has more than {MAX_INTEGER_DIGITS} digits (MAX_INTEGER_DIGITS)")
+    number = int(text) * 10 ** max(exponent, 0)
+    return -number if negative else number, max(-exponent, 0)
+
+
+def without_factor(number: int, factor: int = 10) -> tuple[int, int]:
+    """Returns a positive number divided by a factor as often as this leaves an integer, and how often."""
+    power = 0
+    while number % factor == 0:
+        number, power = number // factor, power + 1
+    return number, power
 
 
 # The complement. A cut lies just before (0) or just after (1) a value; between two adjacent cuts, the same shapes
@@ -396,8 +429,6 @@ def complement_numbers(shapes: tuple[NumberShape, ...]) -> tuple[NumberShape, ..
 
 def _returned_values(shapes: tuple[NumberShape, ...], candidates: Collection[Number]) -> dict[Number, None]:
     """Returns the candidates that no shape has."""
-    if not candidates:
-        return {}
     bounded = [(frozenset(shape.excluded), shape._replace(excluded=())) for shape in shapes if shape.values is None]
     listed = {value for shape in shapes for value in shape.values or ()}
     return {

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from constrain.json_schema.documents.locations import Location
     from constrain.json_schema.documents.references import References
-    from constrain.json_schema.numbers.cells import Number
+    from constrain.json_schema.numbers.shape import Number
     from constrain.json_schema.shapes.data import Formula, Goal, Shapes
     from constrain.json_schema.shapes.strings import StringShape
     from constrain.language.policies import Policies

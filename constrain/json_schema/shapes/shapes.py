@@ -22,7 +22,7 @@ from constrain.work import spend
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from constrain.json_schema.numbers.cells import Number
+    from constrain.json_schema.numbers.shape import Number
     from constrain.json_schema.shapes.goals import Goals
 
 MAX_ALTERNATIVES = 1_000

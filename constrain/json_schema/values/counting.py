@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from constrain.json_schema.formulas.remembered.members import RememberedMembers
     from constrain.json_schema.formulas.shape_automaton import Read
-    from constrain.json_schema.numbers.cells import Number
+    from constrain.json_schema.numbers.shape import Number
     from constrain.json_schema.shapes.data import Combination, Goal
     from constrain.language.policies import Policies
 

@@ -8,18 +8,19 @@ from __future__ import annotations
 
 from decimal import Decimal
 from fractions import Fraction
+from math import isinf
 from typing import TYPE_CHECKING
 
 from constrain.errors import LimitError, UnsupportedSchemaError, describe_pointer
 from constrain.json_schema.numbers.cells import is_short, nearest
 from constrain.json_schema.numbers.doubles import read, settle
-from constrain.json_schema.numbers.shape import plainly_whole
+from constrain.json_schema.numbers.shape import is_multiple, plainly_whole
 from constrain.json_schema.shapes.goal import place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from constrain.json_schema.numbers.cells import Number
+    from constrain.json_schema.numbers.shape import Number
     from constrain.json_schema.shapes.data import Goal
     from constrain.json_schema.shapes.goals import Goals
 
@@ -96,15 +97,10 @@ def _check_constants(goals: Goals) -> None:
                     pointer=pointer,
                 )
             for divisor in () if is_short(value) else divisors:
-                if _is_multiple(value, divisor) != _is_multiple(read(double), divisor):
+                of_double = isinf(double) or is_multiple(read(double), Fraction(divisor))
+                if is_multiple(value, Fraction(divisor)) != of_double:
                     raise UnsupportedSchemaError(
                         f"readers of IEEE doubles take {value!s:.40} for {double!r}, and is it a multiple of "
                         f'{divisor!s:.40}? Decimals and doubles differ; precision="decimal" compares exact decimals',
                         pointer=pointer,
                     )
-
-
-def _is_multiple(value: Number, divisor: Number) -> bool:
-    if isinstance(value, Decimal) and value.is_infinite():
-        return True
-    return (Fraction(value) / Fraction(divisor)).denominator == 1

@@ -18,9 +18,10 @@ import constrain
 from constrain.errors import LimitError, UnsupportedSchemaError
 from constrain.json_schema.compiler import compile_schema
 from constrain.json_schema.numbers import canonical, scientific
-from constrain.json_schema.numbers.every import ALL, MAX_SCIENTIFIC_DIVISOR
-from constrain.json_schema.numbers.plain import MAX_LISTED_MULTIPLES
+from constrain.json_schema.numbers.canonical import MAX_LISTED_MULTIPLES
 from constrain.json_schema.numbers.shape import ANY_NUMBER, NumberShape, complement_numbers, nonempty
+from constrain.json_schema.numbers.spellings import MAX_SCIENTIFIC_DIVISOR
+from constrain.json_schema.numbers.spellings import all_spellings as spellings_of
 from constrain.language.grammar import Edge, Grammar, Rule, Terminal
 from constrain.language.tree import NOTHING
 from tests.support import LONG, Tokens, Walker, byte_vocabulary, small_vocabulary
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 
 SHAPES = 400 if LONG else 12
 _CANONICAL = re.compile(r"(-(?!0(\.0)?$))?(0|[1-9][0-9]*)(\.([0-9]*[1-9]|0))?")
-all_spellings = ALL[False]
+all_spellings = partial(spellings_of, by_double=False)
 canonical_spellings = partial(canonical.canonical_spellings, by_double=False)
 _INTEGER = re.compile(r"0|-?[1-9][0-9]*")
 

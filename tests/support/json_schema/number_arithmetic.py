@@ -12,7 +12,7 @@ from constrain.json_schema.numbers.shape import NumberShape
 if TYPE_CHECKING:
     from random import Random
 
-    from constrain.json_schema.numbers.cells import Number
+    from constrain.json_schema.numbers.shape import Number
     from constrain.language.tree import Expression
 
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
